@@ -215,6 +215,19 @@ def test_report_counts_servers_of_each_rule(rows_file: Path) -> None:
     assert fleet_of.groups["SDK"]["unknown"].failing == 1
 
 
+def test_verdicts_on_a_program_that_did_not_start_do_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    usage = {"class": "usage", "line": "usage: tool [-h]"}
+    with Rows(path, PLAN, resume=False) as rows:
+        rows.append(row_of("tool", start=usage, verdicts=verdicts(stdio_x="fail")))
+
+    fleet_of = report.gather([path])
+
+    assert fleet_of.unstarted == {"oci:tool": "usage: usage: tool [-h]"}
+    assert (fleet_of.whole.failing, fleet_of.whole.rules, fleet_of.failing) == (0, {}, {})
+    assert fleet_of.revisions == {}
+
+
 def test_csv_has_a_line_for_each_group_and_rule(rows_file: Path) -> None:
     lines = list(csv.DictReader(io.StringIO(report.table(report.gather([rows_file])))))
 

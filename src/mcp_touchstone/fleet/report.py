@@ -169,7 +169,9 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
     started = row["start"]["class"] == Start.STARTED
     fleet.starts[row["start"]["class"]] += 1
     fleet.total.append(row["seconds"]["total"])
-    worst = gravest(row)
+    # A program that prints its usage is no server, so the rules on output do not apply to it.
+    verdicts = row["verdicts"] if started else {}
+    worst = gravest(verdicts)
     if started:
         fleet.startup.append(row["seconds"]["startup"])
         fleet.run.append(row["seconds"]["run"])
@@ -190,16 +192,16 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
         group.failing += bool(broken)
         for rule, outcome in worst.items():
             group.rules.setdefault(rule, Counts()).add(outcome, sdk=rule in row["sdk_faults"])
-    for revision, verdicts in row["verdicts"].items():
-        for rule, outcome in verdicts.items():
+    for revision, outcomes in verdicts.items():
+        for rule, outcome in outcomes.items():
             fleet.revisions.setdefault(revision, {}).setdefault(rule, Counts()).add(outcome)
 
 
-def gravest(row: Row) -> dict[str, str]:
+def gravest(verdicts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """Return the gravest outcome of each rule over the revisions of a server."""
     found: dict[str, str] = {}
-    for verdicts in row["verdicts"].values():
-        for rule, outcome in verdicts.items():
+    for outcomes in verdicts.values():
+        for rule, outcome in outcomes.items():
             known = found.get(rule, outcome)
             found[rule] = min(known, outcome, key=_RANK.index)
     return found
