@@ -226,6 +226,7 @@ def test_failed_installation_is_classified(
     ("trouble", "lines", "kind", "line"),
     [
         ("the server left (status 2)", ["usage: x [-h] dir", "x: error"], Start.USAGE, "usage: x"),
+        ("(status 1)", ["[2] Usage: tool <url>", "bye"], Start.USAGE, "Usage: tool"),
         ("(status 1)", ["Error: GITHUB_TOKEN is not set"], Start.NEEDS_CONFIG, "GITHUB_TOKEN"),
         ("(status 1)", ["Please provide an API key"], Start.NEEDS_CONFIG, "API key"),
         ("(status 1)", ["getaddrinfo ENOTFOUND a.example"], Start.NEEDS_NETWORK, "ENOTFOUND"),
@@ -249,6 +250,14 @@ def test_source_code_in_a_stack_trace_is_no_sign() -> None:
     trace = ["Traceback:", '  File "x.py", line 1', "    if not api_key required: raise", "E: boom"]
 
     assert classify("(status 1)", trace).kind is Start.CRASH
+
+
+def test_usage_on_standard_output_is_usage(tmp_path: Path) -> None:
+    code = "print('{}\\nUsage: tool -- COMMAND', flush=True); raise SystemExit(1)"
+
+    row = judge(command("tool", code, tmp_path), PLAN)
+
+    assert row["start"] == {"class": "usage", "line": "Usage: tool -- COMMAND"}
 
 
 def test_rows_of_servers_keep_the_schema(tmp_path: Path) -> None:

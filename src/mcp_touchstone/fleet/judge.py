@@ -312,11 +312,11 @@ def _check(
         row["start"] = _start(Trouble(Start.STARTED, ""))
     else:
         row["interrupted"] = ""
-        stderr = _stderr(files / "transcripts")
+        output = _output(files / "transcripts")
         row["start"] = _start(
             _refused(summary["trouble"])
             if entry.registry is Registry.REMOTE
-            else classify(summary["trouble"], stderr)
+            else classify(summary["trouble"], output)
         )
 
 
@@ -331,14 +331,18 @@ def _without_report(errors: str, status: int | None) -> Trouble:
     return Trouble(Start.HARNESS, f"{ended}: {line}" if line else ended)
 
 
-def _stderr(transcripts: Path) -> list[str]:
-    """Return the error output of the first process of a server, without empty lines."""
-    for path in sorted(transcripts.glob("*.txt")):
-        _, found, text = path.read_text("utf-8", "replace").partition("\n# stderr\n")
-        lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-        if found and lines:
-            return lines
-    return []
+def _output(transcripts: Path) -> list[str]:
+    """Return the error output of the first process that wrote some, or else its output.
+
+    Empty lines and messages are left out.
+    """
+    texts = [path.read_text("utf-8", "replace") for path in sorted(transcripts.glob("*.txt"))]
+    for text in texts:
+        lines = [line.rstrip() for line in text.partition("\n# stderr\n")[2].splitlines()]
+        if any(lines):
+            return [line for line in lines if line]
+    found = (re.findall(r"(?m)^ *\d+ +[\d.]+ ← (?!\{)(.*\S)", text) for text in texts)
+    return next(filter(None, found), [])
 
 
 # --- classes of failures
@@ -354,7 +358,7 @@ SIGNS: Final = {
         r"ModuleNotFoundError|ImportError|Cannot find (module|package)|ERR_MODULE_NOT_FOUND"
     ),
     Start.USAGE: (
-        r"(?i)^\s*usage\b|arguments? (is|are) required|required arguments?"
+        r"(?i)^\s*(\[\w+\]\s*)?usage\b|arguments? (is|are) required|required arguments?"
         r"|missing (required )?argument|no such option|unknown (option|command|argument)"
     ),
     Start.NEEDS_NETWORK: (
@@ -376,7 +380,7 @@ def classify(trouble: str, lines: Sequence[str]) -> Trouble:
 
     Args:
         trouble: the reason in the report of ``check``.
-        lines: error output of the server.
+        lines: output of the server.
     """
     last = lines[-1].strip() if lines else ""
     for kind, pattern in SIGNS.items():
