@@ -228,6 +228,9 @@ def test_failed_installation_is_classified(
         ("the server left (status 2)", ["usage: x [-h] dir", "x: error"], Start.USAGE, "usage: x"),
         ("(status 1)", ["[2] Usage: tool <url>", "bye"], Start.USAGE, "Usage: tool"),
         ("(status 1)", ["Error: GITHUB_TOKEN is not set"], Start.NEEDS_CONFIG, "GITHUB_TOKEN"),
+        ("(status 1)", ["Cannot find config file `x.ts`"], Start.NEEDS_CONFIG, "x.ts"),
+        ("(status 1)", ["OAuth keys file not found"], Start.NEEDS_CONFIG, "keys"),
+        ("(status 1)", ["Please give a URL as a command-line argument"], Start.USAGE, "a URL"),
         ("(status 1)", ["Please provide an API key"], Start.NEEDS_CONFIG, "API key"),
         ("(status 1)", ["getaddrinfo ENOTFOUND a.example"], Start.NEEDS_NETWORK, "ENOTFOUND"),
         ("(status 1)", ["ModuleNotFoundError: No module named 'x'"], Start.INSTALL_ERROR, "'x'"),
@@ -250,6 +253,29 @@ def test_source_code_in_a_stack_trace_is_no_sign() -> None:
     trace = ["Traceback:", '  File "x.py", line 1', "    if not api_key required: raise", "E: boom"]
 
     assert classify("(status 1)", trace).kind is Start.CRASH
+
+
+def test_crash_of_node_is_shown_by_its_error() -> None:
+    lines = ["(node:2) Warning: no config set", "/x/index.js:8", "    x.y();", "     ^", ""]
+    lines += [
+        "TypeError: x.y is not a function",
+        "    at index.js:8:21",
+        "}",
+        "",
+        "Node.js v20.20.2",
+    ]
+
+    found = classify("(status 1)", [line for line in lines if line])
+
+    assert (found.kind, found.line) == (Start.CRASH, "TypeError: x.y is not a function")
+
+
+def test_colours_are_left_out_of_the_line(tmp_path: Path) -> None:
+    code = "import sys; print('\\x1b[31mERROR\\x1b[39m: KEY_ID is not set', file=sys.stderr)"
+
+    row = judge(command("tool", code, tmp_path), PLAN)
+
+    assert row["start"] == {"class": "needs-config", "line": "ERROR: KEY_ID is not set"}
 
 
 def test_usage_on_standard_output_is_usage(tmp_path: Path) -> None:

@@ -336,7 +336,8 @@ def _output(transcripts: Path) -> list[str]:
 
     Empty lines and messages are left out.
     """
-    texts = [path.read_text("utf-8", "replace") for path in sorted(transcripts.glob("*.txt"))]
+    paths = sorted(transcripts.glob("*.txt"))
+    texts = [COLOUR.sub("", path.read_text("utf-8", "replace")) for path in paths]
     for text in texts:
         lines = [line.rstrip() for line in text.partition("\n# stderr\n")[2].splitlines()]
         if any(lines):
@@ -345,12 +346,16 @@ def _output(transcripts: Path) -> list[str]:
     return next(filter(None, found), [])
 
 
+COLOUR: Final = re.compile(r"(\x1b|\\x1b)\[[\d;]*m")
+"""A colour of a terminal, as such or written out in a transcript."""
+
+
 # --- classes of failures
 
 
 _SETTING: Final = (
     r"env(ironment)?[ _-]?var\w*|api[ _-]?key|access[ _-]?token|token|credentials?|config\w*"
-    r"|password|secret|[A-Z][A-Z0-9]*_[A-Z0-9_]+"
+    r"|password|secret|keys? file|[A-Z][A-Z0-9]*_[A-Z0-9_]+"
 )
 
 SIGNS: Final = {
@@ -360,6 +365,7 @@ SIGNS: Final = {
     Start.USAGE: (
         r"(?i)^\s*(\[\w+\]\s*)?usage\b|arguments? (is|are) required|required arguments?"
         r"|missing (required )?argument|no such option|unknown (option|command|argument)"
+        r"|command[- ]line argument|required command"
     ),
     Start.NEEDS_NETWORK: (
         r"ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|Name or service not known"
@@ -368,7 +374,7 @@ SIGNS: Final = {
     ),
     Start.NEEDS_CONFIG: (
         rf"(?i)\b({_SETTING})s?\b.*\b(required|missing|must|undefined|needed|not \w+|could not)\b"
-        rf"|\b(required?|missing|set|provide|specify|invalid|no)\b.*\b({_SETTING})s?\b"
+        rf"|\b(required?|missing|set|provide|specify|invalid|no|cannot find)\b.*\b({_SETTING})s?\b"
         r"|login required"
     ),
 }
@@ -382,9 +388,10 @@ def classify(trouble: str, lines: Sequence[str]) -> Trouble:
         trouble: the reason in the report of ``check``.
         lines: output of the server.
     """
-    last = lines[-1].strip() if lines else ""
+    plain = list(_plain(lines))
+    last = (plain or lines or [""])[-1].strip()
     for kind, pattern in SIGNS.items():
-        found = next((line for line in _plain(lines) if re.search(pattern, line)), None)
+        found = next((line for line in plain if re.search(pattern, line)), None)
         if found is not None:
             return Trouble(kind, found.strip())
     if containers.ENGINE_FAILED in trouble:
@@ -406,9 +413,9 @@ def _refused(trouble: str) -> Trouble:
 
 
 def _plain(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that are no source code of a stack trace."""
+    """Yield the lines that are no stack trace, no warning of Node and no version of it."""
     for line in lines:
-        if not re.match(r"\s+(at |File |\^|~)|\s{4,}\S", line):
+        if not re.match(r"\s+(at |File |\^|~)|\s{4,}\S|\(node:\d+\) |Node\.js v\d|[{}]\s*$", line):
             yield line
 
 
