@@ -1,14 +1,15 @@
 """A minimal server on the Python SDK 2.x: one tool, one resource, one prompt."""
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ToolAnnotations
 
 server = MCPServer("minimal")
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))
-def echo(text: str) -> str:
-    """Give the text back."""
+async def echo(text: str, context: Context) -> str:
+    """Log a line and give the text back."""
+    await context.info("echo")
     return text
 
 
