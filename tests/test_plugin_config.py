@@ -199,6 +199,22 @@ def test_server_program_that_hides_the_ini_file_is_refused(
     pytester.parseconfigure(f"--mcp-server={sys.executable}")
 
 
+def test_server_program_below_a_common_folder_hides_the_ini_file_too(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, program = pytester.path / "project", pytester.path / "venv" / "server"
+    project.mkdir()
+    program.parent.mkdir()
+    program.write_text("")
+    monkeypatch.chdir(project)
+    (project / "tox.ini").write_text("[testenv]\n")
+    pytester.parseconfigure("--mcp-server", str(program))
+
+    (project / "tox.ini").write_text("[pytest]\nmcp_select = ping\n")
+    with pytest.raises(pytest.UsageError, match=r"reads no tox.ini here"):
+        pytester.parseconfigure("--mcp-server", str(program))
+
+
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [

@@ -135,14 +135,21 @@ def _refuse_lost_ini(config: pytest.Config) -> None:
     Pytest searches near every word that is a path, before it knows our options.
     """
     here, command = config.invocation_params.dir, config.getoption("--mcp-server")
-    if not command or here.is_relative_to(config.rootpath) or not Path(command).exists():
+    read = config.inipath.parent if config.inipath else None
+    if not command or not Path(command).exists() or read == here:
         return
-    lost = next((name for name in INI_FILES if (here / name).is_file()), "")
+    lost = next((name for name in INI_FILES if _configures(here / name)), "")
     if lost:
         raise ConfigError(
             f"--server {command}: pytest takes that for a test folder and reads no {lost} here; "
             f"write --server={command}"
         )
+
+
+def _configures(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    return bool(re.search(INI_FILES[path.name], path.read_text("utf-8", "replace"), re.MULTILINE))
 
 
 def _options(config: pytest.Config) -> dict[str, Any]:

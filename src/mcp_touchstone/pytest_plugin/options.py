@@ -4,7 +4,14 @@ from typing import Final
 
 import pytest
 
-INI_FILES: Final = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+INI_FILES: Final = {
+    "pytest.ini": "",
+    "pyproject.toml": r"^\[tool\.pytest\b",
+    "tox.ini": r"^\[pytest\]",
+    "setup.cfg": r"^\[tool:pytest\]",
+}
+"""Files that pytest reads its configuration from, and the line that each needs for it."""
+
 LISTS: Final = {
     "select": ("WORD", "clause, chapter, group or scenario; globs are allowed; repeatable"),
     "revision": ("DATE", "check this protocol revision only; repeatable"),
