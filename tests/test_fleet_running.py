@@ -234,6 +234,7 @@ def test_failed_installation_is_classified(
         ("(status 1)", ["Please provide an API key"], Start.NEEDS_CONFIG, "API key"),
         ("(status 1)", ["getaddrinfo ENOTFOUND a.example"], Start.NEEDS_NETWORK, "ENOTFOUND"),
         ("(status 1)", ["ModuleNotFoundError: No module named 'x'"], Start.INSTALL_ERROR, "'x'"),
+        ("(status 1)", ["E: 'Server' has no attribute 'list_tools'"], Start.CRASH, "no attribute"),
         ("(status 1)", ["RuntimeError: boom"], Start.CRASH, "boom"),
         ("(SIGSEGV)", [], Start.CRASH, "SIGSEGV"),
         ("the server left (status 0)", [], Start.SILENT_EXIT, "status 0"),

@@ -355,7 +355,7 @@ COLOUR: Final = re.compile(r"(\x1b|\\x1b)\[[\d;]*m")
 
 _SETTING: Final = (
     r"env(ironment)?[ _-]?var\w*|api[ _-]?key|access[ _-]?token|token|credentials?|config\w*"
-    r"|password|secret|keys? file|[A-Z][A-Z0-9]*_[A-Z0-9_]+"
+    r"|password|secret|keys? file|(?-i:[A-Z][A-Z0-9]*_[A-Z0-9_]+)"
 )
 
 SIGNS: Final = {
@@ -415,7 +415,9 @@ def _refused(trouble: str) -> Trouble:
 def _plain(lines: Sequence[str]) -> Iterator[str]:
     """Yield the lines that are no stack trace, no warning of Node and no version of it."""
     for line in lines:
-        if not re.match(r"\s+(at |File |\^|~)|\s{4,}\S|\(node:\d+\) |Node\.js v\d|[{}]\s*$", line):
+        if not re.match(
+            r"\s+(at |File |\^|~)|\s{4,}\S|\(node:\d+\) |\(Use `node |Node\.js v\d|[{}]\s*$", line
+        ):
             yield line
 
 
