@@ -231,6 +231,7 @@ def test_failed_installation_is_classified(
         ("(status 1)", ["Cannot find config file `x.ts`"], Start.NEEDS_CONFIG, "x.ts"),
         ("(status 1)", ["OAuth keys file not found"], Start.NEEDS_CONFIG, "keys"),
         ("(status 1)", ["Please give a URL as a command-line argument"], Start.USAGE, "a URL"),
+        ("(status 1)", ["Not enough non-option arguments: got 0"], Start.USAGE, "got 0"),
         ("(status 1)", ["Please provide an API key"], Start.NEEDS_CONFIG, "API key"),
         ("(status 1)", ["getaddrinfo ENOTFOUND a.example"], Start.NEEDS_NETWORK, "ENOTFOUND"),
         ("(status 1)", ["ModuleNotFoundError: No module named 'x'"], Start.INSTALL_ERROR, "'x'"),

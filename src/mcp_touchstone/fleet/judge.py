@@ -365,7 +365,7 @@ SIGNS: Final = {
     Start.USAGE: (
         r"(?i)^\s*(\[\w+\]\s*)?usage\b|arguments? (is|are) required|required arguments?"
         r"|missing (required )?argument|no such option|unknown (option|command|argument)"
-        r"|command[- ]line argument|required command"
+        r"|command[- ]line argument|required command|not enough [\w -]*arguments"
     ),
     Start.NEEDS_NETWORK: (
         r"ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|Name or service not known"
