@@ -226,6 +226,17 @@ def test_clause_with_a_need_shown_only_in_use_is_conditional() -> None:
             assert clause.conditional, clause.id
 
 
+def test_clause_that_a_scenario_calls_unseen_is_conditional() -> None:
+    named = {
+        found
+        for path in CONFORMANCE.rglob("*.py")
+        for found in re.findall(r'\.unseen\(\s*"([a-z0-9-]+)"', path.read_text("utf-8"))
+    }
+
+    assert len(named) > 3
+    assert {clause for clause in named if not CATALOGUE[clause].conditional} == set()
+
+
 # --- errors at the import of a suite file
 
 
