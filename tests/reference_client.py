@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reference_server.surface import Feature
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-PATIENCE = 10.0
+PATIENCE = 60.0
 """Seconds; a limit for hangs, never a measure of speed."""
 
 LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

@@ -544,17 +544,17 @@ def test_many_hunks_take_linear_time(newline: str) -> None:
     diff = HEAD + "".join(
         f"@@ -{2 * n + 1} +{2 * n + 1} @@\n-line{2 * n}\n+x\n" for n in range(count)
     )
-    started = time.monotonic()
+    started = time.process_time()
     assert apply(old, diff, ("f",)).hunks == count
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_large_hunk_counts_are_refused_quickly() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for count in (999_999_999, 100_000_000):
         refusal(THREE, f"{HEAD}@@ -1,{count} +1,{count} @@\n-one\n+x\n")
         refusal(THREE, f"{HEAD}@@ -{count} +{count} @@\n-one\n+x\n")
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_naive_diff_reader_reads_plain_diffs() -> None:

@@ -4,11 +4,14 @@ Two tests cover servers that are silent: until something comes that no client se
 """
 
 import sys
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.discovery.silence import explain_silence
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
@@ -162,3 +165,20 @@ def test_exact_id_is_never_corrected() -> None:
 def test_each_fault_has_a_cure() -> None:
     assert set(CURES) == set(Slip)
     assert set(Slip) - READ_ON == {Slip.ID_OTHER, Slip.ID_MISSING}
+
+
+def test_silence_is_not_explained_before_the_first_request() -> None:
+    """A busy machine may not have written the first request yet."""
+    never_asked: Any = SimpleNamespace(
+        transcript=NoTranscript(), gone=False, pace=SimpleNamespace(startup=0.0)
+    )
+    over = threading.Event()
+    timer = threading.Timer(0.3, over.set)
+    timer.start()
+
+    assert explain_silence(pytest.fail, {"2025-11-25": never_asked}, over) is None
+    timer.join()
+
+
+class NoTranscript(list[Any]):
+    spoke = False

@@ -527,7 +527,7 @@ def test_large_change_does_not_displace_a_small_one_in_the_preview() -> None:
 
 
 def test_preview_of_difficult_files_is_fast() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     worst = [
         (b"a\n" * 400_000, b"b\n" * 400_000),
         (b"a\nb\n" * 249, b"b\na\n" * 249),
@@ -537,7 +537,7 @@ def test_preview_of_difficult_files_is_fast() -> None:
     ]
     for before, after in worst:
         shown(before, after)
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def apply(before: list[str], lines: list[str]) -> list[str]:

@@ -150,12 +150,15 @@ def explain_silence(
 
     Args:
         spawn: starts a process.
-        waiting: revision -> a process that has got the first request.
+        waiting: revision -> a process that gets the first request.
         over: set when no process is waited for any more.
     """
     revision = max(waiting, key=lambda one: (not rev.is_modern(one), one))
     plain = waiting[revision]
     alike = [c for one, c in waiting.items() if rev.is_modern(one) is rev.is_modern(revision)]
+    while not any(entry.source is Source.US for entry in plain.transcript):
+        if over.wait(SLICE):
+            return None
     if over.wait(min(QUIET, plain.pace.startup / SHARE)) or _has_stirred(alike):
         return None
     found = _on_stderr(plain)
