@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.discovery.silence import explain_silence
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.results.verdict import Outcome
@@ -176,7 +177,10 @@ def test_silence_is_not_explained_before_the_first_request() -> None:
     timer = threading.Timer(0.3, over.set)
     timer.start()
 
-    assert explain_silence(pytest.fail, {"2025-11-25": never_asked}, over) is None
+    def spawn(_revision: str, _name: str) -> Connection:
+        raise AssertionError("a process was started")
+
+    assert explain_silence(spawn, {"2025-11-25": never_asked}, over) is None
     timer.join()
 
 

@@ -211,7 +211,7 @@ def test_repeated_sigkill_leaves_no_torn_or_temporary_file(tmp_path: Path) -> No
     longest = max(0.03, 3 * seconds_of_an_edit(tmp_path, names))  # on a slow disk it takes longer
     chance = random.Random(7)  # noqa: S311 - when to kill, not a secret
     command = [sys.executable, "-c", WRITER, str(CHECKOUT), str(tmp_path)]
-    stories = set()
+    stories: set[str] = set()
     leftovers = 0
     enough = time.monotonic() + 20
     with subprocess.Popen(
