@@ -213,6 +213,8 @@ def test_server_program_below_a_common_folder_hides_the_ini_file_too(
     (project / "tox.ini").write_text("[pytest]\nmcp_select = ping\n")
     with pytest.raises(pytest.UsageError, match=r"reads no tox.ini here"):
         pytester.parseconfigure("--mcp-server", str(program))
+    (pytester.path / "own.ini").write_text("[pytest]\n")
+    pytester.parseconfigure("-c", "../own.ini", "--mcp-server", str(program))
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,8 @@ def _refuse_lost_ini(config: pytest.Config) -> None:
     """
     here, command = config.invocation_params.dir, config.getoption("--mcp-server")
     read = config.inipath.parent if config.inipath else None
-    if not command or not Path(command).exists() or read == here:
+    named = config.getoption("inifilename")  # with -c pytest searches for no file
+    if not command or named or not Path(command).exists() or read == here:
         return
     lost = next((name for name in INI_FILES if _configures(here / name)), "")
     if lost:
