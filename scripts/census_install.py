@@ -10,6 +10,7 @@ package by the key ``prefix``.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,8 @@ def main(list_file: str, folder: str) -> None:
         if not prefix.is_dir():
             prefix.mkdir(parents=True)
             trouble = install(registry, [entry[registry], *more], prefix)
+            if trouble:
+                shutil.rmtree(prefix)  # so that the next run tries again
             print(f"{registry}:{name}  {trouble or 'installed'}", file=sys.stderr, flush=True)
         print(json.dumps({**entry, "prefix": str(prefix)}), flush=True)
 
