@@ -5,14 +5,21 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from mcp_touchstone.bindings.canary import Area, Canaries
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.runtime import git_repo
-from mcp_touchstone.security import payload, reachability
-from mcp_touchstone.security.fixture_tree import VARIABLE, FixtureTree, commit_name
+from mcp_touchstone.security import payload, reachability, tree_snapshot
+from mcp_touchstone.security.fixture_tree import (
+    ALWAYS,
+    DENYING,
+    VARIABLE,
+    FixtureTree,
+    commit_name,
+)
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -133,6 +140,27 @@ def test_live_payloads_reach_their_target_without_protection(
     }
 
     assert dead - set(DEAD) == set()
+
+
+def test_denied_bytes_copied_to_a_file_that_may_be_read_are_found() -> None:
+    with FixtureTree(SUITE / "fixtures.toml", [*ALWAYS, DENYING]) as made:
+        denied = made.root / ".env"
+        (made.root / "kept").mkdir()
+        (made.root / "kept" / ".env").write_bytes(denied.read_bytes())
+        (made.root / "kept" / "stolen").write_bytes(denied.read_bytes())
+
+        found = {where for where, _ in made.laundered({Area.DENIED})}
+
+    assert found == {"root/kept/stolen"}
+
+
+def test_pipe_that_replaces_a_file_does_not_block_a_scan(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+
+    assert tree_snapshot.read(str(tmp_path / "pipe")) == b""
+    with pytest.raises(OSError, match="symbolic links"):
+        tree_snapshot.read(str(tmp_path / "link"))
 
 
 def test_payloads_inside_the_root_reach_no_target(field: FixtureTree) -> None:

@@ -6,6 +6,7 @@ not be read holds a canary. Each folder that must not be listed holds a file wit
 
 import contextlib
 import os
+import stat
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,15 @@ from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.security import documents
 from mcp_touchstone.security.payload import CANARY, Payload, filled
-from mcp_touchstone.security.tree_snapshot import Fact, TreeChange, changes, fact, take
+from mcp_touchstone.security.tree_snapshot import (
+    SCAN,
+    Fact,
+    TreeChange,
+    changes,
+    fact,
+    read,
+    take,
+)
 from mcp_touchstone.target.deny_list import DEFAULT, Denied
 
 DENYING: Final = "denied"
@@ -427,20 +436,24 @@ class FixtureTree(World):
     def laundered(self, areas: Iterable[Area]) -> list[tuple[str, Canary]]:
         """Return the files of the root that may be read but hold canaries, with each canary."""
         found = []
-        for folder, _, files in os.walk(self.root):
-            for file in files:
-                path = Path(folder, file)
-                parts = path.relative_to(self.root).parts[self._is_own(path) :]
-                if self.denied.lists(parts) or path.is_symlink() or not path.is_file():
-                    continue
-                with contextlib.suppress(OSError):
-                    data = path.read_bytes()
-                    data += git_repo.unpacked(data) if self._is_own(path) else b""
-                    found += [
-                        (self.shown(path), canary)
-                        for canary in self.canaries.found(data, areas)
-                        if not canary.is_name
-                    ]
+        own = f"{self.root}/{GIT}/" if self._own_git else None
+        with SCAN:
+            for folder, _, files in os.walk(self.root):
+                below = f"{folder}/"
+                is_own = own is not None and below.startswith(own)
+                parts = below.removeprefix(f"{self.root}/").split("/")[is_own:-1]
+                for file in files:
+                    path = below + file
+                    if self.denied.lists((*parts, file)) or not _is_file(path):
+                        continue
+                    with contextlib.suppress(OSError):
+                        data = read(path)
+                        data += git_repo.unpacked(data) if is_own else b""
+                        found += [
+                            (self.shown(Path(path)), canary)
+                            for canary in self.canaries.found(data, areas)
+                            if not canary.is_name
+                        ]
         return found
 
     def content(self, path: Path) -> bytes:
@@ -471,9 +484,10 @@ class FixtureTree(World):
         for change in found:
             if change.path not in self._planted and change.what.startswith("made"):
                 remove(self.path / change.path)
+        base = f"{self.path}/"
         for where, kept in self._planted.items():
             was = self._kept.get(where)
-            if was and was == (self._seen.get(where) or fact(f"{self.path}/{where}", was)):
+            if was and was == (self._seen.get(where) or fact(base + where, was)):
                 continue
             changed = True
             path = self.path / where
@@ -490,6 +504,14 @@ class FixtureTree(World):
             self._kept[where] = fact(str(path))
         if changed:
             self._before = self._forbidden()
+
+
+def _is_file(path: str) -> bool:
+    """Return whether a path is a file, and no link to one."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
 
 
 def _lasting(seen: Fact) -> Fact:

@@ -131,9 +131,18 @@ class Denied:
             parts: parts of the path.
             writing: whether the path is written to.
         """
-        path = tuple(parts)
-        known = (*self.entries, *self.written) if writing else self.entries
-        return any(_matches(one.parts, path) for one in known)
+        return self._lists(tuple(parts), writing)
+
+    @cached_property
+    def _lists(self) -> Callable[[tuple[str, ...], bool], bool]:
+        """``lists`` with a memory: a tree is compared after each attack, path by path."""
+
+        @lru_cache(maxsize=1 << 14)
+        def lists(path: tuple[str, ...], writing: bool) -> bool:
+            known = (*self.entries, *self.written) if writing else self.entries
+            return any(_matches(one.parts, path) for one in known)
+
+        return lists
 
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
