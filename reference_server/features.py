@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from .protocol.messages import Params
     from .surface import Feature, Surface
 
-FAMILIES = ("tools.files", "tools.patches", "tools.editor", "cedarscript", "tools.digest")
+FAMILIES: tuple[str, ...] = (
+    "tools.files",
+    "tools.patches",
+    "tools.editor",
+    "cedarscript",
+    "tools.digest",
+)
 """Modules with tools, in the order of ``tools/list``; each has ``install(surface)``."""
 
 

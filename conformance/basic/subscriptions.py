@@ -54,7 +54,7 @@ LOGGED = "notifications/message"
 GRACE = 0.5
 """Seconds in which a message may follow once the server has read the cancellation."""
 
-STRAIGHT = 0.6
+STRAIGHT = 0.3
 """Seconds after its acknowledgment in which a stream has no reason to end by itself."""
 
 
