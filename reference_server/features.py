@@ -23,13 +23,7 @@ if TYPE_CHECKING:
     from .protocol.messages import Params
     from .surface import Feature, Surface
 
-FAMILIES: tuple[str, ...] = (
-    "tools.files",
-    "tools.patches",
-    "tools.editor",
-    "cedarscript",
-    "tools.digest",
-)
+FAMILIES = ("tools.files", "tools.patches", "tools.editor", "cedarscript", "tools.digest")
 """Modules with tools, in the order of ``tools/list``; each has ``install(surface)``."""
 
 
