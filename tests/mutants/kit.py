@@ -398,7 +398,7 @@ def run(fault: Fault, root: str) -> int:
 
     # This family starts a second process, which takes a fifth of the time of all mutants.
     without = tuple(name for name in features.FAMILIES if name != "cedarscript")
-    features.FAMILIES = without  # type: ignore[assignment]  (a table of five names)
+    features.FAMILIES = without  # type: ignore[assignment]
 
     to_server, from_client = os.pipe()
     from_server, to_client = os.pipe()
