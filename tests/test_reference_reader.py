@@ -14,6 +14,9 @@ from reference_server.protocol.source import Source
 PATIENT = 20.0
 """Seconds of patience where the thing waited for happens at once."""
 
+UNHURRIED = 2.0
+"""Seconds until a thread is replaced. A busy machine pauses a thread for some milliseconds."""
+
 
 class Desk:
     """A reader on a pipe, with the outcome of each line."""
@@ -82,7 +85,8 @@ def desk() -> Iterator[Desk]:
     assert not set(threading.enumerate()) - before
 
 
-def test_small_call_runs_on_the_reading_thread(desk: Desk) -> None:
+def test_small_call_runs_on_the_reading_thread(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", UNHURRIED)
     desk.write(b"line\ncall\ncall\n")
     desk.until(lambda: len(desk.served) == 3)
 
@@ -136,7 +140,10 @@ def test_stop_ends_the_reader_during_a_slow_call(desk: Desk) -> None:
     assert desk.over.wait(PATIENT)
 
 
-def test_stream_of_calls_is_served_once_and_in_order(desk: Desk) -> None:
+def test_stream_of_calls_is_served_once_and_in_order(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", UNHURRIED)
     names = [b"call %d" % n for n in range(2000)]
     for start in range(0, 2000, 100):
         desk.write(b"\n".join(names[start : start + 100]) + b"\n")
