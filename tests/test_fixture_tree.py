@@ -159,6 +159,11 @@ def test_pipe_that_replaces_a_file_does_not_block_a_scan(tmp_path: Path) -> None
     (tmp_path / "link").symlink_to("pipe")
 
     assert tree_snapshot.read(str(tmp_path / "pipe")) == b""
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    try:
+        assert tree_snapshot.read(str(tmp_path / "pipe")) == b""
+    finally:
+        os.close(writer)
     with pytest.raises(OSError, match="symbolic links"):
         tree_snapshot.read(str(tmp_path / "link"))
 

@@ -17,7 +17,7 @@ HASHED: Final = 1 << 20
 
 SCAN: Final = threading.Lock()
 """Held while a tree is scanned. A scan makes hundreds of short system calls, and each releases the
-interpreter lock: four threads that scan at once take five times the processor time of one."""
+interpreter lock, so threads that scan at once slow each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +136,14 @@ def _digest(path: str) -> str:
 def read(path: str, size: int = -1) -> bytes:
     """Return the content of a file, or its first bytes.
 
-    A link that took its place is not followed, and a named pipe does not block.
+    A link that took its place is not followed, and a named pipe is empty and does not block.
 
     Raises:
         OSError: it is no file that can be read.
     """
     descriptor = os.open(path, os.O_RDONLY | _NO_WAIT)
     with open(descriptor, "rb") as file:  # noqa: PTH123  (a descriptor)
-        return file.read(size)
+        return file.read(size) or b""  # None: a named pipe that a writer holds open
 
 
 _NO_WAIT: Final = (
