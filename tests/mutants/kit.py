@@ -395,7 +395,7 @@ def run(fault: Fault, root: str) -> int:
     from reference_server.server import serve  # noqa: PLC0415  (after the path is set)
     from reference_server.settings import Settings  # noqa: PLC0415
 
-    # Hide the library: its tool starts a second process, which takes a fifth of the time.
+    # Hide the library: its tool starts a second process, which no mutant needs.
     sys.modules["cedarscript_editor"] = None  # type: ignore[assignment]
 
     to_server, from_client = os.pipe()

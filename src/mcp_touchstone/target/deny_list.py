@@ -135,7 +135,7 @@ class Denied:
 
     @cached_property
     def _lists(self) -> Callable[[tuple[str, ...], bool], bool]:
-        """``lists`` with a memory: a tree is compared after each attack, path by path."""
+        """``lists``, with cached results: each attack asks again about every path of a tree."""
 
         @lru_cache(maxsize=1 << 14)
         def lists(path: tuple[str, ...], writing: bool) -> bool:
