@@ -1,7 +1,10 @@
 """What several test files share."""
 
+import contextlib
+import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mcp_touchstone.target.target import ROOT
+from tests.fork_server import forking
 
 pytest_plugins = ["pytester"]
 
@@ -44,6 +48,16 @@ MUTANTS = HERE / "mutants"
 def mutant_command(name: str) -> list[str]:
     """Give the command of a mutant."""
     return [sys.executable, str(MUTANTS), name, ROOT]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_servers() -> Iterator[None]:
+    """Fork mutants, fakes and reference servers in place of starting an interpreter for each.
+
+    Coverage is not measured in a fork that ends without the end of its interpreter.
+    """
+    with contextlib.nullcontext() if "COVERAGE_RUN" in os.environ else forking():
+        yield
 
 
 @pytest.fixture

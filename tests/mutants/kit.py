@@ -296,7 +296,8 @@ class Mutant(NamedTuple):
         breaks: the clauses it breaks; it breaks no others.
         outcome: how the breach counts: fail, warn, note; empty for the clause's own weight.
         revision: the revision it is tested in.
-        passes: clauses that must pass (for a control, which does everything right).
+        passes: clauses that must pass: those of a control, which does everything right, and those
+            whose scenarios show the fault to a rule of another chapter.
         startup: the most seconds to wait for its first answer.
         moves: the clause that counts the breach instead, if its chapter judges it.
         moved: how it counts there; empty for the clause's own weight.
@@ -346,11 +347,12 @@ def mutant(
     moves: str = "",
     moved: str = "",
     examples: int = 0,
+    passes: tuple[str, ...] = (),
     elsewhere: tuple[str, ...] = (),
 ) -> Callable[[type[Class]], type[Class]]:
     """Register a server that breaks these clauses and no other."""
     more = {"startup": startup, "moves": moves, "moved": moved, "examples": examples}
-    return _register(breaks, outcome, revision, (), elsewhere=elsewhere, **more)
+    return _register(breaks, outcome, revision, passes, elsewhere=elsewhere, **more)
 
 
 def control(

@@ -147,7 +147,9 @@ class HasNoListOfResources(_RefusesTheList):
 class ListsAResourceOfItsProcess(OneMore):
     """Has a resource with a different URI in each process."""
 
-    uri = f"{MORE}-{os.getpid()}"
+    def __init__(self) -> None:
+        super().__init__()
+        self.uri = f"{MORE}-{os.getpid()}"
 
 
 @mutant("resources-list-not-per-connection", revision=MODERN)

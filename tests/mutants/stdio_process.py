@@ -188,12 +188,12 @@ class ExitsAtOnce(Fault):
         os._exit(0)
 
 
-@control("stdio-server-initiated-close")
+@control("stdio-server-initiated-close", "lifecycle-version-counteroffer")
 class ExitsWhenVersionsDiffer(ExitsAtOnce):
     """Exits cleanly after it answered a client without a common revision."""
 
 
-@mutant("stdio-server-initiated-close")
+@mutant("stdio-server-initiated-close", passes=("lifecycle-version-counteroffer",))
 class AbortsWhenVersionsDiffer(ExitsAtOnce):
     """Dies by a signal after it answered a client without a common revision."""
 
@@ -201,7 +201,7 @@ class AbortsWhenVersionsDiffer(ExitsAtOnce):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-@mutant("stdio-server-initiated-close")
+@mutant("stdio-server-initiated-close", passes=("lifecycle-version-counteroffer",))
 class ClosesItsOutputAndStays(ExitsAtOnce):
     """Closes its output for a client without a common revision, and runs on."""
 

@@ -238,11 +238,13 @@ class FailsOnMissingFilesInTheFirstRevision(FailsOnMissingFiles):
 class ShowsItsStack(_Calls):
     """Puts a stack trace into every error of a tool."""
 
-    MORE: ClassVar[str] = 'Traceback (most recent call last):\n  File "m.py", line 1, in f'
+    def more(self) -> str:
+        """Return the text."""
+        return 'Traceback (most recent call last):\n  File "m.py", line 1, in f'
 
     def result(self, message: Json, request: Json) -> Out:
         if message["result"].get("isError"):
-            message["result"]["content"].append({"type": "text", "text": self.MORE})
+            message["result"]["content"].append({"type": "text", "text": self.more()})
         return message
 
 
@@ -250,7 +252,8 @@ class ShowsItsStack(_Calls):
 class ShowsItsEnvironment(ShowsItsStack):
     """Puts its environment into every error of a tool."""
 
-    MORE = json.dumps(dict(os.environ))
+    def more(self) -> str:
+        return json.dumps(dict(os.environ))
 
 
 class _Structured(_Calls):

@@ -1,0 +1,316 @@
+"""Servers of the tests, forked from a process that has imported their modules.
+
+The tests start thousands of mutants, fakes and reference servers. A start costs more processor time
+than the conversation with the server: most of it is the interpreter and the imports. So one process
+imports everything, and a server is a fork of it. The server becomes a child of the process that
+judges it, as if that had started it: the fork server forks twice, and the system gives the orphan
+to its nearest ancestor that is a subreaper. This needs Linux. On other systems, in a sandbox, and
+for all other commands the server is started as usual.
+"""
+
+import atexit
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any, Final
+
+HERE: Final = Path(__file__).parent
+MUTANTS: Final = (str(HERE / "mutants"),)
+FAKES: Final = (str(HERE / "fakes"),)
+REFERENCE: Final = ("-m", "reference_server")
+KINDS: Final = (MUTANTS, FAKES, REFERENCE)
+"""The first words after the interpreter of the commands that are forked."""
+
+ORPHANED: Final = b"orphaned"
+"""The answer when a server has become a child of the process that judges it."""
+
+WORKERS: Final = frozenset(
+    {"reference_server.cedarscript.library", "reference_server.cedarscript.worker"}
+)
+"""Modules of a process that the reference server starts."""
+
+LONGEST: Final = 1 << 20
+"""The most bytes of a command with its environment."""
+
+SUBREAPER: Final = 36
+"""PR_SET_CHILD_SUBREAPER of ``linux/prctl.h``."""
+
+
+Begin = Callable[[socket.socket], Callable[[], object]]
+
+
+class Forked:
+    """A running server: the part of ``subprocess.Popen`` that a ``ServerProcess`` uses."""
+
+    def __init__(self, command: Sequence[str], pid: int, pipes: Sequence[int]) -> None:
+        self.args = command
+        self.pid = pid
+        self.returncode: int | None = None
+        self.stdin: IO[bytes] = os.fdopen(pipes[0], "wb", 0)
+        self.stdout: IO[bytes] = os.fdopen(pipes[1], "rb", 0)
+        self.stderr: IO[bytes] = os.fdopen(pipes[2], "rb", 0)
+        self._waiting = threading.Lock()
+
+    def poll(self) -> int | None:
+        """Return its exit status, or None while it runs."""
+        with self._waiting:
+            if self.returncode is None:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+                if pid:
+                    self.returncode = os.waitstatus_to_exitcode(status)
+        return self.returncode
+
+    def wait(self, timeout: float) -> int:
+        """Wait for its exit.
+
+        Raises:
+            subprocess.TimeoutExpired: the seconds passed first.
+        """
+        end = time.monotonic() + timeout
+        while (status := self.poll()) is None:
+            if time.monotonic() >= end:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            time.sleep(0.005)
+        return status
+
+
+class ForkServer:
+    """The process that has imported the modules of all servers.
+
+    Args:
+        begin: starts it with the socket of its orders, and returns a function that waits for its
+            end.
+    """
+
+    def __init__(self, begin: Begin) -> None:
+        self._one_at_a_time = threading.Lock()
+        self._orders, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with other:
+            self._wait = begin(other)
+
+    def start(self, command: Sequence[str], env: Mapping[str, str], cwd: str) -> Forked:
+        """Fork a server."""
+        order = json.dumps({"words": list(command), "env": dict(env), "cwd": cwd}).encode()
+        stdin, ours_in = os.pipe()
+        ours_out, stdout = os.pipe()
+        ours_err, stderr = os.pipe()
+        try:
+            with self._one_at_a_time, _subreaper():
+                socket.send_fds(self._orders, [order], [stdin, stdout, stderr])
+                answers = {self._orders.recv(64), self._orders.recv(64)}  # in any order
+        finally:
+            for descriptor in (stdin, stdout, stderr):
+                os.close(descriptor)
+        (pid,) = answers - {ORPHANED}
+        return Forked(command, int(pid), (ours_in, ours_out, ours_err))
+
+    def close(self) -> None:
+        """End it; the servers go on."""
+        self._orders.close()
+        self._wait()
+
+
+@contextlib.contextmanager
+def _subreaper() -> Iterator[None]:
+    """Let orphans of our descendants become our children."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl(SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl(SUBREAPER, 0, 0, 0, 0)
+
+
+class Launcher:
+    """Starts servers in place of ``mcp_touchstone.transport.process._launch``.
+
+    Args:
+        ordinary: that function.
+        begin: starts the fork server, when it is first needed.
+    """
+
+    def __init__(self, ordinary: Callable[..., Any], begin: Begin) -> None:
+        self._ordinary = ordinary
+        self._begin = begin
+        self._server: ForkServer | None = None
+        self._starting = threading.Lock()
+
+    def __call__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | os.PathLike[str] | None,
+        sandbox: object,
+    ) -> Any:
+        """Start a server."""
+        folder = Path(cwd or ".").absolute()
+        if kind(command) is None or sandbox is not None or not folder.is_dir():
+            return self._ordinary(command, env, cwd, sandbox)
+        return self.server().start(command, env, str(folder))
+
+    def server(self) -> ForkServer:
+        """Return the fork server; start it if it does not run."""
+        with self._starting:
+            if self._server is None:
+                self._server = ForkServer(self._begin)
+            return self._server
+
+    def close(self) -> None:
+        """End the fork server."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+
+def kind(command: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the first words of a server that can be forked; None for another command."""
+    if sys.platform != "linux" or tuple(command[:1]) != (sys.executable,):
+        return None
+    return next((one for one in KINDS if tuple(command[1 : 1 + len(one)]) == one), None)
+
+
+@contextlib.contextmanager
+def forking(begin: Begin | None = None) -> Iterator[None]:
+    """Fork the servers that this process starts.
+
+    Args:
+        begin: forks the fork server at once, while this process has one thread; if None, an
+            interpreter is started for it when it is first needed.
+    """
+    from mcp_touchstone.transport import process  # noqa: PLC0415  (few servers need it)
+
+    ordinary = process._launch
+    launcher = Launcher(ordinary, begin or _started)
+    if begin is not None:
+        launcher.server()
+    process._launch = launcher
+    try:
+        yield
+    finally:
+        process._launch = ordinary
+        launcher.close()
+
+
+def _started(orders: socket.socket) -> Callable[[], object]:
+    """Start a fork server in a new interpreter."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.fork_server", str(orders.fileno())],
+        stdin=subprocess.DEVNULL,
+        cwd=HERE.parent,
+        pass_fds=[orders.fileno()],
+        start_new_session=True,
+    ).wait
+
+
+# --- the process that forks
+
+
+def main(orders: socket.socket) -> None:
+    """Fork a server for each order, until the other end is closed."""
+    while True:
+        order, pipes, _, _ = socket.recv_fds(orders, LONGEST, 3)
+        if not order:
+            return
+        middle = os.fork()
+        if not middle:
+            if not os.fork():
+                _become(json.loads(order), pipes, orders)
+            os._exit(0)
+        os.waitpid(middle, 0)
+        for pipe in pipes:
+            os.close(pipe)
+        orders.send(ORPHANED)
+
+
+_RUN: Final[dict[tuple[str, ...], Callable[[list[str]], int]]] = {}
+"""The function that runs a server of each kind."""
+
+
+def _prepare() -> None:
+    """Import the modules of all servers."""
+    from mcp_touchstone.catalog.loader import home  # noqa: PLC0415  (only this process needs it)
+
+    sys.path.insert(0, str(home()))
+    for folder in (MUTANTS, FAKES):
+        name = f"tests.{Path(folder[0]).name}"
+        _RUN[folder] = _module(f"{name}.__main__").main
+        for path in sorted(Path(folder[0]).glob("*.py")):
+            if path.stem not in {"__main__", "matrix", "catalogue"}:
+                _module(f"{name}.{path.stem}")
+    _RUN[REFERENCE] = _module("reference_server.__main__").main
+    for part in pkgutil.walk_packages(_module("reference_server").__path__, "reference_server."):
+        if part.name not in WORKERS:
+            _module(part.name)
+    gc.collect()
+    gc.freeze()
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(name)
+
+
+def _become(order: dict[str, Any], pipes: Sequence[int], orders: socket.socket) -> None:
+    """Behave like a process that was started with the command, and exit."""
+    os.setsid()
+    for number, pipe in enumerate(pipes):
+        os.dup2(pipe, number)
+        os.close(pipe)
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["env"])
+    found = kind(order["words"])
+    assert found is not None
+    words = order["words"][1 + len(found) :]
+    sys.argv = [str(sys.modules[_RUN[found].__module__].__file__), *words]
+    if found is not REFERENCE:
+        sys.argv[0] = found[0]
+    orders.send(str(os.getpid()).encode())
+    orders.close()
+    (gc.disable if found is MUTANTS else gc.enable)()
+    status = 1
+    try:
+        # A server of HTTP starts another one.
+        with forking(_forked) if "--http" in words else contextlib.nullcontext():
+            status = _RUN[found](words)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001  (the interpreter would do the same)
+        traceback.print_exc()
+    threading._shutdown()  # type: ignore[attr-defined]  # it waits for threads, as at an exit
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(status & 0xFF)
+
+
+def _forked(orders: socket.socket) -> Callable[[], object]:
+    """Start a fork server as a fork of this process."""
+    pid = os.fork()
+    if not pid:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in range(3):
+            os.dup2(nothing, number)
+        os.closerange(3, orders.fileno())
+        os.closerange(orders.fileno() + 1, 256)
+        main(orders)
+        os._exit(0)
+    return lambda: os.waitpid(pid, 0)
+
+
+if __name__ == "__main__":
+    _prepare()
+    main(socket.socket(fileno=int(sys.argv[1])))
