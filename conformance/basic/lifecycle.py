@@ -1,6 +1,6 @@
 """basic/lifecycle: the start of a session."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -155,10 +155,13 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
         yield Seen(clause, not empty, entry.n, expected, actual, mild=Breach.WARN)
 
 
-@scenario("lifecycle-version-echo", everywhere=True)
+@scenario("lifecycle-version-echo")
 def accepts_every_revision_it_offers(talk: Conversation) -> None:
     """The server agrees to each revision that it offered in another answer."""
-    offers = talk.profile.offers
+    _judge_echo(talk, talk.profile.offers, talk.opening)
+
+
+def _judge_echo(talk: Conversation, offers: Mapping[str, Any], at: Reply) -> None:
     named = {str(version) for version in offers.values() if version in offers}
     broken = sorted(version for version in named if offers[version] != version)
     talk.judge(
@@ -166,21 +169,22 @@ def accepts_every_revision_it_offers(talk: Conversation) -> None:
         not broken,
         expected="the requested version, if the server supports it",
         actual=", ".join(f"{brief(offers[v])} for {v}" for v in broken),
-        at=talk.opening,
+        at=at,
     )
 
 
 @scenario(
     "lifecycle-version-counteroffer",
     "lifecycle-version-counteroffer-latest",
+    "lifecycle-version-echo",
     fresh=True,
     once=True,
-    everywhere=True,
 )
 def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
     """The server answers an unknown revision with the newest revision it supports.
 
-    A client that gets its own unknown revision back believes that both sides support it.
+    A client that gets its own unknown revision back believes that both sides support it. The
+    server is also asked for the revisions for which a run of chosen revisions did not ask.
     """
     newest = talk.profile.legacy[-1]
     for attempt, bogus in enumerate(BOGUS):
@@ -203,6 +207,14 @@ def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
             actual=brief(named),
             at=reply,
         )
+    offers = dict(talk.profile.offers)
+    for version in LEGACY[talk.over_http :]:  # the first has no HTTP endpoint of this kind
+        if version not in talk.profile.asked:
+            reply = talk.restart().initialize(version, required=False)
+            named = (reply.result or {}).get("protocolVersion")
+            offers[version] = named if isinstance(named, str) else ""
+    if len(offers) > len(talk.profile.offers):
+        _judge_echo(talk, offers, reply)
 
 
 def _lists_versions(reply: Reply) -> bool:

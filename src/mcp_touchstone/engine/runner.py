@@ -313,7 +313,7 @@ def _asked(suite: _Suite, choice: Choice, target: Target) -> tuple[str, ...]:
     if choice.quick:
         return choice.revisions[-1:] or newest
     compared = not choice.revisions or any(
-        case.everywhere and choice.takes(case, clause)
+        case.everywhere and choice.takes(case, clause) and {*clause.revisions} & {*choice.revisions}
         for case in suite.registry.scenarios
         for clause in case.clauses
     )
