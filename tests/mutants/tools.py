@@ -1,6 +1,7 @@
 """Servers that break a rule of server/tools: how tools are declared, listed and described."""
 
 import os
+import random
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
@@ -146,7 +147,7 @@ class OrdersItsToolsByProcess(Tools):
     """Lists its tools in another order in each process."""
 
     def list(self, result: Json) -> None:
-        result["tools"].sort(key=lambda tool: hash((os.getpid(), tool["name"])))
+        random.Random(os.getpid()).shuffle(result["tools"])  # noqa: S311
 
 
 @mutant("tools-name-unique")
