@@ -213,8 +213,7 @@ def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
             reply = talk.restart().initialize(version, required=False)
             named = (reply.result or {}).get("protocolVersion")
             offers[version] = named if isinstance(named, str) else ""
-    if len(offers) > len(talk.profile.offers):
-        _judge_echo(talk, offers, reply)
+    _judge_echo(talk, offers, reply)
 
 
 def _lists_versions(reply: Reply) -> bool:
