@@ -60,6 +60,16 @@ def forked_servers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def signal_handlers() -> Iterator[None]:
+    """Restore the handlers that a command of ours sets, for the tests that follow."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
 @pytest.fixture
 def golden(snapshot: Any) -> Any:
     """Compare with the files in golden/; ``--snapshot-update`` writes them."""

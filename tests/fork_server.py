@@ -46,7 +46,8 @@ LONGEST: Final = 1 << 20
 """The most bytes of a command with its environment."""
 
 SUBREAPER: Final = 36
-"""PR_SET_CHILD_SUBREAPER of ``linux/prctl.h``."""
+IS_SUBREAPER: Final = 37
+"""PR_SET_CHILD_SUBREAPER and PR_GET_CHILD_SUBREAPER of ``linux/prctl.h``."""
 
 
 Begin = Callable[[socket.socket], Callable[[], object]]
@@ -127,11 +128,13 @@ class ForkServer:
 def _subreaper() -> Iterator[None]:
     """Let orphans of our descendants become our children."""
     prctl = ctypes.CDLL(None).prctl
+    before = ctypes.c_int()
+    prctl(IS_SUBREAPER, ctypes.byref(before), 0, 0, 0)
     prctl(SUBREAPER, 1, 0, 0, 0)
     try:
         yield
     finally:
-        prctl(SUBREAPER, 0, 0, 0, 0)
+        prctl(SUBREAPER, before.value, 0, 0, 0)
 
 
 class Launcher:
