@@ -412,8 +412,8 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
     if stream is None:
         talk.unseen(clause, "the server resumes no streams")
         return
-    limit = call.seconds + talk.pace.reply
-    talk.wire.wait(lambda: answer.reply.answered or stream.closed, limit)
+    # A server that sends nothing there is not judged, so a longer wait would be wasted.
+    talk.wire.wait(lambda: answer.reply.answered or stream.closed, 2 * call.seconds)
     if not answer.reply.answered and not stream.closed:
         talk.unseen(clause, "the resumed stream is open and has no response yet")
         stream.close()
