@@ -149,7 +149,7 @@ class Terminal:
         self._row("server", profile.name)
         if profile.sdk.sdks or profile.sdk.hint:
             self._row("sdk", str(profile.sdk))
-        more = "" if profile.asked == rev.ALL else " (as requested)"
+        more = "" if profile.asked == rev.ALL else " (others not tried)"
         self._row("supports", ", ".join(profile.spoken) + more)
         silent = [revision for revision in profile.asked if revision not in profile.spoken]
         if silent:
