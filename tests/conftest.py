@@ -139,13 +139,10 @@ SLOW = frozenset(
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of slow modules, and those of the reference server."""
+    """Mark the tests of slow modules."""
     for item in items:
-        module = item.path.stem
-        if module in SLOW:
+        if item.path.stem in SLOW:
             item.add_marker("slow")
-        if module.startswith(("test_reference_", "test_workspace", "test_cedarscript")):
-            item.add_marker("reference")
 
 
 class Retries:
