@@ -67,7 +67,8 @@ def signal_handlers() -> Iterator[None]:
     before = [signal.getsignal(number) for number in numbers]
     yield
     for number, handler in zip(numbers, before, strict=True):
-        signal.signal(number, handler)
+        if handler is not None:  # it was set by another program than Python
+            signal.signal(number, handler)
 
 
 @pytest.fixture
