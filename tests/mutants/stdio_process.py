@@ -79,10 +79,16 @@ class PingsAStatelessClient(Fault):
 
 @mutant("stdio-no-unsolicited-notifications", "subscriptions-id-in-meta", revision=MODERN)
 class AnnouncesToolsWithoutSubscription(Fault):
-    """Sends tools/list_changed at its start, without a subscription."""
+    """Sends tools/list_changed before its first answer, without a subscription."""
 
-    def start(self) -> None:
-        self.emit({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    begun = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        del message
+        if not self.begun:  # at its start it could be earlier than our first line, or later
+            self.begun = True
+            self.emit({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+        return line
 
 
 @mutant("stdio-no-unsolicited-notifications=warn", "logging-capability-declared", revision=MODERN)
