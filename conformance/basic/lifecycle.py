@@ -208,12 +208,14 @@ def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
             at=reply,
         )
     offers = dict(talk.profile.offers)
-    for version in LEGACY[talk.over_http :]:  # the first has no HTTP endpoint of this kind
-        if version not in talk.profile.asked:
+    _judge_echo(talk, offers, reply)
+    for version in LEGACY:
+        without_endpoint = talk.over_http and version == LEGACY[0]
+        if version not in talk.profile.asked and not without_endpoint:
             reply = talk.restart().initialize(version, required=False)
             named = (reply.result or {}).get("protocolVersion")
             offers[version] = named if isinstance(named, str) else ""
-    _judge_echo(talk, offers, reply)
+            _judge_echo(talk, offers, reply)
 
 
 def _lists_versions(reply: Reply) -> bool:
