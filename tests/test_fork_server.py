@@ -46,7 +46,7 @@ def test_forked_server_exits_with_the_status_and_the_output_of_its_program(tmp_p
     assert forked == (2, "", "no mutant is called NoSuchMutant\n")
 
 
-def test_forked_reference_server_answers_like_a_started_one(tmp_path: Path) -> None:
+def test_forked_reference_server_prints_the_same_help_as_a_started_one(tmp_path: Path) -> None:
     words = (*REFERENCE, "--help")
     env = {**os.environ, **reference().env}
 
