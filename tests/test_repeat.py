@@ -10,9 +10,11 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import REPEATS
 from mcp_touchstone.engine.runner import Choice, Run, judge
+from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import ROOT, Target
 from tests.conftest import HERE, mutant_command
+from tests.toy_suite import LONG, declare, outcomes, server, toy_registry
 
 REVISION = "2025-11-25"
 
@@ -56,6 +58,29 @@ def test_repetitions_count_as_processes_of_the_run() -> None:
     single = judged("FailsAlways", "answers_a_ping", repeats=0)
 
     assert repeated.processes == single.processes + 1
+
+
+def test_finding_is_repeated_while_other_scenarios_go_on(tmp_path: Path) -> None:
+    held: list[str] = []
+    repeated = threading.Event()
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", fresh=True)
+        def _(talk: Conversation) -> None:
+            held.append(talk.name)
+            if len(held) > 1:
+                repeated.set()
+            talk.judge("toy-must", passed=False, expected="this")
+
+        @declare("toy-should", name="waits", fresh=True)
+        def _(talk: Conversation) -> None:
+            talk.judge("toy-should", passed=repeated.wait(LONG), expected="a repetition")
+
+    run = judge(server(), registry, Choice())
+
+    assert outcomes(run) == {"toy-must": Outcome.FAIL, "toy-should": Outcome.PASS}
+    (found,) = run.of(Outcome.FAIL)
+    assert (found.gravest.found, found.gravest.tried) == (2, 2)
 
 
 def test_finding_seen_once_reports_the_number_of_attempts() -> None:

@@ -71,6 +71,7 @@ def all_tools() -> dict[str, dict[str, Any]]:
         "write": tool("write", read_only=False, properties={"path": STRING}),
         "read": tool("read", properties={"path": STRING}),
         "count": tool("count", outputSchema={"type": "object"}),
+        "brief": tool("brief", **lasting),
         "nap": tool("nap", properties={"duration": {"type": "number"}}, required=[]),
         "naps": tool("naps", properties={"duration": {"type": "number"}}, required=[]),
         "late": tool("late", properties={"duration": {"type": "number"}}, required=[]),
@@ -130,7 +131,7 @@ def run(name: str, arguments: dict[str, Any], request: dict[str, Any]) -> dict[s
     if name == "read":
         path = ROOT / str(arguments.get("path"))
         return text(path.read_text()) if path.is_file() else wrong("no such file")
-    if name == "count":
+    if name in {"count", "brief"}:
         return text("{}", structuredContent={"count": 1})
     if name in {"nap", "work", "toil"}:
         return nap(arguments.get("duration", 0.05), meta.get("progressToken"), request["id"])

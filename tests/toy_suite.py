@@ -50,6 +50,7 @@ ROWS: dict[str, list[tuple[str, str, tuple[str, ...], str]]] = {
         ("toy-may", "MAY", EVERYWHERE, ""),
         ("toy-old", "MUST", ("2024-11-05",), ""),
         ("toy-tools", "MUST", EVERYWHERE, 'needs = ["tools"]'),
+        ("toy-slow", "MUST", EVERYWHERE, 'needs = ["slow-call"]'),
         ("toy-maybe", "MUST", EVERYWHERE, "conditional = true"),
         ("toy-later", "MUST", EVERYWHERE, 'deferred = "nobody has written it"'),
     ],

@@ -65,10 +65,10 @@ def stops_a_cancelled_call(talk: Conversation) -> None:
     """A long call that is cancelled sends no response and no notifications, and stops its work."""
     talk.need(talk.wire.open(), "an ordinary opening")
     call = talk.here(talk.example("slow-call"))
-    reporting = any(known.name == call.name for known in talk.examples("progress-call"))
     for number, times in enumerate(TIMES, 1):
         longer = _prolonged(call, times)
         seen = _cancel_while_it_runs(talk, longer, f"touchstone-cancel-{number}")
+        reporting = any(known.name == call.name for known in talk.examples("progress-call"))
         idle = reporting and not seen.undecided and not seen.pending.progress()
         if seen.undecided not in {SHORT, ANSWERED} and not idle:
             break

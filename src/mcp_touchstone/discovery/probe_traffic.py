@@ -1,6 +1,6 @@
 """Find examples of progress, log messages, long calls, tasks and subscriptions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
@@ -98,6 +98,21 @@ def may_last(tool: Mapping[str, Any]) -> bool:
     return slowed(tool.get("inputSchema"), {}, WISHED) is not None
 
 
+def probable_slow(calls: Iterable[Example]) -> Example | None:
+    """Return the call that ``find_slow`` makes first; None if no call accepts a duration."""
+    for call in calls:
+        longer = slowed(call.schema, call.arguments, _wish(call))
+        if longer is not None:
+            params = {**call.params, "arguments": longer}
+            return Example(call.method, params, seconds=WISHED, item=call.item)
+    return None
+
+
+def _wish(call: Example) -> float:
+    """Return the duration to ask for; some tools wait that long for each of many items."""
+    return WISHED / max(1, int(call.seconds / SHORT))
+
+
 def find_slow(scout: Prober) -> list[Attempt]:
     """Find a call that lasts: with a duration, with a large number, or as it is.
 
@@ -152,12 +167,12 @@ def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:
 
 
 def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
-    """Call a tool with a duration; some wait that long for each of many items.
+    """Call a tool with a duration.
 
     A call of less than the wanted duration is used only if no longer one is found: a busy machine
     delays the short call from which the first duration is estimated.
     """
-    wish = WISHED / max(1, int(call.seconds / SHORT))
+    wish = _wish(call)
     longest = None
     for tried in count():
         if tried > 1 and wish >= WISHED:  # less is the mark of a busy machine

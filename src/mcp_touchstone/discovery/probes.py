@@ -20,7 +20,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import WORDS, Probe
 from mcp_touchstone.catalog.scenario import Share
-from mcp_touchstone.client.server_profile import ServerProfile, Spoken, is_read_only
+from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken, is_read_only
 from mcp_touchstone.discovery.probe_features import (
     find_calls,
     find_completion,
@@ -36,6 +36,7 @@ from mcp_touchstone.discovery.probe_traffic import (
     find_traffic,
     may_last,
     note_traffic,
+    probable_slow,
 )
 from mcp_touchstone.discovery.prober import Attempt, ProbeProcess, Prober, Processes
 from mcp_touchstone.discovery.recon import read_lists
@@ -150,6 +151,19 @@ class Probing:
     def settle(self, revision: str, word: str) -> None:
         """Wait until a word is decided, or the run ends."""
         self._wait_for(lambda: self.decided(revision, word))
+
+    def settle_probable(self, revision: str, word: str) -> Example | None:
+        """Return the example that a probe tries first; None if it tries none, or the run ends."""
+        probable = self._profile.spoken[revision].probable
+        self._wait_for(lambda: word in probable or self.decided(revision, word))
+        return probable.get(word)
+
+    def expects(self, revision: str, word: str) -> bool:
+        """Return whether a probe will probably find an undecided word: a call with a duration."""
+        if word != "slow-call" or self.decided(revision, word):
+            return False
+        tools = self._profile.spoken[revision].named("tools")
+        return any(may_last(tool) for tool in tools if tool["name"] in self._trusted)
 
     def _wait_for(self, known: Callable[[], bool]) -> None:
         """Wait until a condition is true, or the run ends."""
@@ -289,16 +303,25 @@ class Probing:
         if alone or revision == newest:
             if any(map(may_last, self._profile.spoken[revision].named("tools"))):
                 self._aside(revision).connection()  # it starts while calls are still probed
-            self._await(revision, Probe.CALLS)
+            self._await_calls(revision)
             self._lasted[revision] = find_slow(self._aside(revision))
             self._stir()
             return
         if Probe.LASTING not in self._plans[revision]:
             self._busy.discard((revision, Share.DRAWN))
-        self._await(revision, Probe.CALLS)
+        self._await_calls(revision)
         self._wait_for(lambda: newest in self._lasted)
         lasted = self._lasted.get(newest, [])
         self._lasted[revision] = list(_lasting_there_too(self._aside(revision), lasted))
+
+    def _await_calls(self, revision: str) -> None:
+        """Wait for the calls that work, and note the one that probably lasts."""
+        self._await(revision, Probe.CALLS)
+        spoken = self._profile.spoken[revision]
+        probable = probable_slow(spoken.found.get("callable-tool", []))
+        if probable is not None:
+            spoken.probable["slow-call"] = probable
+            self._stir()
 
     def _ask_in_session(self) -> None:
         newest = self._profile.legacy[-1]

@@ -41,6 +41,9 @@ SILENCES: Final = 3
 """Shared processes of one revision that may stop answering; each costs a full deadline."""
 
 
+STARTING: Final = 3
+"""Usual start times after which a process without an answer no longer delays other starts."""
+
 GENTLE_RATE: Final = 5.0
 """Requests a second to a server that is not ours to hurt."""
 
@@ -64,7 +67,7 @@ class ProcessPool:
         target: the server.
         world: the folder its processes run in.
         pace: the time limits.
-        mark: mark of another pool, which at its end also searches for strays of this one.
+        mark: mark of another pool, of which this one is a branch.
 
     Attributes:
         mark: text that identifies every process of the run.
@@ -77,12 +80,13 @@ class ProcessPool:
         self.target = target
         self.world = world
         self.pace = pace
-        self.started = 0
+        self._started = 0
         self.allowance = Allowance()
         self.mark = mark or f"{os.getpid()}-{uuid.uuid4().hex}"
         self._sweeps = not mark
         self._env = self._env_in(world, target)
         self._worlds: list[World] = []
+        self._branches: list[ProcessPool] = []
         self._shared: dict[_Key, Connection] = {}
         self._replaced: dict[_Key, int] = {}
         self._silent: dict[_Key, int] = {}
@@ -96,7 +100,7 @@ class ProcessPool:
         self.is_single = False
         rate = target.rate or (GENTLE_RATE if target.gentle else 0)
         self._rate = RequestRate(rate) if rate else None
-        self._doorway = StartLimiter(lambda: pace.started)
+        self._doorway = StartLimiter(lambda: STARTING * pace.started)
         self._profile = ServerProfile(pace)
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
@@ -219,7 +223,7 @@ class ProcessPool:
         if rev.is_modern(revision) and revision in self._profile.spoken:
             connection.first_method = self._profile.spoken[revision].first_method
         with self._lock:
-            self.started += 1
+            self._started += 1
             self._all.append(connection)
             late = self._closed
         if late:
@@ -272,10 +276,28 @@ class ProcessPool:
             rate=self._rate,
         )
 
-    def count_starts(self, other: "ProcessPool") -> None:
-        """Add the processes that another pool started for the same run."""
+    def branch(self) -> "ProcessPool":
+        """Return a pool of the same server, whose processes this one does not judge.
+
+        The caller closes it. It ends early with this pool, which counts its processes and searches
+        for its strays.
+        """
+        pool = ProcessPool(self.target, self.world, self.pace, self.mark)
+        pool.knows(self._profile)
+        pool.allowance = self.allowance
+        pool.is_single = self.is_single
+        pool._doorway = self._doorway
         with self._lock:
-            self.started += other.started
+            self._branches.append(pool)
+            late = self._closed
+        if late:
+            pool.expire()
+        return pool
+
+    @property
+    def started(self) -> int:
+        """The number of processes that it and its branches started."""
+        return self._started + sum(branch.started for branch in self._branches)
 
     def become_repository(self) -> bool:
         """Make the root of the run, and those of future worlds, a git repository.
@@ -412,9 +434,11 @@ class ProcessPool:
             raise
 
     def kill(self) -> None:
-        """End every process at once."""
+        """End every process at once, those of branches too."""
         for connection in self.connections:
             connection.channel.kill()
+        for branch in list(self._branches):
+            branch.kill()
 
     def expire(self) -> None:
         """End the run early: no process starts any more, and no running process is judged."""
@@ -424,6 +448,8 @@ class ProcessPool:
             if connection.channel.ending is None:
                 connection.transcript.judged = False
                 connection.channel.kill()
+        for branch in list(self._branches):
+            branch.expire()
 
     def close(self) -> int:
         """Kill the running processes; return the number of strays found by their mark."""

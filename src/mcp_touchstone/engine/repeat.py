@@ -5,20 +5,23 @@ a rule on all traffic. Scenarios that shared a process share one in their first 
 finding that appears there is stable. Any other scenario is repeated more often and alone, and its
 judgement says how often the finding appeared. A scenario that races messages has no stable
 findings: its race may be lost twice and won the next time.
+
+The first repetition begins when the scenario, and those that shared its process, have ended, while
+others go on. Findings of rules on all traffic, and further repetitions, come at the end of the run.
 """
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeGuard
 
-from mcp_touchstone.catalog.scenario import Ambient, Scenario
+from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
 from mcp_touchstone.client.server_profile import Spoken
 from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import is_attack, share
-from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.worker import Work, run_case
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.results.run import PlannedCase
@@ -36,47 +39,73 @@ AT_ONCE: Final = 4
 _FINDINGS: Final = frozenset({Outcome.FAIL, Outcome.WARN})
 
 
-def repeat(cases: list[PlannedCase], work: Work, most: int, deadline: Deadline) -> None:
-    """Repeat cases with findings; store in the judgements how often each was tried and found.
+class Repetitions:
+    """The repetitions of one run.
 
     Args:
-        cases: the judged cases.
         work: the common values of all conversations.
         most: greatest number of repetitions of one scenario; 0 repeats nothing.
         deadline: the time of the run.
     """
-    _mark_races(cases, work)
-    suspects = _suspects(cases, work) if most and not work.stop.is_set() else []
-    if not suspects:
-        return
-    until = now() + min(SECONDS, deadline.left)
-    pools: list[ProcessPool] = []
 
-    def over() -> bool:
-        return work.stop.is_set() or now() > until
+    def __init__(self, work: Work, most: int, deadline: Deadline) -> None:
+        self._work = work
+        self._most = most
+        self._deadline = deadline
+        self._early: list[tuple[list[PlannedCase], _Trial]] = []
+        self._lock = threading.Lock()
 
-    width = 1 if work.pool.is_single else AT_ONCE
-    with ThreadPoolExecutor(width, thread_name_prefix="repeat") as threads:
-        try:
-            together = [
-                threads.submit(_try, group, work, pools, over) for group in _groups(suspects)
-            ]
-            _await(together, work)
-            alone = [
-                threads.submit(suspect.pursue, most, pools, over)
-                for suspect in suspects
-                if not suspect.is_stable
-            ]
-            _await(alone, work)
-        except BaseException:
-            work.stop.set()
-            raise
-        finally:
-            if work.stop.is_set():
-                for pool in pools:
-                    pool.expire()
-    for suspect in suspects:
-        suspect.note()
+    def repeat_lane(self, lane: Sequence[PlannedCase]) -> None:
+        """Repeat the scenarios with findings among those of one process for the first time."""
+        pool = self._work.pool
+        if not self._most or pool.is_single or pool.target.gentle or self._work.stop.is_set():
+            return
+        found = [case for case in lane if not case.support and any(_findings(case))]
+        repeated = [case for case in found if _is_repeated(case.case)]
+        if repeated:
+            trial = _Trial(self._work)
+            trial.hold(sorted(repeated, key=_hurts))
+            with self._lock:
+                self._early.append((repeated, trial))
+
+    def finish(self, cases: list[PlannedCase]) -> None:
+        """Repeat cases with findings; store in the judgements how often each was tried and found.
+
+        Args:
+            cases: the judged cases.
+        """
+        work, most = self._work, self._most
+        _mark_races(cases, work)
+        suspects = _suspects(cases, work) if most and not work.stop.is_set() else []
+        if not suspects:
+            return
+        until = now() + min(SECONDS, self._deadline.left)
+
+        def over() -> bool:
+            return work.stop.is_set() or now() > until
+
+        known = {id(suspect.planned): suspect for suspect in suspects}
+        for repeated, trial in self._early:
+            trial.count([known[id(case)] for case in repeated if id(case) in known])
+        groups = _groups(suspect for suspect in suspects if not suspect.is_tried)
+        width = 1 if work.pool.is_single else AT_ONCE
+        with ThreadPoolExecutor(width, thread_name_prefix="repeat") as threads:
+            try:
+                _await([threads.submit(_try, group, work, over) for group in groups], work)
+                alone = [
+                    threads.submit(suspect.pursue, most, over)
+                    for suspect in suspects
+                    if not suspect.is_stable
+                ]
+                _await(alone, work)
+            except BaseException:
+                work.stop.set()
+                raise
+            finally:
+                if work.stop.is_set():
+                    work.pool.expire()
+        for suspect in suspects:
+            suspect.note()
 
 
 def _await(waiting: Iterable[Future[None]], work: Work) -> None:
@@ -104,8 +133,7 @@ def _mark_races(cases: Iterable[PlannedCase], work: Work) -> None:
 def _suspects(cases: Iterable[PlannedCase], work: Work) -> list["_Suspect"]:
     """Return the scenarios with findings in each revision, in the order of the suite.
 
-    Attacks and properties are skipped, since they repeat their findings themselves, and so are
-    findings on the opening and on discovery.
+    Findings on the opening and on discovery are skipped.
     """
     found: dict[tuple[str, str], _Suspect] = {}
     scenarios = {(one.case.id, one.revision): one for one in work.plan.all_cases}
@@ -113,11 +141,14 @@ def _suspects(cases: Iterable[PlannedCase], work: Work) -> list["_Suspect"]:
         for judgement in _findings(case):
             key = _origin(case, judgement), case.revision
             scenario = scenarios.get(key)
-            if scenario is None or not isinstance(scenario.case, Scenario):
-                continue
-            if not (scenario.case.drawn or is_attack(scenario.case)):
+            if scenario is not None and _is_repeated(scenario.case):
                 found.setdefault(key, _Suspect(scenario, work)).add(case, judgement)
     return list(found.values())
+
+
+def _is_repeated(case: Case) -> TypeGuard[Scenario]:
+    """Return whether a case is repeated here: attacks and properties repeat their findings."""
+    return isinstance(case, Scenario) and not (case.drawn or is_attack(case))
 
 
 def _groups(suspects: Iterable["_Suspect"]) -> list[list["_Suspect"]]:
@@ -125,7 +156,11 @@ def _groups(suspects: Iterable["_Suspect"]) -> list[list["_Suspect"]]:
     groups: dict[object, list[_Suspect]] = {}
     for suspect in suspects:
         groups.setdefault(suspect.process, []).append(suspect)
-    return [sorted(group, key=lambda one: one.hurts) for group in groups.values()]
+    return [sorted(group, key=lambda one: _hurts(one.planned)) for group in groups.values()]
+
+
+def _hurts(case: PlannedCase) -> bool:
+    return isinstance(case.case, Scenario) and case.case.hurts
 
 
 def _findings(case: PlannedCase) -> Iterator[Judgement]:
@@ -161,14 +196,14 @@ class _Suspect:
         return self.planned.revision, share(self.planned)
 
     @property
-    def hurts(self) -> bool:
-        """Whether it may harm the server."""
-        return self.scenario.hurts
-
-    @property
     def is_stable(self) -> bool:
         """Whether all findings appeared in the first repetition."""
         return self._tried == 1 and self._wanted <= self._shown.keys()
+
+    @property
+    def is_tried(self) -> bool:
+        """Whether it was repeated."""
+        return self._tried > 0
 
     def add(self, case: PlannedCase, judgement: Judgement) -> None:
         """Add a finding."""
@@ -181,10 +216,10 @@ class _Suspect:
         self._tried += 1
         self._shown.update(shown & self._wanted)
 
-    def pursue(self, most: int, pools: list[ProcessPool], over: Callable[[], bool]) -> None:
+    def pursue(self, most: int, over: Callable[[], bool]) -> None:
         """Repeat the scenario alone, up to a number of repetitions in all."""
         while self._tried < most and not over():
-            _try([self], self._work, pools, over)
+            _try([self], self._work, over)
 
     def note(self) -> None:
         """Store in the judgements how often each was tried and found."""
@@ -201,42 +236,57 @@ class _Suspect:
             ]
 
 
-def _try(
-    group: Sequence[_Suspect], work: Work, pools: list[ProcessPool], over: Callable[[], bool]
-) -> None:
-    """Repeat scenarios once, one after the other on a new process, unless time is over."""
+class _Trial:
+    """One repetition of scenarios, one after the other on a new process."""
+
+    def __init__(self, work: Work) -> None:
+        self._pool = work.pool.branch()
+        self._work = replace(work, pool=self._pool)
+        self._found: set[_Finding] = set()
+
+    def hold(self, cases: Sequence[PlannedCase]) -> None:
+        """Repeat the conversations, and end the process."""
+        pool, first = self._pool, cases[0]
+        assert isinstance(first.case, Scenario)  # noqa: S101  (only these are repeated)
+        try:
+            if not first.case.fresh:  # as on the process that discovery opened
+                connection = pool.shared(first.revision, share(first))
+                read_lists(Spoken(connection.opening or Reply(0)), connection)
+            for before in cases:
+                case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
+                run_case(case, self._work)
+                name = case.case.id
+                self._found |= {(name, name, judgement.clause) for judgement in _findings(case)}
+            pool.settle()
+        except Exception:  # noqa: BLE001  (a fault of ours shows nothing again)
+            self._found.clear()
+        finally:
+            pool.close()
+
+    def count(self, suspects: Sequence[_Suspect]) -> None:
+        """Count this repetition, with the findings of rules on its traffic, unless the run ends."""
+        found = self._found | self._on_traffic(suspects)
+        if not self._work.stop.is_set():
+            for suspect in suspects:
+                suspect.count(found)
+
+    def _on_traffic(self, suspects: Sequence[_Suspect]) -> set[_Finding]:
+        found: set[_Finding] = set()
+        for rule in {id(c): c for suspect in suspects for c in suspect.cases}.values():
+            if isinstance(rule.case, Ambient):
+                records = self._pool.records(rule.revision)
+                try:
+                    broken = ambient.origins(rule.case, records, rule.clauses)
+                    found |= {(origin, rule.case.id, clause) for clause, origin in broken}
+                except Exception:  # noqa: BLE001  (as above)
+                    return set()
+        return found
+
+
+def _try(group: Sequence[_Suspect], work: Work, over: Callable[[], bool]) -> None:
+    """Repeat scenarios once, unless time is over."""
     if over():
         return
-    own, first = work.pool, group[0]
-    pool = ProcessPool(own.target, own.world, own.pace, own.mark)
-    pool.knows(work.profile)
-    pool.allowance = own.allowance
-    pool.is_single = own.is_single
-    pools.append(pool)
-    if work.stop.is_set():
-        pool.expire()
-    found: set[_Finding] = set()
-    try:
-        if not first.scenario.fresh:  # as on the process that discovery opened
-            connection = pool.shared(first.planned.revision, share(first.planned))
-            read_lists(Spoken(connection.opening or Reply(0)), connection)
-        for suspect in group:
-            before = suspect.planned
-            case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
-            run_case(case, replace(work, pool=pool))
-            name = suspect.scenario.id
-            found |= {(name, name, judgement.clause) for judgement in _findings(case)}
-        pool.settle()
-        for rule in {id(c): c for suspect in group for c in suspect.cases}.values():
-            if isinstance(rule.case, Ambient):
-                records = pool.records(rule.revision)
-                broken = ambient.origins(rule.case, records, rule.clauses)
-                found |= {(origin, rule.case.id, clause) for clause, origin in broken}
-    except Exception:  # noqa: BLE001  (a fault of ours shows nothing again)
-        found = set()
-    finally:
-        pool.close()
-        own.count_starts(pool)
-    if not work.stop.is_set():
-        for suspect in group:
-            suspect.count(found)
+    trial = _Trial(work)
+    trial.hold([suspect.planned for suspect in group])
+    trial.count(group)

@@ -26,10 +26,11 @@ from mcp_touchstone.discovery.probes import ProbeContext, Probing, run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.attack_sites import Sites
 from mcp_touchstone.engine.deadline import Deadline
+from mcp_touchstone.engine.head_start import HeadStart
 from mcp_touchstone.engine.named_check import refuse_unknown
 from mcp_touchstone.engine.plan import Choice, Plan, UsageError, besieged, front, nothing, wanted
 from mcp_touchstone.engine.process_pool import GENTLE_RATE, ProcessPool
-from mcp_touchstone.engine.repeat import repeat
+from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.scheduler import Schedule
 from mcp_touchstone.engine.worker import OnEvent, Work, drive
 from mcp_touchstone.judging import ambient
@@ -181,11 +182,12 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
                 on_event=on_event,
                 sites=Sites(shared=not choice.separate),
             )
-            _converse(work, probing, suite.registry, choice, run)
+            repetitions = Repetitions(work, choice.repeats, deadline)
+            _converse(work, probing, suite.registry, choice, run, repetitions.repeat_lane)
             pool.settle()
             _watch(run, pool, partial=deadline.met)
             if not plan.trouble:  # else no process can be opened again
-                repeat(run.slots, work, choice.repeats, deadline)
+                repetitions.finish(run.slots)
     except LaunchError:
         if not deadline.met:
             raise
@@ -383,8 +385,23 @@ def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSe
     )
 
 
-def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, run: Run) -> None:
+def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
+    work: Work,
+    probing: Probing,
+    registry: Registry,
+    choice: Choice,
+    run: Run,
+    after: Callable[[list[PlannedCase]], None],
+) -> None:
     """Probe the server and run each scenario as soon as its needs are decided.
+
+    Args:
+        work: the common values of all conversations.
+        probing: the probes.
+        registry: the suite.
+        choice: the part of the suite to run.
+        run: gets the planned cases.
+        after: called with the cases of each process after the last.
 
     Raises:
         UsageError: no selected rule applies to the server, or a binding is wrong.
@@ -398,8 +415,16 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
         ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
     ):
-        schedule = Schedule(threads, lambda lane: drive(lane, work), threads if jobs else attackers)
-        with contextlib.closing(schedule), pool.killed_on_error(work.stop):
+        head_start = HeadStart(work, threads, probing.settle_probable)
+        work = replace(work, early=head_start.take)
+        schedule = Schedule(
+            threads, lambda lane: drive(lane, work, after), threads if jobs else attackers
+        )
+        with (
+            contextlib.closing(head_start),
+            contextlib.closing(schedule),
+            pool.killed_on_error(work.stop),
+        ):
             revision = besieged(profile, registry, choice)
             binding = attackers.submit(
                 _bind, pool, profile, revision, runs=Tier.COMMANDS in choice.tiers
@@ -407,6 +432,8 @@ def _converse(work: Work, probing: Probing, registry: Registry, choice: Choice, 
             if profile.is_single:  # one after the other, as each ends the process of the other
                 wait([binding])
             for _ in probing.steps():
+                if jobs != 1:
+                    head_start.begin(plan.probable(probing.decided, probing.expects))
                 if not profile.is_single:
                     schedule.add(plan.ready(probing.decided, probing.free))
                 run.slots, run.absent = plan.cases, plan.absent

@@ -80,6 +80,7 @@ class Work:
         stop: set when the run ends early.
         on_event: called with the name of each event and its subject.
         sites: the processes that attacks left for others.
+        early: returns the conversation of a case that has begun early; None if none has.
     """
 
     pool: ProcessPool
@@ -90,11 +91,22 @@ class Work:
     stop: threading.Event
     on_event: OnEvent
     sites: Sites = field(default_factory=Sites)
+    early: Callable[[PlannedCase], Conversation | None] = lambda _case: None
 
 
-def drive(lane: Iterable[PlannedCase], work: Work) -> None:
-    """Run one lane to its end, or until ``stop`` is set; then end its process."""
-    slot = None
+def drive(
+    lane: Iterable[PlannedCase],
+    work: Work,
+    after: Callable[[list[PlannedCase]], None] = lambda _: None,
+) -> None:
+    """Run one lane to its end, or until ``stop`` is set; then end its process.
+
+    Args:
+        lane: the cases.
+        work: the common values.
+        after: called with its cases after the last.
+    """
+    slot, held = None, []
     for slot in lane:
         if work.stop.is_set():
             return
@@ -106,8 +118,10 @@ def drive(lane: Iterable[PlannedCase], work: Work) -> None:
         slot.done = not work.stop.is_set()
         if not slot.support:
             work.on_event("done", slot)
+        held.append(slot)
     if slot is not None and isinstance(slot.case, Scenario) and not slot.case.fresh:
         work.pool.release(slot.revision, share(slot))
+    after(held)
 
 
 def run_case(slot: PlannedCase, work: Work) -> None:
@@ -127,9 +141,11 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
     wire_revision = slot.revision
     if scenario.legacy:
         wire_revision = work.profile.legacy[-1] if work.profile.legacy else rev.LATEST_LEGACY
-    talk = _begin(slot, scenario, wire_revision, work)
+    early = work.early(slot)
+    talk = early or begin(slot, scenario, wire_revision, work)
     connection = talk.wire
-    _hold(talk, slot, scenario, work)
+    if early is None:
+        hold(talk, slot, scenario, work)
     if scenario.shares and not stop.is_set():
         talk = _release(talk, slot, scenario, work)
     slot.fired = frozenset(talk.fired)
@@ -143,7 +159,7 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
             pool.retire(used)
 
 
-def _hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) -> None:
+def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) -> None:
     """Hold the conversation of a scenario; a clause that it did not judge is BROKEN."""
     talk.settings = work.settings
     if scenario.drawn:
@@ -180,12 +196,12 @@ def _release(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Wo
         work.pool.retire(used)
     if not talk.reuses or is_clean(talk):
         return talk
-    again = _begin(slot, scenario, slot.revision, work, unused=True)
-    _hold(again, slot, scenario, work)
+    again = begin(slot, scenario, slot.revision, work, unused=True)
+    hold(again, slot, scenario, work)
     return _release(again, slot, scenario, work)
 
 
-def _begin(
+def begin(
     slot: PlannedCase, scenario: Scenario, revision: str, work: Work, *, unused: bool = False
 ) -> Conversation:
     """Return the conversation of a scenario, on its process.

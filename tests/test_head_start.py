@@ -1,0 +1,94 @@
+"""Lasting scenarios begin while a probe still looks for the call that they need."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import ROOT, Target
+from tests.conftest import HERE
+from tests.toy_suite import LONG, declare, declare_result, outcomes, toy_registry
+
+LEGACY = rev.LATEST_LEGACY
+NAME = "needs_a_slow_call"
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Registry]:
+    with toy_registry(tmp_path) as made:
+        yield made
+
+
+class Uses:
+    """The calls that the scenario got as example, and whether the probe had found each."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, bool]] = []
+
+        @declare("toy-slow", name=NAME, fresh=True, lasts=True)
+        def _(talk: Conversation) -> None:
+            talk.wire.open()
+            call = talk.example("slow-call")
+            self.calls.append((call.name, bool(talk.spoken.found.get("slow-call"))))
+            answered = talk.request(call.method, call.params)
+            talk.judge("toy-slow", answered.answered, expected="an answer")
+
+
+def checked(registry: Registry, *tools: str, **choice: Any) -> Run:
+    command = (sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, *tools)
+    target = Target(command=command, startup=LONG)
+    return judge(target, registry, Choice(revisions=(LEGACY,), **choice))
+
+
+def counted(run: Run) -> list[bool]:
+    """Return whether rules judge the traffic, for each process of the scenario."""
+    transcripts = [connection.transcript for connection in run.connections]
+    return [one.judged for one in transcripts if one.scenario == NAME or NAME in one.label]
+
+
+def test_scenario_makes_the_call_that_the_probe_tries(registry: Registry) -> None:
+    uses = Uses()
+
+    run = checked(registry, "nap")
+
+    assert uses.calls == [("nap", False)]
+    assert outcomes(run) == {"toy-slow": Outcome.PASS}
+    assert counted(run) == [True]
+
+
+def test_scenario_begins_again_with_another_call_that_was_found(registry: Registry) -> None:
+    uses = Uses()
+
+    run = checked(registry, "brief", "nap")
+
+    assert uses.calls == [("brief", False), ("nap", True)]
+    assert outcomes(run) == {"toy-slow": Outcome.PASS}
+    assert sorted(counted(run)) == [False, True]
+
+
+def test_scenario_does_not_apply_if_the_call_does_not_last(registry: Registry) -> None:
+    uses = Uses()
+    declare_result("toy-must", passed=True)
+
+    run = checked(registry, "brief", "echo")
+
+    assert uses.calls == [("brief", False)]
+    assert outcomes(run) == {"toy-must": Outcome.PASS}
+    assert counted(run) == [False]
+    assert "a second or more" in {one.clause: one.why for one in run.absent}["toy-slow"]
+
+
+def test_one_conversation_at_a_time_begins_none_early(registry: Registry) -> None:
+    uses = Uses()
+
+    checked(registry, "nap", jobs=1)
+
+    assert uses.calls == [("nap", True)]
