@@ -139,7 +139,7 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
     if any(entry.at <= grace for entry, _ in pending.answers()):
         why = "the response crossed with the cancellation"
         return Aftermath(pending, grace, undecided=why)
-    _until(talk, begun + _over(talk, call))
+    _until(talk, begun + talk.slowdown("slow-call") * _over(talk, call))
     talk.probe(required=False)  # A busy server writes its late messages before this answer.
     changing = _changed(talk, left, begun + call.seconds - grace)
     worked |= any(entry.at <= grace for entry, _ in pending.progress())

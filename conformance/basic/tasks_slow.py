@@ -48,7 +48,8 @@ def stays_responsive_during_a_long_task(talk: Conversation) -> None:
     if other is None or cancelled is None:
         talk.unseen("tasks-terminal-final", "no task was cancelled")
         return
-    talk.quiet(max(talk.pace.settle, min(LONGEST, 1.2 * example.seconds) - other.request.age))
+    natural = talk.slowdown("slow-task") * example.seconds
+    talk.quiet(max(talk.pace.settle, min(LONGEST, 1.2 * natural) - other.request.age))
     later = other.get()
     status = (later.result or {}).get("status")
     talk.judge(

@@ -121,11 +121,12 @@ def respects_the_log_level(talk: Conversation) -> None:
         _judge_included(talk, included, example)
     reply = _set(talk, "emergency")
     talk.quiet()
-    low = []
-    if reply.result is not None:
-        for example in logged:
-            later = _logs_of(talk, example.method, example.params)
-            low += [(entry, level) for entry, level in later if _is_below(level, "emergency")]
+    line = len(talk.wire.transcript)
+    for example in logged if reply.result is not None else ():
+        talk.request(example.method, example.params, required=False)
+    talk.quiet()
+    later = _heard(talk.since(line))
+    low = [(entry, level) for entry, level, _ in later if _is_below(level, "emergency")]
     _set(talk, "debug")
     if reply.result is None:
         talk.unseen(clause, "the level could not be set")
@@ -168,10 +169,11 @@ def _severest(found: list[tuple[Entry, Any]]) -> str | None:
 
 
 def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[tuple[Entry, Any]]:
-    """Send a request; return its log messages, and those shortly after, with their levels."""
+    """Send a request; return its log messages, or else those shortly after, with their levels."""
     line = len(talk.wire.transcript)
     talk.request(method, params, required=False, **more)
-    talk.quiet()
+    if not _heard(talk.since(line)):
+        talk.quiet()
     return [(entry, level) for entry, level, _ in _heard(talk.since(line))]
 
 

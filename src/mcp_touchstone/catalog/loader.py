@@ -8,8 +8,9 @@ import importlib.util
 import runpy
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,13 +48,17 @@ def rows(suite: str) -> Catalogue:
     """
     if suite == BOTH:
         return Catalogue(tuple(chapter for name in SUITES for chapter in rows(name).chapters))
-    directory = home() / SUITES[suite]
-    return load_threats(directory) if suite == SECURITY else load_catalogue(directory)
+    return _read(home() / SUITES[suite], load_threats if suite == SECURITY else load_catalogue)
 
 
-def renamed() -> dict[str, str]:
+@cache
+def _read(directory: Path, load: Callable[[Path], Catalogue]) -> Catalogue:
+    return load(directory)
+
+
+def renamed(suite: str = BOTH) -> dict[str, str]:
     """Return the ids of merged clauses, each with the id of the clause it is part of now."""
-    return {old: clause.id for clause in rows(BOTH) for old in clause.replaces}
+    return {old: clause.id for clause in rows(suite) for old in clause.replaces}
 
 
 def load(suite: str = CONFORMANCE) -> Registry:

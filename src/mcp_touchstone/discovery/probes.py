@@ -20,7 +20,13 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import WORDS, Probe
 from mcp_touchstone.catalog.scenario import Share
-from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken, is_read_only
+from mcp_touchstone.client.server_profile import (
+    Example,
+    ServerProfile,
+    Spoken,
+    is_read_only,
+    may_be_task,
+)
 from mcp_touchstone.discovery.probe_features import (
     find_calls,
     find_completion,
@@ -160,10 +166,11 @@ class Probing:
 
     def expects(self, revision: str, word: str) -> bool:
         """Return whether a probe will probably find an undecided word: a call with a duration."""
-        if word != "slow-call" or self.decided(revision, word):
+        if word not in {"slow-call", "slow-task"} or self.decided(revision, word):
             return False
-        tools = self._profile.spoken[revision].named("tools")
-        return any(may_last(tool) for tool in tools if tool["name"] in self._trusted)
+        named = self._profile.spoken[revision].named("tools")
+        tools = [tool for tool in named if tool["name"] in self._trusted and may_last(tool)]
+        return any(word == "slow-call" or may_be_task(tool) for tool in tools)
 
     def _wait_for(self, known: Callable[[], bool]) -> None:
         """Wait until a condition is true, or the run ends."""
@@ -303,24 +310,32 @@ class Probing:
         if alone or revision == newest:
             if any(map(may_last, self._profile.spoken[revision].named("tools"))):
                 self._aside(revision).connection()  # it starts while calls are still probed
-            self._await_calls(revision)
+            self._await(revision, Probe.CALLS)
+            calls = self._profile.spoken[revision].found.get("callable-tool", [])
+            self._expect_slow(revision, probable_slow(calls))
             self._lasted[revision] = find_slow(self._aside(revision))
             self._stir()
             return
         if Probe.LASTING not in self._plans[revision]:
             self._busy.discard((revision, Share.DRAWN))
-        self._await_calls(revision)
+        self._await(revision, Probe.CALLS)
+        probable = self._profile.spoken[newest].probable
+        self._wait_for(lambda: "slow-call" in probable or newest in self._lasted)
+        if "slow-call" in probable:
+            self._expect_slow(revision, probable["slow-call"])
         self._wait_for(lambda: newest in self._lasted)
         lasted = self._lasted.get(newest, [])
         self._lasted[revision] = list(_lasting_there_too(self._aside(revision), lasted))
 
-    def _await_calls(self, revision: str) -> None:
-        """Wait for the calls that work, and note the one that probably lasts."""
-        self._await(revision, Probe.CALLS)
+    def _expect_slow(self, revision: str, probable: Example | None) -> None:
+        """Note a call that probably lasts, if its tool works in a revision."""
         spoken = self._profile.spoken[revision]
-        probable = probable_slow(spoken.found.get("callable-tool", []))
-        if probable is not None:
-            spoken.probable["slow-call"] = probable
+        calls = {call.name: call for call in spoken.found.get("callable-tool", [])}
+        if probable is not None and probable.name in calls:
+            slow = replace(probable, item=calls[probable.name].item)
+            spoken.probable["slow-call"] = slow
+            if may_be_task(slow.item):
+                spoken.probable["slow-task"] = slow
             self._stir()
 
     def _ask_in_session(self) -> None:

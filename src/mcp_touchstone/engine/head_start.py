@@ -9,7 +9,7 @@ do not apply. Judges nothing.
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from mcp_touchstone.catalog.scenario import Scenario
@@ -20,8 +20,8 @@ from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.runtime.timeouts import SLICE
 from mcp_touchstone.transport.process import LaunchError
 
-TOLERANCE: Final = 0.1
-"""Greatest part by which a call may take more or less than the seconds it was expected to."""
+TOLERANCE: Final = 0.25
+"""Greatest part by which a call may take more or less than the seconds that were expected."""
 
 
 @dataclass(slots=True)
@@ -31,7 +31,6 @@ class _Early:
     Attributes:
         case: the case.
         words: its words that are not decided.
-        used: word -> the example that it uses.
         talk: its conversation; None before it begins and if its process could not be started.
         withdrawn: whether it no longer counts.
         ended: done when it has ended.
@@ -39,7 +38,6 @@ class _Early:
 
     case: PlannedCase
     words: frozenset[str]
-    used: dict[str, Example] = field(default_factory=dict)
     talk: Conversation | None = None
     withdrawn: bool = False
     ended: Future[None] | None = None
@@ -86,9 +84,6 @@ class HeadStart:
         while wait([early.ended], SLICE).not_done:
             if self._work.stop.is_set():
                 return None
-        if early.talk is not None:
-            for connection in early.talk.connections:
-                connection.transcript.judged = True
         return early.talk
 
     def close(self) -> None:
@@ -103,7 +98,8 @@ class HeadStart:
             return False
         spoken = self._work.profile.spoken[case.revision]
         return all(
-            len(found := spoken.examples(word)) == 1 and _is_same(found[0], early.used.get(word))
+            len(found := spoken.examples(word)) == 1
+            and _is_same(found[0], spoken.probable.get(word))
             for word in early.words
         )
 
@@ -116,14 +112,9 @@ class HeadStart:
             return
 
         def probable(word: str) -> Example | None:
-            if word in early.words and word not in early.used:
-                example = self._probable(case.revision, word)
-                if example is not None:
-                    early.used[word] = example
-            return early.used.get(word)
+            return self._probable(case.revision, word) if word in early.words else None
 
         talk.probable = probable
-        talk.wire.transcript.judged = False
         with self._lock:
             early.talk = talk
             withdrawn = early.withdrawn

@@ -221,7 +221,10 @@ def begin(
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
         return attack_setup.session(pool, slot, profile, work.settle, work.sites, unused=unused)
-    turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
+    if not scenario.fresh:  # others wait for the shared process meanwhile
+        turn = StartPriority.MANY
+    else:
+        turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
     def spawn() -> Connection:
         return pool.spawn(revision, scenario.name, turn=turn)

@@ -126,6 +126,18 @@ class Talk:
         self._settle(self.revision, word)
         return self.spoken.examples(word)
 
+    def slowdown(self, word: str) -> float:
+        """Return how many times its ``seconds`` the example of a word takes; wait for discovery.
+
+        It is 1 unless the scenario began before discovery had measured the example.
+        """
+        probable = self.probable(word)
+        self._settle(self.revision, word)
+        found = self.spoken.examples(word)
+        if probable is None or not found or found[0].params != probable.params:
+            return 1.0
+        return found[0].seconds / probable.seconds
+
     @property
     def root(self) -> Path:
         """The folder of the server; a scenario that is ``apart`` may change it."""

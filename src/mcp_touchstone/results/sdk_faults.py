@@ -96,9 +96,9 @@ def read(document: Mapping[str, Any], renamed: Mapping[str, str]) -> tuple[Relea
 @cache
 def releases() -> tuple[Release, ...]:
     """Return the judged releases, in the order of the table."""
-    from mcp_touchstone.catalog.loader import renamed  # noqa: PLC0415  (read only with an SDK)
+    from mcp_touchstone.catalog.loader import CONFORMANCE, renamed  # noqa: PLC0415  (if needed)
 
-    return read(json.loads(TABLE.read_text("utf-8")), renamed())
+    return read(json.loads(TABLE.read_text("utf-8")), renamed(CONFORMANCE))
 
 
 def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
