@@ -286,6 +286,21 @@ def test_interrupted_run_keeps_its_verdicts(registry: Registry) -> None:
     assert outcomes(run) == {"toy-must": Outcome.FAIL}
 
 
+def test_interrupted_run_starts_no_further_process(registry: Registry) -> None:
+    started: list[object] = []
+
+    @declare("toy-must", fresh=True)
+    def _(talk: Conversation) -> None:
+        _thread.interrupt_main()
+        talk.wire.wait(lambda: talk.wire.gone, LONG)
+        started.append(talk.restart())
+
+    run = judge(server(), registry, Choice())
+
+    assert run.exit_code == 130
+    assert started == []
+
+
 def interrupt_at(moment: str) -> Callable[[str, object], None]:
     def interrupt(what: str, _: object) -> None:
         if what == moment:

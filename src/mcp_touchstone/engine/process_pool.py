@@ -434,7 +434,9 @@ class ProcessPool:
             raise
 
     def kill(self) -> None:
-        """End every process at once, those of branches too."""
+        """End every process at once, those of branches too; no process starts any more."""
+        with self._lock:
+            self._closed = True
         for connection in self.connections:
             connection.channel.kill()
         for branch in list(self._branches):
