@@ -357,11 +357,12 @@ class Plan:
         """
         found = []
         for index, entry in self._waiting.items():
-            case, revision = entry.case, entry.revisions[0]
+            case = entry.case
             if index in self._early or entry.bound or not isinstance(case, Scenario):
                 continue
             if not (case.fresh and case.lasts) or case.once or case.drawn:
                 continue
+            (revision,) = entry.revisions
             missing = frozenset(word for where, word in entry.words if not decided(where, word))
             if not missing or not all(expects(revision, word) for word in missing):
                 continue
