@@ -49,6 +49,7 @@ class HeadStart:
     Args:
         work: the common values of all conversations.
         threads: run one scenario each.
+        most: greatest number of such scenarios; the other threads are for other scenarios.
         probable: (revision, word) -> the example that a probe tries first, when it is known; None
             if it tries none.
     """
@@ -57,17 +58,21 @@ class HeadStart:
         self,
         work: Work,
         threads: ThreadPoolExecutor,
+        most: int,
         probable: Callable[[str, str], Example | None],
     ) -> None:
         self._work = work
+        self._most = most
         self._probable = probable
         self._threads = threads
         self._early: dict[tuple[str, str], _Early] = {}
         self._lock = threading.Lock()
 
     def begin(self, cases: Iterable[tuple[PlannedCase, frozenset[str]]]) -> None:
-        """Begin cases, each with its words that are not decided."""
+        """Begin cases, each with its words that are not decided, as long as there is room."""
         for case, words in cases:
+            if len(self._early) >= self._most:
+                return
             early = self._early[case.case.id, case.revision] = _Early(case, words)
             early.ended = self._threads.submit(self._hold, early)
 

@@ -415,7 +415,7 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
         ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
     ):
-        head_start = HeadStart(work, threads, probing.settle_probable)
+        head_start = HeadStart(work, threads, (jobs or JOBS) // 2, probing.settle_probable)
         work = replace(work, early=head_start.take)
         schedule = Schedule(
             threads, lambda lane: drive(lane, work, after), threads if jobs else attackers
@@ -432,8 +432,7 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
             if profile.is_single:  # one after the other, as each ends the process of the other
                 wait([binding])
             for _ in probing.steps():
-                if jobs != 1:
-                    head_start.begin(plan.probable(probing.decided, probing.expects))
+                head_start.begin(plan.probable(probing.decided, probing.expects))
                 if not profile.is_single:
                     schedule.add(plan.ready(probing.decided, probing.free))
                 run.slots, run.absent = plan.cases, plan.absent
