@@ -12,6 +12,7 @@ from mcp_touchstone.discovery import probes
 from mcp_touchstone.engine import process_pool
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.judging import ambient
+from mcp_touchstone.report.standing import closing
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, reference
 from mcp_touchstone.transport.process import now
@@ -63,6 +64,15 @@ def test_run_within_its_deadline_does_not_mention_it() -> None:
     run = judged("ping", deadline=600.0)
 
     assert (run.trouble, run.exit_code) == ("", 0)
+
+
+def test_screen_says_that_a_deadline_left_out_a_part() -> None:
+    run = judged("ping")
+    run.trouble = "the run was ended after 1 s (--deadline); not all was judged"
+
+    _, _, rest = closing(run)
+
+    assert "was checked in part only; a longer --deadline checks the rest" in rest
 
 
 # --- internal errors

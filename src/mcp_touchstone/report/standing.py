@@ -115,6 +115,12 @@ def unattacked(run: Run) -> str:
     return f"Not attacked with paths, as no effect on files was seen: {shown}{rest}."
 
 
+def incomplete(run: Run) -> str:
+    """Return how far a server was checked in a run with trouble."""
+    part = "was checked in part only" if run.profile.spoken else "could not be checked"
+    return f"the server {part}"
+
+
 def closing(run: Run) -> tuple[str, str, str]:
     """Return the verdict on the server: a word or two, their style, and the next step."""
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
@@ -141,8 +147,10 @@ def closing(run: Run) -> tuple[str, str, str]:
         if "no answer within" in run.trouble:
             rest = "did not answer. Does it speak stdio? --timeout waits longer"
         elif run.trouble:
-            rest = "could not be checked"
-            if run.target.started or run.target.bundled:
+            rest = incomplete(run).removeprefix("the server ")
+            if "--deadline" in run.trouble:
+                rest += "; a longer --deadline checks the rest"
+            elif not run.profile.spoken and (run.target.started or run.target.bundled):
                 rest += ": run the command by hand to see its output"
         else:
             count = plural(len({verdict.clause.id for verdict in run.unjudged}), noun(run))

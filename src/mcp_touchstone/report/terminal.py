@@ -302,7 +302,7 @@ class Terminal:
             self.say(
                 ("BROKEN", STYLES[Outcome.BROKEN]),
                 "  ",
-                ("the server could not be checked", "bold"),
+                (standing.incomplete(run), "bold"),
             )
             self._row("reason", run.trouble)
             self._words(run.profile.stderr)
