@@ -103,7 +103,11 @@ class ForkServer:
             self._wait = begin(other)
 
     def start(self, command: Sequence[str], env: Mapping[str, str], cwd: str) -> Forked:
-        """Fork a server."""
+        """Fork a server.
+
+        Raises:
+            RuntimeError: this process has ended.
+        """
         order = json.dumps({"words": list(command), "env": dict(env), "cwd": cwd}).encode()
         stdin, ours_in = os.pipe()
         ours_out, stdout = os.pipe()
@@ -112,9 +116,15 @@ class ForkServer:
             with self._one_at_a_time, _subreaper():
                 socket.send_fds(self._orders, [order], [stdin, stdout, stderr])
                 answers = {self._orders.recv(64), self._orders.recv(64)}  # in any order
+        except OSError:
+            answers = {b""}
         finally:
             for descriptor in (stdin, stdout, stderr):
                 os.close(descriptor)
+        if b"" in answers:
+            for descriptor in (ours_in, ours_out, ours_err):
+                os.close(descriptor)
+            raise RuntimeError("the fork server of the tests has ended; its output says why")
         (pid,) = answers - {ORPHANED}
         return Forked(command, int(pid), (ours_in, ours_out, ours_err))
 

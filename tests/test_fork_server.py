@@ -12,7 +12,7 @@ import pytest
 
 from mcp_touchstone.target.target import reference
 from mcp_touchstone.transport import process
-from tests.fork_server import MUTANTS, REFERENCE, Forked, forking, kind
+from tests.fork_server import MUTANTS, REFERENCE, Forked, ForkServer, forking, kind
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="servers are forked on Linux only")
 
@@ -69,6 +69,14 @@ def test_other_commands_are_started(tmp_path: Path) -> None:
     assert kind([sys.executable, "-c", "pass"]) is None
     assert kind(["node", *MUTANTS]) is None
     assert finished(started("-c", "print(1)", cwd=tmp_path)) == (0, "1\n", "")
+
+
+def test_dead_fork_server_is_named(tmp_path: Path) -> None:
+    dead = ForkServer(lambda _orders: lambda: None)
+
+    with pytest.raises(RuntimeError, match="fork server of the tests has ended"):
+        dead.start([sys.executable, "-m", "reference_server"], {}, str(tmp_path))
+    dead.close()
 
 
 def test_fork_server_ends_with_its_block(tmp_path: Path) -> None:
