@@ -116,9 +116,8 @@ def unattacked(run: Run) -> str:
 
 
 def incomplete(run: Run) -> str:
-    """Return how far a server was checked in a run with trouble."""
-    part = "was checked in part only" if run.profile.spoken else "could not be checked"
-    return f"the server {part}"
+    """Return how far a server was checked in a run with trouble; completes "the server ..."."""
+    return "was checked in part only" if run.profile.spoken else "could not be checked"
 
 
 def closing(run: Run) -> tuple[str, str, str]:
@@ -147,7 +146,7 @@ def closing(run: Run) -> tuple[str, str, str]:
         if "no answer within" in run.trouble:
             rest = "did not answer. Does it speak stdio? --timeout waits longer"
         elif run.trouble:
-            rest = incomplete(run).removeprefix("the server ")
+            rest = incomplete(run)
             if "--deadline" in run.trouble:
                 rest += "; a longer --deadline checks the rest"
             elif not run.profile.spoken and (run.target.started or run.target.bundled):

@@ -302,7 +302,7 @@ class Terminal:
             self.say(
                 ("BROKEN", STYLES[Outcome.BROKEN]),
                 "  ",
-                (standing.incomplete(run), "bold"),
+                (f"the server {standing.incomplete(run)}", "bold"),
             )
             self._row("reason", run.trouble)
             self._words(run.profile.stderr)
