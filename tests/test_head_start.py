@@ -9,6 +9,9 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.discovery import probe_traffic
+from mcp_touchstone.discovery.probe_traffic import WISHED
+from mcp_touchstone.engine import head_start
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
@@ -19,6 +22,13 @@ from tests.toy_suite import LONG, declare, declare_result, outcomes, toy_registr
 
 LEGACY = rev.LATEST_LEGACY
 NAME = "needs_a_slow_call"
+
+
+@pytest.fixture(autouse=True)
+def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a delay change neither the first call of the probe nor whether its seconds fit."""
+    monkeypatch.setattr(probe_traffic, "_wish", lambda _call: WISHED)
+    monkeypatch.setattr(head_start, "TOLERANCE", LONG)
 
 
 @pytest.fixture
@@ -32,6 +42,7 @@ class Uses:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, bool]] = []
+        self.slowdowns: list[float] = []
 
         @declare("toy-slow", name=NAME, fresh=True, lasts=True)
         def _(talk: Conversation) -> None:
@@ -39,6 +50,7 @@ class Uses:
             call = talk.example("slow-call")
             self.calls.append((call.name, bool(talk.spoken.found.get("slow-call"))))
             answered = talk.request(call.method, call.params)
+            self.slowdowns.append(talk.slowdown("slow-call"))
             talk.judge("toy-slow", answered.answered, expected="an answer")
 
 
@@ -62,6 +74,30 @@ def test_scenario_makes_the_call_that_the_probe_tries(registry: Registry) -> Non
     assert uses.calls == [("nap", False)]
     assert outcomes(run) == {"toy-slow": Outcome.PASS}
     assert counted(run) == [True]
+
+
+def test_early_scenario_knows_how_long_its_call_took_in_the_end(registry: Registry) -> None:
+    uses = Uses()
+
+    run = checked(registry, "late")
+
+    (found,) = run.profile.spoken[LEGACY].examples("slow-call")
+    assert uses.calls == [("late", False)]
+    assert uses.slowdowns == [found.seconds / WISHED]
+    assert found.seconds > WISHED
+
+
+def test_scenario_begins_again_if_the_call_takes_other_seconds(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head_start, "TOLERANCE", 0.0)
+    uses = Uses()
+
+    run = checked(registry, "late")
+
+    assert uses.calls == [("late", False), ("late", True)]
+    assert uses.slowdowns[-1] == 1.0
+    assert sorted(counted(run)) == [False, True]
 
 
 def test_scenario_begins_again_with_another_call_that_was_found(registry: Registry) -> None:
