@@ -6,7 +6,6 @@ reference server, or a mutant of stdio. Run one by hand: ``python tests/mutants 
 
 import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from typing import Any, ClassVar, Final
 
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.endpoint import Endpoint
-from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.bridge.listener import HOST, Listener
 from tests.mutants.kit import META, ROOT
 
 TOKEN: Final = "MCP_TOUCHSTONE_MUTANT_TOKEN"
@@ -41,7 +40,7 @@ class HttpFault(Endpoint):
     Attributes:
         behind: name of the mutant of stdio behind it; empty for the reference server.
         headers_sent: headers of our requests, and variables with their values.
-        listens_on: address; empty for that of our server.
+        listens_on: address.
         received: body of the request.
         last_status: status of the answer.
     """
@@ -50,7 +49,7 @@ class HttpFault(Endpoint):
     behind: ClassVar[str] = ""
     headers_sent: ClassVar[dict[str, str]] = {}
 
-    listens_on: ClassVar[str] = ""
+    listens_on: ClassVar[str] = HOST
     received = b""
     last_status = 0
 
@@ -122,12 +121,9 @@ def serve(endpoint: type[Endpoint], command: tuple[str, ...], port: int) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: over.set())
     launch = Launch(command=command, env=env)
-    with Listener(launch, port=port, most=SESSIONS, startup=STARTUP) as listener:
+    host = getattr(endpoint, "listens_on", HOST)
+    with Listener(launch, port=port, most=SESSIONS, startup=STARTUP, host=host) as listener:
         listener.RequestHandlerClass = endpoint
-        wide = getattr(endpoint, "listens_on", "")
-        if wide:  # beside the loopback address, whose port is taken by our server
-            listener.socket.close()
-            listener.socket = socket.create_server((wide, port))
         listener.start()
         while not over.wait(0.2):
             pass
