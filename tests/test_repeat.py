@@ -6,13 +6,15 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import REPEATS
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
-from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.target.target import ROOT, Target, reference
 from tests.conftest import HERE, mutant_command
 from tests.toy_suite import LONG, declare, outcomes, server, toy_registry
 
@@ -81,6 +83,63 @@ def test_finding_is_repeated_while_other_scenarios_go_on(tmp_path: Path) -> None
     assert outcomes(run) == {"toy-must": Outcome.FAIL, "toy-should": Outcome.PASS}
     (found,) = run.of(Outcome.FAIL)
     assert (found.gravest.found, found.gravest.tried) == (2, 2)
+
+
+def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:
+    held: list[bool] = []
+    repeated = threading.Event()
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", fresh=True, lasts=True)
+        def _(talk: Conversation) -> None:
+            is_first = not held
+            held.append(is_first)
+            if is_first:
+                talk.certain()
+                talk.certain()
+                held.append(repeated.wait(LONG))
+            repeated.set()
+            talk.judge("toy-must", passed=False, expected="this")
+
+    run = judge(server(), registry, Choice())
+
+    assert held == [True, False, True]
+    (found,) = run.of(Outcome.FAIL)
+    assert (found.gravest.found, found.gravest.tried) == (2, 2)
+
+
+def test_repetition_of_a_scenario_without_a_finding_is_dropped(tmp_path: Path) -> None:
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", fresh=True, lasts=True)
+        def _(talk: Conversation) -> None:
+            talk.certain()
+            talk.judge("toy-must", passed=True, expected="this")
+
+    run = judge(server(), registry, Choice())
+
+    assert outcomes(run) == {"toy-must": Outcome.PASS}
+    assert run.connections == [c for c in run.connections if c.channel.ending is not None]
+
+
+@pytest.mark.parametrize(("mutant", "late"), [("KeepsReporting", True), ("", False)])
+def test_late_message_of_a_cancelled_call_makes_the_finding_certain(
+    mutant: str, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certain: list[Conversation] = []
+
+    def note(talk: Conversation) -> None:
+        certain.append(talk)
+
+    monkeypatch.setattr(Conversation, "certain", note)
+    target = Target(command=tuple(mutant_command(mutant)), startup=LONG) if mutant else reference()
+    choice = Choice(
+        select=("stops_a_cancelled_call",), revisions=(REVISION,), examples=0, repeats=0
+    )
+
+    judge(target, load(), choice)
+
+    assert bool(certain) == late
 
 
 def test_finding_seen_once_reports_the_number_of_attempts() -> None:

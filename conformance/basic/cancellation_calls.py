@@ -139,11 +139,23 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
     if any(entry.at <= grace for entry, _ in pending.answers()):
         why = "the response crossed with the cancellation"
         return Aftermath(pending, grace, undecided=why)
+    if _waits_for_late_message(talk, pending, grace, begun + call.seconds):
+        talk.certain()
     _until(talk, begun + talk.slowdown("slow-call") * _over(talk, call))
     talk.probe(required=False)  # A busy server writes its late messages before this answer.
     changing = _changed(talk, left, begun + call.seconds - grace)
     worked |= any(entry.at <= grace for entry, _ in pending.progress())
     return Aftermath(pending, grace, worked=worked, kept_changing=changing)
+
+
+def _waits_for_late_message(talk: Conversation, pending: Pending, grace: float, at: float) -> bool:
+    """Wait for a response or a report of a cancelled call; return whether one came in time."""
+
+    def late() -> bool:
+        found = [*(entry for entry, _ in pending.answers()), *_reports(talk, pending)]
+        return any(entry.at > grace for entry in found)
+
+    return bool(talk.wire.wait(late, max(0.0, at - talk.wire.transcript.clock())))
 
 
 def _prolonged(call: Example, times: int) -> Example:

@@ -7,12 +7,13 @@ judgement says how often the finding appeared. A scenario that races messages ha
 findings: its race may be lost twice and won the next time.
 
 The first repetition begins when the scenario, and those that shared its process, have ended, while
-others go on. Findings of rules on all traffic, and further repetitions, come at the end of the run.
+others go on; or when a scenario that lasts says that a finding is certain. Findings of rules on all
+traffic, and further repetitions, come at the end of the run.
 """
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final, TypeGuard
@@ -52,21 +53,43 @@ class Repetitions:
         self._work = work
         self._most = most
         self._deadline = deadline
-        self._early: list[tuple[list[PlannedCase], _Trial]] = []
+        self._early: list[tuple[list[_Key], _Trial]] = []
+        self._begun: dict[_Key, Future[None]] = {}
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="repeat")
         self._lock = threading.Lock()
+
+    @property
+    def _are_early(self) -> bool:
+        """Whether a repetition may begin before the end of the run."""
+        pool, stop = self._work.pool, self._work.stop
+        return bool(self._most) and not (pool.is_single or pool.target.gentle or stop.is_set())
+
+    def begin(self, case: PlannedCase) -> None:
+        """Begin to repeat a scenario that will have a finding, while it goes on."""
+        key = _key(case)
+        with self._lock:
+            if not self._are_early or case.support or key in self._begun:
+                return
+            trial = _Trial(self._work)
+            self._early.append(([key], trial))
+            self._begun[key] = self._threads.submit(trial.hold, [case])
 
     def repeat_lane(self, lane: Sequence[PlannedCase]) -> None:
         """Repeat the scenarios with findings among those of one process for the first time."""
-        pool = self._work.pool
-        if not self._most or pool.is_single or pool.target.gentle or self._work.stop.is_set():
+        if not self._are_early:
             return
         found = [case for case in lane if not case.support and any(_findings(case))]
-        repeated = [case for case in found if _is_repeated(case.case)]
+        repeated = [
+            case
+            for case in found
+            if _is_repeated(case.case)
+            and _key(case) not in self._begun
+        ]
         if repeated:
             trial = _Trial(self._work)
             trial.hold(sorted(repeated, key=_hurts))
             with self._lock:
-                self._early.append((repeated, trial))
+                self._early.append(([_key(case) for case in repeated], trial))
 
     def finish(self, cases: list[PlannedCase]) -> None:
         """Repeat cases with findings; store in the judgements how often each was tried and found.
@@ -75,6 +98,8 @@ class Repetitions:
             cases: the judged cases.
         """
         work, most = self._work, self._most
+        _await(self._begun.values(), work)
+        self._threads.shutdown(wait=False)
         _mark_races(cases, work)
         suspects = _suspects(cases, work) if most and not work.stop.is_set() else []
         if not suspects:
@@ -84,9 +109,9 @@ class Repetitions:
         def over() -> bool:
             return work.stop.is_set() or now() > until
 
-        known = {id(suspect.planned): suspect for suspect in suspects}
+        known = {_key(suspect.planned): suspect for suspect in suspects}
         for repeated, trial in self._early:
-            trial.count([known[id(case)] for case in repeated if id(case) in known])
+            trial.count([known[key] for key in repeated if key in known])
         groups = _groups(suspect for suspect in suspects if not suspect.is_tried)
         width = 1 if work.pool.is_single else AT_ONCE
         with ThreadPoolExecutor(width, thread_name_prefix="repeat") as threads:
@@ -108,7 +133,15 @@ class Repetitions:
             suspect.note()
 
 
-def _await(waiting: Iterable[Future[None]], work: Work) -> None:
+_Key = tuple[str, str]
+"""The id and the revision of a case."""
+
+
+def _key(case: PlannedCase) -> _Key:
+    return case.case.id, case.revision
+
+
+def _await(waiting: Collection[Future[None]], work: Work) -> None:
     """Wait for repetitions; return early if the run ends."""
     while wait(waiting, SLICE).not_done:
         if work.stop.is_set():
@@ -135,7 +168,7 @@ def _suspects(cases: Iterable[PlannedCase], work: Work) -> list["_Suspect"]:
 
     Findings on the opening and on discovery are skipped.
     """
-    found: dict[tuple[str, str], _Suspect] = {}
+    found: dict[_Key, _Suspect] = {}
     scenarios = {(one.case.id, one.revision): one for one in work.plan.all_cases}
     for case in cases:
         for judgement in _findings(case):

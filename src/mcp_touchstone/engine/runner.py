@@ -183,7 +183,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
                 sites=Sites(shared=not choice.separate),
             )
             repetitions = Repetitions(work, choice.repeats, deadline)
-            _converse(work, probing, suite.registry, choice, run, repetitions.repeat_lane)
+            _converse(work, probing, suite.registry, choice, run, repetitions)
             pool.settle()
             _watch(run, pool, partial=deadline.met)
             if not plan.trouble:  # else no process can be opened again
@@ -391,7 +391,7 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
     registry: Registry,
     choice: Choice,
     run: Run,
-    after: Callable[[list[PlannedCase]], None],
+    repetitions: Repetitions,
 ) -> None:
     """Probe the server and run each scenario as soon as its needs are decided.
 
@@ -401,7 +401,7 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
         registry: the suite.
         choice: the part of the suite to run.
         run: gets the planned cases.
-        after: called with the cases of each process after the last.
+        repetitions: those of cases with findings.
 
     Raises:
         UsageError: no selected rule applies to the server, or a binding is wrong.
@@ -415,10 +415,13 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
         ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
     ):
+        work = replace(work, on_certain=repetitions.begin)
         head_start = HeadStart(work, threads, (jobs or JOBS) // 2, probing.settle_probable)
         work = replace(work, early=head_start.take)
         schedule = Schedule(
-            threads, lambda lane: drive(lane, work, after), threads if jobs else attackers
+            threads,
+            lambda lane: drive(lane, work, repetitions.repeat_lane),
+            threads if jobs else attackers,
         )
         with (
             contextlib.closing(head_start),

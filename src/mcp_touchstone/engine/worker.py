@@ -81,6 +81,7 @@ class Work:
         on_event: called with the name of each event and its subject.
         sites: the processes that attacks left for others.
         early: returns the conversation of a case that has begun early; None if none has.
+        on_certain: called with a case that goes on although it will have a finding.
     """
 
     pool: ProcessPool
@@ -92,6 +93,7 @@ class Work:
     on_event: OnEvent
     sites: Sites = field(default_factory=Sites)
     early: Callable[[PlannedCase], Conversation | None] = lambda _case: None
+    on_certain: Callable[[PlannedCase], None] = lambda _case: None
 
 
 def drive(
@@ -166,6 +168,7 @@ def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) 
         talk.settings = replace(work.settings, rules=work.plan.rules(slot.revision))
     connection = talk.wire
     connection.transcript.scenario = scenario.id
+    talk.on_certain = lambda: work.on_certain(slot)
     before = connection.client
     if scenario.willing:
         connection.use(willing(connection.revision))

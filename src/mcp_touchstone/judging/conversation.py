@@ -40,6 +40,7 @@ class Conversation(Talk):
 
     Attributes:
         fired: ids of the sent payloads, if it is an attack.
+        on_certain: called when a finding is certain before the scenario has ended.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Conversation(Talk):
         self.judgements: list[Judgement] = []
         self.settings = RunSettings()
         self.fired: set[str] = set()
+        self.on_certain: Callable[[], None] = lambda: None
         self._scenario = scenario
         self._clauses = {clause.id: clause for clause in clauses}
         self._declared = {clause.id for clause in scenario.clauses}
@@ -129,6 +131,10 @@ class Conversation(Talk):
             return False
         asked = [one for one in self.wire.transcript.session.asked if one.line == at.asked]
         return any(one.expired or one.phase is Phase.CLOSING for one in asked)
+
+    def certain(self) -> None:
+        """Let the repetition of the scenario begin: it will have a finding, but needs more time."""
+        self.on_certain()
 
     def add_evidence(self, sentence: str) -> None:
         """Add an event to the evidence of the last finding; it is marked if no other line is."""
