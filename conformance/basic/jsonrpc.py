@@ -34,7 +34,7 @@ PAIRS = 8
 """Pairs of requests that are sent together."""
 
 
-@scenario("jsonrpc-base-protocol-support", fresh=True)
+@scenario("jsonrpc-base-protocol-support", alone=True)
 def answers_the_first_request(talk: Conversation) -> None:
     """A new process accepts the opening and answers the first request after it.
 

@@ -116,7 +116,7 @@ def _declared(record: Record) -> dict[str, Any] | None:
     return None
 
 
-@scenario("lifecycle-shutdown-answers-pending", fresh=True, lasts=True)
+@scenario("lifecycle-shutdown-answers-pending", alone=True, lasts=True)
 def answers_what_it_read_before_the_end(talk: Conversation) -> None:
     """A call that the server has read is answered although its input ends meanwhile."""
     clause = "lifecycle-shutdown-answers-pending"

@@ -25,7 +25,7 @@ PROGRESS = "touchstone-lasting-task"
     "tasks-result-blocks",
     "tasks-cancel-transition",
     "tasks-terminal-final",
-    fresh=True,
+    alone=True,
     lasts=True,
 )
 def stays_responsive_during_a_long_task(talk: Conversation) -> None:

@@ -394,7 +394,7 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     )
 
 
-@scenario("streams-disconnect-is-no-cancellation", fresh=True, lasts=True)
+@scenario("streams-disconnect-is-no-cancellation", alone=True, lasts=True)
 def goes_on_after_a_disconnection(talk: Conversation) -> None:
     """A call goes on after its connection was closed, and its stream can be resumed."""
     clause = "streams-disconnect-is-no-cancellation"

@@ -103,7 +103,9 @@ class Scenario(Case):
 
     Attributes:
         body: the function that sends messages and judges the answers.
-        fresh: whether it needs an unused process, on which no message was sent.
+        fresh: whether it needs an unused process, on which no message was sent. Over HTTP an unused
+            session of a process may replace it.
+        alone: whether it is fresh, and no session may replace its process.
         apart: whether it is fresh and has a world of its own, which it may change.
         hurts: whether it may harm the server; it then runs last on a shared process.
         once: whether its results apply to every legacy revision, as it ends before one is agreed.
@@ -124,6 +126,7 @@ class Scenario(Case):
 
     body: Body | Assault
     fresh: bool = False
+    alone: bool = False
     apart: bool = False
     hurts: bool = False
     once: bool = False
@@ -136,6 +139,11 @@ class Scenario(Case):
     everywhere: bool = False
     races: bool = False
     shares: bool = False
+
+    @property
+    def uses_sessions(self) -> bool:
+        """Whether an unused session may replace an unused process."""
+        return not (self.alone or self.apart or self.hurts or self.drawn or self.fixtures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +219,7 @@ def catalogue() -> Catalogue:
 def scenario(
     *clauses: str,
     fresh: bool = False,
+    alone: bool = False,
     apart: bool = False,
     hurts: bool = False,
     once: bool = False,
@@ -235,7 +244,8 @@ def scenario(
                 body,
                 clauses,
                 body=body,
-                fresh=fresh or apart,
+                fresh=fresh or alone or apart,
+                alone=alone,
                 apart=apart,
                 hurts=hurts,
                 once=once,

@@ -80,7 +80,7 @@ class Connection:
         """The process of the server.
 
         Raises:
-            LookupError: we did not start it.
+            LookupError: we did not start it, or it serves another connection.
         """
         return self.channel.process
 
@@ -377,7 +377,7 @@ class Connection:
         spoke = self.transcript.spoke
         found = self._wait(seen, patience)
         self._granted = patience.granted
-        if self.transcript.spoke and not spoke:
+        if self.transcript.spoke and not spoke and not self.channel.is_guest:
             self.waits.append(
                 Wait(WaitKind.STARTUP, begun if self.waits else self.channel.born, now())
             )

@@ -8,6 +8,7 @@ from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
     from mcp_touchstone.client.connection import Connection
+    from mcp_touchstone.judging.conversation import Conversation
     from mcp_touchstone.security.attack_session import AttackSession
     from mcp_touchstone.security.fixture_tree import FixtureTree, TreeState
     from mcp_touchstone.target.target import Target
@@ -81,7 +82,7 @@ class Sites:
         return True
 
 
-def is_clean(attack: "AttackSession") -> bool:
-    """Return whether an attack judged all its threats and found nothing."""
-    found = {judgement.outcome for judgement in attack.judgements}
+def is_clean(talk: "Conversation") -> bool:
+    """Return whether a conversation judged something and found nothing."""
+    found = {judgement.outcome for judgement in talk.judgements}
     return bool(found) and found <= _CLEAN

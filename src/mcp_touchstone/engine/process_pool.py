@@ -20,6 +20,7 @@ from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.client.connection import Connection, Pace
 from mcp_touchstone.client.profile import willing as willing_client
 from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.engine.session_host import LABEL, SessionHost
 from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.scratch import World
@@ -102,6 +103,7 @@ class ProcessPool:
         self._rate = RequestRate(rate) if rate else None
         self._doorway = StartLimiter(lambda: STARTING * pace.started)
         self._profile = ServerProfile(pace)
+        self._host = SessionHost(self._open_host, self._beside)
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
         ours = inherited(os.environ, target)
@@ -299,6 +301,50 @@ class ProcessPool:
         """The number of processes that it and its branches started."""
         return self._started + sum(branch.started for branch in self._branches)
 
+    def session(self, revision: str, label: str) -> Connection | None:
+        """Return an unused session on a process that serves others, too; None if there is none.
+
+        Only a process of the run that we started, which speaks HTTP and serves several sessions,
+        has one. What is found in it counts only if an unused process shows it.
+
+        Args:
+            revision: the revision to request.
+            label: its name, for people.
+        """
+        if rev.is_modern(revision) or not self._has_sessions:
+            return None
+        return self._host.open(revision, label)
+
+    @property
+    def _has_sessions(self) -> bool:
+        """Whether one process may serve several sessions of scenarios."""
+        several = self.target.started and not (self.target.gentle or self.is_single)
+        over_http = self.target.transport is Transport.HTTP
+        return self._sweeps and several and over_http and bool(self._profile.legacy)
+
+    def _open_host(self) -> Connection:
+        return self.spawn(self._profile.legacy[-1], LABEL, turn=StartPriority.MANY)
+
+    def _beside(self, host: Connection, revision: str, label: str) -> Connection:
+        """Return a connection to the process of another one, for a further session."""
+        born = now()
+        transcript = Transcript(
+            revision,
+            clock=lambda: now() - born,
+            label=label,
+            allowance=self.allowance,
+            slip=self._profile.slip,
+        )
+        assert isinstance(host.channel, HttpChannel)  # noqa: S101  (no other has sessions)
+        channel = host.channel.another(transcript)
+        connection = Connection(channel, transcript, self.pace, root=host.root)
+        with self._lock:
+            self._all.append(connection)
+            late = self._closed
+        if late:
+            channel.kill()
+        return connection
+
     def become_repository(self) -> bool:
         """Make the root of the run, and those of future worlds, a git repository.
 
@@ -317,7 +363,8 @@ class ProcessPool:
                 self._shared[revision, Share.ORDINARY] = connection
             else:
                 connection.transcript.judged = not profile.spoken
-                self.retire(connection)
+                if not (self._has_sessions and self._host.take(connection)):
+                    self.retire(connection)
 
     def shared(self, revision: str, share: Share = Share.ORDINARY) -> Connection:
         """Return the live process of a revision, after its opening.
@@ -415,10 +462,12 @@ class ProcessPool:
         self._shared.clear()
 
     def _end_all(self) -> None:
-        for connection in self.connections:
-            self.retire(connection)
-        for future in list(self._endings.values()):
-            future.result()
+        for hosts in (False, True):  # a session is ended before its process
+            for connection in self.connections:
+                if self._host.is_host(connection) is hosts:
+                    self.retire(connection)
+            for future in list(self._endings.values()):
+                future.result()
 
     @contextmanager
     def killed_on_error(self, stop: threading.Event) -> Iterator[None]:

@@ -7,7 +7,8 @@ judgement says how often the finding appeared. A scenario that races messages ha
 findings: its race may be lost twice and won the next time.
 
 The first repetition begins when the scenario, and those that shared its process, have ended, while
-others go on; or when a scenario that lasts says that a finding is certain. Findings of rules on all
+others go on; or when a scenario that lasts says that a finding is certain. A scenario with the same
+finding in a session before (``session_host``) is repeated already. Findings of rules on all
 traffic, and further repetitions, come at the end of the run.
 """
 
@@ -84,6 +85,7 @@ class Repetitions:
             for case in found
             if _is_repeated(case.case)
             and _key(case) not in self._begun
+            and not {judgement.clause for judgement in _findings(case)} <= case.before
         ]
         if repeated:
             trial = _Trial(self._work)
@@ -109,6 +111,8 @@ class Repetitions:
         def over() -> bool:
             return work.stop.is_set() or now() > until
 
+        for suspect in suspects:
+            suspect.count_session()
         known = {_key(suspect.planned): suspect for suspect in suspects}
         for repeated, trial in self._early:
             trial.count([known[key] for key in repeated if key in known])
@@ -243,6 +247,12 @@ class _Suspect:
         if case not in self.cases:
             self.cases.append(case)
         self._wanted.add((self.scenario.id, case.case.id, judgement.clause))
+
+    def count_session(self) -> None:
+        """Count the conversation in a session before the judged one on an unused process."""
+        name = self.scenario.id
+        if self.planned.before:
+            self.count({(name, name, clause) for clause in self.planned.before})
 
     def count(self, shown: set[_Finding]) -> None:
         """Count one repetition and its findings."""

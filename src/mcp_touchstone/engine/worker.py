@@ -150,15 +150,42 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
         hold(talk, slot, scenario, work)
     if scenario.shares and not stop.is_set():
         talk = _release(talk, slot, scenario, work)
+    elif _is_doubtful(talk) and not stop.is_set():
+        talk = _without_sessions(talk, slot, scenario, wire_revision, work)
+        connection = talk.connections[0]
     slot.fired = frozenset(talk.fired)
     if stop.is_set():
         return
     slot.judgements = talk.judgements
     if not scenario.fresh:
         _check_alive(slot, connection, pool)
-    for used in talk.connections if not scenario.shares else ():
-        if scenario.fresh or used is not connection:
-            pool.retire(used)
+    for used in _own(talk, scenario) if not scenario.shares else ():
+        pool.retire(used)
+
+
+def _own(talk: Conversation, scenario: Scenario) -> list[Connection]:
+    """Return the connections of a scenario that no other uses."""
+    return talk.connections[0 if scenario.fresh else 1 :]
+
+
+def _is_doubtful(talk: Conversation) -> bool:
+    """Return whether another session on its process may be the cause of a finding."""
+    guests = [used for used in talk.connections if used.channel.is_guest]
+    return bool(guests) and (not is_clean(talk) or any(used.gone for used in guests))
+
+
+def _without_sessions(
+    talk: Conversation, slot: PlannedCase, scenario: Scenario, revision: str, work: Work
+) -> Conversation:
+    """Hold a conversation again on unused processes, and return it."""
+    found = {Outcome.FAIL, Outcome.WARN}
+    slot.before = frozenset(j.clause for j in talk.judgements if j.outcome in found)
+    for used in _own(talk, scenario):
+        used.transcript.judged = False
+        work.pool.retire(used)
+    again = begin(slot, scenario, revision, work, unused=True)
+    hold(again, slot, scenario, work)
+    return again
 
 
 def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) -> None:
@@ -214,7 +241,7 @@ def begin(
         scenario: its scenario.
         revision: the revision to request.
         work: the common values.
-        unused: whether an attack must not share a process.
+        unused: whether an attack, or an unused session, must not share a process.
 
     Raises:
         LaunchError: no process could be started.
@@ -230,7 +257,10 @@ def begin(
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
     def spawn() -> Connection:
-        return pool.spawn(revision, scenario.name, turn=turn)
+        session = None
+        if scenario.uses_sessions and not unused:
+            session = pool.session(revision, scenario.name)
+        return session or pool.spawn(revision, scenario.name, turn=turn)
 
     if not scenario.fresh:
         connection = pool.shared(slot.revision, share(slot))

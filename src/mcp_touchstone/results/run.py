@@ -47,6 +47,8 @@ class PlannedCase:
         seconds: its duration, in seconds.
         left: the state it left the server in, if that state changed.
         fired: ids of the payloads that were sent.
+        before: the clauses with a finding in a session of a shared process, from which nothing else
+            is kept; the judgements are of an unused process.
         support: whether it only makes traffic for rules on all traffic; its own findings are
             not selected and not reported.
     """
@@ -59,6 +61,7 @@ class PlannedCase:
     seconds: float = 0.0
     left: str = ""
     fired: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
     done: bool = False
     support: bool = False
 

@@ -30,9 +30,11 @@ class Channel(Protocol):
         transport: the transport.
         born: time at which it was opened.
         ending: the end of the process; None while it runs.
+        is_guest: whether the process serves another channel, which ends it.
     """
 
     transport: Transport
+    is_guest: bool
     born: float
     ending: Ending | None
 
@@ -45,7 +47,7 @@ class Channel(Protocol):
         """The process of the server.
 
         Raises:
-            LookupError: we did not start it.
+            LookupError: we did not start it, or it serves another channel.
         """
 
     @property
@@ -107,6 +109,7 @@ class StdioChannel(ServerProcess):
 
     transport = Transport.STDIO
     session_ended = False
+    is_guest = False
 
     @property
     def process(self) -> ServerProcess:

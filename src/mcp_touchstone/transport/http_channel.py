@@ -155,9 +155,11 @@ class HttpChannel:
         secrets: further headers of each request, which are never recorded.
         born: time of the start.
         rate: keeps a distance between requests; None for none.
+        is_guest: whether the process serves another channel, which ends it.
 
     Attributes:
         session: the session.
+        is_guest: as above.
     """
 
     transport = Transport.HTTP
@@ -172,15 +174,17 @@ class HttpChannel:
         secrets: Mapping[str, str] = {},
         born: float | None = None,
         rate: RequestRate | None = None,
+        is_guest: bool = False,
     ) -> None:
         self.endpoint = endpoint
+        self.is_guest = is_guest
         self._rate = rate
         self.transcript = transcript
         self.session = Session()
         self.born = now() if born is None else born
         self.ending: Ending | None = None
         self._server = server
-        self._startup = startup if server is not None else 0.0
+        self._startup = startup if server is not None and not is_guest else 0.0
         self._secrets = dict(secrets)
         self._hidden = sorted(_secret_parts(secrets.values()), key=len, reverse=True)
         self._numbers = itertools.count(1)
@@ -204,11 +208,29 @@ class HttpChannel:
         """The process of the server.
 
         Raises:
-            LookupError: we did not start it.
+            LookupError: we did not start it, or it serves another channel.
         """
         if self._server is None:
             raise LookupError("the server was not started by us")
+        if self.is_guest:
+            raise LookupError("the process serves another session, too")
         return self._server
+
+    def another(self, transcript: Transcript) -> "HttpChannel":
+        """Return a channel for another session on the same process, which this one ends."""
+        return HttpChannel(
+            self.endpoint,
+            transcript,
+            server=self._server,
+            secrets=self._secrets,
+            rate=self._rate,
+            is_guest=True,
+        )
+
+    @property
+    def _owned(self) -> ServerProcess | None:
+        """The process that this channel ends; None for none."""
+        return None if self.is_guest else self._server
 
     @property
     def running(self) -> bool:
@@ -697,13 +719,13 @@ class HttpChannel:
                 self._no_more_gets = True
             self._delete(min(LAST_WORDS, patience))
         self._leave()
-        if self._server is not None:
-            ending = self._server.end(patience, polite=False, hurry=hurry)
+        if self._owned is not None:
+            ending = self._owned.end(patience, polite=False, hurry=hurry)
+            self.transcript.happened(f"the server {ending}")
         else:
             ending = Ending(Step.LEFT, 0, 0.0)
+            self.transcript.happened("the connection ended")
         self.ending = ending
-        who = "the server" if self._server is not None else "the connection"
-        self.transcript.happened(f"{who} {ending}" if self._server is not None else f"{who} ended")
         self.transcript.finished()
         return ending
 
@@ -730,15 +752,15 @@ class HttpChannel:
             still = list(self._open)
         for response in still:
             response.leave()
-        if self._server is not None:
-            self._server.kill()
+        if self._owned is not None:
+            self._owned.kill()
 
     def join(self, seconds: float) -> None:
         """Wait for the threads of the channel, after its end."""
         for thread in self._streams:
             thread.join(seconds)
-        if self._server is not None:
-            self._server.join(seconds)
+        if self._owned is not None:
+            self._owned.join(seconds)
 
 
 def _post_headers(length: int) -> Headers:
