@@ -195,13 +195,7 @@ class ProcessPool:
         env = self._env
         if world is not None or target.url:
             env = self._env_in(world or self.world, target)
-        transcript = Transcript(
-            revision,
-            clock=lambda: now() - born,
-            label=label,
-            allowance=self.allowance,
-            slip=self._profile.slip,
-        )
+        transcript = self._transcript(revision, label, born)
         if self.allowance.met:
             raise LaunchError(f"{self.allowance.met}; we stopped starting it")
         with self._lock:
@@ -232,6 +226,15 @@ class ProcessPool:
             channel.end(0.0, polite=False)
             raise LaunchError("the run is over")
         return connection
+
+    def _transcript(self, revision: str, label: str, born: float) -> Transcript:
+        return Transcript(
+            revision,
+            clock=lambda: now() - born,
+            label=label,
+            allowance=self.allowance,
+            slip=self._profile.slip,
+        )
 
     @staticmethod
     def _placed(target: Target) -> Target:
@@ -327,15 +330,8 @@ class ProcessPool:
 
     def _beside(self, host: Connection, revision: str, label: str) -> Connection:
         """Return a connection to the process of another one, for a further session."""
-        born = now()
-        transcript = Transcript(
-            revision,
-            clock=lambda: now() - born,
-            label=label,
-            allowance=self.allowance,
-            slip=self._profile.slip,
-        )
         assert isinstance(host.channel, HttpChannel)  # noqa: S101  (no other has sessions)
+        transcript = self._transcript(revision, label, now())
         channel = host.channel.another(transcript)
         connection = Connection(channel, transcript, self.pace, root=host.root)
         with self._lock:
