@@ -305,10 +305,10 @@ class ProcessPool:
         return self._started + sum(branch.started for branch in self._branches)
 
     def session(self, revision: str, label: str) -> Connection | None:
-        """Return an unused session on a process that serves others, too; None if there is none.
+        """Return an unused session of a process with other sessions; None if there is none.
 
-        Only a process of the run that we started, which speaks HTTP and serves several sessions,
-        has one. What is found in it counts only if an unused process shows it.
+        There is one if we started the server, it speaks HTTP, and one process serves several
+        sessions. A finding in the session counts only if an unused process shows it too.
 
         Args:
             revision: the revision to request.

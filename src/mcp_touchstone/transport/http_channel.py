@@ -184,7 +184,7 @@ class HttpChannel:
         self.born = now() if born is None else born
         self.ending: Ending | None = None
         self._server = server
-        self._startup = startup if server is not None and not is_guest else 0.0
+        self._startup = startup if server is not None else 0.0
         self._secrets = dict(secrets)
         self._hidden = sorted(_secret_parts(secrets.values()), key=len, reverse=True)
         self._numbers = itertools.count(1)
