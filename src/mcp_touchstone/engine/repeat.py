@@ -69,7 +69,9 @@ class Repetitions:
         """Begin to repeat a scenario that will have a finding, while it goes on."""
         key = _key(case)
         with self._lock:
-            if not self._are_early or case.support or key in self._begun:
+            if not self._are_early or case.support or not _is_repeated(case.case):
+                return
+            if key in self._begun:
                 return
             trial = _Trial(self._work)
             self._early.append(([key], trial))
