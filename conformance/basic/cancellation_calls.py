@@ -139,7 +139,7 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
     if any(entry.at <= grace for entry, _ in pending.answers()):
         why = "the response crossed with the cancellation"
         return Aftermath(pending, grace, undecided=why)
-    if _waits_for_late_message(talk, pending, grace, begun + call.seconds):
+    if _sees_late_message(talk, pending, grace, begun + call.seconds):
         talk.certain()
     _until(talk, begun + talk.slowdown("slow-call") * _over(talk, call))
     talk.probe(required=False)  # A busy server writes its late messages before this answer.
@@ -148,8 +148,8 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
     return Aftermath(pending, grace, worked=worked, kept_changing=changing)
 
 
-def _waits_for_late_message(talk: Conversation, pending: Pending, grace: float, at: float) -> bool:
-    """Wait for a response or a report of a cancelled call; return whether one came in time."""
+def _sees_late_message(talk: Conversation, pending: Pending, grace: float, at: float) -> bool:
+    """Wait for a late response or report of a cancelled call; return whether one came by then."""
 
     def late() -> bool:
         found = [*(entry for entry, _ in pending.answers()), *_reports(talk, pending)]
