@@ -1,4 +1,5 @@
-"""A server of HTTP for the tests of sessions. Options: ``single``, ``one-id``, ``fails-later``.
+"""A server of HTTP for the tests of sessions. Options: ``single``, ``one-id``, ``replaces``,
+``fails-later``.
 
 It answers ``whoami`` with its process and the number of the session, and exits at ``die``.
 """
@@ -35,6 +36,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 id_ = "session" if "one-id" in OPTIONS else f"session-{len(sessions)}"
                 sessions.append(id_)
+                if "replaces" in OPTIONS:
+                    sessions[:-1] = [""] * (len(sessions) - 1)
                 info = {"name": "sessions", "version": "1"}
                 body = {"protocolVersion": REVISION, "capabilities": {}, "serverInfo": info}
                 self.answer(200, {"result": body}, message["id"], id_)

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,9 +12,11 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.engine.session_host import SessionHost
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.timing import WaitKind
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.http_endpoint import PORT
 from tests.conftest import HERE
@@ -76,6 +79,8 @@ def test_scenarios_get_sessions_of_one_process(registry: Registry) -> None:
     assert len(places.processes) == 1
     assert len({*places.found}) == 3
     assert run.processes == DISCOVERY
+    guests = [one for one in run.connections if one.channel.is_guest]
+    assert WaitKind.STARTUP not in {wait.kind for one in guests for wait in one.waits}
 
 
 def test_restart_opens_another_session(registry: Registry) -> None:
@@ -97,7 +102,7 @@ def test_scenario_may_need_a_process_of_its_own(registry: Registry) -> None:
     assert run.processes == DISCOVERY + 2
 
 
-@pytest.mark.parametrize("option", ["single", "one-id"])
+@pytest.mark.parametrize("option", ["single", "one-id", "replaces"])
 def test_server_with_one_session_gets_a_process_for_each(registry: Registry, option: str) -> None:
     places = Places("first", "second")
 
@@ -181,6 +186,33 @@ def test_exit_of_the_process_is_a_finding_of_its_cause_only(registry: Registry) 
     run = checked(registry)
 
     assert outcomes(run) == {"toy-should": Outcome.WARN, "toy-must": Outcome.PASS}
+
+
+def test_scenario_after_which_the_process_is_gone_is_held_again(registry: Registry) -> None:
+    used = []
+
+    @declare("toy-must", fresh=True)
+    def _(talk: Conversation) -> None:
+        talk.wire.open()
+        used.append(talk.wire.channel.is_guest)
+        talk.judge("toy-must", True, expected="nothing")
+        talk.request("die", required=False)
+
+    checked(registry)
+
+    assert used == [True, False]
+
+
+def test_one_process_of_discovery_is_kept() -> None:
+    def unused() -> Any:
+        raise AssertionError
+
+    host = SessionHost(unused, lambda *_: unused())
+    gone, first, second = (SimpleNamespace(gone=ended) for ended in (True, False, False))
+    connections: list[Any] = [gone, first, second]
+
+    assert [host.take(one) for one in connections] == [False, True, False]
+    assert [host.is_host(one) for one in connections] == [False, True, False]
 
 
 def test_each_session_is_deleted_before_its_process_ends(registry: Registry) -> None:
