@@ -29,6 +29,9 @@ LOGGED = "notifications/message"
 GRACE = 2.0
 """Seconds in which a stream ends after its response."""
 
+OVER = 1.15
+"""A call is over after this many times its earlier duration."""
+
 
 def streams(record: Record, verb: str) -> Iterator[HttpExchange]:
     """Yield the streams that requests with an HTTP method opened."""
@@ -342,8 +345,9 @@ def sends_each_request_on_one_stream(talk: Conversation) -> None:
 def streamed(talk: Conversation, *, ids: bool = False) -> HttpAnswer:
     """Send a request whose answer is a stream, if there is one; ``ids`` wants ids of events."""
     answer = talk.http.post(talk.wire.build(talk.wire.everyday))
-    calls = talk.examples("progress-call")
-    if calls and not (_ids(answer) if ids else answer.exchange.streams):
+    if _ids(answer) if ids else answer.exchange.streams:
+        return answer
+    if calls := talk.examples("progress-call"):
         call = min(calls, key=lambda example: example.seconds)
         meta = talk.wire.tagged(token=f"touchstone-{len(talk.wire.transcript)}")
         answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta))
@@ -412,9 +416,17 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
     if stream is None:
         talk.unseen(clause, "the server resumes no streams")
         return
+
+    def decided() -> bool:
+        return answer.reply.answered or stream.closed
+
     # A server that sends nothing there is not judged, so a longer wait would be wasted.
-    talk.wire.wait(lambda: answer.reply.answered or stream.closed, 2 * call.seconds)
-    if not answer.reply.answered and not stream.closed:
+    over = talk.wire.transcript[answer.line].at + OVER * talk.slowdown("slow-call") * call.seconds
+    talk.wire.wait(decided, max(0.0, over - talk.wire.transcript.clock()))
+    if not decided():
+        talk.probe(required=False)  # A busy server writes its late messages before this answer.
+        talk.wire.wait(decided, talk.pace.settle)
+    if not decided():
         talk.unseen(clause, "the resumed stream is open and has no response yet")
         stream.close()
         return
