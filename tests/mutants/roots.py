@@ -86,6 +86,15 @@ class HangsWithoutARoot(_Rooted):
         return bool(answer.get("result", {}).get("roots") == [])
 
 
+@mutant("roots-handles-unavailable")
+class HangsWithoutARootAtTheOpening(HangsWithoutARoot):
+    """Hangs when there is no root; requests the roots once in a session."""
+
+    def request_roots(self, own: str, *, again: bool) -> None:
+        if not again:
+            super().request_roots(own, again=again)
+
+
 @mutant("roots-handles-unavailable", revision=OLD)
 class HangsOnAMissingRoot(_Rooted):
     """Hangs when a root does not exist."""
