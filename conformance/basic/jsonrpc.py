@@ -34,9 +34,9 @@ PAIRS = 8
 """Pairs of requests that are sent together."""
 
 
-@scenario("jsonrpc-base-protocol-support", alone=True)
+@scenario("jsonrpc-base-protocol-support", fresh=True)
 def answers_the_first_request(talk: Conversation) -> None:
-    """A new process accepts the opening and answers the first request after it.
+    """A new process or session accepts the opening and answers the first request after it.
 
     The request follows at once, as it does from a client that has work to do. A server that is
     not ready yet has to queue it.
