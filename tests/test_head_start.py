@@ -1,6 +1,7 @@
 """Lasting scenarios begin while a probe still looks for the call that they need."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,12 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.catalog.scenario import Registry, Share
+from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.discovery import probe_traffic
 from mcp_touchstone.discovery.probe_traffic import WISHED
 from mcp_touchstone.engine import head_start
+from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
@@ -74,6 +77,33 @@ def test_scenario_makes_the_call_that_the_probe_tries(registry: Registry) -> Non
     assert uses.calls == [("nap", False)]
     assert outcomes(run) == {"toy-slow": Outcome.PASS}
     assert counted(run) == [True]
+
+
+def test_scenario_need_not_wait_for_the_process_of_the_probe(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = threading.Event()
+    in_time: list[bool] = []
+    shared = ProcessPool.shared
+
+    def late(pool: ProcessPool, revision: str, share: Share = Share.ORDINARY) -> Connection:
+        if share is Share.DRAWN and not in_time:
+            in_time.append(called.wait(LONG))
+        return shared(pool, revision, share)
+
+    monkeypatch.setattr(ProcessPool, "shared", late)
+
+    @declare("toy-slow", fresh=True, lasts=True)
+    def _(talk: Conversation) -> None:
+        talk.wire.open()
+        talk.example("slow-call")
+        called.set()
+        talk.judge("toy-slow", True, expected="an example")
+
+    run = checked(registry, "nap")
+
+    assert in_time == [True]
+    assert outcomes(run) == {"toy-slow": Outcome.PASS}
 
 
 def test_early_scenario_knows_how_long_its_call_took_in_the_end(registry: Registry) -> None:

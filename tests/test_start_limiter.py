@@ -3,6 +3,9 @@
 import threading
 import time
 
+import pytest
+
+from mcp_touchstone.engine import start_limiter
 from mcp_touchstone.engine.start_limiter import Newcomer, StartLimiter, StartPriority
 
 SOON = 5.0
@@ -47,7 +50,12 @@ def test_start_with_higher_priority_goes_first() -> None:
         went.append((turn, doorway.enter(turn)))
 
     threads = []
-    for turn in (StartPriority.OTHER, StartPriority.LONG, StartPriority.MANY):
+    for turn in (
+        StartPriority.OTHER,
+        StartPriority.LONG,
+        StartPriority.MANY,
+        StartPriority.FIRST,
+    ):
         threads.append(threading.Thread(target=enter, args=(turn,), daemon=True))
         threads[-1].start()
         time.sleep(0.05)
@@ -59,7 +67,31 @@ def test_start_with_higher_priority_goes_first() -> None:
         went[number][1].gave_up()
 
     assert [turn for turn, _ in went] == [
-        StartPriority.MANY,
+        StartPriority.FIRST,
         StartPriority.LONG,
+        StartPriority.MANY,
         StartPriority.OTHER,
     ]
+
+
+def test_start_waits_for_more_urgent_ones_of_the_same_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(start_limiter, "GATHERING", 1.0)
+    doorway = StartLimiter(patience=lambda: 60.0, width=1)
+    went: list[StartPriority] = []
+    arrived = threading.Event()
+
+    def enter(turn: StartPriority) -> None:
+        arrived.set()
+        held = doorway.enter(turn)
+        went.append(turn)
+        held.gave_up()
+
+    first = threading.Thread(target=enter, args=(StartPriority.OTHER,))
+    first.start()
+    arrived.wait(SOON)
+    enter(StartPriority.FIRST)
+    first.join(SOON)
+
+    assert went == [StartPriority.FIRST, StartPriority.OTHER]

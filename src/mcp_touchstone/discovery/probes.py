@@ -260,6 +260,10 @@ class Probing:
                 if probe in here:
                     with self._faults(revision, probe):
                         find(scout)
+                    if probe is Probe.CALLS and self._searches_slow(revision):
+                        with self._faults(revision, *ASIDE):
+                            calls = spoken.found.get("callable-tool", [])
+                            self._expect_slow(revision, probable_slow(calls))
                     self._learnt(revision, probe)
             if Probe.QUESTIONS in here:
                 with self._faults(revision, Probe.QUESTIONS):
@@ -305,20 +309,17 @@ class Probing:
 
     def _find_slow(self, revision: str) -> None:
         """Find a call that lasts, and store the attempts; older revisions reuse them."""
-        newest = self._profile.legacy[-1] if self._profile.legacy else revision
-        alone = rev.is_modern(revision) or Probe.SLOW not in self._plans.get(newest, ())
-        if alone or revision == newest:
+        if self._searches_slow(revision):
             if any(map(may_last, self._profile.spoken[revision].named("tools"))):
                 self._aside(revision).connection()  # it starts while calls are still probed
             self._await(revision, Probe.CALLS)
-            calls = self._profile.spoken[revision].found.get("callable-tool", [])
-            self._expect_slow(revision, probable_slow(calls))
             self._lasted[revision] = find_slow(self._aside(revision))
             self._stir()
             return
         if Probe.LASTING not in self._plans[revision]:
             self._busy.discard((revision, Share.DRAWN))
         self._await(revision, Probe.CALLS)
+        newest = self._profile.legacy[-1]
         probable = self._profile.spoken[newest].probable
         self._wait_for(lambda: "slow-call" in probable or newest in self._lasted)
         if "slow-call" in probable:
@@ -326,6 +327,14 @@ class Probing:
         self._wait_for(lambda: newest in self._lasted)
         lasted = self._lasted.get(newest, [])
         self._lasted[revision] = list(_lasting_there_too(self._aside(revision), lasted))
+
+    def _searches_slow(self, revision: str) -> bool:
+        """Whether a call that lasts is searched for in a revision, not taken over from another."""
+        if not self._plans[revision] & ASIDE:
+            return False
+        newest = self._profile.legacy[-1] if self._profile.legacy else revision
+        alone = rev.is_modern(revision) or Probe.SLOW not in self._plans.get(newest, ())
+        return alone or revision == newest
 
     def _expect_slow(self, revision: str, probable: Example | None) -> None:
         """Note a call that probably lasts, if its tool works in a revision."""

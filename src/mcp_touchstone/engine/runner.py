@@ -434,6 +434,7 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
             )
             if profile.is_single:  # one after the other, as each ends the process of the other
                 wait([binding])
+            head_start.begin(plan.probable(probing.decided, probing.expects))
             for _ in probing.steps():
                 head_start.begin(plan.probable(probing.decided, probing.expects))
                 if not profile.is_single:

@@ -11,8 +11,11 @@ from typing import Final
 
 from mcp_touchstone.transport.process import now
 
-WIDTH: Final = (os.cpu_count() or 1) + 1
-"""Processes that start at a time: one for each core, and one that waits for the disk."""
+WIDTH: Final = max(2, os.cpu_count() or 1)
+"""Processes that start at a time: one for each core."""
+
+GATHERING: Final = 0.01
+"""Seconds for which a start waits for those of the same moment that have priority."""
 
 LOOK: Final = 0.004
 """Seconds between two checks of started processes."""
@@ -42,11 +45,13 @@ class Newcomer:
 class StartPriority(IntEnum):
     """Priority of a waiting start."""
 
-    MANY = 0
-    """A process for many conversations."""
+    FIRST = 0
+    """A process on which discovery searches for a lasting call: many scenarios wait for that."""
     LONG = 1
     """A process for a lasting conversation."""
-    OTHER = 2
+    MANY = 2
+    """A process for many conversations."""
+    OTHER = 3
 
 
 class StartLimiter:
@@ -71,7 +76,10 @@ class StartLimiter:
         ticket = turn, next(self._numbers)
         with self._moved:
             heapq.heappush(self._outside, ticket)
+            until = now() + GATHERING
             try:
+                while (left := until - now()) > 0:
+                    self._moved.wait(left)
                 while self._outside[0] != ticket:
                     self._moved.wait()
                 while not self._has_room() or self._outside[0] != ticket:
