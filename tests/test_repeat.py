@@ -3,16 +3,20 @@
 import json
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import ambient
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import REPEATS
+from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.runner import Choice, Run, judge
+from mcp_touchstone.judging.ambient import Record, Seen
 from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import ROOT, Target, reference
 from tests.conftest import HERE, mutant_command
@@ -95,8 +99,8 @@ def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:
             is_first = not held
             held.append(is_first)
             if is_first:
-                talk.certain()
-                talk.certain()
+                assert not talk.certain("toy-must")
+                assert not talk.certain("toy-must")
                 held.append(repeated.wait(LONG))
             repeated.set()
             talk.judge("toy-must", passed=False, expected="this")
@@ -108,12 +112,107 @@ def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:
     assert (found.gravest.found, found.gravest.tried) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("broken", "certain", "ends"),
+    [
+        (("toy-must",), ("toy-must",), True),
+        (("toy-must",), ("toy-must", "toy-should"), True),
+        (("toy-must", "toy-should"), ("toy-must",), False),
+    ],
+)
+def test_repetition_may_end_with_the_findings_of_the_first_time(
+    broken: tuple[str, ...],
+    certain: tuple[str, ...],
+    ends: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    over = threading.Event()
+    enough: list[bool] = []
+    repeat_lane = Repetitions.repeat_lane
+
+    def noted(repetitions: Repetitions, lane: Sequence[PlannedCase]) -> None:
+        repeat_lane(repetitions, lane)
+        over.set()
+
+    monkeypatch.setattr(Repetitions, "repeat_lane", noted)
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", "toy-should", fresh=True, lasts=True)
+        def _(talk: Conversation) -> None:
+            if enough:
+                over.wait(LONG)
+            enough.append(talk.certain(*certain))
+            for clause in ("toy-must", "toy-should"):
+                talk.judge(clause, clause not in broken, expected="this")
+
+    run = judge(server(), registry, Choice())
+
+    assert enough == [False, ends]
+    (found,) = run.of(Outcome.FAIL)
+    assert (found.gravest.found, found.gravest.tried) == (2, 2)
+
+
+def test_repetition_that_ended_early_does_not_count_for_a_rule_on_all_traffic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+    held: list[bool] = []
+    repeat_lane = Repetitions.repeat_lane
+
+    def noted(repetitions: Repetitions, lane: Sequence[PlannedCase]) -> None:
+        repeat_lane(repetitions, lane)
+        over.set()
+
+    monkeypatch.setattr(Repetitions, "repeat_lane", noted)
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", fresh=True, lasts=True)
+        def _(talk: Conversation) -> None:
+            is_first = not held
+            talk.wire.open()
+            talk.certain("toy-must")
+            held.append(not is_first and over.wait(LONG) and talk.certain("toy-must"))
+            talk.judge("toy-must", passed=False, expected="this")
+            if not held[-1]:
+                talk.request("unknown")
+
+        @ambient("toy-should")
+        def refuses_nothing(record: Record) -> Iterator[Seen]:
+            """Refuse nothing."""
+            for entry in record.lines():
+                if "error" in entry.text:
+                    yield Seen("toy-should", False, entry.n)
+
+    run = judge(server(), registry, Choice())
+
+    assert held == [False, True, False]
+    assert {(v.gravest.found, v.gravest.tried) for v in run.of(Outcome.FAIL, Outcome.WARN)} == {
+        (2, 2)
+    }
+
+
+def test_clause_that_is_not_judged_begins_no_repetition(tmp_path: Path) -> None:
+    held: list[str] = []
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", "toy-old", fresh=True, lasts=True)
+        def _(talk: Conversation) -> None:
+            held.append(talk.revision)
+            talk.certain("toy-old")
+            talk.judge("toy-must", passed=True, expected="this")
+
+    judge(server(), registry, Choice())
+
+    assert held == [REVISION]
+
+
 def test_repetition_of_a_scenario_without_a_finding_is_dropped(tmp_path: Path) -> None:
     with toy_registry(tmp_path) as registry:
 
         @declare("toy-must", fresh=True, lasts=True)
         def _(talk: Conversation) -> None:
-            talk.certain()
+            talk.certain("toy-must")
             talk.judge("toy-must", passed=True, expected="this")
 
     run = judge(server(), registry, Choice())
@@ -128,8 +227,9 @@ def test_late_message_of_a_cancelled_call_makes_the_finding_certain(
 ) -> None:
     certain: list[Conversation] = []
 
-    def note(talk: Conversation) -> None:
-        certain.append(talk)
+    def note(talk: Conversation, *clauses: str) -> bool:
+        certain.extend([talk] * len(clauses))
+        return False
 
     monkeypatch.setattr(Conversation, "certain", note)
     target = Target(command=tuple(mutant_command(mutant)), startup=LONG) if mutant else reference()

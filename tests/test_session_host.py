@@ -222,3 +222,86 @@ def test_each_session_is_deleted_before_its_process_ends(registry: Registry) -> 
 
     last = [c.transcript.exchanges[-1] for c in run.connections if c.transcript.label != "recon"]
     assert [(one.verb, one.status) for one in last] == [("DELETE", 200)] * 4
+
+
+def test_finding_on_a_shared_process_is_repeated_in_a_session(registry: Registry) -> None:
+    used = []
+
+    @declare("toy-must")
+    def _(talk: Conversation) -> None:
+        used.append(talk.wire.channel.is_guest)
+        talk.judge("toy-must", False, expected="this", at=1)
+
+    run = checked(registry, repeats=1)
+
+    (found,) = run.of(Outcome.FAIL)
+    assert used == [False, True]
+    assert (found.gravest.tried, found.gravest.found) == (2, 2)
+    assert run.processes == DISCOVERY
+
+
+def test_repetition_in_a_session_counts_only_if_it_shows_the_finding(registry: Registry) -> None:
+    used = []
+
+    @declare("toy-must")
+    def _(talk: Conversation) -> None:
+        used.append(talk.wire.channel.is_guest)
+        talk.judge("toy-must", used[-1], expected="this", at=1)
+
+    run = checked(registry, repeats=1)
+
+    (found,) = run.of(Outcome.FAIL)
+    assert used == [False, True, False]
+    assert (found.gravest.tried, found.gravest.found) == (2, 2)
+    assert run.processes == DISCOVERY + 1
+
+
+def test_scenario_with_its_own_folder_restarts_in_a_session(registry: Registry) -> None:
+    places = Places("only", restarts=2, apart=True)
+
+    run = checked(registry)
+
+    assert list(places.processes.values()) == [3]
+    assert len({*places.found}) == 3
+    assert run.processes == DISCOVERY + 1
+
+
+def test_scenario_with_its_own_folder_restarts_on_a_process_for_each_session(
+    registry: Registry,
+) -> None:
+    places = Places("only", restarts=1, apart=True)
+
+    checked(registry, "single")
+
+    assert sorted(places.processes.values()) == [1, 1]
+
+
+def test_finding_after_a_restart_in_a_session_needs_another_process(registry: Registry) -> None:
+    used = []
+
+    @declare("toy-must", apart=True)
+    def _(talk: Conversation) -> None:
+        talk.wire.open()
+        talk.restart().open()
+        used.append(talk.wire.channel.is_guest)
+        talk.judge("toy-must", not used[-1], expected="a process", at=1)
+
+    run = checked(registry)
+
+    assert used == [True, False]
+    assert outcomes(run) == {"toy-must": Outcome.PASS}
+    assert run.processes == DISCOVERY + 3
+
+
+def test_session_knows_the_addresses_of_its_process(registry: Registry) -> None:
+    found = []
+
+    @declare("toy-must", fresh=True)
+    def _(talk: Conversation) -> None:
+        talk.wire.open()
+        found.append((talk.wire.channel.is_guest, talk.http.addresses()))
+        talk.judge("toy-must", True, expected="nothing")
+
+    checked(registry)
+
+    assert found == [(True, ["127.0.0.1"])]

@@ -160,11 +160,7 @@ class RawHttp:
 
     def addresses(self) -> list[str]:
         """Return the addresses on which a server that we started listens; empty if unknown."""
-        try:
-            process = self._channel.process
-        except LookupError:
-            return []
-        return process.addresses(self._channel.endpoint.port)
+        return self._channel.addresses()
 
     def credentials(self) -> str | None:
         """Return the Authorization header that the user gave; None for none."""

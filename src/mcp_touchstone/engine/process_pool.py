@@ -7,7 +7,7 @@ A process that exited or no longer answers is replaced; a scenario may need an u
 import os
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -104,6 +104,7 @@ class ProcessPool:
         self._doorway = StartLimiter(lambda: STARTING * pace.started)
         self._profile = ServerProfile(pace)
         self._host = SessionHost(self._open_host, self._beside)
+        self._lender: ProcessPool | None = None
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
         ours = inherited(os.environ, target)
@@ -131,13 +132,16 @@ class ProcessPool:
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
+        return self._admitted(turn, lambda: self._start(revision, label, self._own_world(), None))
+
+    def _own_world(self) -> World:
         world = World(
             self.target.world,
             seed=self.target.seed,
             is_repository=self.world.is_repository,
         )
         self.keep(world)
-        return self.spawn(revision, label, world, turn=turn)
+        return world
 
     def keep(self, world: World) -> None:
         """Take ownership of a world: it is removed when the run ends.
@@ -173,9 +177,12 @@ class ProcessPool:
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
+        return self._admitted(turn, lambda: self._start(revision, label, world, target))
+
+    def _admitted(self, turn: StartPriority, start: Callable[[], Connection]) -> Connection:
         newcomer = self._doorway.enter(turn)
         try:
-            connection = self._start(revision, label, world, target)
+            connection = start()
         except BaseException:
             newcomer.gave_up()
             raise
@@ -285,13 +292,15 @@ class ProcessPool:
         """Return a pool of the same server, whose processes this one does not judge.
 
         The caller closes it. It ends early with this pool, which counts its processes and searches
-        for its strays.
+        for its strays. Over HTTP, its ordinary shared process is a session of a process of this
+        pool.
         """
         pool = ProcessPool(self.target, self.world, self.pace, self.mark)
         pool.knows(self._profile)
         pool.allowance = self.allowance
         pool.is_single = self.is_single
         pool._doorway = self._doorway
+        pool._lender = self
         with self._lock:
             self._branches.append(pool)
             late = self._closed
@@ -304,7 +313,12 @@ class ProcessPool:
         """The number of processes that it and its branches started."""
         return self._started + sum(branch.started for branch in self._branches)
 
-    def session(self, revision: str, label: str) -> Connection | None:
+    def session(
+        self,
+        revision: str,
+        label: str,
+        beside: Callable[[Connection, str, str], Connection] | None = None,
+    ) -> Connection | None:
         """Return an unused session of a process with other sessions; None if there is none.
 
         There is one if we started the server, it speaks HTTP, and one process serves several
@@ -313,10 +327,17 @@ class ProcessPool:
         Args:
             revision: the revision to request.
             label: its name, for people.
+            beside: see ``SessionHost``; by default the connection belongs to this pool.
         """
         if rev.is_modern(revision) or not self._has_sessions:
             return None
-        return self._host.open(revision, label)
+        return self._host.open(revision, label, beside)
+
+    def session_beside(self, host: Connection, revision: str, label: str) -> Connection | None:
+        """Return an unused session of the process of a connection; otherwise like ``session``."""
+        if rev.is_modern(revision) or not self._has_sessions or not self._host.serves(revision):
+            return None
+        return None if host.gone else self._beside(host, revision, label)
 
     @property
     def _has_sessions(self) -> bool:
@@ -388,13 +409,21 @@ class ProcessPool:
         if self._silent.get(key, 0) >= SILENCES:
             raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"
-        connection = self.spawn(revision, label, turn=StartPriority.MANY)
+        turn = StartPriority.FIRST if share is Share.DRAWN else StartPriority.MANY
+        connection = self._lent(key, label) or self.spawn(revision, label, turn=turn)
         connection.transcript.judged = share is not Share.DRAWN
         if share is Share.WILLING:
             connection.use(willing_client(revision))
         connection.open()
         self._shared[key] = connection
         return connection
+
+    def _lent(self, key: _Key, label: str) -> Connection | None:
+        """Return a session of a process of the pool of which this one is a branch."""
+        revision, share = key
+        if self._lender is None or share is not Share.ORDINARY or key in self._replaced:
+            return None
+        return self._lender.session(revision, label, self._beside)
 
     def release(self, revision: str, share: Share = Share.ORDINARY) -> None:
         """Begin to end a shared process that is no longer needed."""

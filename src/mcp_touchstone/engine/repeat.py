@@ -1,15 +1,18 @@
 """Repeat scenarios with findings, to distinguish stable findings from chance. Prints nothing.
 
 A scenario with a finding is run again on new processes, and so is the scenario whose traffic broke
-a rule on all traffic. Scenarios that shared a process share one in their first repetition too. A
-finding that appears there is stable. Any other scenario is repeated more often and alone, and its
-judgement says how often the finding appeared. A scenario that races messages has no stable
-findings: its race may be lost twice and won the next time.
+a rule on all traffic. Scenarios that shared a process share one in their first repetition too; over
+HTTP, that is a session of a process which others use. A finding that appears there is stable. Any
+other scenario is repeated more often and alone, and its judgement says how often the finding
+appeared. A scenario that races messages has no stable findings: its race may be lost twice and won
+the next time.
 
 The first repetition begins when the scenario, and those that shared its process, have ended, while
-others go on; or when a scenario that lasts says that a finding is certain. A scenario with the same
-finding in a session before (``session_host``) is repeated already. Findings of rules on all
-traffic, and further repetitions, come at the end of the run.
+others go on; or when a scenario that lasts says that a finding is certain. Then it may end as soon
+as all findings are certain again. A repetition that ended early, or was held in a session, counts
+only for a scenario of which it shows all findings; the others get a new process. A scenario with
+the same finding in a session before (``session_host``) is repeated already. Findings of rules on
+all traffic, and further repetitions, come at the end of the run.
 """
 
 import threading
@@ -17,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import Final, TypeGuard
 
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
@@ -56,6 +60,7 @@ class Repetitions:
         self._deadline = deadline
         self._early: list[tuple[list[_Key], _Trial]] = []
         self._begun: dict[_Key, Future[None]] = {}
+        self._ended: dict[_Key, PlannedCase] = {}
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="repeat")
         self._lock = threading.Lock()
 
@@ -65,20 +70,21 @@ class Repetitions:
         pool, stop = self._work.pool, self._work.stop
         return bool(self._most) and not (pool.is_single or pool.target.gentle or stop.is_set())
 
-    def begin(self, case: PlannedCase) -> None:
-        """Begin to repeat a scenario that will have a finding, while it goes on."""
+    def begin(self, case: PlannedCase, _clauses: frozenset[str]) -> bool:
+        """Begin to repeat a scenario that will have findings, while it goes on; return False."""
         key = _key(case)
         with self._lock:
             if not self._are_early or case.support or not _is_repeated(case.case):
-                return
-            if key in self._begun:
-                return
-            trial = _Trial(self._work)
-            self._early.append(([key], trial))
-            self._begun[key] = self._threads.submit(trial.hold, [case])
+                return False
+            if key not in self._begun:
+                trial = _Trial(self._work, partial(self._ended.get, key))
+                self._early.append(([key], trial))
+                self._begun[key] = self._threads.submit(trial.hold, [case])
+        return False
 
     def repeat_lane(self, lane: Sequence[PlannedCase]) -> None:
         """Repeat the scenarios with findings among those of one process for the first time."""
+        self._ended.update((_key(case), case) for case in lane)
         if not self._are_early:
             return
         found = [case for case in lane if not case.support and any(_findings(case))]
@@ -239,6 +245,10 @@ class _Suspect:
         """Whether all findings appeared in the first repetition."""
         return self._tried == 1 and self._wanted <= self._shown.keys()
 
+    def is_shown_by(self, found: set[_Finding]) -> bool:
+        """Return whether a repetition shows all findings again."""
+        return self._wanted <= found
+
     @property
     def is_tried(self) -> bool:
         """Whether it was repeated."""
@@ -282,11 +292,19 @@ class _Suspect:
 
 
 class _Trial:
-    """One repetition of scenarios, one after the other on a new process."""
+    """One repetition of scenarios, one after the other on a new process.
 
-    def __init__(self, work: Work) -> None:
+    Args:
+        work: the common values of all conversations.
+        first: returns the case that it repeats, after its end: its only scenario may end as soon as
+            its findings are certain again.
+    """
+
+    def __init__(self, work: Work, first: Callable[[], PlannedCase | None] = lambda: None) -> None:
         self._pool = work.pool.branch()
-        self._work = replace(work, pool=self._pool)
+        self._first = first
+        self._is_partial = False
+        self._work = replace(work, pool=self._pool, on_certain=self._is_enough)
         self._found: set[_Finding] = set()
 
     def hold(self, cases: Sequence[PlannedCase]) -> None:
@@ -296,6 +314,7 @@ class _Trial:
         try:
             if not first.case.fresh:  # as on the process that discovery opened
                 connection = pool.shared(first.revision, share(first))
+                self._is_partial = connection.channel.is_guest
                 read_lists(Spoken(connection.opening or Reply(0)), connection)
             for before in cases:
                 case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
@@ -308,12 +327,23 @@ class _Trial:
         finally:
             pool.close()
 
+    def _is_enough(self, _case: PlannedCase, certain: frozenset[str]) -> bool:
+        """Return whether a scenario may end, as it has the findings of the first time again."""
+        first = self._first()
+        if first is not None:
+            self._is_partial = {judgement.clause for judgement in _findings(first)} <= certain
+        return self._is_partial
+
     def count(self, suspects: Sequence[_Suspect]) -> None:
-        """Count this repetition, with the findings of rules on its traffic, unless the run ends."""
+        """Count this repetition, with the findings of rules on its traffic, unless the run ends.
+
+        A partial one counts only for a scenario of which it shows all findings.
+        """
         found = self._found | self._on_traffic(suspects)
         if not self._work.stop.is_set():
             for suspect in suspects:
-                suspect.count(found)
+                if not self._is_partial or suspect.is_shown_by(found):
+                    suspect.count(found)
 
     def _on_traffic(self, suspects: Sequence[_Suspect]) -> set[_Finding]:
         found: set[_Finding] = set()

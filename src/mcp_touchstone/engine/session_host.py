@@ -3,7 +3,8 @@
 Over HTTP, a scenario that needs an unused process usually needs an unused session only, and a
 session costs much less than a process. A server of which a process serves two sessions at a time
 gets the sessions of all such scenarios on one process. A scenario that finds something there is
-held again on an unused process, and only that counts: ``worker``.
+held again on an unused process, and only that counts: ``worker``. Findings on a shared process are
+repeated there too: ``repeat``.
 """
 
 import threading
@@ -54,16 +55,30 @@ class SessionHost:
         """Return whether a connection ends the process of the sessions."""
         return connection is self._host or connection is self._left
 
-    def open(self, revision: str, label: str) -> "Connection | None":
-        """Return an unused session; None if the server serves one at a time, or has exited."""
+    def open(
+        self,
+        revision: str,
+        label: str,
+        beside: "Callable[[Connection, str, str], Connection] | None" = None,
+    ) -> "Connection | None":
+        """Return an unused session; None if the server serves one at a time, or has exited.
+
+        Args:
+            revision: the revision to request.
+            label: its name, for people.
+            beside: as for the class, for a pool that is a branch.
+        """
+        if not self.serves(revision) or self._host is None or self._host.gone:
+            return None
+        return (beside or self._beside)(self._host, revision, label)
+
+    def serves(self, revision: str) -> bool:
+        """Return whether a process of the server serves several sessions at a time."""
         with self._lock:
             if not self._tried:
                 self._tried = True
                 self._serves = self._try(revision)
-        host = self._host
-        if host is None or host.gone or not self._serves:
-            return None
-        return self._beside(host, revision, label)
+            return self._serves
 
     def _try(self, revision: str) -> bool:
         """Open two sessions on one process; return whether it serves both."""

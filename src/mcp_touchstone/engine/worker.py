@@ -81,7 +81,8 @@ class Work:
         on_event: called with the name of each event and its subject.
         sites: the processes that attacks left for others.
         early: returns the conversation of a case that has begun early; None if none has.
-        on_certain: called with a case that goes on although it will have a finding.
+        on_certain: called with a case that goes on although it will have findings, and with their
+            clauses; returns whether it may end at once.
     """
 
     pool: ProcessPool
@@ -93,7 +94,7 @@ class Work:
     on_event: OnEvent
     sites: Sites = field(default_factory=Sites)
     early: Callable[[PlannedCase], Conversation | None] = lambda _case: None
-    on_certain: Callable[[PlannedCase], None] = lambda _case: None
+    on_certain: Callable[[PlannedCase, frozenset[str]], bool] = lambda _case, _clauses: False
 
 
 def drive(
@@ -150,7 +151,7 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
         hold(talk, slot, scenario, work)
     if scenario.shares and not stop.is_set():
         talk = _release(talk, slot, scenario, work)
-    elif _is_doubtful(talk) and not stop.is_set():
+    elif scenario.fresh and _is_doubtful(talk) and not stop.is_set():
         talk = _without_sessions(talk, slot, scenario, wire_revision, work)
         connection = talk.connections[0]
     slot.fired = frozenset(talk.fired)
@@ -195,7 +196,7 @@ def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) 
         talk.settings = replace(work.settings, rules=work.plan.rules(slot.revision))
     connection = talk.wire
     connection.transcript.scenario = scenario.id
-    talk.on_certain = lambda: work.on_certain(slot)
+    talk.on_certain = lambda clauses: work.on_certain(slot, clauses)
     before = connection.client
     if scenario.willing:
         connection.use(willing(connection.revision))
@@ -256,20 +257,23 @@ def begin(
     else:
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
+    own: list[Connection] = []
+
     def spawn() -> Connection:
         session = None
-        if scenario.uses_sessions and not unused:
+        if not unused and scenario.uses_sessions:
             session = pool.session(revision, scenario.name)
-        return session or pool.spawn(revision, scenario.name, turn=turn)
+        elif not unused and own:
+            session = pool.session_beside(own[0], revision, scenario.name)
+        if session is not None:
+            return session
+        if not scenario.apart:
+            return pool.spawn(revision, scenario.name, turn=turn)
+        own[:] = [pool.apart(revision, scenario.name, turn=turn)]
+        return own[0]
 
-    if not scenario.fresh:
-        connection = pool.shared(slot.revision, share(slot))
-    elif scenario.apart:
-        connection = pool.apart(revision, scenario.name, turn=turn)
-    else:
-        connection = spawn()
     return Conversation(
-        connection,
+        spawn() if scenario.fresh else pool.shared(slot.revision, share(slot)),
         scenario,
         slot.clauses,
         profile=profile,

@@ -40,7 +40,8 @@ class Conversation(Talk):
 
     Attributes:
         fired: ids of the sent payloads, if it is an attack.
-        on_certain: called when a finding is certain before the scenario has ended.
+        on_certain: called with the clauses of which a finding is certain before the scenario has
+            ended; returns whether the scenario need not find more.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Conversation(Talk):
         self.judgements: list[Judgement] = []
         self.settings = RunSettings()
         self.fired: set[str] = set()
-        self.on_certain: Callable[[], None] = lambda: None
+        self.on_certain: Callable[[frozenset[str]], bool] = lambda _clauses: False
         self._scenario = scenario
         self._clauses = {clause.id: clause for clause in clauses}
         self._declared = {clause.id for clause in scenario.clauses}
@@ -132,9 +133,17 @@ class Conversation(Talk):
         asked = [one for one in self.wire.transcript.session.asked if one.line == at.asked]
         return any(one.expired or one.phase is Phase.CLOSING for one in asked)
 
-    def certain(self) -> None:
-        """Let the repetition of the scenario begin: it will have a finding, but needs more time."""
-        self.on_certain()
+    def certain(self, *clauses: str) -> bool:
+        """Let the repetition of the scenario begin: it will have findings, but needs more time.
+
+        Args:
+            clauses: the clauses that it will find broken.
+
+        Returns:
+            Whether this is a repetition that has no other finding to repeat. It may end at once.
+        """
+        chosen = self._clauses.keys() & clauses
+        return bool(chosen) and self.on_certain(frozenset(chosen))
 
     def add_evidence(self, sentence: str) -> None:
         """Add an event to the evidence of the last finding; it is marked if no other line is."""

@@ -216,6 +216,10 @@ class HttpChannel:
             raise LookupError("the process serves another session, too")
         return self._server
 
+    def addresses(self) -> list[str]:
+        """Return the addresses on which a server that we started listens; empty if unknown."""
+        return [] if self._server is None else self._server.addresses(self.endpoint.port)
+
     def another(self, transcript: Transcript) -> "HttpChannel":
         """Return a channel for another session on the same process, which this one ends."""
         return HttpChannel(
