@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog.loader import load
-from mcp_touchstone.catalog.scenario import ambient
+from mcp_touchstone.catalog.scenario import Seen, ambient
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import REPEATS
 from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.runner import Choice, Run, judge
-from mcp_touchstone.judging.ambient import Record, Seen
+from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
