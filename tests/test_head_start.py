@@ -106,6 +106,35 @@ def test_scenario_need_not_wait_for_the_process_of_the_probe(
     assert outcomes(run) == {"toy-slow": Outcome.PASS}
 
 
+def test_repetition_need_not_wait_for_the_probe_either(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = threading.Event()
+    calls: list[str] = []
+    shared = ProcessPool.shared
+
+    def late(pool: ProcessPool, revision: str, share: Share = Share.ORDINARY) -> Connection:
+        if share is Share.DRAWN:
+            called.wait(LONG)
+        return shared(pool, revision, share)
+
+    monkeypatch.setattr(ProcessPool, "shared", late)
+
+    @declare("toy-slow", fresh=True, lasts=True)
+    def _(talk: Conversation) -> None:
+        talk.wire.open()
+        calls.append(talk.example("slow-call").name)
+        if len(calls) > 1:
+            called.set()
+        talk.certain("toy-slow")
+        calls.append(str(called.wait(LONG)))
+        talk.judge("toy-slow", False, expected="this")
+
+    checked(registry, "nap")
+
+    assert calls == ["nap", "nap", "True", "True"]
+
+
 def test_early_scenario_knows_how_long_its_call_took_in_the_end(registry: Registry) -> None:
     uses = Uses()
 

@@ -1,6 +1,7 @@
 """Over HTTP, scenarios that need an unused process use sessions of one process."""
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.engine.runner import Choice, judge
-from mcp_touchstone.engine.session_host import SessionHost
+from mcp_touchstone.engine.session_host import Place, SessionHost
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -212,7 +213,7 @@ def test_one_process_of_discovery_is_kept() -> None:
     connections: list[Any] = [gone, first, second]
 
     assert [host.take(one) for one in connections] == [False, True, False]
-    assert [host.is_host(one) for one in connections] == [False, True, False]
+    assert [host.place(one) for one in connections] == [Place.OTHER, Place.HOST, Place.OTHER]
 
 
 def test_each_session_is_deleted_before_its_process_ends(registry: Registry) -> None:
@@ -256,43 +257,6 @@ def test_repetition_in_a_session_counts_only_if_it_shows_the_finding(registry: R
     assert run.processes == DISCOVERY + 1
 
 
-def test_scenario_with_its_own_folder_restarts_in_a_session(registry: Registry) -> None:
-    places = Places("only", restarts=2, apart=True)
-
-    run = checked(registry)
-
-    assert list(places.processes.values()) == [3]
-    assert len({*places.found}) == 3
-    assert run.processes == DISCOVERY + 1
-
-
-def test_scenario_with_its_own_folder_restarts_on_a_process_for_each_session(
-    registry: Registry,
-) -> None:
-    places = Places("only", restarts=1, apart=True)
-
-    checked(registry, "single")
-
-    assert sorted(places.processes.values()) == [1, 1]
-
-
-def test_finding_after_a_restart_in_a_session_needs_another_process(registry: Registry) -> None:
-    used = []
-
-    @declare("toy-must", apart=True)
-    def _(talk: Conversation) -> None:
-        talk.wire.open()
-        talk.restart().open()
-        used.append(talk.wire.channel.is_guest)
-        talk.judge("toy-must", not used[-1], expected="a process", at=1)
-
-    run = checked(registry)
-
-    assert used == [True, False]
-    assert outcomes(run) == {"toy-must": Outcome.PASS}
-    assert run.processes == DISCOVERY + 3
-
-
 def test_session_knows_the_addresses_of_its_process(registry: Registry) -> None:
     found = []
 
@@ -305,3 +269,56 @@ def test_session_knows_the_addresses_of_its_process(registry: Registry) -> None:
     checked(registry)
 
     assert found == [(True, ["127.0.0.1"])]
+
+
+def test_early_repetition_is_held_in_a_session(registry: Registry) -> None:
+    used = []
+
+    @declare("toy-must", apart=True, lasts=True)
+    def _(talk: Conversation) -> None:
+        talk.wire.open()
+        used.append(talk.wire.channel.is_guest)
+        until = time.monotonic() + LONG
+        while not talk.certain("toy-must") and used[-1] and time.monotonic() < until:
+            time.sleep(0.01)
+        talk.judge("toy-must", False, expected="this", at=1)
+
+    run = checked(registry, repeats=1)
+
+    (found,) = run.of(Outcome.FAIL)
+    assert used == [False, True]
+    assert (found.gravest.tried, found.gravest.found) == (2, 2)
+    assert run.processes == DISCOVERY + 1
+
+
+def test_early_repetition_in_a_session_counts_only_if_it_ends_early(registry: Registry) -> None:
+    used = []
+
+    @declare("toy-must", apart=True, lasts=True)
+    def _(talk: Conversation) -> None:
+        talk.wire.open()
+        used.append(talk.wire.channel.is_guest)
+        if len(used) == 1:
+            talk.certain("toy-must")
+        talk.judge("toy-must", False, expected="this", at=1)
+
+    run = checked(registry, repeats=1)
+
+    (found,) = run.of(Outcome.FAIL)
+    assert used == [False, True, False]
+    assert (found.gravest.tried, found.gravest.found) == (2, 2)
+
+
+def test_finding_after_a_restart_in_a_session_needs_unused_processes(registry: Registry) -> None:
+    used = []
+
+    @declare("toy-must")
+    def _(talk: Conversation) -> None:
+        talk.restart().open()
+        used.append(talk.wire.channel.is_guest)
+        talk.judge("toy-must", not used[-1], expected="a process", at=1)
+
+    run = checked(registry)
+
+    assert used == [True, False]
+    assert outcomes(run) == {"toy-must": Outcome.PASS}

@@ -1,5 +1,6 @@
 """client/roots: how a server requests and uses the roots of its client."""
 
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -107,20 +108,21 @@ def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> b
     )
 
 
-@scenario(ERROR, UNUSABLE, apart=True, willing=True, lasts=True)
+@scenario(ERROR, UNUSABLE, fresh=True, willing=True, lasts=True)
 def survives_unusable_roots(talk: Conversation) -> None:
     """Requests are answered after an error for roots/list, and without a usable root.
 
     There is no root, then one that does not exist, then one that was deleted.
     """
-    gone = talk.root / "gone"
-    gone.mkdir()
+    beside = talk.root.with_name("roots")
+    beside.mkdir(exist_ok=True)
+    gone = Path(tempfile.mkdtemp(dir=beside))
     errors = [_Unusable(f"error {n} for {ROOTS}", answer.refuse(n)) for n in (-32601, -32603)]
     roots = [
         _Unusable(f"{ROOTS} gave no root at all", answer.offer()),
         _Unusable(
             f"{ROOTS} gave a root that does not exist",
-            answer.offer((talk.root / "never").as_uri()),
+            answer.offer((beside / "never").as_uri()),
         ),
         _Unusable(f"{ROOTS} gave a root that was deleted", answer.offer(gone.as_uri()), gone),
     ]

@@ -106,8 +106,7 @@ class Scenario(Case):
         fresh: whether it needs an unused process, on which no message was sent. Over HTTP an unused
             session of a process may replace it.
         alone: whether it is fresh, and no session may replace its process.
-        apart: whether it is fresh and has a world of its own, which it may change. Over HTTP it
-            restarts in a session of its process.
+        apart: whether it is fresh and has a world of its own, which it may change.
         hurts: whether it may harm the server; it then runs last on a shared process.
         once: whether its results apply to every legacy revision, as it ends before one is agreed.
         legacy: whether it makes the handshake although its clause belongs to a modern revision.

@@ -20,7 +20,7 @@ from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.client.connection import Connection, Pace
 from mcp_touchstone.client.profile import willing as willing_client
 from mcp_touchstone.discovery.recon import ServerProfile
-from mcp_touchstone.engine.session_host import LABEL, SessionHost
+from mcp_touchstone.engine.session_host import LABEL, Place, SessionHost
 from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.scratch import World
@@ -74,6 +74,8 @@ class ProcessPool:
         mark: text that identifies every process of the run.
         has_repositories: whether the roots of future fixture trees are git repositories; the world
             of the run does not change while a conversation uses it.
+        borrows_apart: whether ``apart`` returns such a session too; the world is then that of the
+            run.
         is_single: whether only one process can run at a time: a start then ends all others.
     """
 
@@ -104,6 +106,7 @@ class ProcessPool:
         self._doorway = StartLimiter(lambda: STARTING * pace.started)
         self._profile = ServerProfile(pace)
         self._host = SessionHost(self._open_host, self._beside)
+        self.borrows_apart = False
         self._lender: ProcessPool | None = None
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
@@ -132,7 +135,10 @@ class ProcessPool:
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
-        return self._admitted(turn, lambda: self._start(revision, label, self._own_world(), None))
+        session = self._lent(revision, label) if self.borrows_apart else None
+        return session or self._admitted(
+            turn, lambda: self._start(revision, label, self._own_world(), None)
+        )
 
     def _own_world(self) -> World:
         world = World(
@@ -288,19 +294,21 @@ class ProcessPool:
             rate=self._rate,
         )
 
-    def branch(self) -> "ProcessPool":
+    def branch(self, *, borrows: bool = False) -> "ProcessPool":
         """Return a pool of the same server, whose processes this one does not judge.
 
         The caller closes it. It ends early with this pool, which counts its processes and searches
-        for its strays. Over HTTP, its ordinary shared process is a session of a process of this
-        pool.
+        for its strays.
+
+        Args:
+            borrows: whether its ordinary shared process is a session of this pool, over HTTP.
         """
         pool = ProcessPool(self.target, self.world, self.pace, self.mark)
         pool.knows(self._profile)
         pool.allowance = self.allowance
         pool.is_single = self.is_single
         pool._doorway = self._doorway
-        pool._lender = self
+        pool._lender = self if borrows else None
         with self._lock:
             self._branches.append(pool)
             late = self._closed
@@ -332,12 +340,6 @@ class ProcessPool:
         if rev.is_modern(revision) or not self._has_sessions:
             return None
         return self._host.open(revision, label, beside)
-
-    def session_beside(self, host: Connection, revision: str, label: str) -> Connection | None:
-        """Return an unused session of the process of a connection; otherwise like ``session``."""
-        if rev.is_modern(revision) or not self._has_sessions or not self._host.serves(revision):
-            return None
-        return None if host.gone else self._beside(host, revision, label)
 
     @property
     def _has_sessions(self) -> bool:
@@ -410,7 +412,10 @@ class ProcessPool:
             raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"
         turn = StartPriority.FIRST if share is Share.DRAWN else StartPriority.MANY
-        connection = self._lent(key, label) or self.spawn(revision, label, turn=turn)
+        session = None
+        if share is Share.ORDINARY and key not in self._replaced:
+            session = self._lent(revision, label)
+        connection = session or self.spawn(revision, label, turn=turn)
         connection.transcript.judged = share is not Share.DRAWN
         if share is Share.WILLING:
             connection.use(willing_client(revision))
@@ -418,12 +423,14 @@ class ProcessPool:
         self._shared[key] = connection
         return connection
 
-    def _lent(self, key: _Key, label: str) -> Connection | None:
+    @property
+    def borrows(self) -> bool:
+        """Whether it uses sessions of the pool of which it is a branch."""
+        return self._lender is not None
+
+    def _lent(self, revision: str, label: str) -> Connection | None:
         """Return a session of a process of the pool of which this one is a branch."""
-        revision, share = key
-        if self._lender is None or share is not Share.ORDINARY or key in self._replaced:
-            return None
-        return self._lender.session(revision, label, self._beside)
+        return self._lender.session(revision, label, self._beside) if self._lender else None
 
     def release(self, revision: str, share: Share = Share.ORDINARY) -> None:
         """Begin to end a shared process that is no longer needed."""
@@ -481,15 +488,19 @@ class ProcessPool:
         with self._lock:
             return list(self._all)
 
-    def settle(self) -> None:
-        """End every process politely and wait until all have ended."""
-        self._end_all()
+    def settle(self, *, host: bool = True) -> None:
+        """End every process politely and wait until all have ended.
+
+        Args:
+            host: whether that of the sessions ends too; a repetition may need it.
+        """
+        self._end_all(host=host)
         self._shared.clear()
 
-    def _end_all(self) -> None:
-        for hosts in (False, True):  # a session is ended before its process
+    def _end_all(self, *, host: bool = True) -> None:
+        for place in Place if host else (Place.OTHER,):
             for connection in self.connections:
-                if self._host.is_host(connection) is hosts:
+                if self._host.place(connection) is place:
                     self.retire(connection)
             for future in list(self._endings.values()):
                 future.result()

@@ -24,7 +24,7 @@ from functools import partial
 from typing import Final, TypeGuard
 
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
-from mcp_touchstone.client.server_profile import Spoken
+from mcp_touchstone.client.server_profile import Example, Spoken
 from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import is_attack, share
@@ -70,14 +70,19 @@ class Repetitions:
         pool, stop = self._work.pool, self._work.stop
         return bool(self._most) and not (pool.is_single or pool.target.gentle or stop.is_set())
 
-    def begin(self, case: PlannedCase, _clauses: frozenset[str]) -> bool:
+    def begin(
+        self,
+        case: PlannedCase,
+        _clauses: frozenset[str],
+        probable: Callable[[str], Example | None],
+    ) -> bool:
         """Begin to repeat a scenario that will have findings, while it goes on; return False."""
         key = _key(case)
         with self._lock:
             if not self._are_early or case.support or not _is_repeated(case.case):
                 return False
             if key not in self._begun:
-                trial = _Trial(self._work, partial(self._ended.get, key))
+                trial = _EarlyTrial(self._work, partial(self._ended.get, key), probable)
                 self._early.append(([key], trial))
                 self._begun[key] = self._threads.submit(trial.hold, [case])
         return False
@@ -96,7 +101,7 @@ class Repetitions:
             and not {judgement.clause for judgement in _findings(case)} <= case.before
         ]
         if repeated:
-            trial = _Trial(self._work)
+            trial = _Trial(self._work, borrows=True)
             trial.hold(sorted(repeated, key=_hurts))
             with self._lock:
                 self._early.append(([_key(case) for case in repeated], trial))
@@ -292,20 +297,18 @@ class _Suspect:
 
 
 class _Trial:
-    """One repetition of scenarios, one after the other on a new process.
+    """One repetition of scenarios, one after the other on another process.
 
     Args:
         work: the common values of all conversations.
-        first: returns the case that it repeats, after its end: its only scenario may end as soon as
-            its findings are certain again.
+        borrows: whether a session of a used process may do; see ``ProcessPool.branch``.
     """
 
-    def __init__(self, work: Work, first: Callable[[], PlannedCase | None] = lambda: None) -> None:
-        self._pool = work.pool.branch()
-        self._first = first
-        self._is_partial = False
-        self._work = replace(work, pool=self._pool, on_certain=self._is_enough)
+    def __init__(self, work: Work, *, borrows: bool = False) -> None:
+        self._pool = work.pool.branch(borrows=borrows)
+        self._work = replace(work, pool=self._pool)
         self._found: set[_Finding] = set()
+        self._is_partial = False
 
     def hold(self, cases: Sequence[PlannedCase]) -> None:
         """Repeat the conversations, and end the process."""
@@ -326,13 +329,6 @@ class _Trial:
             self._found.clear()
         finally:
             pool.close()
-
-    def _is_enough(self, _case: PlannedCase, certain: frozenset[str]) -> bool:
-        """Return whether a scenario may end, as it has the findings of the first time again."""
-        first = self._first()
-        if first is not None:
-            self._is_partial = {judgement.clause for judgement in _findings(first)} <= certain
-        return self._is_partial
 
     def count(self, suspects: Sequence[_Suspect]) -> None:
         """Count this repetition, with the findings of rules on its traffic, unless the run ends.
@@ -356,6 +352,46 @@ class _Trial:
                 except Exception:  # noqa: BLE001  (as above)
                     return set()
         return found
+
+
+class _EarlyTrial(_Trial):
+    """A repetition that begins when a finding is certain, before its scenario has ended.
+
+    It ends as soon as all findings are certain again. Over HTTP it is held in a session, so it may
+    have the folder of others; then only such an end counts. The server has answered a request
+    while the call of the scenario went on, so the call stops no other session.
+
+    Args:
+        work: the common values of all conversations.
+        first: returns the case that it repeats, after its end.
+        probable: word -> the example of the first time, if discovery had not proved it.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        first: Callable[[], PlannedCase | None],
+        probable: Callable[[str], Example | None],
+    ) -> None:
+        super().__init__(work, borrows=True)
+        self._first = first
+        self._pool.borrows_apart = True
+        self._work = replace(self._work, on_certain=self._is_enough, probable=probable)
+
+    def hold(self, cases: Sequence[PlannedCase]) -> None:
+        """Repeat the conversation, and end the process."""
+        super().hold(cases)
+        is_session = any(one.channel.is_guest for one in self._pool.connections)
+        if is_session and not self._is_partial:
+            self._is_partial = True
+            self._found.clear()
+
+    def _is_enough(self, _case: PlannedCase, certain: frozenset[str], _: object) -> bool:
+        """Return whether a scenario may end, as it has the findings of the first time again."""
+        first = self._first()
+        if first is not None:
+            self._is_partial = {judgement.clause for judgement in _findings(first)} <= certain
+        return self._is_partial
 
 
 def _try(group: Sequence[_Suspect], work: Work, over: Callable[[], bool]) -> None:

@@ -184,10 +184,11 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
             )
             repetitions = Repetitions(work, choice.repeats, deadline)
             _converse(work, probing, suite.registry, choice, run, repetitions)
-            pool.settle()
+            pool.settle(host=False)
             _watch(run, pool, partial=deadline.met)
             if not plan.trouble:  # else no process can be opened again
                 repetitions.finish(run.slots)
+            pool.settle()
     except LaunchError:
         if not deadline.met:
             raise

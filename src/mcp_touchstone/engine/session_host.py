@@ -8,6 +8,7 @@ repeated there too: ``repeat``.
 """
 
 import threading
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.transport.http_channel import HttpChannel
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 
 LABEL: Final = "sessions"
 """The name of the process, for people."""
+
+
+class Place(IntEnum):
+    """The order in which connections end: a session ends before its process."""
+
+    OTHER = 0
+    TRIED = 1
+    """One of the two sessions with which the process is tried."""
+    HOST = 2
+    """That of the process itself."""
 
 
 class SessionHost:
@@ -40,6 +51,7 @@ class SessionHost:
         self._beside = beside
         self._host: Connection | None = None
         self._left: Connection | None = None
+        self._tried_with: list[Connection] = []
         self._serves = False
         self._tried = False
         self._lock = threading.Lock()
@@ -51,9 +63,11 @@ class SessionHost:
         self._left = connection
         return True
 
-    def is_host(self, connection: "Connection") -> bool:
-        """Return whether a connection ends the process of the sessions."""
-        return connection is self._host or connection is self._left
+    def place(self, connection: "Connection") -> Place:
+        """Return the place of a connection in the order of ends."""
+        if connection is self._host or connection is self._left:
+            return Place.HOST
+        return Place.TRIED if connection in self._tried_with else Place.OTHER
 
     def open(
         self,
@@ -68,17 +82,14 @@ class SessionHost:
             label: its name, for people.
             beside: as for the class, for a pool that is a branch.
         """
-        if not self.serves(revision) or self._host is None or self._host.gone:
-            return None
-        return (beside or self._beside)(self._host, revision, label)
-
-    def serves(self, revision: str) -> bool:
-        """Return whether a process of the server serves several sessions at a time."""
         with self._lock:
             if not self._tried:
                 self._tried = True
                 self._serves = self._try(revision)
-            return self._serves
+        host = self._host
+        if host is None or host.gone or not self._serves:
+            return None
+        return (beside or self._beside)(host, revision, label)
 
     def _try(self, revision: str) -> bool:
         """Open two sessions on one process; return whether it serves both."""
@@ -91,10 +102,12 @@ class SessionHost:
             except LaunchError:
                 return False
         first.transcript.judged = False
+        self._tried_with.append(first)
         if first.open().result is None:
             return False
         second = self._beside(first, revision, LABEL)
         second.transcript.judged = False
+        self._tried_with.append(second)
         if second.open().result is None or not _are_apart(first, second):
             return False
         return all(one.probe(required=False).result is not None for one in (first, second))

@@ -12,6 +12,7 @@ from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.profile import willing
+from mcp_touchstone.client.server_profile import Example
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.attack_sites import Sites, is_clean
 from mcp_touchstone.engine.plan import Plan, share
@@ -27,6 +28,9 @@ from mcp_touchstone.transport.process import LaunchError, now
 OnEvent = Callable[[str, object], None]
 """(what, subject): ``recon`` and ``learnt`` with the ServerProfile, ``plan`` with the list of
 planned cases, ``start`` and ``done`` with one of them."""
+
+
+OnCertain = Callable[[PlannedCase, frozenset[str], Callable[[str], Example | None]], bool]
 
 
 class Worker:
@@ -82,7 +86,8 @@ class Work:
         sites: the processes that attacks left for others.
         early: returns the conversation of a case that has begun early; None if none has.
         on_certain: called with a case that goes on although it will have findings, and with their
-            clauses; returns whether it may end at once.
+            clauses and ``probable``; returns whether it may end at once.
+        probable: word -> the example to use before discovery has proved it; None if there is none.
     """
 
     pool: ProcessPool
@@ -94,7 +99,8 @@ class Work:
     on_event: OnEvent
     sites: Sites = field(default_factory=Sites)
     early: Callable[[PlannedCase], Conversation | None] = lambda _case: None
-    on_certain: Callable[[PlannedCase, frozenset[str]], bool] = lambda _case, _clauses: False
+    on_certain: OnCertain = lambda _case, _clauses, _probable: False
+    probable: Callable[[str], Example | None] = lambda _word: None
 
 
 def drive(
@@ -151,7 +157,7 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
         hold(talk, slot, scenario, work)
     if scenario.shares and not stop.is_set():
         talk = _release(talk, slot, scenario, work)
-    elif scenario.fresh and _is_doubtful(talk) and not stop.is_set():
+    elif not pool.borrows and _is_doubtful(talk) and not stop.is_set():
         talk = _without_sessions(talk, slot, scenario, wire_revision, work)
         connection = talk.connections[0]
     slot.fired = frozenset(talk.fired)
@@ -196,7 +202,7 @@ def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) 
         talk.settings = replace(work.settings, rules=work.plan.rules(slot.revision))
     connection = talk.wire
     connection.transcript.scenario = scenario.id
-    talk.on_certain = lambda clauses: work.on_certain(slot, clauses)
+    talk.on_certain = lambda clauses: work.on_certain(slot, clauses, talk.probable)
     before = connection.client
     if scenario.willing:
         connection.use(willing(connection.revision))
@@ -257,22 +263,15 @@ def begin(
     else:
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
-    own: list[Connection] = []
-
     def spawn() -> Connection:
         session = None
+        if scenario.apart:
+            return pool.apart(revision, scenario.name, turn=turn)
         if not unused and scenario.uses_sessions:
             session = pool.session(revision, scenario.name)
-        elif not unused and own:
-            session = pool.session_beside(own[0], revision, scenario.name)
-        if session is not None:
-            return session
-        if not scenario.apart:
-            return pool.spawn(revision, scenario.name, turn=turn)
-        own[:] = [pool.apart(revision, scenario.name, turn=turn)]
-        return own[0]
+        return session or pool.spawn(revision, scenario.name, turn=turn)
 
-    return Conversation(
+    talk = Conversation(
         spawn() if scenario.fresh else pool.shared(slot.revision, share(slot)),
         scenario,
         slot.clauses,
@@ -281,6 +280,8 @@ def begin(
         spawn=spawn,
         settle=work.settle,
     )
+    talk.probable = work.probable
+    return talk
 
 
 def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -> None:
