@@ -192,6 +192,26 @@ def test_repetition_that_ended_early_does_not_count_for_a_rule_on_all_traffic(
     }
 
 
+def test_one_conversation_at_a_time_is_repeated_so(tmp_path: Path) -> None:
+    talking = threading.Semaphore()
+    alone: list[bool] = []
+    with toy_registry(tmp_path) as registry:
+        for name in ("first", "second", "third"):
+
+            @declare("toy-must", name=name, fresh=True, lasts=True)
+            def _(talk: Conversation) -> None:
+                alone.append(talking.acquire(blocking=False))
+                talk.certain("toy-must")
+                talk.wire.open()
+                talk.judge("toy-must", passed=False, expected="this")
+                if alone[-1]:
+                    talking.release()
+
+    judge(server(), registry, Choice(jobs=1))
+
+    assert alone == [True] * 6
+
+
 def test_clause_that_is_not_judged_begins_no_repetition(tmp_path: Path) -> None:
     held: list[str] = []
     with toy_registry(tmp_path) as registry:

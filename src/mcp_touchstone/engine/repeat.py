@@ -52,15 +52,18 @@ class Repetitions:
         work: the common values of all conversations.
         most: greatest number of repetitions of one scenario; 0 repeats nothing.
         deadline: the time of the run.
+        jobs: greatest number of simultaneous conversations; 0 for the default. With 1, scenarios
+            are repeated at the end of the run, one after the other.
     """
 
-    def __init__(self, work: Work, most: int, deadline: Deadline) -> None:
+    def __init__(self, work: Work, most: int, deadline: Deadline, jobs: int = 0) -> None:
         self._work = work
         self._most = most
         self._deadline = deadline
         self._early: list[tuple[list[_Key], _Trial]] = []
         self._begun: dict[_Key, Future[None]] = {}
         self._ended: dict[_Key, PlannedCase] = {}
+        self._width = 1 if jobs == 1 or work.pool.is_single else AT_ONCE
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="repeat")
         self._lock = threading.Lock()
 
@@ -68,7 +71,8 @@ class Repetitions:
     def _are_early(self) -> bool:
         """Whether a repetition may begin before the end of the run."""
         pool, stop = self._work.pool, self._work.stop
-        return bool(self._most) and not (pool.is_single or pool.target.gentle or stop.is_set())
+        several = self._width > 1 and not pool.target.gentle
+        return bool(self._most) and several and not stop.is_set()
 
     def begin(
         self,
@@ -88,7 +92,7 @@ class Repetitions:
         return False
 
     def repeat_lane(self, lane: Sequence[PlannedCase]) -> None:
-        """Repeat the scenarios with findings among those of one process for the first time."""
+        """Begin to repeat the scenarios with findings among those of one process."""
         self._ended.update((_key(case), case) for case in lane)
         if not self._are_early:
             return
@@ -101,10 +105,11 @@ class Repetitions:
             and not {judgement.clause for judgement in _findings(case)} <= case.before
         ]
         if repeated:
-            trial = _Trial(self._work, borrows=True)
-            trial.hold(sorted(repeated, key=_hurts))
+            trial, keys = _Trial(self._work, borrows=True), [_key(case) for case in repeated]
             with self._lock:
-                self._early.append(([_key(case) for case in repeated], trial))
+                self._early.append((keys, trial))
+                held = self._threads.submit(trial.hold, sorted(repeated, key=_hurts))
+                self._begun.update(dict.fromkeys(keys, held))
 
     def finish(self, cases: list[PlannedCase]) -> None:
         """Repeat cases with findings; store in the judgements how often each was tried and found.
@@ -130,8 +135,7 @@ class Repetitions:
         for repeated, trial in self._early:
             trial.count([known[key] for key in repeated if key in known])
         groups = _groups(suspect for suspect in suspects if not suspect.is_tried)
-        width = 1 if work.pool.is_single else AT_ONCE
-        with ThreadPoolExecutor(width, thread_name_prefix="repeat") as threads:
+        with ThreadPoolExecutor(self._width, thread_name_prefix="repeat") as threads:
             try:
                 _await([threads.submit(_try, group, work, over) for group in groups], work)
                 alone = [

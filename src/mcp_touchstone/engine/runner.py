@@ -182,7 +182,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
                 on_event=on_event,
                 sites=Sites(shared=not choice.separate),
             )
-            repetitions = Repetitions(work, choice.repeats, deadline)
+            repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
             _converse(work, probing, suite.registry, choice, run, repetitions)
             pool.settle(host=False)
             _watch(run, pool, partial=deadline.met)
