@@ -79,20 +79,24 @@ def test_scenario_makes_the_call_that_the_probe_tries(registry: Registry) -> Non
     assert counted(run) == [True]
 
 
-def test_scenario_need_not_wait_for_the_process_of_the_probe(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    called = threading.Event()
-    in_time: list[bool] = []
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Return an event for which the process of the probe waits."""
+    event = threading.Event()
     shared = ProcessPool.shared
 
     def late(pool: ProcessPool, revision: str, share: Share = Share.ORDINARY) -> Connection:
-        if share is Share.DRAWN and not in_time:
-            in_time.append(called.wait(LONG))
+        if share is Share.DRAWN:
+            assert event.wait(LONG)
         return shared(pool, revision, share)
 
     monkeypatch.setattr(ProcessPool, "shared", late)
+    return event
 
+
+def test_scenario_need_not_wait_for_the_process_of_the_probe(
+    registry: Registry, called: threading.Event
+) -> None:
     @declare("toy-slow", fresh=True, lasts=True)
     def _(talk: Conversation) -> None:
         talk.wire.open()
@@ -102,23 +106,13 @@ def test_scenario_need_not_wait_for_the_process_of_the_probe(
 
     run = checked(registry, "nap")
 
-    assert in_time == [True]
     assert outcomes(run) == {"toy-slow": Outcome.PASS}
 
 
 def test_repetition_need_not_wait_for_the_probe_either(
-    registry: Registry, monkeypatch: pytest.MonkeyPatch
+    registry: Registry, called: threading.Event
 ) -> None:
-    called = threading.Event()
     calls: list[str] = []
-    shared = ProcessPool.shared
-
-    def late(pool: ProcessPool, revision: str, share: Share = Share.ORDINARY) -> Connection:
-        if share is Share.DRAWN:
-            called.wait(LONG)
-        return shared(pool, revision, share)
-
-    monkeypatch.setattr(ProcessPool, "shared", late)
 
     @declare("toy-slow", fresh=True, lasts=True)
     def _(talk: Conversation) -> None:

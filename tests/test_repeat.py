@@ -112,6 +112,20 @@ def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:
     assert (found.gravest.found, found.gravest.tried) == (2, 2)
 
 
+@pytest.fixture
+def over(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Return an event that is set when a scenario has ended."""
+    ended = threading.Event()
+    repeat_lane = Repetitions.repeat_lane
+
+    def noted(repetitions: Repetitions, lane: Sequence[PlannedCase]) -> None:
+        repeat_lane(repetitions, lane)
+        ended.set()
+
+    monkeypatch.setattr(Repetitions, "repeat_lane", noted)
+    return ended
+
+
 @pytest.mark.parametrize(
     ("broken", "certain", "ends"),
     [
@@ -124,18 +138,10 @@ def test_repetition_may_end_with_the_findings_of_the_first_time(
     broken: tuple[str, ...],
     certain: tuple[str, ...],
     ends: bool,
+    over: threading.Event,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    over = threading.Event()
     enough: list[bool] = []
-    repeat_lane = Repetitions.repeat_lane
-
-    def noted(repetitions: Repetitions, lane: Sequence[PlannedCase]) -> None:
-        repeat_lane(repetitions, lane)
-        over.set()
-
-    monkeypatch.setattr(Repetitions, "repeat_lane", noted)
     with toy_registry(tmp_path) as registry:
 
         @declare("toy-must", "toy-should", fresh=True, lasts=True)
@@ -154,17 +160,9 @@ def test_repetition_may_end_with_the_findings_of_the_first_time(
 
 
 def test_repetition_that_ended_early_does_not_count_for_a_rule_on_all_traffic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    over: threading.Event, tmp_path: Path
 ) -> None:
-    over = threading.Event()
     held: list[bool] = []
-    repeat_lane = Repetitions.repeat_lane
-
-    def noted(repetitions: Repetitions, lane: Sequence[PlannedCase]) -> None:
-        repeat_lane(repetitions, lane)
-        over.set()
-
-    monkeypatch.setattr(Repetitions, "repeat_lane", noted)
     with toy_registry(tmp_path) as registry:
 
         @declare("toy-must", fresh=True, lasts=True)
