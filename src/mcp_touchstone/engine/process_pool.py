@@ -74,8 +74,8 @@ class ProcessPool:
         mark: text that identifies every process of the run.
         has_repositories: whether the roots of future fixture trees are git repositories; the world
             of the run does not change while a conversation uses it.
-        borrows_apart: whether ``apart`` returns such a session too; the world is then that of the
-            run.
+        borrows_apart: whether ``apart`` of a branch that borrows returns a session too; the world
+            is then that of the run.
         is_single: whether only one process can run at a time: a start then ends all others.
     """
 

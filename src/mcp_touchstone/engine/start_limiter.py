@@ -12,7 +12,7 @@ from typing import Final
 from mcp_touchstone.transport.process import now
 
 WIDTH: Final = max(2, os.cpu_count() or 1)
-"""Processes that start at a time: one for each core."""
+"""Processes that start at a time: one for each core, and at least two."""
 
 GATHERING: Final = 0.01
 """Seconds for which a start waits for those of the same moment that have priority."""

@@ -264,11 +264,10 @@ def begin(
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
     def spawn() -> Connection:
-        session = None
         if scenario.apart:
             return pool.apart(revision, scenario.name, turn=turn)
-        if not unused and scenario.uses_sessions:
-            session = pool.session(revision, scenario.name)
+        shares = scenario.uses_sessions and not unused
+        session = pool.session(revision, scenario.name) if shares else None
         return session or pool.spawn(revision, scenario.name, turn=turn)
 
     talk = Conversation(
