@@ -23,7 +23,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "transport": {"catalog", "wire"},
     "bindings": {"catalog", "wire", "samples"},
     "client": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
-    "target": {"catalog", "bindings", "transport"},
+    "target": {"catalog", "runtime", "bindings", "transport"},
     "discovery": {"catalog", "runtime", "wire", "samples", "transport", "client", "target"},
     "results": {"catalog", "runtime", "wire", "client", "target", "discovery"},
     "judging": {"catalog", "runtime", "wire", "transport", "client", "discovery", "results"},

@@ -49,7 +49,7 @@ def independent_of_machine(monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
 def test_tours(name: str, revision: str, golden: SnapshotAssertion) -> None:
     make, _revisions = TOURS[name]
     with World() as world:
-        tour = Tour(revision, world.root)
+        tour = Tour(revision, Path(str(world.root)))
         make(tour)
 
     assert "\n".join(tour.lines) + "\n" == golden

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.safe_path import SafePath, Tree
 from mcp_touchstone.security import inotify
 from mcp_touchstone.security.inotify import OpenWatcher
 from tests.fakes.matrix import attacked
@@ -16,44 +17,44 @@ needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="needs inotif
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def place(tmp_path: Path) -> SafePath:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "file").write_text("x")
     (tmp_path / "link").symlink_to("folder/file")
-    return tmp_path / "folder"
+    return Tree(tmp_path).top / "folder"
 
 
 @needs_inotify
-def test_opened_file_is_reported_once_even_through_a_link(place: Path) -> None:
+def test_opened_file_is_reported_once_even_through_a_link(place: SafePath) -> None:
     with contextlib.closing(OpenWatcher([place])) as lookout:
         for _ in range(3):
-            (place.parent / "link").read_text()
+            Path(str(place.parent), "link").read_text()
 
         assert lookout.seen() == [place / "file"]
         assert lookout.seen() == []
 
 
 @needs_inotify
-def test_listed_folder_is_reported(place: Path) -> None:
+def test_listed_folder_is_reported(place: SafePath) -> None:
     with contextlib.closing(OpenWatcher([place])) as lookout:
-        os.listdir(place)  # noqa: PTH208  (opens it, and nothing else)
+        place.opened().names()
 
         assert lookout.seen() == [place]
 
 
 @needs_inotify
-def test_reading_metadata_is_not_reported_as_opening(place: Path) -> None:
+def test_reading_metadata_is_not_reported_as_opening(place: SafePath) -> None:
     with contextlib.closing(OpenWatcher([place])) as lookout:
         (place / "file").stat()
-        (place.parent / "link").resolve()
-        os.access(place / "file", os.R_OK)
+        Path(str(place.parent), "link").resolve()
+        os.access(str(place / "file"), os.R_OK)
         (place / "gone").exists()
 
         assert lookout.seen() == []
 
 
 @needs_inotify
-def test_closed_watcher_leaks_no_descriptor(place: Path) -> None:
+def test_closed_watcher_leaks_no_descriptor(place: SafePath) -> None:
     before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     for _ in range(5):
         with contextlib.closing(OpenWatcher([place])) as lookout:
@@ -64,7 +65,7 @@ def test_closed_watcher_leaks_no_descriptor(place: Path) -> None:
 
 
 def test_watcher_of_a_missing_folder_reports_that_it_does_not_work(tmp_path: Path) -> None:
-    with contextlib.closing(OpenWatcher([tmp_path / "gone"])) as lookout:
+    with contextlib.closing(OpenWatcher([Tree(tmp_path).top / "gone"])) as lookout:
         assert not lookout.works
         assert lookout.seen() == []
 

@@ -1,11 +1,10 @@
 """basic/patterns/subscriptions: notifications of changes."""
 
-from pathlib import Path
-
 from mcp_touchstone.suite import (
     Conversation,
     Entry,
     Message,
+    SafePath,
     Subscription,
     brief,
     edit,
@@ -50,7 +49,7 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     for stream in (silent, lists, single):
         stream.acknowledged()
     edit(file)
-    (talk.root / "added.txt").write_text("added\n", encoding="utf-8")
+    (talk.root / "added.txt").write_text("added\n")
     _judge_list_change(talk, lists, listed)
     _judge_update(talk, single, uri, file)
     heard = [stream for stream in (lists, single) if _changes(stream)]
@@ -65,7 +64,7 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     talk.quiet(GRACE)
     line = len(talk.wire.transcript)
     edit(file)
-    (talk.root / "more.txt").write_text("more\n", encoding="utf-8")
+    (talk.root / "more.txt").write_text("more\n")
     talk.wire.wait(lambda: any(stream.heard(line) for stream in heard), LATER)
     late = [entry for stream in heard for entry, _ in stream.heard(line)]
     talk.judge(
@@ -97,7 +96,7 @@ def _judge_list_change(talk: Conversation, lists: Subscription, listed: list[str
     )
 
 
-def _judge_update(talk: Conversation, single: Subscription, uri: str, file: Path) -> None:
+def _judge_update(talk: Conversation, single: Subscription, uri: str, file: SafePath) -> None:
     """Judge whether the edit of a watched resource was reported, if a read shows it."""
     if not single.granted.get("resourceSubscriptions") or single.refusal.answered:
         talk.unseen(SENT, "the server did not acknowledge the resource")
@@ -105,7 +104,7 @@ def _judge_update(talk: Conversation, single: Subscription, uri: str, file: Path
     talk.wire.wait(lambda: _reports(single, UPDATED), PATIENCE)
     read = talk.request("resources/read", {"uri": uri}, required=False)
     contents = (read.result or {}).get("contents")
-    now = file.read_text(encoding="utf-8")
+    now = file.read_text()
     texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
     if now not in texts:
         talk.unseen(SENT, "a read does not show the edited file")

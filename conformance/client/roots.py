@@ -1,9 +1,9 @@
 """client/roots: how a server requests and uses the roots of its client."""
 
-import tempfile
+import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -13,6 +13,7 @@ from mcp_touchstone.suite import (
     Example,
     Exchange,
     Record,
+    SafePath,
     Seen,
     Source,
     ambient,
@@ -63,7 +64,7 @@ class _Unusable:
 
     what: str
     policy: answer.Policy
-    deleted: Path | None = None
+    deleted: SafePath | None = None
 
 
 def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
@@ -116,7 +117,8 @@ def survives_unusable_roots(talk: Conversation) -> None:
     """
     beside = talk.root.with_name("roots")
     beside.mkdir(exist_ok=True)
-    gone = Path(tempfile.mkdtemp(dir=beside))
+    gone = beside / secrets.token_hex(4)
+    gone.mkdir()
     errors = [_Unusable(f"error {n} for {ROOTS}", answer.refuse(n)) for n in (-32601, -32603)]
     roots = [
         _Unusable(f"{ROOTS} gave no root at all", answer.offer()),
@@ -195,9 +197,9 @@ def stays_within_the_client_roots(talk: Conversation) -> None:
     beside = talk.root.with_name("beside")
     secret = f"beside {beside.parent.name}"
     beside.mkdir()
-    (beside / "secret.txt").write_text(secret, encoding="utf-8")
+    (beside / "secret.txt").write_text(secret)
     (talk.root / "link").symlink_to(beside)
-    if any(beside.is_relative_to(folder) for folder in talk.profile.granted):
+    if any(PurePath(str(beside)).is_relative_to(folder) for folder in talk.profile.granted):
         talk.unseen(clause, "the server's command line allows files beside the root")
         return
     if _offer(talk, answer.offer(talk.root.as_uri())) is None:
@@ -227,7 +229,7 @@ def _works(talk: Conversation, call: Example) -> bool:
     return result is not None and result.get("isError") is not True
 
 
-def _ways(talk: Conversation, call: Example, secret: Path) -> Iterator[tuple[str, Exchange]]:
+def _ways(talk: Conversation, call: Example, secret: SafePath) -> Iterator[tuple[str, Exchange]]:
     """Yield three calls that try to read a file beside the root."""
     moved = talk.here(call)
     for name, value in moved.arguments.items():

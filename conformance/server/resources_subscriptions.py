@@ -1,7 +1,6 @@
 """server/resources: notifications of changes in a session. 2026-07-28 sends them on streams."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -9,6 +8,7 @@ from mcp_touchstone.suite import (
     Message,
     Record,
     Role,
+    SafePath,
     Seen,
     ambient,
     brief,
@@ -106,7 +106,7 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
     )
     line = len(talk.wire.transcript)
     edit(file)
-    (talk.root / "added.txt").write_text("added\n", encoding="utf-8")
+    (talk.root / "added.txt").write_text("added\n")
     differs = (
         listings.until_changed(talk, "resources", listed, PATIENCE)
         if talk.judges(changed)
@@ -147,7 +147,7 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
 
 
 def _judge_update(
-    talk: Conversation, clause: str, uri: str, file: Path, heard: Callable[[], list[int]]
+    talk: Conversation, clause: str, uri: str, file: SafePath, heard: Callable[[], list[int]]
 ) -> bool:
     """Judge whether the edit of a watched resource was reported, if a read shows it.
 
@@ -156,7 +156,7 @@ def _judge_update(
     read = talk.request("resources/read", {"uri": uri}, required=False)
     contents = (read.result or {}).get("contents")
     texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
-    if file.read_text(encoding="utf-8") not in texts:
+    if file.read_text() not in texts:
         talk.unseen(clause, "a read does not show the edited file")
         return bool(heard())
     return talk.judge(

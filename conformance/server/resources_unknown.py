@@ -4,10 +4,19 @@ import base64
 import binascii
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
-from mcp_touchstone.suite import Breach, Broken, Conversation, Reply, brief, scenario, uri_template
+from mcp_touchstone.suite import (
+    Breach,
+    Broken,
+    Conversation,
+    Reply,
+    SafePath,
+    brief,
+    scenario,
+    uri_template,
+)
 
 NEVER = "touchstone-never"
 """An unused scheme."""
@@ -123,7 +132,7 @@ def serves_no_resource_outside_its_tree(talk: Conversation) -> None:
     canary = talk.profile.canary
     if canary is None:
         raise Broken("no canary file was planted beside the tree")
-    plain = Path(canary.path).as_uri()
+    plain = PurePosixPath(canary.path).as_uri()
     reply = talk.request("resources/read", {"uri": plain}, required=False)
     open_to_all = canary.text in _text(reply)
     talk.judge(
@@ -134,7 +143,7 @@ def serves_no_resource_outside_its_tree(talk: Conversation) -> None:
         at=reply,
         mild=Breach.WARN,
     )
-    for uri in dict.fromkeys(_ways_out(talk, Path(canary.path))):
+    for uri in dict.fromkeys(_ways_out(talk, PurePosixPath(canary.path))):
         reply = talk.request("resources/read", {"uri": uri}, required=False)
         talk.judge(
             clauses,
@@ -158,7 +167,7 @@ def _text(reply: Reply) -> str:
     return "\n".join(found)
 
 
-def _ways_out(talk: Conversation, canary: Path) -> Iterator[str]:
+def _ways_out(talk: Conversation, canary: PurePosixPath) -> Iterator[str]:
     """Yield URIs that lead to a file beside the tree if the server does not check them."""
     beside = f"{canary.parent.name}/{canary.name}"
     far = str(canary).lstrip("/")
@@ -194,13 +203,13 @@ PATHS = frozenset({"path", "file", "filename", "filepath", "file_path", "dir", "
 """Variables of templates that are likely to hold a path."""
 
 
-def _base_of(root: Path, uri: str) -> str:
+def _base_of(root: SafePath, uri: str) -> str:
     """Return the address of the tree that contains a listed file, or else of its folder."""
     top = root.as_uri() + "/"
     if uri.startswith(top):
         return top + "{}"
-    for file in root.rglob("*"):
-        below = file.relative_to(root).as_posix()
+    for file in root.below():
+        below = str(file.relative_to(root))
         if file.is_file() and uri.endswith("/" + below):
             return uri.removesuffix(below) + "{}"
     return uri.rpartition("/")[0] + "/{}"

@@ -8,7 +8,6 @@ import itertools
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.security.suite import (
@@ -27,13 +26,13 @@ from mcp_touchstone.security.suite import (
     Operation,
     Payload,
     Reply,
+    SafePath,
     TimeBudget,
     attack,
     attack_calls,
     command_line,
     fill,
     found_if,
-    remove,
     scripted_calls,
     shown,
     whose,
@@ -183,7 +182,7 @@ def _refused(session: AttackSession, tool: _CommandTool) -> dict[str, str]:
         plain = fill(line, {"mark": mark, "file": FILE})
         _asked(session, tool.call(plain, str(root)))
         made = (root / mark).exists()
-        remove(root / mark)
+        (root / mark).remove()
         if not made:
             return {
                 "mark": mark,
@@ -237,17 +236,17 @@ def _fire(
         new = [path for path in root.iterdir() if path.name not in known]
         made = {path.name for path in new} & {own.get("mark") for own in names.values()}
         for path in new:
-            remove(path)
+            path.remove()
         return "".join(f"{root.name}/{name} was made" for name in made)
 
     attack_calls(session, threat, shots(), oracle=look, expected=expected, budget=TimeBudget(PURSE))
 
 
-def _plant(root: Path, name: str, mark: str) -> str:
+def _plant(root: SafePath, name: str, mark: str) -> str:
     """Write a program that makes the mark into the root; return the shell line that does so."""
     program = root / name
     text = f"#!/bin/sh\n: > {root}/{mark}\n"
-    program.write_text(text, encoding="utf-8")
+    program.write_text(text)
     program.chmod(0o755)
     shell = text.replace("\n", "\\n")
     return f'printf "{shell}" > "{program}"; chmod +x "{program}"'

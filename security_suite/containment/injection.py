@@ -37,7 +37,6 @@ from mcp_touchstone.security.suite import (
     extend,
     payload,
     put,
-    remove,
     scripting,
     slots,
     texts,
@@ -175,7 +174,7 @@ class _Looker:
         for where, canary in self._field.laundered(SECRET) if new else ():
             effect = effect or f"{whose(canary)} are in {where} now"
         for path in new:
-            remove(path)
+            path.remove()
         return effect
 
     def does_the_like(self, shot: AttackCall, pointer: Pointer) -> bool:

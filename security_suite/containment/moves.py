@@ -6,7 +6,6 @@ Undo is called after a link has replaced the edited file or its folder.
 import secrets
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 from mcp_touchstone.security.suite import (
     CANARY,
@@ -17,10 +16,10 @@ from mcp_touchstone.security.suite import (
     Carriage,
     Operation,
     Payload,
+    SafePath,
     attack,
     attack_calls,
     attack_carrying,
-    remove,
 )
 
 TREES = ("base", "siblings", "links")
@@ -89,7 +88,7 @@ def _one(
     path, call = done
     there = field.outside / CANARY if where == "file" else field.outside
     place = path if where == "file" else path.parent
-    remove(place)
+    place.remove()
     place.symlink_to(there)
     name = path.relative_to(field.root).as_posix()
     root = str(field.root)
@@ -99,14 +98,14 @@ def _one(
     return AttackCall(row, name, undo, undo.call(undo.spelled(name, root), root), True, script)
 
 
-def _edited(session: AttackSession, edit: Binding) -> tuple[Path, Call] | None:
+def _edited(session: AttackSession, edit: Binding) -> tuple[SafePath, Call] | None:
     """Make a file and edit it with a tool; return None if that has no effect."""
     root = session.field.root
     path = root / f"{FOLDER}-{secrets.token_hex(3)}" / CANARY
     path.parent.mkdir()
     before = b"one line 1\n"
     path.write_bytes(before)
-    where = edit.spelled(path.relative_to(root).as_posix(), str(root))
+    where = edit.spelled(str(path.relative_to(session.field.root)), str(root))
     call = edit.call(where, str(root), before=before, content="touched")
     session.wire.request(*call, required=False)
     return (path, call) if path.read_bytes() != before else None
@@ -118,6 +117,6 @@ def _undoes(session: AttackSession, undo: Binding, edit: Binding) -> bool:
         return False
     root = str(session.field.root)
     changed = done[0].read_bytes()
-    where = undo.spelled(done[0].relative_to(root).as_posix(), root)
+    where = undo.spelled(str(done[0].relative_to(session.field.root)), root)
     session.wire.request(*undo.call(where, root), required=False)
     return done[0].read_bytes() != changed

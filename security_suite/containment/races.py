@@ -5,7 +5,6 @@ Two names are exchanged all the time while calls are made, so a check before an 
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.security.suite import (
@@ -19,10 +18,10 @@ from mcp_touchstone.security.suite import (
     NameExchanger,
     Operation,
     Payload,
+    SafePath,
     attack,
     attack_calls,
     fill,
-    remove,
 )
 
 TREES = ("base",)
@@ -97,20 +96,20 @@ def _raced(
     raced.append(exchange.turns)
 
 
-def _laid(session: AttackSession, swap: dict[str, str]) -> tuple[Path, Path]:
+def _laid(session: AttackSession, swap: dict[str, str]) -> tuple[SafePath, SafePath]:
     """Make the exchanged names: a folder or file inside, and a link to a folder or file outside."""
     field = session.field
     top = field.root / "race"
-    remove(top)
+    top.remove()
     top.mkdir()
     decoy = field.canaries.plant(f"{field.root.name}/race/kept", Area.INSIDE).content
-    (top / "kept").write_text(decoy, encoding="utf-8", newline="\n")
+    (top / "kept").write_text(decoy)
     one, other = field.root / swap["a"], field.root / swap["b"]
     if swap["b"] == "race/l":
         one.mkdir()
-        (one / CANARY).write_text(decoy, encoding="utf-8", newline="\n")
+        (one / CANARY).write_text(decoy)
         other.symlink_to(field.outside)
     else:
-        one.write_text(decoy, encoding="utf-8", newline="\n")
+        one.write_text(decoy)
         other.symlink_to(field.outside / CANARY)
     return one, other

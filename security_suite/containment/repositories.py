@@ -7,7 +7,6 @@ other repositories. Each payload is a difference from a plain repository, as JSO
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
@@ -22,6 +21,7 @@ from mcp_touchstone.security.suite import (
     Operation,
     Places,
     Pointer,
+    SafePath,
     Style,
     TimeBudget,
     assemble,
@@ -31,7 +31,6 @@ from mcp_touchstone.security.suite import (
     fill,
     git_repo,
     recreated,
-    remove,
     slots,
     texts,
     words,
@@ -102,7 +101,7 @@ class _Tool:
     files: tuple[Pointer, ...]
     style: Style
 
-    def call(self, repository: Path, root: Path, turn: int = 0) -> Call:
+    def call(self, repository: SafePath, root: SafePath, turn: int = 0) -> Call:
         """Return the call on a repository, with its first file and its newest commit."""
         relative = repository.relative_to(root).as_posix()
         place = str(repository) if self.style is Style.ABSOLUTE else relative
@@ -136,7 +135,7 @@ def _open_all(session: AttackSession, threat: str, group: str) -> None:
                 binding = Binding(Operation.CALL, tool.name, styles=(tool.style,))
                 call = tool.call(repository, field.root, turn)
                 yield AttackCall(row, repository.name, binding, call, True, before)
-            remove(repository)
+            repository.remove()
 
     attack_calls(session, threat, shots(), expected=EXPECTED, budget=TimeBudget(TOTAL / len(tools)))
 
@@ -191,14 +190,13 @@ def _filled(value: Any, names: Mapping[str, str]) -> Any:
     return fill(str(value), names)
 
 
-def _plant(session: AttackSession, folder: Path, given: Mapping[str, Any]) -> None:
+def _plant(session: AttackSession, folder: SafePath, given: Mapping[str, Any]) -> None:
     """Make a repository with a file that was changed after its commit, and with differences."""
-    where = folder.relative_to(session.field.path).as_posix()
+    where = session.field.shown(folder)
     folder.mkdir()
     commit_name(folder, session.field.canaries.name(where, Area.INSIDE))
     git = folder / git_repo.FOLDER
-    with (git / "config").open("a", encoding="utf-8") as config:
-        config.write(given.get("config", ""))
+    (git / "config").append(str(given.get("config", "")).encode())
     texts_of = {".gitattributes": given.get("attributes", ""), **given.get("files", {})}
     hooks = {
         f"{git_repo.FOLDER}/hooks/{name}": text for name, text in given.get("hooks", {}).items()
@@ -207,18 +205,18 @@ def _plant(session: AttackSession, folder: Path, given: Mapping[str, Any]) -> No
         path = folder / name
         if text:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text)
             path.chmod(0o755 if "hooks/" in name else 0o644)
     if "moved" in given and given["moved"] != ".":
         git.rename(folder / given["moved"])
-        git.write_text(f"gitdir: {given['moved']}\n", encoding="utf-8")
+        git.write_text(f"gitdir: {given['moved']}\n")
     elif "moved" in given:
         for path in list(git.iterdir()):
             path.rename(folder / path.name)
         git.rmdir()
     if {"instead", "linked"} & {*given}:
-        remove(git)
+        git.remove()
     if "instead" in given:
-        git.write_text(given["instead"], encoding="utf-8")
+        git.write_text(given["instead"])
     if "linked" in given:
         git.symlink_to(given["linked"])

@@ -27,7 +27,6 @@ from mcp_touchstone.security.suite import (
     Tier,
     attack,
     attack_calls,
-    remove,
 )
 
 
@@ -184,7 +183,7 @@ class _Walker:
             link.symlink_to(self._field.outside / _named(CANARY, suffix))
 
     def _end(self) -> None:
-        remove(self._folder)
+        self._folder.remove()
         self._field.restore()
 
     def _where(self, name: str) -> str:
@@ -204,7 +203,7 @@ class _Walker:
         if step.binding is None:
             for suffix in ("", *self._session.bindings.suffixes()):
                 path = self._folder / _named(step.name, suffix)
-                remove(path)
+                path.remove()
                 path.parent.mkdir(exist_ok=True)
                 path.symlink_to(self._field.outside / _named(CANARY, suffix))
             return []

@@ -28,7 +28,6 @@ from mcp_touchstone.security.suite import (
     found_if,
     unique,
     ways,
-    write_dated,
 )
 
 TREES: Final = ("base", "siblings", "links", "dated")
@@ -166,7 +165,7 @@ def _plant(session: AttackSession) -> FileFacts:
         f'truncate -s {facts.size} "{dated}"; TZ=UTC touch -t {facts.stamp} "{dated}"',
         f'ln -s "{field.outside}/{name}" "{step}"',
     ]
-    write_dated(dated, bytes(facts.size), facts.time)
+    dated.write_bytes(bytes(facts.size), facts.time)
     step.symlink_to(field.outside / name)
     field.accept_outside()
     return facts
@@ -183,7 +182,7 @@ def _describing(session: AttackSession) -> list[_PathTool]:
     folder.mkdir()
     files = {f"described/{name}": unique(number) for number, name in enumerate(names)}
     for path, facts in files.items():
-        write_dated(field.root / path, bytes(facts.size), facts.time)
+        (field.root / path).write_bytes(bytes(facts.size), facts.time)
 
     def shows(tool: _PathTool, path: str, facts: FileFacts) -> bool:
         reply = session.wire.request(*tool.call(path, str(field.root)), required=False)

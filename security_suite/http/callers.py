@@ -337,8 +337,7 @@ def _change_until_notified(session: AttackSession, stream: HttpAnswer) -> None:
     """Change the plain file until its subscriber gets an update."""
     path = session.field.root / CONTROL
     for _ in range(EDITS):
-        with path.open("a", encoding="utf-8") as file:
-            file.write("\n")
+        path.append(b"\n")
         if session.wire.wait(lambda: _update(session, stream, on_it=False), PATIENCE):
             break
 

@@ -6,7 +6,7 @@ outside is checked: standard error, and log messages to the client.
 
 import re
 import secrets
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
@@ -158,5 +158,5 @@ def _forged(name: str, lines: list[str]) -> str:
 def _written(session: AttackSession, before: Any) -> list[str]:
     """Return the names of the changed files of the root."""
     found = changes(before, take(session.field.root, known=before))
-    paths = [Path(change.path) for change in found if change.path != "."]
+    paths = [PurePosixPath(change.path) for change in found if change.path != "."]
     return [path.name for path in paths if not (session.field.root / path).is_dir()]

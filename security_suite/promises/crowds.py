@@ -7,7 +7,6 @@ one.
 
 import secrets
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.security.suite import (
@@ -18,6 +17,7 @@ from mcp_touchstone.security.suite import (
     Call,
     Operation,
     Reply,
+    SafePath,
     attack,
 )
 
@@ -89,7 +89,7 @@ def edit(session: AttackSession, threat: str) -> None:
         _lay(path)
         words = [secrets.token_hex(8) for _ in range(EDITS)]
         replies = _said(session, [_call(session, binding, path, f"edit {w}\n") for w in words])
-        left = path.read_text(encoding="utf-8", errors="replace")
+        left = path.read_text("replace")
         tried += 1
         confirmed = [(w, r) for w, r in zip(words, replies, strict=True) if _did(r)]
         lost = [reply for word, reply in confirmed if word not in left]
@@ -105,7 +105,7 @@ def edit(session: AttackSession, threat: str) -> None:
 
 def _rounds(
     session: AttackSession, threat: str, *operations: Operation
-) -> Iterator[tuple[Binding, Path]]:
+) -> Iterator[tuple[Binding, SafePath]]:
     """Yield each tool several times, each time with the path of a new file."""
     known = [b for b in session.promised_by(threat, *operations) if b.gives_content]
     for number, binding in enumerate(b for b in known if b.is_verbatim):
@@ -113,8 +113,8 @@ def _rounds(
             yield binding, session.field.root / binding.placed(f"crowd-{number}-{turn}.txt")
 
 
-def _lay(path: Path) -> None:
-    path.write_text(BEFORE, encoding="utf-8", newline="\n")
+def _lay(path: SafePath) -> None:
+    path.write_text(BEFORE)
 
 
 def _content(size: int) -> str:
@@ -123,9 +123,9 @@ def _content(size: int) -> str:
     return line * (size // len(line))
 
 
-def _call(session: AttackSession, binding: Binding, path: Path, content: str) -> Call:
+def _call(session: AttackSession, binding: Binding, path: SafePath, content: str) -> Call:
     root = str(session.field.root)
-    name = binding.in_style(path.relative_to(root).as_posix(), root)
+    name = binding.in_style(str(path.relative_to(session.field.root)), root)
     return binding.call(name, root, before=BEFORE.encode(), content=content)
 
 
@@ -140,12 +140,12 @@ def _did(reply: Reply) -> bool:
     return reply.result is not None and not reply.result.get("isError")
 
 
-def _is_true(session: AttackSession, binding: Binding, path: Path) -> bool:
+def _is_true(session: AttackSession, binding: Binding, path: SafePath) -> bool:
     """Return whether a tool confirms only edits that it made, if they are made one at a time."""
     _lay(path)
     for _ in range(2):
         word = secrets.token_hex(8)
         (reply,) = _said(session, [_call(session, binding, path, f"edit {word}\n")])
-        if _did(reply) and word not in path.read_text(encoding="utf-8", errors="replace"):
+        if _did(reply) and word not in path.read_text("replace"):
             return False
     return True

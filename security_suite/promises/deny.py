@@ -4,7 +4,7 @@ Files whose names only look denied must be served; otherwise the list denies too
 """
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final
 
 from mcp_touchstone.security.suite import (
@@ -17,6 +17,7 @@ from mcp_touchstone.security.suite import (
     Carriage,
     Operation,
     Payload,
+    SafePath,
     attack,
     attack_carrying,
     attack_paths,
@@ -140,11 +141,11 @@ def _near(session: AttackSession, *groups: str) -> Iterator[tuple[Payload, str]]
     for row, text in session.field.each(session.payloads(*groups)):
         path = session.field.root / text
         fits = all(not one.exists() or one.is_dir() for one in path.parents)
-        if fits and not path.is_dir() and not session.field.denied.lists(Path(text).parts):
+        if fits and not path.is_dir() and not session.field.denied.lists(PurePosixPath(text).parts):
             yield row, text
 
 
-def _made(session: AttackSession, path: Path, binding: Binding) -> Call:
+def _made(session: AttackSession, path: SafePath, binding: Binding) -> Call:
     """Make the folder of a file, and return the call that makes the file."""
     path.parent.mkdir(exist_ok=True)
     root = str(session.field.root)

@@ -8,7 +8,6 @@ reads by lines returns a part.
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
@@ -20,9 +19,9 @@ from mcp_touchstone.security.suite import (
     Operation,
     Payload,
     Reply,
+    SafePath,
     attack,
     attack_calls,
-    remove,
 )
 
 
@@ -130,8 +129,7 @@ class Sizes:
                         yield shot
 
         def oracle(shot: AttackCall, _reply: Reply) -> str:
-            path = Path(shot.text)
-            size = path.stat().st_size if path.is_file() else 0
+            size = self._size_of(shot)
             held = self._ends.get(shot.text)
             changed = held is not None and size != int(held)
             what = f"a file of {size} bytes was made; the limit is {limit}"
@@ -183,12 +181,10 @@ class Sizes:
         end = f"end-{secrets.token_hex(12)}"
         path = self._new(name)
         if row.text.startswith("sparse"):
-            with path.open("wb") as file:
-                file.seek(size - len(end))
-                file.write(end.encode())
+            path.make_sparse(size, end.encode())
         else:
             letter = "\u00e9" if row.text == WIDE else "x"
-            path.write_text(_text(size, end, letter), encoding="utf-8", newline="\n")
+            path.write_text(_text(size, end, letter))
         shown = path
         if row.text.startswith(("lnk", "hard")):
             shown = path.with_name(f"{row.text}-{path.name}")
@@ -198,7 +194,7 @@ class Sizes:
                 shown.hardlink_to(path)
         root = str(self._field.root)
         self._ends = {str(shown): end}
-        call = binding.call(binding.in_style(shown.relative_to(root).as_posix(), root), root)
+        call = binding.call(binding.in_style(str(shown.relative_to(self._field.root)), root), root)
         return AttackCall(row, str(shown), binding, call, live=True)
 
     def _writing(self, row: Payload, binding: Binding, limit: int) -> AttackCall | None:
@@ -225,19 +221,23 @@ class Sizes:
             before = b"first line\n" + LINE.encode()
             path.write_bytes(before)
         root = str(self._field.root)
-        spelled = binding.in_style(path.relative_to(root).as_posix(), root)
+        spelled = binding.in_style(str(path.relative_to(self._field.root)), root)
         call = binding.call(spelled, root, before=before, content=content)
         return AttackCall(row, str(path), binding, call, live=True)
 
-    def _new(self, name: str) -> Path:
+    def _new(self, name: str) -> SafePath:
         """Remove the files of the previous call, and return a new path in the root."""
-        for path in self._field.root.rglob("*size-*"):
-            remove(path)
+        for path in [one for one in self._field.root.below() if "size-" in one.name]:
+            path.remove()
         return self._field.root / name
 
     def _told(self, shot: AttackCall) -> str:
-        path = Path(shot.text)
-        return f"{path.stat().st_size} bytes" if path.exists() else "some size"
+        return f"{self._size_of(shot)} bytes"
+
+    def _size_of(self, shot: AttackCall) -> int:
+        """Return the size of the file of a call, in bytes; 0 if there is no file."""
+        path = self._field.path.tree.at(shot.text)
+        return path.stat().st_size if path is not None and path.is_file() else 0
 
     def _fire(self, threat: str, shots: Iterable[AttackCall], oracle: Any) -> None:
         limit = self._limit(threat)

@@ -10,7 +10,6 @@ import hashlib
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
@@ -26,13 +25,13 @@ from mcp_touchstone.security.suite import (
     Payload,
     Pointer,
     Reply,
+    SafePath,
     attack,
     attack_calls,
     brief,
     changes,
     payload,
     put,
-    remove,
     take,
 )
 
@@ -91,7 +90,7 @@ def makes_all_edits_or_none(session: AttackSession) -> None:
             reply = session.wire.request(*call, required=False)
             tried += 1
             if file.read_bytes() != LINES:
-                left = brief(file.read_text(encoding="utf-8", errors="replace"))
+                left = brief(file.read_text("replace"))
                 found = f"{binding.tool}: an edit does not fit, and the file is {left}"
                 at = reply
                 break
@@ -108,7 +107,7 @@ PARTS: Final = (("line1", "ONE"), ("line2", "TWO"), ("there is no such line", "N
 
 
 def _several_edits(
-    binding: Binding, session: AttackSession, file: Path
+    binding: Binding, session: AttackSession, file: SafePath
 ) -> Callable[[list[int]], Call] | None:
     """Return a function that makes a call with some of ``PARTS``; None if a call takes one edit."""
     ends = {slot.role: slot.pointer for slot in binding.slots}
@@ -284,7 +283,7 @@ class Patches:
         """Write the file of the call, and record the state of the root."""
         self._clear()
         self._file, self._kept = self._field.root / name, data
-        remove(self._file)
+        self._file.remove()
         self._file.write_bytes(data)
         self._before = take(self._field.root, known=self._before)
 
@@ -292,7 +291,7 @@ class Patches:
         """Remove the files that the previous call made in the root."""
         for change in self._changed() if self._before else ():
             if change.what.startswith("made"):
-                remove(self._field.root / change.path)
+                (self._field.root / change.path).remove()
 
     def _patch(self, binding: Binding, text: str) -> Call:
         method, params = self._plain(binding)

@@ -11,11 +11,11 @@ on a full disk (EFBIG for ENOSPC), or SIGXFSZ ends the process.
 """
 
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.security.suite import (
     PATIENCE,
+    PLANTED,
     ArgumentRole,
     AttackSession,
     Binding,
@@ -24,13 +24,13 @@ from mcp_touchstone.security.suite import (
     Call,
     Operation,
     Reply,
+    SafePath,
     Trigger,
     attack,
     killed,
     now,
     rlimits,
     sleep,
-    write_dated,
 )
 
 
@@ -140,12 +140,12 @@ class _Scene:
 
     session: AttackSession
     binding: Binding
-    folder: Path
+    folder: SafePath
     size: int = 0
     new: bytes = field(default=b"", repr=False)
 
     @property
-    def path(self) -> Path:
+    def path(self) -> SafePath:
         return self.folder / self.binding.naming.suffixed(NAME)
 
     @property
@@ -205,7 +205,7 @@ class _Scene:
         for one in self.folder.iterdir():
             one.unlink()
         if self.old is not None:
-            write_dated(self.path, self.old)
+            self.path.write_bytes(self.old, PLANTED)
 
     def _held(self) -> bytes | None:
         return self.path.read_bytes() if self.path.is_file() else None
@@ -243,7 +243,7 @@ class _Scene:
 
     def _call(self) -> Call:
         root = str(self.session.field.root)
-        name = self.binding.in_style(self.path.relative_to(root).as_posix(), root)
+        name = self.binding.in_style(str(self.path.relative_to(self.session.field.root)), root)
         content = FIRST.replace("line 1", "line 1 as it is now")
         if self.binding.operation is not Operation.EDIT and not self.binding.has(ArgumentRole.DIFF):
             content += _lines(AFTERWARDS, self.size)
@@ -256,7 +256,7 @@ class _Scene:
         return (*names, *_stamp(self.path))
 
 
-def _stamp(path: Path) -> Stamp:
+def _stamp(path: SafePath) -> Stamp:
     try:
         seen = path.stat()
     except OSError:
@@ -299,7 +299,7 @@ def fill(session: AttackSession, threat: str) -> None:
         folder.mkdir()
         path = folder / binding.naming.suffixed("file.txt")
         if binding.operation is not Operation.CREATE:
-            path.write_text(FULL_BEFORE, encoding="utf-8", newline="\n")
+            path.write_text(FULL_BEFORE)
         with rlimits.narrowed(session.wire.process.pid, ROOM) as held:
             if not held:
                 session.unseen(threat, "only Linux can limit what another process may write")
@@ -317,7 +317,7 @@ def fill(session: AttackSession, threat: str) -> None:
     session.conclude(threat, found, expected=FILLED_EXPECTED, passed=f"{tried} tools", at=at)
 
 
-def _write(session: AttackSession, binding: Binding, path: Path) -> Reply:
+def _write(session: AttackSession, binding: Binding, path: SafePath) -> Reply:
     """Send the call that writes the new content."""
     root = str(session.field.root)
     name = binding.in_style(path.relative_to(session.field.root).as_posix(), root)
@@ -328,7 +328,7 @@ def _write(session: AttackSession, binding: Binding, path: Path) -> Reply:
     return session.wire.request(*call, required=False, seconds=limit)
 
 
-def _flaw(binding: Binding, path: Path, *, answered: bool) -> str:
+def _flaw(binding: Binding, path: SafePath, *, answered: bool) -> str:
     """Return the fault in words; other files in the folder count only if the server answered."""
     left = path.read_bytes() if path.is_file() else None
     old = None if binding.operation is Operation.CREATE else FULL_BEFORE.encode()

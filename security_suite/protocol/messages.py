@@ -90,7 +90,7 @@ def _speaking(
     root = session.field.root
     name = f"speaks-{secrets.token_hex(4)}"
     (root / name).mkdir()
-    (root / name / "text").write_text(f"x{cut}{answer}{cut}", encoding="utf-8", newline="")
+    (root / name / "text").write_text(f"x{cut}{answer}{cut}")
     # valid as a file name: the answer has no slash and fewer than 255 bytes
     (root / name / f"x{cut}{answer}{cut}").touch()
     note = f"a file with an answer behind {json.dumps(cut)}"

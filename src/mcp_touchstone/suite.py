@@ -28,6 +28,7 @@ from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import Draw, Found, Heard, Property, Say
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import NOTE, traces
 from mcp_touchstone.samples import from_schema as arguments
 from mcp_touchstone.samples import uri_template
@@ -111,6 +112,7 @@ __all__ = [
     "Reply",
     "Role",
     "Round",
+    "SafePath",
     "Say",
     "Seen",
     "Sighting",

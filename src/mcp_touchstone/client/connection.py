@@ -4,13 +4,13 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.profile import Client
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
 from mcp_touchstone.transport.channel import Channel, Said
@@ -51,7 +51,7 @@ class Connection:
         transcript: Transcript,
         pace: Pace,
         *,
-        root: Path | None = None,
+        root: SafePath | None = None,
     ) -> None:
         self.channel = channel
         self.transcript = transcript

@@ -230,7 +230,7 @@ def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs
         named = [name for name, _ in pool.target.named.calls]
         binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target), runs=runs)
         found = binder.find(profile.spoken[revision], pool.target.declarations)
-    except LaunchError as error:
+    except (LaunchError, OSError) as error:  # OSError: the server removed or replaced our files
         found = Bindings(why=str(error))
     for connection in current:
         connection.transcript.judged = False

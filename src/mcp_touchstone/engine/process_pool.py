@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
@@ -23,6 +23,7 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.session_host import LABEL, Place, SessionHost
 from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
 from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.runtime.safe_path import Tree
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
@@ -50,6 +51,8 @@ GENTLE_RATE: Final = 5.0
 
 _Key = tuple[str, Share]
 """A revision, and the kind of sharing."""
+
+Kept = TypeVar("Kept", World, Tree)
 
 
 class Exhausted(LaunchError):  # noqa: N818  (an outcome of the server's, not a fault of ours)
@@ -88,7 +91,7 @@ class ProcessPool:
         self.mark = mark or f"{os.getpid()}-{uuid.uuid4().hex}"
         self._sweeps = not mark
         self._env = self._env_in(world, target)
-        self._worlds: list[World] = []
+        self._kept: list[World | Tree] = []
         self._branches: list[ProcessPool] = []
         self._shared: dict[_Key, Connection] = {}
         self._replaced: dict[_Key, int] = {}
@@ -120,7 +123,7 @@ class ProcessPool:
         return sandbox_for(
             target.sandbox,
             target.command_in(world.root),
-            world=world.path,
+            world=world.path.tree.path,
             cwd=Path(target.cwd_in(world.root) or Path.cwd()),
             env=env,
             home=Path.home(),
@@ -149,16 +152,17 @@ class ProcessPool:
         self.keep(world)
         return world
 
-    def keep(self, world: World) -> None:
-        """Take ownership of a world: it is removed when the run ends.
+    def keep(self, folder: Kept) -> Kept:
+        """Take ownership of a world or a temporary folder: it is removed when the run ends.
 
         Raises:
             LaunchError: the run is over.
         """
         with self._lock:
-            self._worlds.append(world)
+            self._kept.append(folder)
             if self._closed:
                 raise LaunchError("the run is over")
+        return folder
 
     def spawn(
         self,
@@ -550,6 +554,6 @@ class ProcessPool:
         strays = sweep(self.mark) if self._sweeps else 0
         for connection in self.connections:
             connection.channel.join(1.0)
-        for world in self._worlds:
-            world.remove()
+        for folder in self._kept:
+            folder.remove()
         return strays

@@ -38,7 +38,7 @@ from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
-from mcp_touchstone.runtime.scratch import NOTE, NOTES, World, abandoned, clear, entries
+from mcp_touchstone.runtime.scratch import NOTE, NOTES, World, abandoned, clear, entries, private
 from mcp_touchstone.runtime.timeouts import SLICE, Pace
 from mcp_touchstone.runtime.timing import account
 from mcp_touchstone.samples.from_schema import Places
@@ -362,8 +362,7 @@ def tidy() -> None:
 
 def _planted(world: World) -> PlantedText:
     canary = world.canary
-    text = canary.read_text(encoding="utf-8").strip()
-    return PlantedText(canary.parent.as_posix(), canary.name, text, world.secret)
+    return PlantedText(str(canary.parent), canary.name, world.canary_text, world.secret)
 
 
 def _lessons(
@@ -380,7 +379,7 @@ def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSe
     return RunSettings(
         examples=choice.examples,
         seed=choice.seed,
-        home=pool.world.path / "drawn",
+        home=pool.keep(private()).path,
         stop=stop,
         tiers=choice.tiers,
     )

@@ -211,6 +211,8 @@ def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) 
         scenario.body(talk)
     except (Broken, LaunchError) as reason:
         why = str(reason)
+    except OSError as error:  # the server removed or replaced a file of ours
+        why = f"a file of the throw-away folder could not be used: {error}"
     except Exception as error:  # noqa: BLE001  (what it judged before still counts)
         why = our_fault(error)
     connection.use(before)

@@ -1,21 +1,21 @@
 """Resources that are files of the server's folder. Judges nothing."""
 
-from pathlib import Path
+import contextlib
 from typing import Final
 
 from mcp_touchstone.judging.talk import Talk
+from mcp_touchstone.runtime.safe_path import SafePath
 
 READS: Final = 8
 """Resources read to find one that is a file of the tree."""
 
 
-def served(talk: Talk, uris: list[str]) -> tuple[str, Path] | None:
+def served(talk: Talk, uris: list[str]) -> tuple[str, SafePath] | None:
     """Read listed resources until one is a file of the folder; return its URI and the file."""
-    texts = {
-        file.read_text(encoding="utf-8"): file
-        for file in sorted(talk.root.rglob("*"))
-        if file.is_file()
-    }
+    texts = {}
+    for file in sorted(talk.root.below()):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            texts[file.read_text()] = file
     for uri in sorted(uris)[:READS]:
         reply = talk.request("resources/read", {"uri": uri}, required=False)
         contents = (reply.result or {}).get("contents")
@@ -25,6 +25,6 @@ def served(talk: Talk, uris: list[str]) -> tuple[str, Path] | None:
     return None
 
 
-def edit(file: Path) -> None:
+def edit(file: SafePath) -> None:
     """Add a line to a file, as a user would."""
-    file.write_text(file.read_text(encoding="utf-8") + "changed\n", encoding="utf-8")
+    file.append(b"changed\n")

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import Transport
@@ -16,6 +15,7 @@ from mcp_touchstone.client.server_profile import Example, Exchange, ServerProfil
 from mcp_touchstone.client.server_requests import Question, questions
 from mcp_touchstone.client.subscriptions import Subscription
 from mcp_touchstone.client.tasks import TTL, Task
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import Ending
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
@@ -139,7 +139,7 @@ class Talk:
         return found[0].seconds / probable.seconds
 
     @property
-    def root(self) -> Path:
+    def root(self) -> SafePath:
         """The folder of the server; a scenario that is ``apart`` may change it."""
         if self.wire.root is None:
             raise Broken("the server was given no folder")

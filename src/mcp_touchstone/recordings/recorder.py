@@ -219,7 +219,6 @@ def _usual_places(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
-    canary = world.canary.read_text(encoding="utf-8").strip()
     environment = {**world.env(os.environ), **target.env_in(world.root)}
     places = {
         **_usual_places(environment),
@@ -229,7 +228,7 @@ def _scrubber(target: Target, world: World, now: datetime) -> Scrubber:
         str(world.path): "{world}",
         world.path.name: "{world}",
         world.canary.name: "<canary>",
-        canary: "<canary>",
+        world.canary_text: "<canary>",
     }
     return Scrubber(places, now, environment=environment)
 

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK
@@ -21,6 +20,7 @@ from mcp_touchstone.recordings.json_diff import VOLATILE
 from mcp_touchstone.recordings.scrubber import Scrubber, lined
 from mcp_touchstone.recordings.store import Recording
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.wire.exchange import Exchange as WireExchange
 from mcp_touchstone.wire.http_headers import SESSION
@@ -126,7 +126,7 @@ class _Scrubber(Scrubber):
         return shown
 
 
-def _folders(root: Path | None) -> dict[str, str]:
+def _folders(root: SafePath | None) -> dict[str, str]:
     if root is None:
         return {}
     world = root.parent

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from mcp_touchstone.runtime.safe_path import SafePath, Tree
+
 LARGEST: Final = 64 * 1024 * 1024
 MOST: Final = 5_000
 
@@ -32,22 +34,24 @@ def check(folder: Path) -> None:
                 )
 
 
-def copy(folder: Path, root: Path) -> None:
+def copy(folder: Path, root: SafePath) -> None:
     """Copy files, folders and links inside the folder; nothing else, and nothing twice.
 
     A link out of the folder would point at the user's own files: it is skipped.
     """
-    inside = folder.resolve()
-    for here, folders, names in os.walk(folder):
-        there = root / Path(here).relative_to(folder)
-        there.mkdir(exist_ok=True)
-        for name in [*folders, *names]:
-            path, place = Path(here, name), there / name
+    tree = Tree(folder.resolve())
+    for here, folders, names in tree.top.walk():
+        there = root / "/".join(here.parts)
+        for name in folders:
+            (there / name).mkdir(exist_ok=True)
+        for name in names:
+            path, place = here / name, there / name
             if path.is_symlink():
-                leads = Path(os.path.realpath(path))
-                if leads.is_relative_to(inside) and not path.readlink().is_absolute():
-                    place.unlink(missing_ok=True)
-                    place.symlink_to(path.readlink())
+                target = path.readlink()
+                leads = tree.at(tree.likely(f"{here}/{target}"))
+                if leads is not None and not target.startswith("/"):
+                    place.unlink()
+                    place.symlink_to(target)
             elif path.is_file():
                 place.write_bytes(path.read_bytes())
                 place.chmod(path.stat().st_mode & 0o777)

@@ -8,8 +8,9 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Final
+
+from mcp_touchstone.runtime.safe_path import SafePath
 
 FOLDER: Final = ".git"
 WHO: Final = "mcp-touchstone <mcp-touchstone@localhost> 1700000000 +0000"
@@ -24,7 +25,7 @@ _KNOWN: Final = 62
 """Length of an index entry before its name, in bytes."""
 
 
-def commit(folder: Path, names: Iterable[str], subject: str = "First commit") -> None:
+def commit(folder: SafePath, names: Iterable[str], subject: str = "First commit") -> None:
     """Make a folder a repository whose only commit holds some of its files.
 
     Args:
@@ -39,27 +40,26 @@ def commit(folder: Path, names: Iterable[str], subject: str = "First commit") ->
     tree = _tree(git, {tuple(name.split("/")): blob for name, blob in blobs.items()})
     text = f"tree {tree.hex()}\nauthor {WHO}\ncommitter {WHO}\n\n{subject}\n"
     made = _keep(git, b"commit", text.encode())
-    (git / "refs/heads/main").write_text(f"{made.hex()}\n", encoding="ascii")
-    (git / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+    (git / "refs/heads/main").write_text(f"{made.hex()}\n")
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
     (git / "config").write_text(
         "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
         "[user]\n\tname = mcp-touchstone\n\temail = mcp-touchstone@localhost\n",
-        encoding="ascii",
     )
     (git / "index").write_bytes(_index(folder, blobs))
 
 
-def newest(folder: Path) -> str:
+def newest(folder: SafePath) -> str:
     """Return the name of the newest commit of a repository that `commit` made."""
-    return (folder / FOLDER / "refs/heads/main").read_text(encoding="ascii").strip()
+    return (folder / FOLDER / "refs/heads/main").read_text().strip()
 
 
-def keeps(folder: Path, data: bytes) -> bool:
+def keeps(folder: SafePath, data: bytes) -> bool:
     """Return whether the repository of a folder contains these bytes, unpacked."""
     return _object(folder / FOLDER, b"blob", data)[1].exists()
 
 
-def staged(folder: Path) -> dict[str, bytes]:
+def staged(folder: SafePath) -> dict[str, bytes]:
     """Return the index of a repository: name -> mode and blob; empty if there is none.
 
     The cached file times are left out: reading a repository with git updates them.
@@ -88,14 +88,14 @@ def unpacked(data: bytes) -> bytes:
         return b""
 
 
-def _object(git: Path, kind: bytes, data: bytes) -> tuple[bytes, Path]:
+def _object(git: SafePath, kind: bytes, data: bytes) -> tuple[bytes, SafePath]:
     """Return the name and the path of an object."""
     whole = kind + b" %d\0" % len(data) + data
     name = hashlib.sha1(whole, usedforsecurity=False).digest()
     return name, git / "objects" / name.hex()[:2] / name.hex()[2:]
 
 
-def _keep(git: Path, kind: bytes, data: bytes) -> bytes:
+def _keep(git: SafePath, kind: bytes, data: bytes) -> bytes:
     """Write an object and return its name."""
     name, path = _object(git, kind, data)
     path.parent.mkdir(exist_ok=True)
@@ -103,7 +103,7 @@ def _keep(git: Path, kind: bytes, data: bytes) -> bytes:
     return name
 
 
-def _tree(git: Path, files: dict[tuple[str, ...], bytes]) -> bytes:
+def _tree(git: SafePath, files: dict[tuple[str, ...], bytes]) -> bytes:
     rows = {parts[0]: (b"100644", blob) for parts, blob in files.items() if len(parts) == 1}
     for name in {parts[0] for parts in files if len(parts) > 1}:
         below = {parts[1:]: blob for parts, blob in files.items() if parts[0] == name}
@@ -114,7 +114,7 @@ def _tree(git: Path, files: dict[tuple[str, ...], bytes]) -> bytes:
     return _keep(git, b"tree", data)
 
 
-def _index(folder: Path, blobs: dict[str, bytes]) -> bytes:
+def _index(folder: SafePath, blobs: dict[str, bytes]) -> bytes:
     data = b"DIRC" + struct.pack(">II", 2, len(blobs))
     for name, blob in sorted(blobs.items()):
         known = (folder / name).stat()

@@ -5,10 +5,10 @@ beside their root. So the world is outside both if the system has such a place.
 """
 
 import contextlib
-import itertools
 import os
 import re
 import secrets
+import stat
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from mcp_touchstone.runtime import copy_root, git_repo
+from mcp_touchstone.runtime.safe_path import Folder, SafePath, Tree, open_folder
 
 if sys.platform != "win32":
     import fcntl
@@ -74,8 +75,11 @@ SECRET: Final = "MCP_TOUCHSTONE_API_KEY"  # noqa: S105  (its name, not its value
 class World:
     """A temporary folder with ``root``, ``home`` and ``tmp`` in it; removed at the end.
 
+    A server changes what is in it at any moment, so all its paths are ``SafePath``.
+
     Attributes:
         canary: a file beside the root, with a unique name and content.
+        canary_text: its only line.
         secret: a random credential, in the server's environment.
     """
 
@@ -97,7 +101,8 @@ class World:
             is_repository: whether the root is a git repository with a commit.
         """
         self._isolated = isolated
-        self.path, self._lock = _made(parent or _place())
+        self._tree = _made(parent or _place())
+        self.path = self._tree.top
         self.is_repository = is_repository
         self.root = self.path / "root"
         self.home = self.path / "home"
@@ -107,7 +112,7 @@ class World:
         for name, text in NOTES.items():
             file = self.root / name
             file.parent.mkdir(exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="\n")
+            file.write_text(text)
         if seed is not None:
             copy_root.copy(seed, self.root)
         if is_repository:
@@ -115,7 +120,8 @@ class World:
         self.secret = f"sk-touchstone-{secrets.token_hex(12)}"
         self.canary = self.path / "outside" / f"canary-{secrets.token_hex(6)}.txt"
         self.canary.parent.mkdir()
-        self.canary.write_text(f"canary {secrets.token_hex(12)}\n", encoding="utf-8")
+        self.canary_text = f"canary {secrets.token_hex(12)}"
+        self.canary.write_text(f"{self.canary_text}\n")
 
     def become_repository(self) -> None:
         """Make the root a git repository with a commit, unless the user's folder is one."""
@@ -146,11 +152,8 @@ class World:
         return env
 
     def remove(self) -> None:
-        """Remove the tree, and release its lock."""
-        clear(self.path)
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        """Remove the tree."""
+        self._tree.remove()
 
     def __enter__(self) -> Self:
         """Use as a context manager."""
@@ -188,14 +191,13 @@ def entries(folder: Path) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def traces(folder: Path) -> dict[str, tuple[int, int]]:
+def traces(folder: SafePath) -> dict[str, tuple[int, int]]:
     """Return the size in bytes and the modification time in ns of every file below a folder."""
     found = {}
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(OSError):
-                file = Path(place, name)
-                known = file.lstat()
+    for file in folder.below():
+        with contextlib.suppress(OSError):
+            known = file.stat()
+            if not stat.S_ISDIR(known.st_mode):
                 found[str(file)] = (known.st_size, known.st_mtime_ns)
     return found
 
@@ -217,6 +219,11 @@ def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
     return found
 
 
+def private() -> Tree:
+    """Make a temporary folder in which no server has business; its owner removes it."""
+    return _made(Path(tempfile.gettempdir()))
+
+
 @contextmanager
 def held(parent: Path | None = None) -> Iterator[Path]:
     """Make a temporary folder, and remove it at the end.
@@ -226,13 +233,11 @@ def held(parent: Path | None = None) -> Iterator[Path]:
     Args:
         parent: the folder to make it in; None for the usual temporary folder.
     """
-    path, lock = _made(parent or Path(tempfile.gettempdir()))
+    tree = private() if parent is None else _made(parent)
     try:
-        yield path
+        yield tree.path
     finally:
-        clear(path)
-        if lock is not None:
-            os.close(lock)
+        tree.remove()
 
 
 def _is_held(path: Path) -> bool:
@@ -252,54 +257,24 @@ def _is_held(path: Path) -> bool:
     return False
 
 
-def _made(parent: Path) -> tuple[Path, int | None]:
+def _made(parent: Path) -> Tree:
     """Make a folder, lock it, and only then give it the name that `abandoned` looks for."""
     path = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=parent)).resolve()
     plain = path.name.removeprefix(f".{PREFIX}")
     if sys.platform != "win32":
-        lock = os.open(path, os.O_RDONLY)
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return path.rename(path.with_name(f"{PREFIX}held_{plain}")), lock
+            held = path.rename(path.with_name(f"{PREFIX}held_{plain}"))
+            return Tree(held, Folder(lock, str(held)))
         os.close(lock)
-    return path.rename(path.with_name(f"{PREFIX}{plain}")), None
+    return Tree(path.rename(path.with_name(f"{PREFIX}{plain}")))
 
 
 def clear(path: Path) -> None:
-    """Remove a tree, even if a server made it unreadable or very deep; follow no link.
-
-    Folders are moved up before they are emptied, so that no path is too long and no call too deep.
-    """
-    numbers = itertools.count()
-    folders = [path]
-    while folders:
-        folder = folders.pop()
-        with contextlib.suppress(OSError):
-            folder.chmod(0o700)
-            for entry in list(os.scandir(folder)):
-                if not entry.is_dir(follow_symlinks=False):
-                    _unlink(entry)
-                    continue
-                with contextlib.suppress(OSError):
-                    Path(entry.path).chmod(0o700)
-                    moved = path / f"{next(numbers)}-{path.name}"
-                    folders.append(Path(entry.path).rename(moved))
-            if folder != path:
-                folder.rmdir()
+    """Remove a folder and everything in it; follow no link."""
     with contextlib.suppress(OSError):
-        path.rmdir()
-
-
-def _unlink(entry: os.DirEntry[str]) -> None:
-    try:
-        os.unlink(entry.path)  # noqa: PTH108  (a DirEntry is at hand)
-    except PermissionError:
-        with contextlib.suppress(OSError):
-            if not entry.is_symlink():
-                Path(entry.path).chmod(0o600)
-            os.unlink(entry.path)  # noqa: PTH108
-    except OSError:
-        pass
+        Tree(path, open_folder(path)).remove()
 
 
 def _place() -> Path:

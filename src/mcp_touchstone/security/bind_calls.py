@@ -4,7 +4,6 @@ import contextlib
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import (
@@ -20,6 +19,7 @@ from mcp_touchstone.bindings.canary import Area, strings
 from mcp_touchstone.bindings.file_naming import TEXT, FileNaming
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Spoken
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import BRIEF, Places, required
 from mcp_touchstone.security import bind_commands
 from mcp_touchstone.security.fixture_tree import FixtureTree, commit_name
@@ -110,13 +110,13 @@ class ToolCalls:
         finally:
             self.naming, self.folder = kept
 
-    def fresh(self, suffix: str | None = None) -> Path:
+    def fresh(self, suffix: str | None = None) -> SafePath:
         """Return a path in our folder that does not exist."""
         self._number += 1
         suffix = (self.naming.suffix or TEXT) if suffix is None else suffix
         return self.folder / f"f{self._number}-{secrets.token_hex(3)}{suffix}"
 
-    def file(self) -> tuple[Path, bytes]:
+    def file(self) -> tuple[SafePath, bytes]:
         """Make a file with a canary; return its path and its bytes."""
         path = self.fresh()
         where = self.field.shown(path)
@@ -125,9 +125,9 @@ class ToolCalls:
         path.write_bytes(data)
         return path, data
 
-    def spell(self, path: Path, style: Style) -> str:
+    def spell(self, path: SafePath, style: Style) -> str:
         """Return the name of a file in a style, as the server names files."""
-        relative = path.relative_to(self.field.root).as_posix()
+        relative = str(path.relative_to(self.field.root))
         text = relative if style is Style.RELATIVE else f"{self.field.root}/{relative}"
         return self.naming.written(text)
 
@@ -186,7 +186,7 @@ def _texts(reply: Reply) -> str:
     return "\n".join(strings(reply.value or {}))
 
 
-def read(path: Path) -> bytes:
+def read(path: SafePath) -> bytes:
     """Return the bytes of a file; empty if it cannot be read."""
     try:
         return path.read_bytes()

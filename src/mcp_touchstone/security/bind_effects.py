@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.bindings.argument_roles import (
@@ -17,6 +16,7 @@ from mcp_touchstone.bindings.call_variants import (
 )
 from mcp_touchstone.bindings.canary import Area
 from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import words
 from mcp_touchstone.security.bind_calls import ToolCalls, read
 from mcp_touchstone.security.bind_names import NameSearch
@@ -205,5 +205,5 @@ def makes(plan: CallVariant) -> bool:
     return bool({*words(plan.tool["name"])} & MAKING)
 
 
-def _holds(path: Path, data: bytes) -> bool:
+def _holds(path: SafePath, data: bytes) -> bool:
     return read(path) == data

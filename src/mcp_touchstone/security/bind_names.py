@@ -5,7 +5,6 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import (
@@ -19,6 +18,7 @@ from mcp_touchstone.bindings.call_variants import (
 from mcp_touchstone.bindings.canary import strings
 from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.bindings.file_naming import TEXT, FileNaming
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import required, words
 from mcp_touchstone.security.bind_calls import OWN, OWN_FOLDER, ToolCalls, read
 
@@ -139,10 +139,10 @@ class NameSearch:
         )
         return at, naming
 
-    def _made(self, stem: str, content: str) -> Path | None:
+    def _made(self, stem: str, content: str) -> SafePath | None:
         """Return the file with this content or, if the content is empty, with this name."""
         bare = re.sub(r"[^a-z0-9]", "", stem.lower())
-        for path in self._calls.field.root.rglob("*"):
+        for path in self._calls.field.root.below():
             if path.is_symlink() or not path.is_file():
                 continue
             named = bare in re.sub(r"[^a-z0-9]", "", path.name.lower())

@@ -10,7 +10,6 @@ from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.threat import Severity
 from mcp_touchstone.judging.talk import Broken
 from mcp_touchstone.security.attack_session import PATIENCE, AttackSession
-from mcp_touchstone.security.fixture_tree import remove
 from mcp_touchstone.security.payload import Payload
 from mcp_touchstone.security.reachability import Carriage
 from mcp_touchstone.security.repro_calls import script
@@ -206,7 +205,7 @@ class _CallAttack:
                 for where, canary in session.field.laundered(session.protected):
                     what = f"{whose(canary)} are in {where} now"
                     tally.hits.append(Hit(shot, what, session.wire, reply))
-                    remove(session.field.path / where)
+                    (session.field.path / where).remove()
             session.field.restore(damage if len(tally.hits) == before else None)
         if budget.ends and not (reply.answered or session.wire.gone):
             budget.left[tool] += 1

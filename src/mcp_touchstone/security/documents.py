@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import words
 
 NAME: Final = "documents.toml"
@@ -78,7 +79,7 @@ class Documents:
         """Return the document of a suffix; plain text if the suffix is unknown."""
         return next((row for row in self.rows if row.suffix == suffix.lower()), Document(suffix))
 
-    def holding(self, path: PurePath, text: str) -> bytes:
+    def holding(self, path: PurePath | SafePath, text: str) -> bytes:
         """Return the content of a file that contains a text, in the format of its suffix."""
         return self.of(path.suffix).holding(text)
 

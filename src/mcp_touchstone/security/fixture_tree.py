@@ -6,17 +6,17 @@ not be read holds a canary. Each folder that must not be listed holds a file wit
 
 import contextlib
 import os
-import stat
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from mcp_touchstone.bindings.canary import Area, Canaries, Canary
 from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.runtime.safe_path import ReplacedError, SafePath
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.security import documents
 from mcp_touchstone.security.payload import CANARY, Payload, filled
@@ -26,7 +26,6 @@ from mcp_touchstone.security.tree_snapshot import (
     TreeChange,
     changes,
     fact,
-    read,
     take,
 )
 from mcp_touchstone.target.deny_list import DEFAULT, Denied
@@ -53,6 +52,9 @@ _BYTES: Final[Mapping[str, bytes]] = {
     "nul": b"a\x00b",
 }
 CLIMBS: Final = 40
+
+OVERLAP: Final = 4096
+"""Bytes of a file that are searched twice: a canary may lie across two pieces."""
 
 PLANTED: Final = 1_000_000_000
 """Modification time of planted files, in seconds since 1970.
@@ -213,9 +215,9 @@ class FixtureTree(World):
         if where == "env" or kind == "name-canary":
             return
         place = self._places.get(where, self.root) / self._filled(entry["path"])
-        with contextlib.suppress(FileExistsError, NotADirectoryError):
+        with contextlib.suppress(FileExistsError, ReplacedError):
             place.parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(place) or self._is_own(place) or not place.parent.is_dir():
+        if place.exists() or self._is_own(place) or not place.parent.is_dir():
             return  # two names of a deny list may need a file and a folder at the same path
         if kind in {"canary", "file"}:
             self._file(place, entry, kind)
@@ -230,14 +232,14 @@ class FixtureTree(World):
             place.hardlink_to(self.root / self._filled(entry["target"]))
         elif kind == "fifo" and hasattr(os, "mkfifo"):
             for n in range(1, entry.get("count", 1) + 1):
-                os.mkfifo(place if n == 1 else place.with_name(f"{place.name[:-1]}{n}"))
+                (place if n == 1 else place.with_name(f"{place.name[:-1]}{n}")).make_pipe()
 
-    def _is_own(self, path: Path) -> bool:
+    def _is_own(self, path: SafePath) -> bool:
         """Return whether a path is in the repository the root began with; the server needs it."""
         return self._own_git and path.is_relative_to(self.root / GIT)
 
-    def _file(self, place: Path, entry: Mapping[str, Any], kind: str) -> None:
-        where = place.relative_to(self.path).as_posix()
+    def _file(self, place: SafePath, entry: Mapping[str, Any], kind: str) -> None:
+        where = self.shown(place)
         if kind == "canary":
             area = Area.DENIED if place.is_relative_to(self.root) else Area.OUTSIDE
             text = self.canaries.plant(where, area).content
@@ -248,21 +250,20 @@ class FixtureTree(World):
             data = self.documents.holding(place, entry.get("text", "x\n"))
         else:
             data = _BYTES.get(entry.get("bytes", ""), entry.get("text", "x\n").encode())
-        place.write_bytes(data)
-        os.utime(place, (PLANTED, PLANTED))
+        place.write_bytes(data, PLANTED)
         self._planted[where] = data
         if "mode" in entry:
             place.chmod(int(entry["mode"], 8))
         if "dirmode" in entry:
             place.parent.chmod(int(entry["dirmode"], 8))
 
-    def _is_document(self, place: Path) -> bool:
+    def _is_document(self, place: SafePath) -> bool:
         """Return whether a file is made as a document: a tool takes files with its suffix."""
         return place.suffix in self._suffixes
 
-    def _link(self, place: Path, target: str) -> None:
+    def _link(self, place: SafePath, target: str) -> None:
         place.symlink_to(target)
-        self._planted[place.relative_to(self.path).as_posix()] = target
+        self._planted[self.shown(place)] = target
 
     def _control(self) -> Canary:
         """Plant a file in the root that may be read: its bytes prove that a call works.
@@ -280,9 +281,9 @@ class FixtureTree(World):
             self._planted[self.shown(path)] = data
         return canary
 
-    def plain(self, path: Path) -> Canary:
+    def plain(self, path: SafePath) -> Canary:
         """Plant a file that may be read at a path of the root, unless one is planted there."""
-        where = path.relative_to(self.path).as_posix()
+        where = self.shown(path)
         known = self.canaries.at(where)
         if known is not None:
             return known
@@ -296,13 +297,13 @@ class FixtureTree(World):
 
     def _plant_names(self) -> None:
         """Plant a file with a random name in the parent and in each folder not to be listed."""
-        folders = {self.path / Path(c.where).parent: c.area for c in self._outside()}
+        folders = {(self.path / c.where).parent: c.area for c in self._outside()}
         for folder, area in sorted({self.path: Area.OUTSIDE, **folders}.items()):
-            where = folder.relative_to(self.path).as_posix()
+            where = self.shown(folder)
             canary = self.canaries.name(where, area)
             for suffix in ("", *self._suffixes):
                 (folder / (canary.token + suffix)).touch()
-                self._planted[Path(where, canary.token + suffix).as_posix()] = b""
+                self._planted[self.shown(folder / (canary.token + suffix))] = b""
 
     def _commit_outside(self) -> None:
         """Make the folders beside the root repositories; used if the root is a repository.
@@ -312,7 +313,7 @@ class FixtureTree(World):
         """
         for canary in [c for c in self.canaries.planted if c.is_name]:
             folder = (self.path / canary.where).parent
-            if folder.parent == self.path and folder not in {self.root, self.home, self.tmp}:
+            if len(folder.parts) == 1 and folder not in {self.root, self.home, self.tmp}:
                 commit_name(folder, canary)
 
     def commit_all(self) -> None:
@@ -333,7 +334,9 @@ class FixtureTree(World):
             c
             for c in self.canaries.planted
             if c.area is Area.OUTSIDE
-            or (c.area is Area.DENIED and self.denied.lists(Path(c.where).parent.parts[1:]))
+            or (
+                c.area is Area.DENIED and self.denied.lists(PurePosixPath(c.where).parent.parts[1:])
+            )
         ]
 
     def release_pipes(self, names: Iterable[str]) -> None:
@@ -343,10 +346,7 @@ class FixtureTree(World):
         """
         for name in names:
             with contextlib.suppress(OSError):
-                pipe = self.root / name
-                end = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
-                pipe.unlink()
-                os.close(end)
+                (self.root / name).release_pipe()
 
     # --- checks
 
@@ -358,7 +358,7 @@ class FixtureTree(World):
         own = {self.home.name, self.tmp.name}
         facts = take(self.path, own.__contains__)
         if self.canaries.at(f"{self.home.name}/{CANARY}"):
-            facts[self.home.name] = fact(f"{self.home}/{CANARY}")
+            facts[self.home.name] = fact(self.home / CANARY)
         return (
             {path: _lasting(seen) for path, seen in facts.items()},
             len(self.canaries.planted),
@@ -370,27 +370,25 @@ class FixtureTree(World):
     def restored(self, state: TreeState) -> bool:
         """Restore a state: remove new files, write planted ones; return whether it is reached."""
         self.restore()
-        for folder, below, files in os.walk(self.root):
-            for name in (*below, *files):
-                path = Path(folder, name)
-                if self.shown(path) not in state[0]:
-                    remove(path)
+        for path in self.root.below():
+            if self.shown(path) not in state[0]:
+                path.remove()
         return self.state() == state
 
-    def shown(self, path: Path) -> str:
-        """Return a path as shown in a finding: relative to the parent if it is below it."""
-        return (
-            path.relative_to(self.path).as_posix() if path.is_relative_to(self.path) else str(path)
-        )
+    @staticmethod
+    def shown(path: SafePath) -> str:
+        """Return a path as shown in a finding: relative to the parent."""
+        return "/".join(path.parts) or "."
 
-    def watches(self, path: Path) -> bool:
+    def watches(self, path: str) -> bool:
         """Return whether a file or folder holds a canary, as content or as a name."""
-        if str(path).startswith("/proc/"):
-            return path.name == "environ"
-        where = self.shown(path)
-        return any(
-            (Path(c.where).parent.as_posix() if c.is_name else c.where) == where
-            for c in self.canaries.planted
+        if path.startswith("/proc/"):
+            return path.endswith("/environ")
+        place = self.path.tree.at(path)
+        return place is not None and any(
+            place.parts == (parts[:-1] if canary.is_name else parts)
+            for canary in self.canaries.planted
+            for parts in [PurePosixPath(canary.where).parts]
         )
 
     def _forbidden(self) -> dict[str, Fact]:
@@ -404,7 +402,7 @@ class FixtureTree(World):
         found = take(self.path, own.__contains__, self._before)
         at_home = f"{self.home.name}/{CANARY}"
         if self.canaries.at(at_home) and (self.home / CANARY).exists():
-            found[at_home] = fact(f"{self.home}/{CANARY}", self._before.get(at_home))
+            found[at_home] = fact(self.home / CANARY, self._before.get(at_home))
         self._seen = found
         if self._denies:
             ours = {GIT} if self._own_git else set()
@@ -418,15 +416,15 @@ class FixtureTree(World):
             }
         return found
 
-    def beyond(self) -> list[Path]:
+    def beyond(self) -> list[SafePath]:
         """Return the folders outside that a server has no reason to open."""
         own = {self.root.name, self.home.name, self.tmp.name}
         found = []
-        for folder, below, _ in os.walk(self.path):
-            if Path(folder) == self.path:  # a search upwards for a repository may open it
+        for folder, below, _ in self.path.walk():
+            if folder == self.path:  # a search upwards for a repository may open it
                 below[:] = [name for name in below if name not in own]
             else:
-                found.append(Path(folder))
+                found.append(folder)
         return found
 
     def damage(self) -> list[TreeChange]:
@@ -435,43 +433,42 @@ class FixtureTree(World):
 
     def laundered(self, areas: Iterable[Area]) -> list[tuple[str, Canary]]:
         """Return the files of the root that may be read but hold canaries, with each canary."""
-        found = []
-        own = f"{self.root}/{GIT}/" if self._own_git else None
+        found: dict[tuple[str, str], tuple[str, Canary]] = {}
         with SCAN:
-            for folder, _, files in os.walk(self.root):
-                below = f"{folder}/"
-                is_own = own is not None and below.startswith(own)
-                parts = below.removeprefix(f"{self.root}/").split("/")[is_own:-1]
-                for file in files:
-                    path = below + file
-                    if self.denied.lists((*parts, file)) or not _is_file(path):
+            for folder, _, names in self.root.walk():
+                is_own = self._is_own(folder)
+                parts = folder.relative_to(self.root).parts[is_own:]
+                for name in names:
+                    path = folder / name
+                    if self.denied.lists((*parts, name)):
                         continue
-                    with contextlib.suppress(OSError):
-                        data = read(path)
-                        data += git_repo.unpacked(data) if is_own else b""
-                        found += [
-                            (self.shown(Path(path)), canary)
-                            for canary in self.canaries.found(data, areas)
-                            if not canary.is_name
-                        ]
-        return found
+                    with contextlib.suppress(OSError):  # links and pipes, too
+                        for piece in path.pieces(OVERLAP):
+                            data = piece + (git_repo.unpacked(piece) if is_own else b"")
+                            for canary in self.canaries.found(data, areas):
+                                if not canary.is_name:
+                                    shown = self.shown(path)
+                                    found[shown, canary.token] = shown, canary
+        return list(found.values())
 
-    def content(self, path: Path) -> bytes:
+    def planted_link(self, path: SafePath) -> str | None:
+        """Return the target of the link that was planted at a path; None if none was."""
+        kept = self._planted.get(self.shown(path))
+        return kept if isinstance(kept, str) else None
+
+    def content(self, path: SafePath | str | None) -> bytes:
         """Return the original content of a planted file; empty for other paths."""
-        kept = self._planted.get(self.shown(path), b"")
+        path = self.path.tree.at(path) if isinstance(path, str) else path
+        kept = b"" if path is None else self._planted.get(self.shown(path), b"")
         return kept if isinstance(kept, bytes) else b""
 
-    def _make_way(self, path: Path) -> None:
-        """Create the parent folders of a planted file; a link in their place is removed.
-
-        So nothing is written outside our parent folder, even if a server replaced folders by links.
-        """
-        here = self.path
-        for part in path.relative_to(self.path).parts[:-1]:
-            here /= part
-            if here.is_symlink() or not here.is_dir():
-                here.unlink(missing_ok=True)
-                here.mkdir()
+    @staticmethod
+    def _make_way(path: SafePath) -> None:
+        """Create the parent folders of a planted file; a link in their place is removed."""
+        for folder in reversed(path.parents):
+            if not folder.is_dir():
+                folder.remove()
+                folder.mkdir()
 
     def restore(self, damage: Sequence[TreeChange] | None = None) -> None:
         """Restore all planted files and links, and remove new files outside the root.
@@ -483,35 +480,30 @@ class FixtureTree(World):
         changed = bool(found)
         for change in found:
             if change.path not in self._planted and change.what.startswith("made"):
-                remove(self.path / change.path)
-        base = f"{self.path}/"
+                (self.path / change.path).remove()
         for where, kept in self._planted.items():
             was = self._kept.get(where)
-            if was and was == (self._seen.get(where) or fact(base + where, was)):
+            path = self.path / where
+            if was and was == (self._seen.get(where) or fact(path, was)):
                 continue
             changed = True
-            path = self.path / where
             with contextlib.suppress(OSError):
                 if isinstance(kept, str):
-                    if not path.is_symlink() or str(path.readlink()) != kept:
+                    if not path.is_symlink() or path.readlink() != kept:
                         self._make_way(path)
-                        remove(path)
+                        path.remove()
                         path.symlink_to(kept)
-                elif path.is_symlink() or not path.is_file() or path.read_bytes() != kept:
+                elif (
+                    not path.is_file()
+                    or path.stat().st_size != len(kept)
+                    or path.read_bytes() != kept
+                ):
                     self._make_way(path)
-                    remove(path)
-                    write_dated(path, kept)
-            self._kept[where] = fact(str(path))
+                    path.remove()
+                    path.write_bytes(kept, PLANTED)
+            self._kept[where] = fact(path)
         if changed:
             self._before = self._forbidden()
-
-
-def _is_file(path: str) -> bool:
-    """Return whether a path is a file, and no link to one."""
-    try:
-        return stat.S_ISREG(os.lstat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _lasting(seen: Fact) -> Fact:
@@ -521,12 +513,12 @@ def _lasting(seen: Fact) -> Fact:
     return seen[:2] if seen[0] == "folder" else seen
 
 
-def commit_name(folder: Path, name: Canary) -> None:
+def commit_name(folder: SafePath, name: Canary) -> None:
     """Make a folder a repository that names a file in its log, status and diff.
 
     An existing repository in the folder is removed.
     """
-    remove(folder / git_repo.FOLDER)
+    (folder / git_repo.FOLDER).remove()
     file = folder / name.token
     file.write_bytes(b"committed\n")
     git_repo.commit(folder, [name.token], f"Add {name.token}")
@@ -538,20 +530,3 @@ def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the entries of a fixture file by id; each file is read once."""
     table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
     return {row["id"]: row.get("entry", []) for row in table["fixture"]}
-
-
-def write_dated(path: Path, data: bytes, time: int = PLANTED) -> None:
-    """Write a file and set an old modification time, so that a later write is always visible."""
-    path.write_bytes(data)
-    os.utime(path, (time, time))
-
-
-def remove(path: Path) -> None:
-    """Remove a file, a link or a folder with its contents; links are not followed."""
-    with contextlib.suppress(OSError):
-        if path.is_dir() and not path.is_symlink():
-            for below in list(path.iterdir()):
-                remove(below)
-            path.rmdir()
-        else:
-            path.unlink(missing_ok=True)

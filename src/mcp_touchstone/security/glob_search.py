@@ -4,12 +4,9 @@ A pattern may climb, be absolute, or go through a link. A finding is a name or l
 that exists only outside the root or in denied files.
 """
 
-import glob
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer
@@ -109,9 +106,8 @@ def _leads_out(pattern: str, field: FixtureTree) -> bool:
     ``**`` is read as no folder or as ``*``, because links that lead upwards would make it endless.
     """
     near = {pattern.replace("**/", ""), pattern.replace("**", "*")}
-    found = [name for one in near for name in glob.glob(one, root_dir=field.root)]  # noqa: PTH207
-    places = (Path(os.path.realpath(field.root / name)) for name in found)
-    return any(not place.is_relative_to(field.root) for place in places)
+    found = (path for one in near for path in field.root.matches(one))
+    return any(not reachability.is_inside(path, field) for path in found)
 
 
 def _cleared(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:

@@ -1,18 +1,20 @@
 """Watch which files are opened in some folders. Only Linux supports it, with inotify."""
 
+import contextlib
 import ctypes
 import os
 import struct
 import sys
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Final
+
+from mcp_touchstone.runtime.safe_path import Folder, SafePath
 
 OPENED: Final = 0x20
 """IN_OPEN: a folder, or a file in it, was opened. A stat of a name opens nothing."""
 
-BELOW: Final = 0x01000000 | 0x02000000
-"""IN_ONLYDIR and IN_DONT_FOLLOW."""
+ONLY_FOLDERS: Final = 0x01000000
+"""IN_ONLYDIR."""
 
 HEAD: Final = struct.Struct("iIII")
 """Header of an event: number of the folder, event mask, cookie, length of the name after it."""
@@ -23,13 +25,18 @@ BUFFER: Final = 65_536
 class OpenWatcher:
     """Watches folders, but not their subfolders, until it is closed."""
 
-    def __init__(self, folders: Iterable[Path]) -> None:
+    def __init__(self, folders: Iterable[SafePath]) -> None:
         """Start to watch.
 
         ``works`` is false if the system has no inotify or allows no more watches.
         """
         descriptor = self._descriptor = _begun()
-        numbers = {} if descriptor is None else {_watched(descriptor, one): one for one in folders}
+        numbers = {}
+        for one in folders:
+            if descriptor is None:
+                break
+            with contextlib.suppress(OSError):
+                numbers[_watched(descriptor, one.opened())] = one
         self._folders = {number: folder for number, folder in numbers.items() if number >= 0}
 
     @property
@@ -37,9 +44,9 @@ class OpenWatcher:
         """Whether at least one folder is watched."""
         return bool(self._folders)
 
-    def seen(self) -> list[Path]:
+    def seen(self) -> list[SafePath]:
         """Return the paths opened since the last call, each once, in order."""
-        found: dict[Path, None] = {}
+        found: dict[SafePath, None] = {}
         while self._descriptor is not None:
             try:
                 data = os.read(self._descriptor, BUFFER)
@@ -55,7 +62,7 @@ class OpenWatcher:
             self._descriptor = None
 
 
-def _named(data: bytes, folders: Mapping[int, Path]) -> Iterable[Path]:
+def _named(data: bytes, folders: Mapping[int, SafePath]) -> Iterable[SafePath]:
     at = 0
     while at + HEAD.size <= len(data):
         number, _, _, length = HEAD.unpack_from(data, at)
@@ -75,8 +82,9 @@ if sys.platform == "linux":
             return None
         return number if number >= 0 else None
 
-    def _watched(descriptor: int, folder: Path) -> int:
-        number: int = _LIBRARY.inotify_add_watch(descriptor, os.fsencode(folder), OPENED | BELOW)
+    def _watched(descriptor: int, folder: Folder) -> int:
+        place = os.fsencode(folder.handle)
+        number: int = _LIBRARY.inotify_add_watch(descriptor, place, OPENED | ONLY_FOLDERS)
         return number
 
 else:
@@ -84,6 +92,6 @@ else:
     def _begun() -> int | None:
         return None
 
-    def _watched(descriptor: int, folder: Path) -> int:
+    def _watched(descriptor: int, folder: Folder) -> int:
         del descriptor, folder
         return -1

@@ -8,7 +8,6 @@ sent back as a message, or protected bytes were returned.
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole
@@ -16,6 +15,7 @@ from mcp_touchstone.bindings.binding import Binding, Operation
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.security import line_payloads
 from mcp_touchstone.security.attack_session import AttackSession
 from mcp_touchstone.security.line_payloads import LinePayload, Names
@@ -369,7 +369,7 @@ class LineAttack:
             raise Broken("no tool makes files")
         return makers[:3]
 
-    def _making(self, binding: Binding) -> tuple[dict[str, Any], Path]:
+    def _making(self, binding: Binding) -> tuple[dict[str, Any], SafePath]:
         """Return the params of a call that makes a new file or folder, and its path."""
         root = self.session.field.root
         name = f"made-{secrets.token_hex(6)}.txt"

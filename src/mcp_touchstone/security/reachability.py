@@ -5,14 +5,15 @@ Readings decode the text of the payload first. Then the *lexical* model removes 
 does, with links. A payload that is declared live but reaches nothing on a tree is counted as dead.
 """
 
-import glob
+import contextlib
 import html
 import os
 import re
+import stat
 import unicodedata
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
@@ -27,7 +28,7 @@ PAIR: Final = " -> "
 Reading = Callable[[str, FixtureTree], Iterator[str]]
 
 
-def aim(payload: Payload, text: str, field: FixtureTree) -> Path | None:
+def aim(payload: Payload, text: str, field: FixtureTree) -> str | None:
     """Return the path that a payload reaches by one of its readings; None if it reaches none.
 
     The path is a file or folder outside the root with a canary, or a denied path in the root if
@@ -42,7 +43,7 @@ def aim(payload: Payload, text: str, field: FixtureTree) -> Path | None:
     return None
 
 
-def _reached(label: str, text: str, target: str, field: FixtureTree) -> Path | None:
+def _reached(label: str, text: str, target: str, field: FixtureTree) -> str | None:
     readings = [text]
     for step in label.split("+"):
         if step not in FIRST_STEP:
@@ -69,10 +70,10 @@ def _lexical(text: str, field: FixtureTree) -> str:
 
 
 def _physical(text: str, field: FixtureTree) -> str:
-    return os.path.join(field.root, text)
+    return os.path.join(str(field.root), text)
 
 
-def aim_of_pair(text: str, field: FixtureTree) -> Path | None:
+def aim_of_pair(text: str, field: FixtureTree) -> str | None:
     """Return the source or else the new path of a move or copy outside the root; None if none."""
     return taken(text, field) or put(text, field)
 
@@ -91,96 +92,141 @@ def carriage(text: str, field: FixtureTree) -> Carriage | None:
     """Return the effect of a move or copy on an unprotected server; None if harmless or endless."""
     source, _, destination = text.partition(PAIR)
     here, there = _physical(source, field), _physical(destination, field)
-    if _endless(Path(here)):
+    if _endless(here, field):
         return None
     if taken(text, field) is not None:
         return Carriage.IN
     if put(text, field) is not None:
-        return Carriage.OVER if Path(there).is_symlink() else Carriage.OUT
+        return Carriage.OVER if stat.S_ISLNK(_mode(there, field)) else Carriage.OUT
     if _is_listed(here, field) or _is_listed(there, field):
         return Carriage.DENIED
-    return Carriage.TREE if _leads_out(Path(here), field) else None
+    return Carriage.TREE if _leads_out(here, field) else None
 
 
-def _aims(folder: Path) -> list[Path]:
-    """Return the real targets of the links below a folder."""
-    return [Path(os.path.realpath(path)) for path in folder.rglob("*") if path.is_symlink()]
+def is_inside(path: str, field: FixtureTree) -> bool:
+    """Return whether an absolute path without links is in the root."""
+    place = field.path.tree.at(path)
+    return place is not None and place.is_relative_to(field.root)
 
 
-def _endless(folder: Path) -> bool:
+def _mode(path: str, field: FixtureTree) -> int:
+    """Return the mode of a path, whose last part may be a link; 0 if it is missing."""
+    folder, _, name = path.rpartition("/")
+    with contextlib.suppress(OSError):
+        real = field.path.tree.real(folder or "/")
+        return field.path.tree.lstat(os.path.join(real, name)).st_mode
+    return 0
+
+
+def _is_folder(path: str, field: FixtureTree) -> bool:
+    """Return whether a path is a folder, or a link to one."""
+    with contextlib.suppress(OSError):
+        return stat.S_ISDIR(field.path.tree.lstat(field.path.tree.real(path)).st_mode)
+    return False
+
+
+def _aims(folder: str, field: FixtureTree) -> list[str]:
+    """Return the real targets of the links below a folder of ours."""
+    tree, found = field.path.tree, []
+    with contextlib.suppress(OSError):
+        place = tree.at(tree.real(folder))
+        for path in place.below() if place is not None else ():
+            if path.is_symlink():
+                with contextlib.suppress(OSError):
+                    found.append(tree.likely(str(path)))
+    return found
+
+
+def _endless(folder: str, field: FixtureTree) -> bool:
     """Return whether a folder holds a link to itself or to a folder above it.
 
     A copy that follows such a link fills the disk, so these folders are never moved or copied.
     """
-    return any(folder.is_relative_to(aim) for aim in _aims(folder))
+    return any(PurePosixPath(folder).is_relative_to(aim) for aim in _aims(folder, field))
 
 
-def _leads_out(folder: Path, field: FixtureTree) -> bool:
+def _leads_out(folder: str, field: FixtureTree) -> bool:
     """Return whether links below a folder lead outside the root."""
-    aims = [] if folder.is_symlink() else _aims(folder)
-    return any(not aim.is_relative_to(field.root) for aim in aims)
+    is_link = stat.S_ISLNK(_mode(folder, field))
+    return not is_link and any(not is_inside(aim, field) for aim in _aims(folder, field))
 
 
 def _is_listed(path: str, field: FixtureTree) -> bool:
     """Return whether a path is, or would be, denied; or a folder whose files are denied."""
-    real = Path(os.path.realpath(path))
-    below = real.relative_to(field.root).parts if real.is_relative_to(field.root) else ()
-    held = (*below, CANARY) if real.is_dir() else below
+    try:
+        real = field.path.tree.likely(path)
+    except OSError:
+        return False
+    below = _parts(real, field) or ()
+    held = (*below, CANARY) if _is_folder(real, field) else below
     return field.denied.lists(held, writing=True)
 
 
-def taken(text: str, field: FixtureTree) -> Path | None:
+def _parts(path: str, field: FixtureTree) -> tuple[str, ...] | None:
+    """Return the parts of a path below the root; None if it is not in the root."""
+    place = field.path.tree.at(path)
+    if place is None or not place.is_relative_to(field.root):
+        return None
+    return place.relative_to(field.root).parts
+
+
+def taken(text: str, field: FixtureTree) -> str | None:
     """Return the source of a move or copy if it is outside the root; None otherwise."""
     source = text.partition(PAIR)[0]
     return _aimed(_physical(source, field), "any", field)
 
 
-def put(text: str, field: FixtureTree) -> Path | None:
+def put(text: str, field: FixtureTree) -> str | None:
     """Return the path that a move or copy creates outside the root; None if none."""
     return _made(_physical(text.partition(PAIR)[2], field), field)
 
 
-def _aimed(path: str, target: str, field: FixtureTree) -> Path | None:
+def _aimed(path: str, target: str, field: FixtureTree) -> str | None:
     """Return the real path of a path if it is a target of the wanted kind; None otherwise."""
     try:
         if target.startswith("denied"):
             return _denied(path, target.partition(" ")[2], field)
         if target == "new":
             return _made(path, field)
-        real = Path(os.path.realpath(path, strict=True))
-    except (OSError, ValueError):
+        real = field.path.tree.real(path)
+        mode = field.path.tree.lstat(real).st_mode
+    except OSError:
         return None
-    if real.is_relative_to(field.root) or not field.watches(real):
+    if is_inside(real, field) or not field.watches(real):
         return None
-    fits = {"dir": real.is_dir(), "any": True}.get(target, real.is_file())
+    fits = {"dir": stat.S_ISDIR(mode), "any": True}.get(target, stat.S_ISREG(mode))
     return real if fits else None
 
 
-def _denied(path: str, operation: str, field: FixtureTree) -> Path | None:
+def _denied(path: str, operation: str, field: FixtureTree) -> str | None:
     """Return the real path of a path if it is a denied path in the root; None otherwise."""
     makes = operation in {"create", "move", "copy"}
-    real = Path(os.path.realpath(path, strict=not makes))
-    if not real.is_relative_to(field.root):
+    tree = field.path.tree
+    real = tree.likely(path) if makes else tree.real(path)
+    parts = _parts(real, field)
+    if parts is None:
         return None
-    parts = real.relative_to(field.root).parts
     found = field.denied.lists(parts, writing=operation not in {"read", "list"})
-    return real if found and (makes or real.is_dir() is (operation == "list")) else None
+    fits = makes or _is_folder(real, field) is (operation == "list")
+    return real if found and fits else None
 
 
-def _made(path: str, field: FixtureTree) -> Path | None:
+def _made(path: str, field: FixtureTree) -> str | None:
     """Return the path that would be created, or its real path if it exists; None if inside.
 
     The deepest existing folder decides whether a new path is outside the root.
     """
-    if os.path.lexists(path):
-        parent = real = os.path.realpath(path)
-    else:
-        parent = os.path.dirname(path)
-        while parent and not os.path.isdir(parent):
-            parent = os.path.dirname(parent)
-        real = path
-    outside = not Path(os.path.realpath(parent)).is_relative_to(field.root)
-    return Path(real) if outside else None
+    try:
+        if _mode(path, field):
+            parent = real = field.path.tree.likely(path)
+        else:
+            parent = os.path.dirname(path)
+            while parent and not _is_folder(parent, field):
+                parent = os.path.dirname(parent)
+            real = path
+        return None if is_inside(field.path.tree.likely(parent), field) else real
+    except OSError:
+        return None
 
 
 # --- readings
@@ -237,7 +283,7 @@ def _tilde(text: str, field: FixtureTree) -> Iterator[str]:
 
 
 def _globbed(text: str, field: FixtureTree) -> Iterator[str]:
-    yield from glob.glob(text, root_dir=field.root)
+    yield from field.root.matches(text)
 
 
 def _braced(text: str, _: FixtureTree) -> Iterator[str]:
@@ -268,12 +314,15 @@ def _folded(text: str, field: FixtureTree) -> Iterator[str]:
 
 def _found(text: str, field: FixtureTree, fold: Callable[[str], str]) -> str:
     """Return a path with each part replaced by an existing name that folds to the same text."""
-    here, parts = field.root, []
+    here, parts = str(field.root), []
     for part in text.split("/"):
-        names = sorted(entry.name for entry in os.scandir(here)) if here.is_dir() else []
+        names: list[str] = []
+        with contextlib.suppress(OSError):
+            place = field.path.tree.at(field.path.tree.real(here))
+            names = sorted(place.opened().names()) if place is not None else []
         same = [name for name in names if fold(name) == fold(part)]
         parts.append(part if part in names or not same else same[0])
-        here /= parts[-1]
+        here = os.path.join(here, parts[-1])
     return "/".join(parts)
 
 

@@ -5,17 +5,20 @@ server there with the same command line, variables and working folder. It then s
 the server and the changes to the trees.
 """
 
+import contextlib
+import os
 import re
 import shlex
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK, Area
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.security import line_payloads
 from mcp_touchstone.security.fixture_tree import GIT, VARIABLE, FixtureTree
@@ -271,7 +274,7 @@ class Scene:
         plain = self.field.root / FILE
         yield f"printf '{line_payloads.word(self.field.content(plain))}' > \"$D/root/{FILE}\""
         for canary in self.field.canaries.planted:
-            where = Path(canary.where)
+            where = PurePosixPath(canary.where)
             if canary.area is not Area.OUTSIDE:
                 continue
             if canary.is_name:
@@ -285,51 +288,55 @@ class Scene:
                 lines = " ".join(map(shlex.quote, canary.content.splitlines()))
                 yield from _made(where, f'printf "%s\\n" {lines} > ')
         for path in sorted(self._files(text)):
-            made = line_payloads.word(path.read_bytes())
-            yield from _made(path.relative_to(self.field.path), f"printf '{made}' > ")
+            with contextlib.suppress(OSError):  # something else is in its place now
+                made = line_payloads.word(path.read_bytes(LARGEST))
+                yield from _made(path.relative_to(self.field.path), f"printf '{made}' > ")
         for link, target in sorted(self._links(text).items()):
             there = target.replace(str(self.field.path), "$D")
-            yield f'mkdir -p "$D/root"/{shlex.quote(Path(link).parent.as_posix())}'
+            yield f'mkdir -p "$D/root"/{shlex.quote(PurePosixPath(link).parent.as_posix())}'
             yield f'ln -s "{there}" "$D/root"/{shlex.quote(link)}'
 
-    def _met(self, text: str) -> Iterator[Path]:
+    def _met(self, text: str) -> Iterator[SafePath]:
         """Yield the paths of the root that a text may refer to; all paths if it names none."""
         words = _words(text)
         every = not words - {".", ".."} or "*" in text
-        for path in self.field.root.rglob("*"):
+        for path in self.field.root.below():
             if every or words & {*path.relative_to(self.field.root).parts}:
                 yield path
 
-    def _files(self, text: str) -> Iterator[Path]:
+    def _files(self, text: str) -> Iterator[SafePath]:
         own = self.field.root / GIT
         for path in self._met(text):
-            if path.is_symlink() or not path.is_file() or path == self.field.root / FILE:
-                continue
-            if self.field.is_repository and path.is_relative_to(own):
-                continue
-            if path.stat().st_size <= LARGEST:
+            is_own = self.field.is_repository and path.is_relative_to(own)
+            if path.is_file() and path != self.field.root / FILE and not is_own:
                 yield path
 
     def _links(self, text: str) -> dict[str, str]:
-        """Return the links of the root that a text may refer to, and the links they lead to."""
-        found: dict[str, str] = {}
-        for here in self._met(text):
-            while here.is_symlink() and here.is_relative_to(self.field.root):
-                name = here.relative_to(self.field.root).as_posix()
-                if name in found:
+        """Return our links in the root that a text may refer to, and the links they lead to."""
+        tree, found = self.field.path.tree, dict[str, str]()
+        for path in self._met(text):
+            here: SafePath | None = path
+            while here is not None and here.is_relative_to(self.field.root):
+                name = str(here.relative_to(self.field.root))
+                target = self.field.planted_link(here)
+                if target is None or name in found:
                     break
-                found[name] = str(here.readlink())
-                here = Path(str(here.parent / here.readlink()))  # noqa: PLW2901
+                found[name] = target
+                here = tree.at(
+                    os.path.normpath(
+                        target if target.startswith("/") else f"{here.parent}/{target}"
+                    )
+                )
         return found
 
 
-def _made(where: Path, command: str) -> Iterator[str]:
+def _made(where: PurePosixPath, command: str) -> Iterator[str]:
     """Yield the commands that create a file and its folder, relative to the parent."""
     yield f'mkdir -p "$D"/{shlex.quote(where.parent.as_posix())}'
     yield f'{command}"$D"/{shlex.quote(where.as_posix())}'
 
 
-def recreated(folder: Path, parent: Path) -> str:
+def recreated(folder: SafePath, parent: SafePath) -> str:
     """Return a shell line that creates a folder again.
 
     Args:
@@ -338,7 +345,7 @@ def recreated(folder: Path, parent: Path) -> str:
             script.
     """
     lines = [f'mkdir -p "{folder}"']
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.below()):
         if path.is_symlink():
             lines.append(f'ln -s "{path.readlink()}" "{path}"')
         elif path.is_dir():

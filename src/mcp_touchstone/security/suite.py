@@ -31,6 +31,7 @@ from mcp_touchstone.client.raw_http import Change, HttpAnswer
 from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
 from mcp_touchstone.judging.talk import Broken
 from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import (
     BRIEF,
     CANDIDATES,
@@ -54,7 +55,7 @@ from mcp_touchstone.security.call_attack import (
     attack_with_extra_arguments,
 )
 from mcp_touchstone.security.file_facts import FileFacts, unique
-from mcp_touchstone.security.fixture_tree import CONTROL, commit_name, remove, write_dated
+from mcp_touchstone.security.fixture_tree import CONTROL, PLANTED, commit_name
 from mcp_touchstone.security.http_caller import SESSION, HttpCaller, served
 from mcp_touchstone.security.http_listener import RequestListener
 from mcp_touchstone.security.inotify import OpenWatcher
@@ -98,6 +99,7 @@ __all__ = [
     "OWN",
     "PATIENCE",
     "PIPE",
+    "PLANTED",
     "SECRET",
     "SESSION",
     "TEXT",
@@ -134,6 +136,7 @@ __all__ = [
     "RequestListener",
     "ResourceUsage",
     "Role",
+    "SafePath",
     "Source",
     "Spoken",
     "Style",
@@ -171,7 +174,6 @@ __all__ = [
     "put",
     "reachability",
     "recreated",
-    "remove",
     "required",
     "rlimits",
     "scripted_calls",
@@ -188,5 +190,4 @@ __all__ = [
     "ways",
     "whose",
     "words",
-    "write_dated",
 ]

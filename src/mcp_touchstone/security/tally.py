@@ -3,7 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Final
 
 from mcp_touchstone.bindings.binding import Call
@@ -109,7 +109,7 @@ class Tally:
 def whose(canary: Canary) -> str:
     """Return a description of the bytes or names that a canary marks."""
     if canary.is_name:
-        return f"the names in {Path(canary.where).parent.as_posix()!r}"
+        return f"the names in {PurePosixPath(canary.where).parent.as_posix()!r}"
     return f"the bytes of {canary.where}"
 
 

@@ -4,7 +4,6 @@ import json
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer, leaves
@@ -127,7 +126,7 @@ class Targeting:
         A binding that changes files is only used with live payloads.
         """
         for row, plain in self._field.each(rows):
-            aims: dict[str, Path | None] = {}  # computed once, before a call changes the tree
+            aims: dict[str, str | None] = {}  # computed once, before a call changes the tree
             self._named(row, plain, Binding(Operation.CALL, ""), aims)
             for binding in self._bindings.of(*FIRED_AT.get(row.operation, ())):
                 if binding.operation not in operations or self._takes_no_path(binding):
@@ -139,8 +138,8 @@ class Targeting:
                 yield AttackCall(row, text, binding, call, aim is not None)
 
     def _named(
-        self, row: Payload, plain: str, binding: Binding, aims: dict[str, Path | None]
-    ) -> tuple[str, Path | None]:
+        self, row: Payload, plain: str, binding: Binding, aims: dict[str, str | None]
+    ) -> tuple[str, str | None]:
         """Return a payload in the naming of a binding, and the path that it reaches.
 
         The folder of plainly named files is tried first, then the root. A name without a suffix,
@@ -201,7 +200,7 @@ class Targeting:
                             row, text, binding, self._aimed(row, text, binding, None), True
                         )
 
-    def _aimed(self, row: Payload, text: str, binding: Binding, aim: Path | None) -> Call:
+    def _aimed(self, row: Payload, text: str, binding: Binding, aim: str | None) -> Call:
         root = str(self._field.root)
         as_it_is = {"tilde", "env", "shell", "uri"} & {*row.live}
         path = text if as_it_is else binding.in_style(text, root)

@@ -6,8 +6,9 @@ import stat
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
+
+from mcp_touchstone.runtime.safe_path import MOST, Folder, SafePath
 
 Fact = tuple[Any, ...]
 """Kind of a path, then its state by kind: mode, size, time, inode, links, target, digest."""
@@ -38,7 +39,7 @@ class TreeChange:
 
 
 def take(
-    folder: Path,
+    folder: SafePath,
     skip: Callable[[str], object] = lambda _path: False,
     known: Mapping[str, Fact] | None = None,
     prefix: str = "",
@@ -52,23 +53,24 @@ def take(
         prefix: put before each path in the result and in ``known``.
     """
     known = known or {}
-    found = {f"{prefix}.": fact(str(folder))}
+    found = {f"{prefix}.": fact(folder)}
     waiting = [""]
     with SCAN:
-        while waiting:
+        while waiting and len(found) < MOST:
             here = waiting.pop()
             try:
-                entries = list(os.scandir(f"{folder}/{here}"))
+                opened = (folder / here).opened()
+                names = opened.names()
             except OSError:
                 continue
-            for entry in entries:
-                name = here + entry.name
-                if skip(name):
+            for name in names:
+                path = here + name
+                if skip(path):
                     continue
-                shown = prefix + name
-                seen = found[shown] = fact(entry.path, known.get(shown))
+                shown = prefix + path
+                seen = found[shown] = _fact(opened, name, known.get(shown))
                 if seen[0] == "folder":
-                    waiting.append(f"{name}/")
+                    waiting.append(f"{path}/")
     return found
 
 
@@ -104,48 +106,37 @@ def _told(before: Fact | None, after: Fact | None) -> str:
     return "written anew" if before[:3] == after[:3] else "given other attributes"
 
 
-def fact(path: str, known: Fact | None = None) -> Fact:
+def fact(path: SafePath, known: Fact | None = None) -> Fact:
     """Return the facts of a path; a file is read unless its inode data equals the known one."""
     try:
-        found = os.lstat(path)
+        return _fact(path.parent.opened(), path.parts[-1] if path.parts else ".", known)
     except OSError:
         return ("gone",)
-    mode = stat.S_IMODE(found.st_mode)
-    if stat.S_ISDIR(found.st_mode):
-        return ("folder", mode, found.st_mtime_ns)
-    if stat.S_ISLNK(found.st_mode):
-        return ("link", os.readlink(path))  # noqa: PTH115  (fast: a tree is recorded after each call)
-    if not stat.S_ISREG(found.st_mode):
-        return ("special file", stat.S_IFMT(found.st_mode), mode)
+
+
+def _fact(folder: Folder, name: str, known: Fact | None) -> Fact:
+    try:
+        found = folder.stat(name)
+        mode = stat.S_IMODE(found.st_mode)
+        if stat.S_ISREG(found.st_mode):
+            return _file_fact(folder, name, found, known)
+        if stat.S_ISDIR(found.st_mode):
+            return ("folder", mode, found.st_mtime_ns)
+        if stat.S_ISLNK(found.st_mode):
+            return ("link", folder.target(name))
+    except OSError:
+        return ("gone",)
+    return ("special file", stat.S_IFMT(found.st_mode), mode)
+
+
+def _file_fact(folder: Folder, name: str, found: os.stat_result, known: Fact | None) -> Fact:
     seen = (
-        "file", mode, found.st_size, found.st_nlink, found.st_mtime_ns, found.st_ino,
-        found.st_ctime_ns,
+        "file", stat.S_IMODE(found.st_mode), found.st_size, found.st_nlink, found.st_mtime_ns,
+        found.st_ino, found.st_ctime_ns,
     )  # fmt: skip
     if known is not None and known[:-1] == seen:
         return known
-    return (*seen, _digest(path))
-
-
-def _digest(path: str) -> str:
     try:
-        return hashlib.sha256(read(path, HASHED)).hexdigest()
+        return (*seen, hashlib.sha256(folder.read(name, HASHED, whole=False)).hexdigest())
     except OSError:
-        return "unreadable"
-
-
-def read(path: str, size: int = -1) -> bytes:
-    """Return the content of a file, or its first bytes.
-
-    A link that took its place is not followed, and a named pipe is empty and does not block.
-
-    Raises:
-        OSError: it is no file that can be read.
-    """
-    descriptor = os.open(path, os.O_RDONLY | _NO_WAIT)
-    with open(descriptor, "rb") as file:  # noqa: PTH123  (a descriptor)
-        return file.read(size) or b""  # None: a named pipe that a writer holds open
-
-
-_NO_WAIT: Final = (
-    getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-)
+        return (*seen, "unreadable")

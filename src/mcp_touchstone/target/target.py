@@ -13,6 +13,7 @@ from typing import Any, Final
 from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.promises import PromiseTerms, shown
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
@@ -262,16 +263,16 @@ class Target:
         env = {name: value for one in terms for name, value in one.env.items()}
         return replace(self, command=(*self.command, *words), env={**self.env, **env})
 
-    def command_in(self, root: Path) -> tuple[str, ...]:
+    def command_in(self, root: SafePath | Path) -> tuple[str, ...]:
         """The command with the root and the interpreter filled in."""
         words = (word.replace(ROOT, str(root)) for word in self.command)
         return (*self.apart, *(word.replace(PYTHON, sys.executable) for word in words))
 
-    def cwd_in(self, root: Path) -> str | None:
+    def cwd_in(self, root: SafePath | Path) -> str | None:
         """The working folder with the root filled in."""
         return None if self.cwd is None else self.cwd.replace(ROOT, str(root))
 
-    def named_in(self, root: Path) -> Named:
+    def named_in(self, root: SafePath | Path) -> Named:
         """The named calls, resources and prompts with the root filled in."""
         return Named(
             calls=tuple(
@@ -283,11 +284,11 @@ class Target:
             ),
         )
 
-    def env_in(self, root: Path) -> dict[str, str]:
+    def env_in(self, root: SafePath | Path) -> dict[str, str]:
         """The extra variables with the root filled in."""
         return {name: value.replace(ROOT, str(root)) for name, value in self.env.items()}
 
-    def folders_in(self, root: Path) -> tuple[Path, ...]:
+    def folders_in(self, root: SafePath | Path) -> tuple[Path, ...]:
         """Return the working folder, and the folders that its arguments and variables name.
 
         A word may be a path, an option with a path, or several paths with separators.

@@ -1,0 +1,142 @@
+"""Stand before a server, and exchange the names of its files for links while no request is open.
+
+    python swapping_server.py inside|all HOST ROOT -- SERVER COMMAND
+
+The server behind answers soundly. ``inside`` exchanges the names in the root, ``all`` also those
+beside it and the root itself. A link leads to the folder HOST or to a file in it; the links wait in
+the temporary folder of the server. It can only be run on Linux.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+EXCHANGE = 2
+"""RENAME_EXCHANGE, linux/fs.h."""
+NEAR = 0.0005
+"""Seconds for which a name is a link."""
+DEEPEST = 4
+OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+rename = ctypes.CDLL(None).renameat2
+
+
+class Swapper(threading.Thread):
+    """Exchanges names for links, except while ``paused`` is held."""
+
+    def __init__(self, how: str, host: Path, root: Path) -> None:
+        super().__init__(daemon=True)
+        self.paused = threading.Lock()
+        self._all = how == "all"
+        self._root = root.name
+        self._world = os.open(root.parent, OPEN)
+        self._links = os.open("tmp", OPEN, dir_fd=self._world)
+        for kind, target in (("folder", host), ("file", host / "file")):
+            name = f"link-{kind}-{os.getpid()}"
+            os.symlink(target, name, dir_fd=self._links)
+
+    def run(self) -> None:
+        while True:
+            for folder, name in self._names():
+                with self.paused, contextlib.suppress(OSError):
+                    fcntl.flock(self._links, fcntl.LOCK_EX)  # other processes swap here too
+                    try:
+                        self._swap(folder, name)
+                    finally:
+                        fcntl.flock(self._links, fcntl.LOCK_UN)
+            time.sleep(0.0001)
+
+    def _names(self) -> list[tuple[list[str], str]]:
+        """Return some names, each with the path of its folder."""
+        found: list[tuple[list[str], str]] = []
+        if self._all:
+            found = [([], name) for name in os.listdir(self._world) if name != "tmp"]
+        waiting = [[self._root]]
+        if self._all:
+            waiting += [[name] for _, name in found]
+        while waiting:
+            folder = waiting.pop()
+            with contextlib.suppress(OSError), opened(self._world, folder) as here:
+                for name in os.listdir(here):
+                    found.append((folder, name))
+                    mode = os.lstat(name, dir_fd=here).st_mode
+                    if len(folder) < DEEPEST and mode & 0o170000 == 0o040000:
+                        waiting.append([*folder, name])
+        random.shuffle(found)
+        return found[:60]
+
+    def _swap(self, folder: list[str], name: str) -> None:
+        """Exchange a name for a link and back; the time of the folder stays what it was."""
+        with opened(self._world, folder) as here:
+            was = os.stat(here)
+            kind = random.choice(("folder", "file"))
+            link = os.fsencode(f"link-{kind}-{os.getpid()}")
+            if rename(here, os.fsencode(name), self._links, link, EXCHANGE):
+                return
+            try:
+                time.sleep(NEAR * random.random())
+            finally:
+                rename(here, os.fsencode(name), self._links, link, EXCHANGE)
+                os.utime(here, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+
+@contextlib.contextmanager
+def opened(top: int, parts: list[str]):  # noqa: ANN201
+    here = os.dup(top)
+    try:
+        for part in parts:
+            below = os.open(part, OPEN, dir_fd=here)
+            os.close(here)
+            here = below
+        yield here
+    finally:
+        os.close(here)
+
+
+def main() -> int:
+    how, host, root = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdin is not None
+    assert server.stdout is not None
+    swapper = Swapper(how, host, root)
+    swapper.start()
+    waiting: set[str] = set()
+    changed = threading.Condition()
+
+    def answers() -> None:
+        assert server.stdout is not None
+        for line in server.stdout:
+            sys.stdout.buffer.write(line)
+            sys.stdout.buffer.flush()
+            with changed, contextlib.suppress(ValueError, TypeError, AttributeError):
+                waiting.discard(json.dumps(json.loads(line).get("id")))
+                changed.notify()
+        os._exit(server.wait())
+
+    threading.Thread(target=answers, daemon=True).start()
+    for line in sys.stdin.buffer:
+        number = None
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            message = json.loads(line)
+            number = json.dumps(message["id"]) if "method" in message else None
+        with swapper.paused:
+            waiting.add(str(number))
+            server.stdin.write(line)
+            server.stdin.flush()
+            with changed:
+                changed.wait_for(lambda: number not in waiting, timeout=2.0 if number else 0.01)
+    server.stdin.close()
+    return server.wait()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyError, BrokenPipeError):
+        sys.exit(main())

@@ -1,0 +1,149 @@
+"""Files of a server are reached through ``runtime.safe_path`` only, which follows no link."""
+
+import ast
+import os
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mcp_touchstone.catalog.loader import home
+from mcp_touchstone.runtime.safe_path import Tree
+
+PACKAGES: Final = (
+    "security",
+    "bindings",
+    "recordings",
+    "engine",
+    "runtime",
+    "discovery",
+    "judging",
+)
+
+FUNCTIONS: Final = frozenset({
+    "access", "chmod", "chown", "close", "copyfile", "fchmod", "fsencode", "link", "listdir",
+    "lstat", "makedirs", "mkdir", "mkfifo", "mknod", "open", "read", "readlink", "realpath",
+    "remove",
+    "removedirs", "rename", "renames", "replace", "rmdir", "scandir", "stat", "symlink", "truncate",
+    "unlink", "utime", "walk", "write", "exists", "isdir", "isfile", "islink", "lexists", "getsize",
+})  # fmt: skip
+"""Functions of ``os`` and ``os.path`` that take a path or a descriptor."""
+
+MODULES: Final = frozenset({"shutil", "glob", "tempfile", "io", "fileinput", "mmap"})
+"""Modules whose functions take paths."""
+
+ALLOWED: Final[dict[str, dict[str, int]]] = {
+    # the door itself
+    "runtime/safe_path.py": {
+        "Path": 2,
+        "open": 1,
+        "os.chmod": 2,
+        "os.close": 4,
+        "os.fchmod": 1,
+        "os.fsencode": 4,
+        "os.link": 1,
+        "os.lstat": 2,
+        "os.mkdir": 1,
+        "os.mkfifo": 1,
+        "os.open": 8,
+        "os.read": 1,
+        "os.readlink": 3,
+        "os.replace": 1,
+        "os.rmdir": 3,
+        "os.scandir": 2,
+        "os.stat": 1,
+        "os.symlink": 1,
+        "os.unlink": 1,
+        "os.utime": 1,
+        "os.write": 2,
+    },
+    # the folder of the world is made and found in a folder that no server can change; the
+    # user's working folder is listed, and its links are not entered
+    "runtime/scratch.py": {
+        "Path": 19,
+        "os.access": 1,
+        "os.close": 2,
+        "os.open": 2,
+        "os.scandir": 1,
+        "os.walk": 1,
+        "tempfile.gettempdir": 3,
+        "tempfile.mkdtemp": 1,
+    },
+    # the size of the user's own folder is taken before any server is started
+    "runtime/copy_root.py": {"Path": 3, "os.walk": 1},
+    # files of the suite
+    "security/attack_session.py": {"Path": 1},
+    "security/documents.py": {"Path": 1, "io.BytesIO": 1},
+    "security/fixture_tree.py": {"Path": 2},
+    "security/payload.py": {"Path": 2},
+    "engine/attack_setup.py": {"Path": 1},
+    # a descriptor of inotify, and the handle of an open folder
+    "security/inotify.py": {"os.close": 1, "os.fsencode": 1, "os.read": 1},
+    # files of the system
+    "security/resource_usage.py": {"Path": 1},
+    "security_suite/containment/urls.py": {"Path": 1},
+    # recordings in the user's folder
+    "recordings/json_diff.py": {"Path": 4},
+    "recordings/recorder.py": {"Path": 8},
+    "recordings/store.py": {"Path": 4},
+    # names of the user's folders, which are given to a process or searched for new files
+    "engine/process_pool.py": {"Path": 3},
+    "engine/runner.py": {"Path": 4},
+    "judging/run_settings.py": {"Path": 2},
+}
+"""Module -> what it may use, and how often; a comment says why it reaches no file of a server."""
+
+
+def used(path: Path) -> Counter[str]:
+    """Count the names by which a module can reach a file without a ``SafePath``."""
+    found: Counter[str] = Counter()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name) and node.id in {"open", "Path"}:
+            found[node.id] += not isinstance(node.ctx, ast.Store)
+        elif isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            if (owner in {"os", "os.path"} and node.attr in FUNCTIONS) or owner in MODULES:
+                found[f"{owner}.{node.attr}"] += 1
+        elif isinstance(node, ast.ImportFrom) and (node.module in MODULES or node.module == "os"):
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def modules() -> dict[str, Path]:
+    package = home() / "src" / "mcp_touchstone"
+    found = {
+        path.relative_to(package).as_posix(): path
+        for name in PACKAGES
+        for path in (package / name).rglob("*.py")
+    }
+    for suite in ("conformance", "security_suite"):
+        found |= {p.relative_to(home()).as_posix(): p for p in (home() / suite).rglob("*.py")}
+    return found
+
+
+@pytest.mark.skipif(not (home() / "src").is_dir(), reason="needs a checkout")
+def test_modules_reach_files_only_as_the_table_says() -> None:
+    found = {name: dict(used(path)) for name, path in modules().items()}
+
+    assert {name: calls for name, calls in found.items() if calls} == ALLOWED
+
+
+def test_search_finds_each_kind_of_access(tmp_path: Path) -> None:
+    lines = (
+        "open(place)", "Path(place).read_bytes()", "os.unlink(place)", "shutil.rmtree(place)",
+        "from os import scandir", "from glob import glob", "os.path.realpath(place)",
+    )  # fmt: skip
+    for line in lines:
+        (tmp_path / "module.py").write_text(line, encoding="utf-8")
+        assert used(tmp_path / "module.py"), line
+
+
+def test_no_function_of_the_system_takes_a_safe_path(tmp_path: Path) -> None:
+    place = Tree(tmp_path).top / "file"
+    place.write_text("x")
+
+    for function in (open, Path, os.fspath, os.lstat, shutil.rmtree, os.chdir):
+        with pytest.raises(TypeError):
+            function(place)  # type: ignore[operator]
