@@ -2,9 +2,10 @@
 
     python swapping_server.py inside|all HOST ROOT -- SERVER COMMAND
 
-The server behind answers soundly. ``inside`` exchanges the names in the root, ``all`` also those
-beside it and the root itself. A link leads to the folder HOST or to a file in it; the links wait in
-the temporary folder of the server. It can only be run on Linux.
+The server behind answers soundly. ``inside`` exchanges the names in the root, but only if the root
+contains the links of an attack, so that its tools are found. ``all`` exchanges all names always,
+also those beside the root and the root itself. A link leads to the folder HOST or to a file in it;
+the links wait in the temporary folder of the server. It can only be run on Linux.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 EXCHANGE = 2
@@ -24,17 +26,25 @@ EXCHANGE = 2
 NEAR = 0.0005
 """Seconds for which a name is a link."""
 DEEPEST = 4
+PATIENCE = 2.0
+"""Seconds after which a request counts as answered."""
 OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 rename = ctypes.CDLL(None).renameat2
 
 
 class Swapper(threading.Thread):
-    """Exchanges names for links, except while ``paused`` is held."""
+    """Exchanges names for links while no request is open.
+
+    Attributes:
+        paused: held while names are exchanged, by this process or by us.
+        waiting: id of an open request -> when it came.
+    """
 
     def __init__(self, how: str, host: Path, root: Path) -> None:
         super().__init__(daemon=True)
         self.paused = threading.Lock()
+        self.waiting: dict[str, float] = {}
         self._all = how == "all"
         self._root = root.name
         self._world = os.open(root.parent, OPEN)
@@ -47,12 +57,20 @@ class Swapper(threading.Thread):
         while True:
             for folder, name in self._names():
                 with self.paused, contextlib.suppress(OSError):
-                    fcntl.flock(self._links, fcntl.LOCK_EX)  # other processes swap here too
-                    try:
-                        self._swap(folder, name)
-                    finally:
-                        fcntl.flock(self._links, fcntl.LOCK_UN)
+                    now = time.monotonic()
+                    if not any(now - came < PATIENCE for came in list(self.waiting.values())):
+                        with self.alone():
+                            self._swap(folder, name)
             time.sleep(0.0001)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other processes from exchanging names."""
+        fcntl.flock(self._links, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._links, fcntl.LOCK_UN)
 
     def _names(self) -> list[tuple[list[str], str]]:
         """Return some names, each with the path of its folder."""
@@ -60,6 +78,8 @@ class Swapper(threading.Thread):
         if self._all:
             found = [([], name) for name in os.listdir(self._world) if name != "tmp"]
         waiting = [[self._root]]
+        if not self._all and not os.path.lexists(f"/proc/self/fd/{self._world}/{self._root}/near"):
+            return []
         if self._all:
             waiting += [[name] for _, name in found]
         while waiting:
@@ -89,7 +109,7 @@ class Swapper(threading.Thread):
 
 
 @contextlib.contextmanager
-def opened(top: int, parts: list[str]):  # noqa: ANN201
+def opened(top: int, parts: list[str]) -> Iterator[int]:
     here = os.dup(top)
     try:
         for part in parts:
@@ -101,42 +121,49 @@ def opened(top: int, parts: list[str]):  # noqa: ANN201
         os.close(here)
 
 
+def request_id(line: bytes) -> str:
+    """Return the id of a request as JSON; empty for other messages."""
+    try:
+        message = json.loads(line)
+        return json.dumps(message["id"]) if "method" in message else ""
+    except (ValueError, TypeError, KeyError):
+        return ""
+
+
 def main() -> int:
     how, host, root = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert server.stdin is not None
-    assert server.stdout is not None
     swapper = Swapper(how, host, root)
+    with swapper.alone():  # the server must open its own root
+        server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert server.stdin is not None
+        assert server.stdout is not None
+        first = sys.stdin.buffer.readline()
+        server.stdin.write(first)
+        server.stdin.flush()
+        sys.stdout.buffer.write(server.stdout.readline())
+        sys.stdout.buffer.flush()
     swapper.start()
-    waiting: set[str] = set()
-    changed = threading.Condition()
 
     def answers() -> None:
         assert server.stdout is not None
         for line in server.stdout:
             sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
-            with changed, contextlib.suppress(ValueError, TypeError, AttributeError):
-                waiting.discard(json.dumps(json.loads(line).get("id")))
-                changed.notify()
+            with contextlib.suppress(ValueError, TypeError, AttributeError):
+                swapper.waiting.pop(json.dumps(json.loads(line).get("id")), None)
         os._exit(server.wait())
 
     threading.Thread(target=answers, daemon=True).start()
     for line in sys.stdin.buffer:
-        number = None
-        with contextlib.suppress(ValueError, TypeError, AttributeError):
-            message = json.loads(line)
-            number = json.dumps(message["id"]) if "method" in message else None
         with swapper.paused:
-            waiting.add(str(number))
-            server.stdin.write(line)
-            server.stdin.flush()
-            with changed:
-                changed.wait_for(lambda: number not in waiting, timeout=2.0 if number else 0.01)
+            if number := request_id(line):
+                swapper.waiting[number] = time.monotonic()
+        server.stdin.write(line)
+        server.stdin.flush()
     server.stdin.close()
     return server.wait()
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(KeyError, BrokenPipeError):
+    with contextlib.suppress(BrokenPipeError):
         sys.exit(main())

@@ -5,14 +5,13 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from mcp_touchstone.bindings.canary import Area, Canaries
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.runtime import git_repo
-from mcp_touchstone.security import payload, reachability, tree_snapshot
+from mcp_touchstone.security import payload, reachability
 from mcp_touchstone.security.fixture_tree import (
     ALWAYS,
     DENYING,

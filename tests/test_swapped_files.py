@@ -12,6 +12,7 @@ import pytest
 
 from mcp_touchstone.catalog.attack_level import LEVELS, tiers
 from mcp_touchstone.catalog.loader import CONFORMANCE, SECURITY, load
+from mcp_touchstone.cli import main
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import html, machine, markdown
@@ -92,7 +93,25 @@ def test_run_leaves_the_files_of_the_user(host: Path, sandbox: str, how: str, su
     assert digest(host) == before
     for text in said(run):
         assert PRECIOUS not in text
-    if suite == SECURITY:  # else nothing was at risk
+    if suite == SECURITY and how == "inside":  # the tools are found, so all attacks run
         assert run.profile.bindings is not None
-        assert run.profile.bindings.found, run.profile.bindings.why
-        assert len(run.verdicts) > 80
+        assert len(run.profile.bindings.found) > 10
+    assert len(run.verdicts) > 80
+
+
+@pytest.mark.parametrize("words", [("recon",), ("golden", "record", "--folder", "{folder}")])
+def test_command_leaves_the_files_of_the_user(
+    host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    before = digest(host)
+    own = reference()
+    command = (sys.executable, str(SERVER), "all", str(host), ROOT, "--", *own.command)
+    env = [word for name, value in own.env.items() for word in ("--env", f"{name}={value}")]
+    named = [word.replace("{folder}", str(tmp_path / "golden")) for word in words]
+
+    main([*named, "--sandbox", "off", *env, "--", *command])
+
+    assert digest(host) == before
+    assert PRECIOUS not in "".join(capfd.readouterr())
+    for path in (tmp_path / "golden").rglob("*.json"):
+        assert PRECIOUS not in path.read_text(encoding="utf-8")

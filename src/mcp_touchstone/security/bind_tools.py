@@ -4,7 +4,9 @@ Annotations, names and schemas only decide which calls are tried, and in which o
 bound to an operation by its effect: returned bytes, or a changed tree. Nothing is judged.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import (
@@ -120,7 +122,7 @@ class Binder:
         for operation, attempt in self._effects.allowed_by(plan):
             if self._calls.over or any(_settles(b, operation, plan) for b in found):
                 continue
-            worked = {s: a for s in Style if (a := attempt(plan, s)) is not None}
+            worked = _worked(Style, partial(attempt, plan))
             if worked:
                 found.append(self._bound(operation, plan, worked))
 
@@ -138,8 +140,8 @@ class Binder:
         if declared.operation is Operation.CREATE and ArgumentRole.CONTENT not in way.roles:
             attempt = self._effects.makes_files
         for below, naming in self._names.declared(declared, way):
-            with self._calls.naming_as(naming, below):
-                worked = {s: a for s in declared.styles if (a := attempt(way, s)) is not None}
+            with contextlib.suppress(OSError), self._calls.naming_as(naming, below):
+                worked = _worked(declared.styles, partial(attempt, way))
                 if worked:
                     self._bind(declared.operation, way, worked, found)
                     return ""
@@ -164,7 +166,7 @@ class Binder:
         for slot in self._slots_of(tool, ArgumentRole.SCRIPT):
             dry = dry_run(schema)
             plan = CallVariant(tool, {(dry,): False} if dry else {}, (slot,))
-            worked = {s: a for s in Style if (a := self._effects.creates(plan, s)) is not None}
+            worked = _worked(Style, partial(self._effects.creates, plan))
             if worked:
                 found.append(self._bound(Operation.SCRIPT, plan, worked))
 
@@ -179,7 +181,7 @@ class Binder:
             for operation, forms in ((Operation.GLOB, GLOBS), (Operation.SEARCH, (MARK,))):
                 for form in forms:
                     way = CallVariant(tool, {pattern.pointer: form}, (*below, pattern))
-                    worked = {s: a for s in Style if (a := self._effects.walks(way, s, operation))}
+                    worked = _worked(Style, partial(self._effects.walks, way, operation=operation))
                     if worked:
                         found.append(self._bound(operation, way, worked))
                         break
@@ -215,8 +217,8 @@ class Binder:
                 return
             is_near = below == OWN_FOLDER and not (naming.adds_suffix or naming.adds_folder)
             styles = tuple(Style) if is_near else (Style.RELATIVE,)
-            with self._calls.naming_as(naming, below):
-                worked = {s: a for s in styles if (a := attempt(plan, s)) is not None}
+            with contextlib.suppress(OSError), self._calls.naming_as(naming, below):
+                worked = _worked(styles, partial(attempt, plan))
                 if worked:
                     self._bind(operation, plan, worked, found)
                     return
@@ -281,10 +283,26 @@ class Binder:
                 yield Binding(Operation.READ, "", styles=tuple(styles), uri=prefix)
 
     def _is_resource(self, prefix: str, style: Style) -> bool:
-        path, _ = self._calls.file()
+        try:
+            path, _ = self._calls.file()
+        except OSError:  # the server removed or replaced our folder
+            return False
         token = self._field.canaries.planted[-1].token
         reply = self._calls.ask("resources/read", {"uri": prefix + self._calls.spell(path, style)})
         return self._calls.shows(reply, token)
+
+
+def _worked(
+    styles: Iterable[Style], attempt: Callable[[Style], dict[str, Any] | None]
+) -> dict[Style, dict[str, Any]]:
+    """Return the arguments of the attempts that had the effect: style -> arguments."""
+    found = {}
+    for style in styles:
+        with contextlib.suppress(OSError):  # the server removed or replaced a file of ours
+            arguments = attempt(style)
+            if arguments is not None:
+                found[style] = arguments
+    return found
 
 
 def _settles(binding: Binding, operation: Operation, plan: CallVariant) -> bool:
