@@ -1,6 +1,7 @@
 """Copy the content of a user's folder into a root, not the targets of its links. Knows no MCP."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -37,17 +38,28 @@ def copy(folder: Path, root: Path) -> None:
 
     A link out of the folder would point at the user's own files: it is skipped.
     """
-    inside = folder.resolve()
+    skipped = set(left_out(folder))
     for here, folders, names in os.walk(folder):
         there = root / Path(here).relative_to(folder)
         there.mkdir(exist_ok=True)
         for name in [*folders, *names]:
             path, place = Path(here, name), there / name
             if path.is_symlink():
-                leads = Path(os.path.realpath(path))
-                if leads.is_relative_to(inside) and not path.readlink().is_absolute():
+                if path not in skipped:
                     place.unlink(missing_ok=True)
                     place.symlink_to(path.readlink())
             elif path.is_file():
                 place.write_bytes(path.read_bytes())
                 place.chmod(path.stat().st_mode & 0o777)
+
+
+def left_out(folder: Path) -> Iterator[Path]:
+    """Yield the links of a folder that are not copied: they are absolute or lead out of it."""
+    inside = folder.resolve()
+    for here, folders, names in os.walk(folder):
+        for path in (Path(here, name) for name in (*folders, *names)):
+            if path.is_symlink() and (
+                path.readlink().is_absolute()
+                or not Path(os.path.realpath(path)).is_relative_to(inside)
+            ):
+                yield path

@@ -348,6 +348,16 @@ class FixtureTree(World):
                 pipe.unlink()
                 os.close(end)
 
+    @property
+    def links(self) -> dict[str, str]:
+        """The targets of the planted links of the root, by their path in it."""
+        prefix = f"{self.root.name}/"
+        return {
+            where.removeprefix(prefix): kept
+            for where, kept in self._planted.items()
+            if isinstance(kept, str) and where.startswith(prefix)
+        }
+
     # --- checks
 
     def state(self) -> TreeState:
