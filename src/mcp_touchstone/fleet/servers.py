@@ -359,12 +359,19 @@ def _unless_refused(entry: Entry) -> Entry:
 
 
 def _refusal(entry: Entry) -> str:
-    """Return why a package manager would misread the words of an entry; empty if it would not."""
+    """Return why the words of an entry cannot be used, or would be misread; empty if neither."""
+    given = (*entry.command, *entry.args, *entry.env, *entry.env.values(), entry.cwd or "")
+    for word in given:
+        if _NO_WORD.search(word):
+            return f"{word!r} holds a character that no command can hold"
     words = {"package": entry.package, "version": entry.version, "program": entry.script}
     for what, word in words.items() if entry.registry in _ORDER else ():
         if word.startswith("-") or not word.isprintable() or re.search(r"\s", word):
             return f"the {what} {word!r} begins with `-`, or holds a blank or a control character"
     return ""
+
+
+_NO_WORD: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def _record(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
