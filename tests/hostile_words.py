@@ -6,7 +6,7 @@ from typing import Any, Final
 
 HOSTILE: Final = (
     "=1+1@evil http://evil.example www.evil.example #12 \x1b]0;evil\x07\x1b[2J\n::error::evil\r"
-    "\u202e\u2066\x00\x9b\u2028|`<script>evil</script> ![i](http://evil.example/x.png) \ud83d"
+    "\u202e\u2066\x00\x9b\x7f\u2028|`<script>evil</script> ![i](http://evil.example/x.png) \ud83d"
 )
 
 

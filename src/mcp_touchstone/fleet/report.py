@@ -395,7 +395,7 @@ def parquet(paths: Iterable[Path], file: Path) -> None:
         raise FleetError("--parquet requires DuckDB: pip install 'mcp-touchstone[fleet]'") from None
     with tempfile.TemporaryDirectory(prefix="mcp-touchstone-") as folder:
         flat = Path(folder, "verdicts.csv")
-        with flat.open("w", encoding="utf-8", newline="") as lines:
+        with flat.open("w", encoding="utf-8", errors="replace", newline="") as lines:
             writer = csv.writer(lines)
             writer.writerow(VERDICT)
             for path in paths:
