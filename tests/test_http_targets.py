@@ -96,7 +96,7 @@ def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None
 
 @pytest.mark.parametrize("text", ["X-`id`=env:PATH", "X-$HOME=env:PATH", "X-A=env:A$(id)"])
 def test_header_that_would_be_code_in_a_script_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="with ` or|no name of a variable"):
+    with pytest.raises(ValueError, match=r"with ` or|no name of a variable"):
         values.header(text)
 
 

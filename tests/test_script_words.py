@@ -160,7 +160,7 @@ def test_words_of_a_server_in_a_folder_and_in_lines_are_not_run(
     found = ran(steps)
     ours = {path: what for path, what in found["tree"].items() if path.startswith("./made/")}
 
-    assert ours[f"./made/{name}"] == content.encode("utf-8", "surrogateescape").hex()
+    assert ours == {f"./made/{name}": content.encode("utf-8", "surrogateescape").hex()}
     assert json.loads(ran(lines)["said"][-1])["params"] == {"word": word.replace("@D@", "x")} or (
         "@D@" in word
     )
@@ -189,7 +189,7 @@ def test_nothing_is_written_through_a_link_of_a_server(
     monkeypatch.undo()
     remove(folder)
 
-    assert text.count("made/a") == 1
+    assert "made/a" not in text
     assert "of the user" not in text
 
 

@@ -356,18 +356,19 @@ def recreated(folder: Path, parent: Path) -> str:
     """Return a shell line that creates a folder again.
 
     Args:
-        folder: the folder, with small files and links.
+        folder: the folder, with small files; of its links only ``.git`` can be a planted one.
         parent: the parent folder of the trees, whose path in files is replaced by that of the
             script.
     """
-    lines, links = [], dict[Path, str]()
+    lines, last, links = [], [], set[Path]()
     for path in (folder, *sorted(folder.rglob("*"))):
         where = placed(str(path), str(parent), '"$D"')
-        if links.keys() & {*path.parents}:
+        if links & {*path.parents}:
             continue
         if path.is_symlink():
+            links.add(path)
             target = placed(str(path.readlink()), str(parent), '"$D"')
-            links[path] = f"ln -s -- {target} {where}"
+            last += [f"ln -s -- {target} {where}"] if path == folder / GIT else []
         elif path.is_dir():
             lines.append(f"mkdir -p {where}")
         else:
@@ -375,8 +376,7 @@ def recreated(folder: Path, parent: Path) -> str:
             texts = [f"printf '{line_payloads.word(part)}'" for part in parts]
             lines.append(f"""{{ {'; printf %s "$D"; '.join(texts)}; }} > {where}""")
             lines += [f"chmod +x {where}"] if path.stat().st_mode & stat.S_IXUSR else []
-    lines += links.values()
-    return "; ".join(lines)
+    return "; ".join([*lines, *last])
 
 
 def _referring(text: str) -> Callable[[Iterable[str]], bool]:
