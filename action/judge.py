@@ -6,6 +6,7 @@ them is run by a shell.
 
 import json
 import os
+import re
 import secrets
 import shlex
 import subprocess
@@ -27,6 +28,10 @@ GOLDEN = "answers differ from the golden recording"
 RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name files through which a step commands the runner: not for a server."""
 
+TOKENS = re.compile(
+    r"ACTIONS_(ID_TOKEN|RUNTIME|CACHE|RESULTS)\w*|(GITHUB|GH)_(ENTERPRISE_)?TOKEN", re.IGNORECASE
+)
+"""Variables with which a server could act as the job: not for it, unless ``headers`` names them."""
 
 MOST_NAMED = 5
 """Broken rules that an annotation names."""
@@ -119,7 +124,9 @@ def judge(words: list[str], name: str = "check") -> tuple[int, str]:
     """
     mute = secrets.token_hex(16)
     print(f"::stop-commands::{mute}", flush=True)
+    wanted = {header.partition("=env:")[2] for header in words_of("headers")}
     hidden = {*RUNNERS, *(name for name in os.environ if name.startswith("INPUT_"))}
+    hidden |= {name for name in os.environ if TOKENS.fullmatch(name)} - wanted
     own = {name: value for name, value in os.environ.items() if name not in hidden}
     done = subprocess.run(
         [sys.executable, "-I", "-X", "utf8", "-m", "mcp_touchstone", name, *words],

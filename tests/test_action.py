@@ -281,6 +281,48 @@ for line in sys.stdin:
 """
 
 
+TOKENS = (
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_RUNTIME_TOKEN",
+    "ACTIONS_RUNTIME_URL", "ACTIONS_CACHE_URL", "ACTIONS_RESULTS_URL", "GITHUB_TOKEN", "GH_TOKEN",
+    "GH_ENTERPRISE_TOKEN",
+)  # fmt: skip
+
+
+@needs_bash
+def test_server_gets_no_token_of_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*TOKENS, "GITHUB_SHA"):
+        monkeypatch.setenv(name, f"value of {name}")
+    code = "import os; open('seen', 'w').write(' '.join(os.environ))"
+    command = shlex.join([sys.executable, "-c", code])
+    run_step(tmp_path, "judge", command=command, arguments="--select ping")
+    seen = (tmp_path / "seen").read_text("utf-8").split()
+
+    assert "GITHUB_SHA" in seen
+    assert {*TOKENS} & {*seen} == set()
+
+
+def test_token_that_a_header_names_is_kept(
+    monkeypatch: pytest.MonkeyPatch, fp: FakeProcess
+) -> None:
+    """``mcp-touchstone`` reads the value of the header from it."""
+    fp.register([fp.any()], stderr="")
+    monkeypatch.setenv("GH_TOKEN", "a")
+    monkeypatch.setenv("GITHUB_TOKEN", "b")
+    monkeypatch.setenv("INPUT_HEADERS", "Authorization=env:GH_TOKEN")
+    judge, given = script("judge"), {}
+    plain = judge.subprocess.run
+
+    def run(*words: Any, **settings: Any) -> Any:
+        given.update(settings["env"])
+        return plain(*words, **settings)
+
+    monkeypatch.setattr(judge.subprocess, "run", run)
+    judge.judge([])
+
+    assert given["GH_TOKEN"] == "a"
+    assert "GITHUB_TOKEN" not in given
+
+
 @needs_bash
 def test_server_output_cannot_issue_workflow_commands(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(COMMANDING, "utf-8")

@@ -58,9 +58,9 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "catalog", "runtime", "wire", "client", "discovery", "results", "gate",
         "config", "recordings",
     },
-    "bridge": {"catalog", "wire", "transport", "report"},
+    "bridge": {"catalog", "runtime", "wire", "transport", "report"},
     "pytest_plugin": {
-        "catalog", "transport", "target", "engine", "api", "gate", "config", "report",
+        "catalog", "runtime", "transport", "target", "engine", "api", "gate", "config", "report",
         "recordings",
     },
     "server": {"catalog", "bridge"},
@@ -258,6 +258,36 @@ def test_table_is_read_from_real_imports() -> None:
     assert "transport.process" in imported_modules("client.connection")
     assert "discovery.recon" in imported_modules("results.run"), "an import for types counts"
     assert "catalog.loader" in imported_modules("target.target"), "one inside a function counts"
+
+
+PRINTERS: Final[dict[str, set[str]]] = {
+    "runtime.console": {"print", "sys.stdout", "sys.stderr"},
+    "report.terminal": {"console.print"},
+    "pytest_plugin.collect": {"terminalreporter.section", "terminalreporter.write"},
+    "cli": {"sys.stdout", "sys.stderr"},
+    "server": {"sys.stdout"},
+}
+"""Module -> what it prints with. The first three escape each line. ``cli`` flushes and closes the
+streams, and ``server`` writes the help of our own server."""
+
+PRINTING: Final = re.compile(
+    r"print|pprint|sys\.(__)?std(out|err)(__)?|(self\.)?_?console\.(print|log|out)"
+    r"|terminalreporter\.(section|write|write_line|write_sep|line)"
+)
+
+
+def printers(path: Path) -> set[str]:
+    """List the names in a file that print, or are the streams of the process."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names = {ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
+    return {name.removeprefix("self.") for name in names if PRINTING.fullmatch(name)}
+
+
+def test_one_module_prints_and_escapes() -> None:
+    """Words of servers reach a terminal escaped, because nothing else prints."""
+    found = {name: printers(path) for name, path in MODULES.items()}
+
+    assert {name: what for name, what in found.items() if what} == PRINTERS
 
 
 # --- outside the package

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_touchstone import cli
 from mcp_touchstone.config import values
-from mcp_touchstone.fleet import drive, servers
+from mcp_touchstone.fleet import drive, install, servers
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import Entry, ListError, Registry, Start, read
 from tests.fleets import (
@@ -50,6 +50,72 @@ def test_same_server_is_read_once(tmp_path: Path) -> None:
     lines = '{"npm": "a"}\n{"npm": "a", "name": "another name"}\n'
 
     assert [entry.name for entry in read_text(lines, "a.jsonl", tmp_path)] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        ({"command": ["a"]}, {"command": ["b"]}, "give it another name"),
+        ({"command": ["a"]}, {"command": ["a"], "env": {"A": "1"}}, "give it another name"),
+        ({"npm": "a"}, {"npm": "a", "script": "b"}, "remove one of them"),
+    ],
+)
+def test_two_servers_of_one_name_are_refused(
+    first: dict[str, Any], second: dict[str, Any], kept: str, tmp_path: Path
+) -> None:
+    lines = "".join(json.dumps({"name": "one", **row}) + "\n" for row in (first, second))
+    with pytest.raises(ListError) as error:
+        read_text(lines, "a.jsonl", tmp_path)
+
+    assert f"{tmp_path}/a.jsonl:2: " in str(error.value)
+    assert f"at {tmp_path}/a.jsonl:1" in str(error.value)
+    assert kept in str(error.value)
+
+
+MISREAD = (
+    {"npm": "--registry=http://evil.example/"},
+    {"npm": "a@-g"},
+    {"npm": "a\x1b[2J"},
+    {"npm": "a", "script": "--eval"},
+    {"npm": "a", "version": "1 -g"},
+    {"pypi": "-r/etc/passwd"},
+    {"pypi": "a -r b"},
+    {"oci": "--privileged"},
+    {"oci": "a\nb"},
+)
+
+
+@pytest.mark.parametrize("row", MISREAD)
+def test_package_that_would_be_read_as_an_option_is_refused(
+    row: dict[str, str], tmp_path: Path
+) -> None:
+    with pytest.raises(
+        ListError, match=r"a\.json: entry 1: the .* begins with `-`, or holds a blank"
+    ):
+        read_text(json.dumps([{"name": "a", **row}]), "a.json", tmp_path)
+
+
+@pytest.mark.parametrize("identifier", ["--registry=http://evil.example/", "a b", "a\nb"])
+def test_record_whose_package_would_be_read_as_an_option_is_not_started(
+    identifier: str, tmp_path: Path
+) -> None:
+    """The others of a registry are judged all the same."""
+    entry = from_record(tmp_path, identifier=identifier)
+
+    assert entry.trouble is not None
+    assert entry.trouble.kind is Start.UNSUPPORTED
+    with pytest.raises(ListError, match="begins with `-`"):
+        servers.record_of(tmp_path / "server.json")
+
+
+@pytest.mark.parametrize("uv", ["/usr/bin/uv", None])
+def test_package_stands_behind_the_options_of_its_manager(
+    uv: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda _name: uv)
+    for registry in (Registry.NPM, Registry.PYPI):
+        entry = Entry(name="a", registry=registry, package="a")
+        assert install._steps(entry, tmp_path)[-1][-2:] == ("--", "a")
 
 
 def test_folder_and_registry_answer_hold_records(tmp_path: Path) -> None:

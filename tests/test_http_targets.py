@@ -18,7 +18,7 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.client.server_profile import ServerProfile, Spoken
-from mcp_touchstone.config import resolve, scaffold
+from mcp_touchstone.config import resolve, scaffold, values
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
 from mcp_touchstone.engine.plan import Choice, Plan
@@ -94,6 +94,12 @@ def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None
         resolve.target(only(*words))
 
 
+@pytest.mark.parametrize("text", ["X-`id`=env:PATH", "X-$HOME=env:PATH", "X-A=env:A$(id)"])
+def test_header_that_would_be_code_in_a_script_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"with ` or|no name of a variable"):
+        values.header(text)
+
+
 def test_value_of_a_header_in_an_argument_is_refused_and_not_printed() -> None:
     done = check("http://127.0.0.1:9/mcp", "--header", "Authorization=Bearer s3cret")
 
@@ -132,6 +138,7 @@ def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"X-Key": 7}, "a: headers is not an object of strings"),
         ({"Accept": "text/html"}, "a: Accept: we set this header ourselves"),
         ({"X Key": "v"}, "a: 'X Key' is no name of a header"),
+        ({"X-`id`": "v"}, "a: X-`id`: a header with ` or $ in its name cannot be checked"),
         (
             {"X-Key": "${input:key}"},
             "a: headers.X-Key asks its user for ${input:key}; give it: --header X-Key=env:VARIABLE",

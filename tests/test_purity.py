@@ -45,6 +45,7 @@ PURE = (
     "client.server_profile",
     "results.run",
     "engine.plan",
+    "runtime.printable",
     "runtime.secrets",
     "report.text",
     "report.digest",

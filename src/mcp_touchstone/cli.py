@@ -6,6 +6,8 @@ import contextlib
 import os
 import sys
 
+from mcp_touchstone.runtime.console import say
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one 
     except UserError as error:
         return _complain(str(error))
     except KeyboardInterrupt:
-        print("mcp-touchstone: interrupted before anything was checked", file=sys.stderr)
+        _complain("interrupted before anything was checked")
         return INTERRUPTED
     except BrokenPipeError:
         _discard()
@@ -112,9 +114,7 @@ def _finished(status: int) -> int:
 
 
 def _complain(message: str) -> int:
-    from mcp_touchstone.report.text import safe
-
-    print(f"mcp-touchstone: {safe(message)}", file=sys.stderr)
+    say(f"mcp-touchstone: {message}", error=True)
     return 2
 
 
@@ -129,7 +129,7 @@ def _check(several: Sequence[Settings]) -> int:
     parts = _shared_reports(several)
     for one in several:
         if codes:
-            print()
+            say("")
         try:
             codes[one.name] = _check_one(one, parts)
         except UserError as error:  # the others are checked all the same
@@ -144,10 +144,10 @@ def _check(several: Sequence[Settings]) -> int:
         if codes[one.name] == INTERRUPTED:
             break
     if len(several) > 1:
-        print()
+        say("")
         width = max(map(len, codes))
         for name, code in codes.items():
-            print(f"  {name:<{width}}  {CODES[code]}")
+            say(f"  {name:<{width}}  {CODES[code]}")
     return next(code for code in CODES if code in codes.values())
 
 
@@ -162,12 +162,12 @@ def _check_record(line: CommandLine) -> int:
     own = layer(vars(options))
     entry = servers.record_of(options.record, own.get("env", {}))
     settings = merged({"command": entry.launch, "url": entry.url, "env": dict(entry.env)}, own)
-    print(f"server: {entry.url or ' '.join(entry.launch)}", flush=True)
+    say(f"server: {entry.url or ' '.join(entry.launch)}", flush=True)
 
     def compare(run: Run) -> None:
         said = next(iter(reversed(run.profile.spoken.values())), None)
         for one in servers.differences(entry, said.server_info if said else {}):
-            print(f"record: {one}")
+            say(f"record: {one}")
 
     return _check_one(settings, {}, compare)
 
@@ -219,7 +219,7 @@ def _check_one(
         from mcp_touchstone.report import standing
 
         for line in standing.renewed(renewal):
-            print(line)
+            say(line)
     lost = [_complain(line) for line in write(run)]
     return lost[0] if lost else run.exit_code
 
@@ -298,7 +298,7 @@ def _init(options: argparse.Namespace, settings: Settings) -> int:
     source = (str(options.config), settings.name or None) if options.config else None
     files.write(options.output, scaffold.text(target, profile, source))
     for line in scaffold.again(str(options.output)):
-        print(line)
+        say(line)
     return 0
 
 
@@ -316,11 +316,11 @@ def _diff(options: argparse.Namespace) -> int:
     old, new = load(options.old), load(options.new)
     found = compare(old, new, name=str(options.old), floor=floor, renamed=renamed())
     if options.format == "json":
-        print(json.dumps(report.document(found), indent=2))
+        say(*json.dumps(report.document(found), indent=2).split("\n"))
         return found.exit_code
     markdown = options.format == "markdown"
     for line in report.markdown(found) if markdown else report.text(found, verbose=options.verbose):
-        print(line)
+        say(line)
     return found.exit_code
 
 
@@ -338,13 +338,13 @@ def _recon(options: argparse.Namespace, settings: Settings) -> int:
     profile, processes = survey(target, settings.revision)
     revisions = list(settings.revision or rev.ALL)
     if options.as_json:
-        print(json.dumps(report.document(profile, revisions, processes), indent=2))
+        say(*json.dumps(report.document(profile, revisions, processes), indent=2).split("\n"))
     else:
         variables = inherited(os.environ, target)
         for line in report.text(
             profile, revisions, processes, shelter=target.shelter, variables=variables
         ):
-            print(line)
+            say(line)
     return 0 if profile.spoken else 2
 
 
@@ -382,7 +382,7 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
     except OSError as error:
         return _complain(f"the recording could not be written: {error}")
     for line in lines:
-        print(line)
+        say(line)
     return max(one.exit_code for one in results)
 
 
@@ -408,7 +408,7 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
             with Listener(
                 launch, port=options.port, most=options.sessions, startup=settings.timeout
             ) as listener:
-                stopped = until_signal(lambda: print(listener.start(), flush=True))
+                stopped = until_signal(lambda: say(listener.start(), flush=True))
     except OSError as error:
         return _complain(f"port {options.port} cannot be used: {error.strerror}")
     return stopped
@@ -490,7 +490,7 @@ def _fleet(options: argparse.Namespace) -> int:
     if options.list_only:
         for entry in entries:
             trouble = "" if entry.trouble is None else f"  ({entry.trouble.line})"
-            print(f"{entry.key}{trouble}")
+            say(f"{entry.key}{trouble}")
         return 0
     engine = options.inside if options.inside in containers.ENGINES else ""
     how = sandbox.Method.BWRAP if engine else options.inside  # of servers that are no images
@@ -518,7 +518,7 @@ def _fleet(options: argparse.Namespace) -> int:
     _stop_on_signals(running.stop)
     with drive.Rows(options.out, plan, resume=options.resume) as rows:
         tally = drive.Tally(planned=sum(entry.key not in rows.done for entry in entries))
-        print(f"{tally.planned} servers, {len(entries) - tally.planned} have a row", flush=True)
+        say(f"{tally.planned} servers, {len(entries) - tally.planned} have a row", flush=True)
         with (
             drive.cluster(options.scheduler, running, _complain)
             if options.engine == "dask"
@@ -530,10 +530,10 @@ def _fleet(options: argparse.Namespace) -> int:
                 rows,
                 pool=pool,
                 running=running,
-                on_row=lambda row: print(tally.add(row), flush=True),
+                on_row=lambda row: say(tally.add(row), flush=True),
             )
     for kind, count in sorted(tally.classes.items(), key=lambda pair: -pair[1]):
-        print(f"  {kind:14} {count}")
+        say(f"  {kind:14} {count}")
     return INTERRUPTED if running.stopping else 0
 
 
@@ -566,7 +566,7 @@ def _fleet_report(options: argparse.Namespace) -> int:
     found = report.gather(options.rows)
     old = None if options.since is None else report.gather([options.since])
     for line in report.text(found, old, names=options.names):
-        print(line)
+        say(line)
     if options.html is not None:
         options.html.write_text(report.html(found, old, names=options.names), "utf-8")
     if options.csv is not None:
@@ -579,7 +579,7 @@ def _fleet_report(options: argparse.Namespace) -> int:
 def _completion(options: argparse.Namespace) -> int:
     from argcomplete.shell_integration import shellcode
 
-    print(shellcode(["mcp-touchstone"], shell=options.shell))
+    say(*shellcode(["mcp-touchstone"], shell=options.shell).split("\n"))
     return 0
 
 

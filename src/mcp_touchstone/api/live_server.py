@@ -7,6 +7,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import Connection, Pace
 from mcp_touchstone.discovery.recon import answers_discover
 from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
@@ -67,7 +68,7 @@ class Live:
         """Return an error message with the reason and the last lines of stderr."""
         lines = [line for line in connection.channel.stderr().splitlines() if line.strip()]
         last = f"; its stderr ends: {' | '.join(lines[-WORDS:])}" if lines else ""
-        return f"{self._pool.target.shown}: {why}{last}"
+        return safe(f"{self._pool.target.shown}: {why}{last}")
 
     def close(self) -> None:
         """Stop the server and remove its temporary folder."""

@@ -18,6 +18,7 @@ from typing import Any, Final
 from mcp_touchstone.api.live_server import Live
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.target.target import Target, absolute
 from mcp_touchstone.transport.process import LaunchError
 from mcp_touchstone.wire.reply import Reply
@@ -219,7 +220,7 @@ class Session:
             reply = self.request("tools/list", None if cursor is None else {"cursor": cursor})
             items = (reply.result or {}).get("tools")
             if not isinstance(items, list):
-                raise LookupError(f"tools/list gave no list: {reply}")  # noqa: TRY004
+                raise LookupError(safe(f"tools/list gave no list: {reply}"))  # noqa: TRY004
             yield from (
                 _tool(item)
                 for item in items

@@ -1,15 +1,17 @@
 """One process of the bridged server: lines in, messages out, and a complete shutdown."""
 
+import codecs
 import os
 import shutil
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.report.text import cut, safe
+from mcp_touchstone.report.text import cut
+from mcp_touchstone.runtime.console import relay, say
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, Gone, LaunchError, ServerProcess, signal_name
 from mcp_touchstone.wire.framing import Fault, Line, encode, read
@@ -81,12 +83,13 @@ class Child:
         self._reported = False
         self._lock = threading.Lock()
         self._started = threading.Event()
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._process = ServerProcess(
             launch.command,
             self,
             env={**launch.env, MARK: launch.mark},
             cwd=launch.cwd,
-            on_stderr=_pass_on,
+            on_stderr=lambda chunk: relay(decoder.decode(chunk)),
         )
         self._started.set()
 
@@ -153,15 +156,9 @@ class Child:
         return f"the server left ({how})"
 
 
-def _pass_on(chunk: bytes) -> None:
-    """Forward the server's stderr to ours."""
-    sys.stderr.buffer.write(chunk)
-    sys.stderr.buffer.flush()
-
-
 def log(sentence: str) -> None:
     """Print a sentence for the user, on one line."""
-    print(f"mcp-touchstone bridge: {sentence}", file=sys.stderr, flush=True)  # noqa: T201
+    say(f"mcp-touchstone bridge: {sentence}", error=True, flush=True)
 
 
 __all__ = ["Child", "Gone", "Launch", "LaunchError", "log"]

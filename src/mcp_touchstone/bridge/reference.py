@@ -5,7 +5,6 @@ The options about HTTP are parsed by hand, because all others are passed to the 
 
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.headers import LOOPBACK
 from mcp_touchstone.bridge.listener import Listener, until_signal
+from mcp_touchstone.runtime.console import say
 
 SESSIONS: Final = 64
 """Greatest number of sessions; beyond it, an idle session ends for a new one."""
@@ -96,7 +96,7 @@ def main(
         address = f"{options.host}:{options.port}"
         return _refuse(f"{program}: {address} cannot be used: {error.strerror}")
     with listener:
-        return until_signal(lambda: print(listener.start(), flush=True))  # noqa: T201
+        return until_signal(lambda: say(listener.start(), flush=True))
 
 
 def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
@@ -161,5 +161,5 @@ def _token(variable: str, environment: Mapping[str, str]) -> str:
 
 
 def _refuse(sentence: str) -> int:
-    print(sentence, file=sys.stderr)  # noqa: T201
+    say(sentence, error=True)
     return 2

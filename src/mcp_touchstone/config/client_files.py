@@ -171,6 +171,7 @@ def _remote(server: dict[str, Any], where: str, around: Surroundings) -> Source:
     try:
         for name in wanted:
             check_header(name)
+            values.check_for_shell(name, variables.get(name, "A"))
         return Source((), {}, None, values.url(address), variables, filled)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error

@@ -12,6 +12,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.threat import DECLARED
 from mcp_touchstone.config import values
+from mcp_touchstone.runtime.printable import safe
 
 DESCRIPTION: Final = """\
 Check an MCP server that speaks stdio: start it, talk to it in each protocol
@@ -68,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
-        text = _CHOICE.sub(_suggestion, message.removeprefix("argument "))
+        text = safe(_CHOICE.sub(_suggestion, message.removeprefix("argument ")))
         self.exit(2, f"{self.prog}: {text} (see `{self.prog} --help`)\n")
 
 

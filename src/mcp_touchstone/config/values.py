@@ -4,6 +4,7 @@ Each reader raises ``ValueError`` with a message that says what to write. The ca
 of the text.
 """
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -104,7 +105,21 @@ def header(text: str) -> tuple[str, str]:
     """Read ``NAME=env:VARIABLE``."""
     from mcp_touchstone.transport.http_endpoint import secret_header  # noqa: PLC0415  (as below)
 
-    return secret_header(text)
+    name, variable = secret_header(text)
+    check_for_shell(name, variable)
+    return name, variable
+
+
+def check_for_shell(header: str, variable: str = "A") -> None:
+    """Refuse what would be code in the curl commands and scripts of a report.
+
+    Raises:
+        ValueError: a shell would not read it as a name.
+    """
+    if re.search("[`$]", header):
+        raise ValueError(f"{header}: a header with ` or $ in its name cannot be checked")
+    if not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
+        raise ValueError(f"{variable}: no name of a variable that a shell can read")
 
 
 def url(text: str) -> str:

@@ -120,10 +120,10 @@ def pull(engine: str, entry: Entry, cwd: Path, running: Running, *, seconds: flo
     def ask(*words: str, limit: float = PATIENCE) -> tuple[str, int | None]:
         return run((engine, *words), cwd=cwd, env=env, seconds=limit, running=running)
 
-    inspect = ("image", "inspect", "--format", "{{.Id}}", image)
+    inspect = ("image", "inspect", "--format", "{{.Id}}", "--", image)
     output, status = ask(*inspect)
     if status:
-        output, status = ask("pull", "--quiet", image, limit=seconds)
+        output, status = ask("pull", "--quiet", "--", image, limit=seconds)
         if status is None:
             raise InstallError(
                 Start.INSTALL_ERROR, f"the image was not pulled within {seconds:.0f} s"
@@ -172,7 +172,7 @@ def command(engine: str, entry: Entry, image: str, label: str, *, memory: int) -
     if any(ROOT in word for word in (*entry.args, *entry.env.values(), entry.cwd or "")):
         words += ["--mount", f"type=bind,source={ROOT},target={ROOT}", "--user", _owner(engine)]
     words += ["--workdir", entry.cwd] if entry.cwd else []
-    return (*words, image, *entry.args)
+    return (*words, "--", image, *entry.args)
 
 
 def _client(entry: Entry) -> list[str]:

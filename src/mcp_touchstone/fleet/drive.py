@@ -166,7 +166,7 @@ def shard(entries: Iterable[Entry], part: int, parts: int) -> Iterator[Entry]:
     The part depends on the host alone, or without one on the key.
     """
     for entry in entries:
-        if zlib.crc32((entry.host or entry.key).encode()) % parts == part - 1:
+        if zlib.crc32((entry.host or entry.key).encode("utf-8", "replace")) % parts == part - 1:
             yield entry
 
 

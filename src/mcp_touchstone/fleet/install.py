@@ -85,18 +85,18 @@ def locate(entry: Entry, prefix: Path) -> Installed:
 def _steps(entry: Entry, prefix: Path) -> list[tuple[str, ...]]:
     if entry.registry is Registry.NPM:
         quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
-        return [("npm", "install", "--prefix", str(prefix), *quiet, entry.spec("@"))]
+        return [("npm", "install", "--prefix", str(prefix), *quiet, "--", entry.spec("@"))]
     python = os.path.realpath(sys.executable)
     interpreter = str(prefix / "bin" / "python")
     if shutil.which("uv"):
         return [
             ("uv", "venv", "--quiet", "--python", python, "--allow-existing", str(prefix)),
-            ("uv", "pip", "install", "--quiet", "--python", interpreter, entry.spec("==")),
+            ("uv", "pip", "install", "--quiet", "--python", interpreter, "--", entry.spec("==")),
         ]
     pip = ("-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check")
     return [
         (python, "-m", "venv", str(prefix)),
-        (interpreter, *pip, entry.spec("==")),
+        (interpreter, *pip, "--", entry.spec("==")),
     ]
 
 

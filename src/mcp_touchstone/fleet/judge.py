@@ -224,7 +224,7 @@ def _suite(plan: Plan) -> str:
 
 def _slug(key: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9._@-]+", "_", key)[:80]
-    return f"{plain}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+    return f"{plain}-{hashlib.sha256(key.encode('utf-8', 'replace')).hexdigest()[:8]}"
 
 
 def _words(

@@ -6,7 +6,7 @@ import io
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import NormalDist, quantiles
@@ -16,6 +16,7 @@ from mcp_touchstone.catalog.loader import SECURITY, rows
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.fleet.drive import FleetError, read
 from mcp_touchstone.fleet.servers import Start
+from mcp_touchstone.runtime.printable import safe
 
 Row = Mapping[str, Any]
 
@@ -352,8 +353,15 @@ def table(fleet: Fleet) -> str:
             low, high = interval(one.broken, one.judged)
             counts = (one.applied, one.held, one.broken, one.failed, one.sdk, one.unseen)
             limits = (f"{low:.4f}", f"{high:.4f}")
-            writer.writerow((kind, name, rule, *counts, one.unchecked, *limits))
+            words = map(_plain, (kind, name, rule))
+            writer.writerow((*words, *counts, one.unchecked, *limits))
     return file.getvalue()
+
+
+def _plain(text: str) -> str:
+    """Return a cell that no spreadsheet reads as a formula."""
+    shown = safe(text)
+    return f"'{shown}" if shown.startswith(("=", "+", "-", "@")) else shown
 
 
 # --- Parquet
@@ -387,7 +395,7 @@ def parquet(paths: Iterable[Path], file: Path) -> None:
         raise FleetError("--parquet requires DuckDB: pip install 'mcp-touchstone[fleet]'") from None
     with tempfile.TemporaryDirectory(prefix="mcp-touchstone-") as folder:
         flat = Path(folder, "verdicts.csv")
-        with flat.open("w", encoding="utf-8", newline="") as lines:
+        with flat.open("w", encoding="utf-8", errors="replace", newline="") as lines:
             writer = csv.writer(lines)
             writer.writerow(VERDICT)
             for path in paths:
@@ -553,4 +561,5 @@ def _histogram(values: Sequence[float], bins: int = 30) -> str:
     )
 
 
-_e: Final[Callable[[str], str]] = markup.escape
+def _e(text: str) -> str:
+    return markup.escape(safe(text))

@@ -83,6 +83,7 @@ class Entry:
         trouble: why it cannot be started, if that is known from the list.
         ignored: words of a record that have no effect here: options of a launcher.
         described: name, version and title in its registry record, as published.
+        where: its place in the list.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Entry:
     trouble: Trouble | None = None
     ignored: tuple[str, ...] = ()
     described: Mapping[str, str] = field(default_factory=dict)
+    where: str = field(default="", compare=False)
 
     @property
     def key(self) -> str:
@@ -138,20 +140,28 @@ class Entry:
 
 
 def read(path: Path, environment: Mapping[str, str] | None = None) -> Iterator[Entry]:
-    """Yield the servers of a list; a key that was there before is left out.
+    """Yield the servers of a list; one that was there before is left out.
 
     Args:
         path: a file, or a folder of ``server.json`` records.
         environment: variables for the files of MCP clients; None for ours.
 
     Raises:
-        ListError: it cannot be read, or is of no known format.
+        ListError: it cannot be read, is of no known format, or has two servers of one name.
     """
-    seen: set[str] = set()
+    seen: dict[str, Entry] = {}
     for entry in _read(path, os.environ if environment is None else environment):
-        if entry.key not in seen:
-            seen.add(entry.key)
+        first = seen.setdefault(entry.key, entry)
+        if first is entry:
             yield entry
+        elif not entry.described and replace(entry, name=first.name) != first:
+            raise ListError(
+                f"{entry.where}: {entry.key} is already another server at {first.where}; "
+                "give it another name"
+                if entry.registry is Registry.COMMAND
+                else f"{entry.where}: {entry.key} is already listed with other settings at "
+                f"{first.where}; remove one of them"
+            )
 
 
 def opt_outs(path: Path) -> frozenset[str]:
@@ -335,7 +345,33 @@ def _entry(row: Any, where: str, folder: Path) -> Entry:
     if not isinstance(row, dict):
         raise ListError(f"{where}: it is not a table with a server")
     record = _record(row)
-    return _flat(row, where, folder) if record is None else from_record(record, where)
+    if record is not None:
+        return from_record(record, where)
+    found = replace(_flat(row, where, folder), where=where)
+    if why := _refusal(found):
+        raise ListError(f"{where}: {why}")
+    return found
+
+
+def _unless_refused(entry: Entry) -> Entry:
+    why = _refusal(entry)
+    return replace(entry, trouble=Trouble(Start.UNSUPPORTED, why)) if why else entry
+
+
+def _refusal(entry: Entry) -> str:
+    """Return why the words of an entry cannot be used, or would be misread; empty if neither."""
+    given = (*entry.command, *entry.args, *entry.env, *entry.env.values(), entry.cwd or "")
+    for word in given:
+        if _NO_WORD.search(word):
+            return f"{word!r} holds a character that no command can hold"
+    words = {"package": entry.package, "version": entry.version, "program": entry.script}
+    for what, word in words.items() if entry.registry in _ORDER else ():
+        if word.startswith("-") or not word.isprintable() or re.search(r"\s", word):
+            return f"the {what} {word!r} begins with `-`, or holds a blank or a control character"
+    return ""
+
+
+_NO_WORD: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def _record(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -435,16 +471,23 @@ def _client(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[E
         except ConfigError as error:
             line = str(error).removeprefix(f"{path}: ").partition("; ")[0]
             trouble = Trouble(Start.NEEDS_CONFIG, line)
-            yield Entry(name=name, registry=Registry.COMMAND, trouble=trouble)
+            yield Entry(name=name, registry=Registry.COMMAND, trouble=trouble, where=str(path))
             continue
         if source.url:
             headers = ", ".join((*source.variables, *source.headers))
             why = f"{name}: headers are not sent by a fleet: {headers}"
             needs = Trouble(Start.NEEDS_CONFIG, why) if headers else None
-            yield Entry(name=name, registry=Registry.REMOTE, url=source.url, trouble=needs)
+            yield Entry(
+                name=name, registry=Registry.REMOTE, url=source.url, trouble=needs, where=str(path)
+            )
             continue
-        shared = {"name": name, "env": source.env, "cwd": source.cwd or str(around.folder)}
-        yield _launched(source.command, shared, folder)
+        shared = {
+            "name": name,
+            "env": source.env,
+            "cwd": source.cwd or str(around.folder),
+            "where": str(path),
+        }
+        yield _unless_refused(_launched(source.command, shared, folder))
 
 
 _FLAGS: Final = {"npx": {"-y", "--yes", "-q", "--quiet"}, "uvx": {"-q", "--quiet", "--isolated"}}
@@ -546,6 +589,7 @@ def from_record(record: Mapping[str, Any], where: str) -> Entry:
             "version": str(record.get("version") or ""),
             "title": str(record.get("title") or ""),
         },
+        where=where,
     )
     local = sorted(
         (one for one in packages if _type(one) == "stdio" and one.get("registryType") in [*_ORDER]),
@@ -553,7 +597,7 @@ def from_record(record: Mapping[str, Any], where: str) -> Entry:
     )
     try:
         if local:
-            return _package(found, local[0])
+            return _unless_refused(_package(found, local[0]))
         for one in remotes:
             if one.get("type") == "streamable-http":
                 return _remote(found, one)

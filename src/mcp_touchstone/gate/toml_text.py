@@ -9,9 +9,12 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def quoted(text: str) -> str:
-    """Return a basic string."""
+    """Return a basic string; characters that a reader does not see are escaped."""
     sound = text.encode("utf-8", "replace").decode("utf-8")
-    return json.dumps(sound, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return "".join(
+        char if char.isprintable() else f"\\U{ord(char):08x}"
+        for char in json.dumps(sound, ensure_ascii=False)
+    )
 
 
 def listed(words: Iterable[str]) -> str:

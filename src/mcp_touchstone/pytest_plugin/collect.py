@@ -22,6 +22,7 @@ from mcp_touchstone.pytest_plugin.jobs import Job, jobs
 from mcp_touchstone.pytest_plugin.options import SERVER
 from mcp_touchstone.report import items as report
 from mcp_touchstone.report.items import BASELINE, ItemResult
+from mcp_touchstone.runtime.printable import printable, safe
 from mcp_touchstone.transport.process import LaunchError
 
 GOLDEN: Final = "mcp-golden"
@@ -30,6 +31,9 @@ GOLDEN: Final = "mcp-golden"
 
 class NotConforming(Exception):  # noqa: N818  (a verdict, not a fault of ours)
     """The failure of an item; its message is the text that pytest prints."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable(text))
 
 
 class ScenarioItem(pytest.Item):
@@ -49,11 +53,11 @@ class ScenarioItem(pytest.Item):
         self.user_properties += [*named, *found.properties]
         path, line, _ = self.reportinfo()
         for text in found.warnings:
-            warnings.warn_explicit(TouchstoneWarning(text), None, str(path), line + 1)
+            warnings.warn_explicit(TouchstoneWarning(safe(text)), None, str(path), line + 1)
         if found.outcome == report.SKIP:
-            pytest.skip(found.text)
+            pytest.skip(safe(found.text))
         if found.outcome == report.KNOWN:
-            pytest.xfail(found.text)
+            pytest.xfail(safe(found.text))
         if found.outcome == report.FAIL:
             raise NotConforming(found.text)
 
@@ -282,8 +286,8 @@ class Suite:
                 found = xdist.read(xdist.folder(uid, number)) or found
             if found and found["summary"]:
                 head, *lines = found["summary"]
-                terminalreporter.section(f"mcp-touchstone: {head}{job.suffix}")
-                terminalreporter.write("\n".join([*lines, ""]))
+                terminalreporter.section(safe(f"mcp-touchstone: {head}{job.suffix}"))
+                terminalreporter.write("\n".join([*map(safe, lines), ""]))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

@@ -23,6 +23,7 @@ from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.pytest_plugin.options import FLAGS, INI_FILES, LISTS, SINGLE, given
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.target.target import Target
 
 JOBS: Final = pytest.StashKey[list["Job"]]()
@@ -73,7 +74,7 @@ def jobs(config: pytest.Config) -> list[Job]:
                 for one in resolve.with_own_files([*_settings(config)])
             ]
         except (UserError, ValueError) as error:
-            raise pytest.UsageError(_OPTION.sub(r"--mcp-\1", str(error))) from error
+            raise pytest.UsageError(safe(_OPTION.sub(r"--mcp-\1", str(error)))) from error
     return found
 
 

@@ -6,10 +6,11 @@ from typing import Any, Final
 from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.report import standing
 from mcp_touchstone.report.digest import by_clause, noun, sdk_failures
-from mcp_touchstone.report.text import cut, plural, safe
+from mcp_touchstone.report.text import cut, plural
 from mcp_touchstone.results.clause_sets import kept
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.printable import safe
 
 NAMED: Final = 40
 """Characters of the name of the server."""

@@ -9,6 +9,7 @@ from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
 from mcp_touchstone.catalog.loader import BOTH, rows
 from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.runtime.console import say
 
 WIDTH = 96
 
@@ -18,7 +19,7 @@ def catalogue() -> Catalogue:
     return rows(BOTH)
 
 
-LEGEND = "+ checked   ~ checked if the server shows the behaviour   . not yet   - not observable\n"
+LEGEND = "+ checked   ~ checked if the server shows the behaviour   . not yet   - not observable"
 
 
 def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] = ()) -> None:
@@ -38,7 +39,7 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
         if not any(_named(word, clause) for clause in known):
             names = {name for clause in known for name in _names(clause)}
             raise CatalogueError(f"nothing is called {word!r}{nearest(word, names)}")
-    print(LEGEND)
+    say(LEGEND, "")
     for chapter in known.chapters:
         shown = [
             clause
@@ -49,17 +50,17 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
         ]
         if not shown:
             continue
-        print(f"{chapter.group}/{chapter.name}: {chapter.summary}")
+        say(f"{chapter.group}/{chapter.name}: {chapter.summary}")
         for clause in shown:
-            print(f"  {_state(clause)}  {clause.grade:<10}  {_where(clause):<22}  {clause.id}")
-        print()
+            say(f"  {_state(clause)}  {clause.grade:<10}  {_where(clause):<22}  {clause.id}")
+        say("")
     for kind in kinds:
         noun = "threats" if kind else "clauses"
         named = [clause for clause in known if isinstance(clause, Threat) is kind]
         judged = sum(clause.judged for clause in named)
         conditional = sum(clause.conditional for clause in named if clause.judged)
         deferred = sum(bool(clause.deferred) for clause in named)
-        print(
+        say(
             f"{len(named)} {noun}: {judged} judged (+; {conditional} of them on condition: ~), "
             f"{deferred} not judged yet (.), "
             f"{len(named) - judged - deferred} out of reach of a client (-)"
@@ -75,11 +76,11 @@ def explain(clause_id: str) -> None:
     known = catalogue()
     renamed = {old: clause.id for clause in known for old in clause.replaces}
     if clause_id in renamed:
-        print(f"{clause_id} is now part of {renamed[clause_id]}\n")
+        say(f"{clause_id} is now part of {renamed[clause_id]}", "")
         clause_id = renamed[clause_id]
     clause = known[clause_id]
     breach = {"fail": "a failure", "warn": "a warning", "note": "a note"}[clause.breach]
-    print(clause.id)
+    say(clause.id)
     _paragraph("", clause.statement)
     if isinstance(clause, Threat):
         _paragraph("severity", f"{clause.severity}; found, it is {breach}")
@@ -99,14 +100,14 @@ def explain(clause_id: str) -> None:
     _paragraph("not yet", clause.deferred)
     _paragraph("not testable", clause.unobservable)
     links = dict.fromkeys(link for r in clause.revisions for link in clause.links(r))
-    print()
+    say("")
     for link in links:
-        print(f"  {link}")
+        say(f"  {link}")
     suite = "--suite security " if isinstance(clause, Threat) else ""
     if isinstance(clause, Threat) and clause.tier is not Tier.CORE:
         suite += f"{option(clause.tier)} "
-    again = f"\n  mcp-touchstone check {suite}--select {clause.id} -- your server"
-    print(again if clause.judged else "")
+    again = f"  mcp-touchstone check {suite}--select {clause.id} -- your server"
+    say("", *([again] if clause.judged else ()))
 
 
 _OBSERVABLE = {
@@ -118,10 +119,10 @@ _OBSERVABLE = {
 
 def _paragraph(label: str, text: str) -> None:
     if text:
-        print()
+        say("")
         lines = textwrap.wrap(text, WIDTH - 15, break_on_hyphens=False)
         for number, line in enumerate(lines):
-            print(f"  {label if not number else '':<13}{line}")
+            say(f"  {label if not number else '':<13}{line}")
 
 
 def _names(clause: Clause) -> tuple[str, ...]:

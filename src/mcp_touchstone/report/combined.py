@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostr
 from mcp_touchstone import __version__
 from mcp_touchstone.report.sarif import SCHEMA
 from mcp_touchstone.report.text import cell, plural
+from mcp_touchstone.runtime.printable import safe
 
 _TALLIES: Final = ("tests", "failures", "errors")
 
@@ -68,20 +69,19 @@ def _markdown(parts: Sequence[Part]) -> str:
 def _junit(parts: Sequence[Part]) -> str:
     root = Element("testsuites", name="mcp-touchstone")
     for part in parts:
+        name = safe(part.name)
         if part.trouble:
-            suite = SubElement(
-                root, "testsuite", name=part.name, tests="1", failures="0", errors="1"
-            )
-            case = SubElement(suite, "testcase", classname=part.name, name="the server is checked")
+            suite = SubElement(root, "testsuite", name=name, tests="1", failures="0", errors="1")
+            case = SubElement(suite, "testcase", classname=name, name="the server is checked")
             SubElement(case, "error", type="not checked", message=part.trouble)
             continue
         for suite in fromstring(part.text.encode()):  # noqa: S314  (our own)
-            suite.set("name", f"{part.name}: {suite.get('name')}")
+            suite.set("name", f"{name}: {suite.get('name')}")
             for case in suite.iter("testcase"):
-                case.set("classname", f"{part.name}.{case.get('classname')}")
+                case.set("classname", f"{name}.{case.get('classname')}")
             root.append(suite)
-    for name in _TALLIES:
-        root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
+    for tally in _TALLIES:
+        root.set(tally, str(sum(int(suite.get(tally, "0")) for suite in root)))
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 

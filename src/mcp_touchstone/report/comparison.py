@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
+from mcp_touchstone.report.text import cell, cut, plural, prose, window
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison, grouped
+from mcp_touchstone.runtime.printable import safe
 
 WIDTH: Final = 100
 SHOWN: Final = (
@@ -77,7 +78,8 @@ def markdown(comparison: Comparison) -> Iterator[str]:
     for change in SHOWN:
         for item, revisions in grouped(comparison.of(change)):
             word = f"**{change}**" if change in _LOUD else str(change)
-            cells = (word, f"`{item.rule}`", window(revisions), item.was, item.now)
+            was, now = cell(item.was), cell(item.now)
+            cells = (word, prose(f"`{item.rule}`"), cell(window(revisions)), was, now)
             yield f"| {' | '.join(cells)} | {cell(cut(item.actual, WIDTH))} |"
 
 

@@ -9,7 +9,8 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.recordings.json_diff import NOTHING, VOLATILE, Difference, Path, where
 from mcp_touchstone.recordings.recorder import GoldenResult
 from mcp_touchstone.recordings.requests import Document, title
-from mcp_touchstone.report.text import cut, plural, safe
+from mcp_touchstone.report.text import cut, plural
+from mcp_touchstone.runtime.printable import safe
 
 WIDTH: Final = 96
 SHOWN: Final = 12

@@ -29,10 +29,11 @@ from mcp_touchstone.report.digest import (
     of_sdks,
     severity,
 )
-from mcp_touchstone.report.text import plural, safe, window
+from mcp_touchstone.report.text import plural, window
 from mcp_touchstone.results.clause_sets import kept
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, WireLine
+from mcp_touchstone.runtime.printable import safe
 
 HERE: Final = Path(__file__).parent
 STYLE: Final = HERE / "page.css"

@@ -11,9 +11,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from mcp_touchstone import __version__
 from mcp_touchstone.report.digest import Finding
 from mcp_touchstone.report.terminal import in_full
-from mcp_touchstone.report.text import safe
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.printable import safe
 
 _SAID: Final = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
 _TALLIES: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}

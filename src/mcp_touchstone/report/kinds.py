@@ -11,8 +11,9 @@ from mcp_touchstone.config.values import SHARED_REPORTS
 from mcp_touchstone.report import badge, combined, html, junit, machine, markdown, sarif, save
 from mcp_touchstone.report.combined import Part
 from mcp_touchstone.report.recorded import ReportError
-from mcp_touchstone.report.text import masked, safe
+from mcp_touchstone.report.text import masked
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.runtime.printable import safe
 
 JSON: Final = "json"
 TRANSCRIPTS: Final = "transcripts"

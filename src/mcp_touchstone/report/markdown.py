@@ -17,9 +17,10 @@ from mcp_touchstone.report.digest import (
     noun,
     sdk_failures,
 )
-from mcp_touchstone.report.text import cell, cut, plural, prose, safe, window
+from mcp_touchstone.report.text import cell, cut, plural, prose, window
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome, WireLine
+from mcp_touchstone.runtime.printable import safe
 
 ROOM: Final = 400_000
 """Characters given to findings in full; GitHub shows no job summary above one MiB."""

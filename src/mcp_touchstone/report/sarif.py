@@ -14,10 +14,11 @@ from mcp_touchstone import __version__
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.threat import OWASP, Severity, Threat
 from mcp_touchstone.report.digest import Finding, again, findings
-from mcp_touchstone.report.text import cut, safe, window
+from mcp_touchstone.report.text import cut, window
 from mcp_touchstone.results.comparison import Change
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.printable import safe
 
 SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.report.text import masked, safe
+from mcp_touchstone.report.text import masked
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import ARROWS, Outcome, carrier, carriers
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.wire.exchange import Exchange
 
 

@@ -7,7 +7,8 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
 from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
-from mcp_touchstone.report.text import cut, last_lines, plural, safe
+from mcp_touchstone.report.text import cut, last_lines, plural
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.wire.framing import brief
 
 WIDTH: Final = 100

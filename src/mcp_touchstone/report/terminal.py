@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -27,9 +26,11 @@ from mcp_touchstone.report.digest import (
     noun,
 )
 from mcp_touchstone.report.progress import Heartbeat, Progress
-from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural, safe
+from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural
 from mcp_touchstone.results.run import PlannedCase, Run
 from mcp_touchstone.results.verdict import AffectedTool, Outcome, WireLine
+from mcp_touchstone.runtime.console import say
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.timing import Cost
 
 STYLES = {
@@ -140,7 +141,7 @@ class Terminal:
     def _show_progress(self, text: str) -> None:
         self._state = text
         if self._status:
-            self._status.update(Text(text, no_wrap=True, overflow="ellipsis"))
+            self._status.update(Text(safe(text), no_wrap=True, overflow="ellipsis"))
 
     def introduce(self, profile: ServerProfile) -> None:
         """Print the name of the server and the revisions it supports."""
@@ -414,8 +415,7 @@ class Terminal:
 
 def _to_stderr(line: str) -> None:
     with contextlib.suppress(OSError, ValueError):
-        if sys.stderr is not None:
-            print(f"mcp-touchstone: {line}", file=sys.stderr, flush=True)  # noqa: T201  (no report)
+        say(f"mcp-touchstone: {line}", error=True, flush=True)
 
 
 def _spent(cost: Cost) -> str:

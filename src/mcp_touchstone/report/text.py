@@ -2,28 +2,13 @@
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping
 from html import escape
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.secrets import secrets
-
-_HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
-"""Unicode categories of characters that control the display and are not displayed."""
-
-
-def safe(text: str) -> str:
-    """Escape control characters, escape sequences, bidirectional marks and lone surrogates."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        char.encode("unicode_escape").decode("ascii")
-        if unicodedata.category(char) in _HIDDEN
-        else char
-        for char in text
-    )
 
 
 def masked(text: str, environment: Mapping[str, str]) -> str:
@@ -71,12 +56,22 @@ def window(revisions: tuple[str, ...]) -> str:
     return "all revisions" if revisions in {(), rev.ALL} else ", ".join(revisions)
 
 
+_LINKED: Final = re.compile(
+    r"@|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[#!$%&~])(?=\d)|(?<=GH-)(?=\d)", re.IGNORECASE
+)
+"""Places where GitHub and GitLab begin to read a name, an address or a number as a link."""
+
+
 def cell(text: str) -> str:
-    """Return one line of Markdown that shows the text unchanged, also in a table."""
-    flat = safe(" ".join(text.split())).replace("&", "&amp;")
-    for char in "\\|<>`*_[]":
+    """Return one line of Markdown that shows the text unchanged, also in a table.
+
+    Nothing in it is markup, an address, a name of a user or the number of an issue: a space without
+    width parts these.
+    """
+    flat = _LINKED.sub("\\g<0>\u200b", safe(" ".join(text.split()))).replace("&", "&amp;")
+    for char in "\\|<>`*_[]~$":
         flat = flat.replace(char, f"&#{ord(char)};" if char in "<>`" else f"\\{char}")
-    return flat
+    return flat.replace("\u200b", "&#8203;")
 
 
 def prose(text: str) -> str:

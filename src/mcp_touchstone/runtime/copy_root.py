@@ -1,6 +1,7 @@
 """Copy the content of a user's folder into a root, not the targets of its links. Knows no MCP."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -47,11 +48,25 @@ def copy(folder: Path, root: SafePath) -> None:
         for name in names:
             path, place = here / name, there / name
             if path.is_symlink():
-                target = path.readlink()
-                leads = tree.at(tree.likely(f"{here}/{target}"))
-                if leads is not None and not target.startswith("/"):
+                if _leads_inside(path):
                     place.unlink()
-                    place.symlink_to(target)
+                    place.symlink_to(path.readlink())
             elif path.is_file():
                 place.write_bytes(path.read_bytes())
                 place.chmod(path.stat().st_mode & 0o777)
+
+
+def left_out(folder: Path) -> Iterator[str]:
+    """Yield the links of a folder that are not copied, relative to it."""
+    for path in Tree(folder.resolve()).top.below():
+        if path.is_symlink() and not _leads_inside(path):
+            yield "/".join(path.parts)
+
+
+def _leads_inside(link: SafePath) -> bool:
+    """Return whether a link is relative and leads to a path of its tree."""
+    try:
+        target = link.tree.likely(str(link))
+        return not link.readlink().startswith("/") and link.tree.at(target) is not None
+    except OSError:
+        return False

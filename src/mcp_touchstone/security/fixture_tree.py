@@ -348,6 +348,16 @@ class FixtureTree(World):
             with contextlib.suppress(OSError):
                 (self.root / name).release_pipe()
 
+    @property
+    def links(self) -> dict[str, str]:
+        """The targets of the planted links of the root, by their path in it."""
+        prefix = f"{self.root.name}/"
+        return {
+            where.removeprefix(prefix): kept
+            for where, kept in self._planted.items()
+            if isinstance(kept, str) and where.startswith(prefix)
+        }
+
     # --- checks
 
     def state(self) -> TreeState:
@@ -450,11 +460,6 @@ class FixtureTree(World):
                                     shown = self.shown(path)
                                     found[shown, canary.token] = shown, canary
         return list(found.values())
-
-    def planted_link(self, path: SafePath) -> str | None:
-        """Return the target of the link that was planted at a path; None if none was."""
-        kept = self._planted.get(self.shown(path))
-        return kept if isinstance(kept, str) else None
 
     def content(self, path: SafePath | str | None) -> bytes:
         """Return the original content of a planted file; empty for other paths."""

@@ -7,6 +7,7 @@ containing it.
 
 import json
 import re
+import shlex
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from mcp_touchstone.security.payload import Payload
 
 PLAIN: Final = "".join(set(string.printable) - set("'\\%\t\n\r\v\f"))
 """Characters that need no escape in a printf format between single quotes."""
+
+_NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that stand for no byte of a name."""
 
 Parts = tuple[tuple[bytes, int], ...]
 """Consecutive parts of a line: bytes, and how many times they are repeated."""
@@ -198,7 +202,23 @@ def printed(shells: Iterable[LinePayload], place: tuple[str, str]) -> list[str]:
 
 def word(data: bytes) -> str:
     """Return bytes as a printf format for use between single quotes."""
-    return "".join(map(_octal, data))
+    text = "".join(map(_octal, data))
+    return f"\\055{text[1:]}" if text.startswith("-") else text  # it is no option
+
+
+def quoted(text: str) -> str:
+    """Return a text as one word of a shell, in characters that any terminal and file can hold."""
+    if text.isprintable():
+        return shlex.quote(text)
+    kept = text.rstrip("\n")  # a substitution drops line feeds at its end
+    data = _NO_BYTE.sub("?", kept).encode("utf-8", "surrogateescape")
+    lines = text[len(kept) :]
+    return f"\"$(printf '{word(data)}')\"" + (f"'{lines}'" if lines else "")
+
+
+def placed(text: str, place: str, shown: str) -> str:
+    """Return a text as one word of a shell, with the word ``shown`` in place of ``place``."""
+    return shown.join(quoted(part) if part else "" for part in text.split(place)) or "''"
 
 
 def _often(word: str, count: int) -> str:

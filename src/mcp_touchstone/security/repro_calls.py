@@ -1,22 +1,21 @@
 """Scripts that reproduce a finding: the messages they send to the server."""
 
 import json
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.bindings.binding import Binding, Call
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.security import line_payloads
-from mcp_touchstone.security.line_payloads import LinePayload
+from mcp_touchstone.security.line_payloads import LinePayload, quoted
 from mcp_touchstone.security.repro_script import CLIENT, FOUND, PATIENCE, PID, PLACE, Scene, opening
 from mcp_touchstone.security.targeting import FILE
 
 FIRST: Final = 2
 """Id of the first call; the opening uses 1."""
 
-LAST: Final = "@ID@"
-"""Placeholder for the id of the last call in a shell line."""
+LAST: Final = "$LAST"
+"""Variable of a shell line with the id of the last call."""
 
 KILLS: Final = 20
 """Maximum number of times a script kills the server; it stops at the first half-written file."""
@@ -62,10 +61,10 @@ def talk(
     place = (str(scene.field.path), PLACE)
     said = [
         "{",
-        *(f"printf '%s\\n' {shlex.quote(json.dumps(line))}" for line in opening(scene.revision)),
+        *(f"printf '%s\\n' {quoted(json.dumps(line))}" for line in opening(scene.revision)),
         *line_payloads.printed(fired, place),
         "printf '\\n'",
-        f"printf '%s\\n' {shlex.quote(json.dumps(probe))}",
+        f"printf '%s\\n' {quoted(json.dumps(probe))}",
         f'}} | sed "s|{PLACE}|$D|g"',
     ]
     text = " ".join(shell.opened for shell in fired)
@@ -85,7 +84,7 @@ def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
     calls = [reader.call(reader.spelled(name, root), root) for name in names]
     every = " ".join(f'"{root}/{name}"' for name in names[:-1])
     pattern = f'"id": ?{len(names) + 1}[,}}]'
-    answered = f'grep -Eq {shlex.quote(pattern)} "$D.said"'
+    answered = f'grep -Eq {quoted(pattern)} "$D.said"'
     looked = f'{answered} || echo "FOUND: the plain file was not read" > "{FOUND}"'
     # opening a pipe for both directions releases its readers; once removed, it gets no new ones
     freed = f'for F in {every}; do exec 4<> "$F"; rm "$F"; exec 4>&-; done'
@@ -134,7 +133,7 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
     return scene.script(
         FILE,
         [
-            f'F="$D/root/"{shlex.quote(path)}; rm -rf "${{F%/*}}"; mkdir -p "${{F%/*}}"',
+            f'F="$D/root/"{quoted(path)}; rm -rf "${{F%/*}}"; mkdir -p "${{F%/*}}"',
             *held,
             laid,
             *sent(*opened, _spread(line, repeated)),
@@ -174,7 +173,8 @@ def _said(revision: str, steps: Iterable[Call | str], parent: str) -> Iterator[s
         if isinstance(step, str):
             yield from _sent(said, parent)
             yield "sleep 1"
-            yield step.replace(parent, "$D").replace(LAST, str(number))
+            own = step.replace(f"'{parent}", '"$D"\'').replace(parent, "$D")
+            yield f"LAST={number}; {own}" if LAST in own else own
             said = []
             continue
         number += 1
@@ -186,7 +186,8 @@ def _sent(lines: list[dict[str, Any]], parent: str) -> Iterator[str]:
     if lines:
         yield f"sed \"s|{PLACE}|$D|g\" <<'LINES'"
         for line in lines:
-            yield json.dumps(line, ensure_ascii=True).replace(parent, PLACE)
+            text = json.dumps(line, ensure_ascii=True).replace("@", "\\u0040")
+            yield text.replace(json.dumps(parent)[1:-1].replace("@", "\\u0040"), PLACE)
         yield "LINES"
 
 

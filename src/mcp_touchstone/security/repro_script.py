@@ -3,14 +3,18 @@
 The script creates a temporary folder with the trees that the messages refer to. It starts the
 server there with the same command line, variables and working folder. It then shows the answers of
 the server and the changes to the trees.
+
+The user runs it outside any sandbox, and names, contents and answers in it are the server's. So
+each word is quoted, only planted links are made, and they are made last: nothing is written through
+a link. The git that looks at the repository afterwards may start no program, and the terminal gets
+no control character.
 """
 
 import contextlib
 import os
 import re
-import shlex
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -18,10 +22,12 @@ from typing import Any, Final
 from mcp_touchstone import __version__
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK, Area
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.runtime import copy_root
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.security import line_payloads
 from mcp_touchstone.security.fixture_tree import GIT, VARIABLE, FixtureTree
+from mcp_touchstone.security.line_payloads import placed, quoted
 from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.security.targeting import FILE
 from mcp_touchstone.target.target import ROOT, Target
@@ -65,9 +71,15 @@ _COMMITTED: Final = (
 """Makes the folders repositories that name their files in log, status and diff."""
 
 _STAGED: Final = (
-    'git -C "$D/root" cat-file --batch-all-objects --batch > "$D.held"',
+    'GIT_ALLOW_PROTOCOL= git -C "$D/root" cat-file --batch-all-objects --batch > "$D.held"',
     f'grep -aq {MARK} "$D.held" && echo "FOUND: the repository contains a canary"; rm "$D.held"',
 )
+
+_ORDINARY: Final = (
+    "case $D in *[!A-Za-z0-9/._+,=@~-]*)",
+    "echo 'set TMPDIR to a folder with a path of letters, digits and /._+,=@~-'; exit 2 ;; esac",
+)
+"""Refuses a folder whose path means something in JSON, in ``sed`` or without quotes."""
 
 _IF_WANTED: Final = '[ "$SANDBOX" = off ]'
 _MISSING: Final = "bubblewrap (bwrap) is missing: install it, or set SANDBOX=off"
@@ -80,6 +92,9 @@ _INHERITED: Final = " ".join([
     *(f'${{{name}:+"{name}=${name}"}}' for name in ("LANG", "PYTHONPATH", "NODE_PATH")),
 ])  # fmt: skip
 """The variables that a sandboxed server inherits from the script."""
+
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+"""Name of a variable that a shell can read."""
 
 _SERVED: Final = f"""\
 U=$0; "$@" >&2 & S=$!; H=$TMPDIR/.mcp-head
@@ -111,9 +126,7 @@ _LAUNDERED: Final = (
     'laden | comm -13 "$D.laden" - | grep . && echo "FOUND: the root contains a canary"'
 )
 _STILL: Final = """[ ! -s "$D.news" ] || { cat "$D.news"; echo 'FOUND: the root changed'; }"""
-_UNDENIED: Final = (
-    "grep -E '^[<>].*/({names})(/|$)' \"$D.news\" && echo 'FOUND: a denied file changed'"
-)
+_UNDENIED: Final = "grep -E {pattern} \"$D.news\" && echo 'FOUND: a denied file changed'"
 _ANSWERED: Final = (
     'grep -Eq \'"id": ?{id}[,}}]\' "$D.said" ||'
     " echo 'FOUND: the question at the end got no answer'"
@@ -169,7 +182,8 @@ class Scene:
         if still:
             looks.append(_STILL)
         if self.denies:
-            looks.append(_UNDENIED.format(names=self._listed()))
+            pattern = quoted(f"^[<>].*/({self._listed()})(/|$)")
+            looks.append(_UNDENIED.format(pattern=pattern))
         if self.field.is_repository:
             looks += _STAGED
         if judged:
@@ -180,8 +194,9 @@ class Scene:
             "#!/bin/sh",
             *(() if self.sandbox is None else _SHELTERED),
             # Lower case only, as in our own trees: some servers fold the case of paths.
-            'D=${TMPDIR:-/tmp}/mcp-touchstone-$$; mkdir -m 700 "$D" || exit',
-            'D=$(cd "$D" && pwd -P)',
+            'D=$(cd -- "${TMPDIR:-/tmp}" && pwd -P)/mcp-touchstone-$$ || exit',
+            *_ORDINARY,
+            'mkdir -m 700 "$D" || exit',
             *self._tree(text),
             *(line.replace(str(self.field.path), "$D") for line in self.field.made),
             *(_COMMITTED if self.field.is_repository else ()),
@@ -193,16 +208,16 @@ class Scene:
             *([_EACH.format(" ".join(map(str, range(1, tries + 1))))] if tries > 1 else ()),
             "{",
             *said,
-            f'answered {waits}; }} | {self._started(tracked=tries > 1)} > "$D.said"',
+            f'answered {waits}; }} | {self._started(tracked=tries > 1)} > "$D.said" 2> "$D.errs"',
             *([f'[ ! -s "{FOUND}" ] || break; done'] if tries > 1 else ()),
-            f'tail -c {SHOWN} "$D.said"',
+            f'tail -c {SHOWN} "$D.said" | cat -v; tail -c {SHOWN} "$D.errs" | cat -v >&2',
             "{",
             '(outside) | diff "$D.before" - || echo "FOUND: the outside changed"',
             '(inside) | diff "$D.inside" - > "$D.news"',
             *looks,
             f'[ ! -e "{FOUND}" ] || cat "{FOUND}"',
             '} > "$D.look"',
-            'cat "$D.look"; grep -q "^FOUND" "$D.look"; S=$?',
+            'cat -v "$D.look"; grep -q "^FOUND" "$D.look"; S=$?',
             """grep -Eq '"(result|error)"' "$D.said"; A=$?""",
             'rm -rf "$D" "$D".*',
             "[ $S -ne 0 ] || exit 1",
@@ -221,14 +236,16 @@ class Scene:
         """Return the command that starts the server; it saves the process id if ``tracked``."""
         hidden = {name for name, _ in secrets(self.target.env)}
         env = [
-            f'"{name}=${{{name}?as it was when this was found}}"'
-            if name in hidden
-            else _word(f"{name}={value}")
+            _word(f"{name}={value}")
+            if name not in hidden
+            else f'"{name}=${{{name}?as it was when this was found}}"'
+            if _VARIABLE.fullmatch(name)
+            else quoted(f"{name}=")  # the shell cannot read it
             for name, value in self.target.env.items()
         ]
         variable = f"{VARIABLE}={self.field.variable.token}"
         words = [*self.target.apart, *self._command()]
-        within = "" if self.target.cwd is None else f"cd {_word(self.target.cwd)} && "
+        within = "" if self.target.cwd is None else f"cd -- {_word(self.target.cwd)} && "
         inherits = "env" if self.sandbox is None else f"env -i {_INHERITED}"
         ours = f'{inherits} HOME="$D/home" TMPDIR="$D/tmp" {variable}'
         first = [f'sh -c \'echo $$ > "$0"; exec "$@"\' "{PID}"'] if tracked else []
@@ -247,7 +264,11 @@ class Scene:
         if self.revision >= WITH_VERSION:
             headers["MCP-Protocol-Version"] = self.revision
         words = [f"-H '{name}: {value}'" for name, value in headers.items()]
-        words += [f'-H "{name}: ${variable}"' for name, variable in self.target.headers.items()]
+        words += [
+            f'-H {quoted(f"{name}: ")}"${variable}"'
+            for name, variable in self.target.headers.items()
+            if _VARIABLE.fullmatch(variable)
+        ]
         return [
             "sh",
             "-c",
@@ -261,7 +282,7 @@ class Scene:
         assert self.sandbox is not None  # noqa: S101  (only called with one)
         _, *words = bubblewrap(replace(self.sandbox, method=Method.BWRAP))
         ours = str(self.field.path)
-        shown = ('"$D"' if word == ours else shlex.quote(word) for word in words)
+        shown = ('"$D"' if word == ours else quoted(word) for word in words)
         return " ".join(["bwrap", "--die-with-parent", *shown])
 
     # --- trees
@@ -270,7 +291,10 @@ class Scene:
         """Yield the commands that create the root, the paths in the text, and the outside."""
         yield 'mkdir -p "$D/root/dir/sub/deep" "$D/home" "$D/tmp"'
         if self.target.seed is not None:
-            yield f'cp -R {shlex.quote(str(self.target.seed.absolute()))}/. "$D/root"'
+            seed = self.target.seed.absolute()
+            yield f'cp -R {quoted(str(seed))}/. "$D/root"'
+            for one in copy_root.left_out(seed):
+                yield f'rm -f "$D/root"/{quoted(one)}'
         plain = self.field.root / FILE
         yield f"printf '{line_payloads.word(self.field.content(plain))}' > \"$D/root/{FILE}\""
         for canary in self.field.canaries.planted:
@@ -285,77 +309,80 @@ class Scene:
                 if planted not in {b"", canary.content.encode()}:  # a document
                     yield from _made(where, f"printf '{line_payloads.word(planted)}' > ")
                     continue
-                lines = " ".join(map(shlex.quote, canary.content.splitlines()))
+                lines = " ".join(map(quoted, canary.content.splitlines()))
                 yield from _made(where, f'printf "%s\\n" {lines} > ')
         for path in sorted(self._files(text)):
             with contextlib.suppress(OSError):  # something else is in its place now
                 made = line_payloads.word(path.read_bytes(LARGEST))
                 yield from _made(path.relative_to(self.field.path), f"printf '{made}' > ")
         for link, target in sorted(self._links(text).items()):
-            there = target.replace(str(self.field.path), "$D")
-            yield f'mkdir -p "$D/root"/{shlex.quote(PurePosixPath(link).parent.as_posix())}'
-            yield f'ln -s "{there}" "$D/root"/{shlex.quote(link)}'
+            there = placed(target, str(self.field.path), '"$D"')
+            yield f'mkdir -p "$D/root"/{quoted(PurePosixPath(link).parent.as_posix())}'
+            yield f'ln -s -- {there} "$D/root"/{quoted(link)}'
 
     def _met(self, text: str) -> Iterator[SafePath]:
         """Yield the paths of the root that a text may refer to; all paths if it names none."""
-        words = _words(text)
-        every = not words - {".", ".."} or "*" in text
+        refers = _referring(text)
         for path in self.field.root.below():
-            if every or words & {*path.relative_to(self.field.root).parts}:
+            if refers(path.relative_to(self.field.root).parts):
                 yield path
 
     def _files(self, text: str) -> Iterator[SafePath]:
-        own = self.field.root / GIT
         for path in self._met(text):
-            is_own = self.field.is_repository and path.is_relative_to(own)
+            parts = path.relative_to(self.field.root).parts
+            is_own = self.field.is_repository and GIT in parts
             if path.is_file() and path != self.field.root / FILE and not is_own:
                 yield path
 
     def _links(self, text: str) -> dict[str, str]:
-        """Return our links in the root that a text may refer to, and the links they lead to."""
-        tree, found = self.field.path.tree, dict[str, str]()
-        for path in self._met(text):
-            here: SafePath | None = path
-            while here is not None and here.is_relative_to(self.field.root):
-                name = str(here.relative_to(self.field.root))
-                target = self.field.planted_link(here)
-                if target is None or name in found:
-                    break
-                found[name] = target
-                here = tree.at(
-                    os.path.normpath(
-                        target if target.startswith("/") else f"{here.parent}/{target}"
-                    )
-                )
+        """Return the planted links that a text may refer to, and the planted ones they lead to."""
+        planted, root = self.field.links, str(self.field.root)
+        refers = _referring(text)
+        found: dict[str, str] = {}
+        for here in filter(lambda link: refers(link.split("/")), planted):
+            while here in planted and here not in found:
+                found[here] = planted[here]
+                there = os.path.normpath(f"{root}/{here}/../{planted[here]}")
+                here = os.path.relpath(there, root)  # noqa: PLW2901
         return found
 
 
 def _made(where: PurePosixPath, command: str) -> Iterator[str]:
     """Yield the commands that create a file and its folder, relative to the parent."""
-    yield f'mkdir -p "$D"/{shlex.quote(where.parent.as_posix())}'
-    yield f'{command}"$D"/{shlex.quote(where.as_posix())}'
+    yield f'mkdir -p "$D"/{quoted(where.parent.as_posix())}'
+    yield f'{command}"$D"/{quoted(where.as_posix())}'
 
 
 def recreated(folder: SafePath, parent: SafePath) -> str:
     """Return a shell line that creates a folder again.
 
     Args:
-        folder: the folder, with small files and links.
+        folder: the folder, with small files; of its links only ``.git`` can be a planted one.
         parent: the parent folder of the trees, whose path in files is replaced by that of the
             script.
     """
-    lines = [f'mkdir -p "{folder}"']
-    for path in sorted(folder.below()):
-        if path.is_symlink():
-            lines.append(f'ln -s "{path.readlink()}" "{path}"')
-        elif path.is_dir():
-            lines.append(f'mkdir -p "{path}"')
-        else:
-            parts = path.read_bytes().split(str(parent).encode())
-            texts = [f"printf '{line_payloads.word(part)}'" for part in parts]
-            lines.append(f'{{ {f"; printf %s {parent}; ".join(texts)}; }} > "{path}"')
-            lines += [f'chmod +x "{path}"'] if path.stat().st_mode & stat.S_IXUSR else []
-    return "; ".join(lines)
+    lines, last = [], []
+    for path in (folder, *sorted(folder.below())):
+        where = placed(str(path), str(parent), '"$D"')
+        with contextlib.suppress(OSError):  # something else is in its place now
+            if path.is_symlink():
+                target = placed(path.readlink(), str(parent), '"$D"')
+                last += [f"ln -s -- {target} {where}"] if path == folder / GIT else []
+            elif path.is_dir():
+                lines.append(f"mkdir -p {where}")
+            else:
+                parts = path.read_bytes(LARGEST).split(str(parent).encode())
+                texts = [f"printf '{line_payloads.word(part)}'" for part in parts]
+                lines.append(f"""{{ {'; printf %s "$D"; '.join(texts)}; }} > {where}""")
+                lines += [f"chmod +x {where}"] if path.stat().st_mode & stat.S_IXUSR else []
+    return "; ".join([*lines, *last])
+
+
+def _referring(text: str) -> Callable[[Iterable[str]], bool]:
+    """Return whether a text refers to the parts of a path; one without names refers to all."""
+    words = _words(text)
+    every = not words - {".", ".."} or "*" in text
+    return lambda parts: every or not words.isdisjoint(parts)
 
 
 def _words(text: str) -> set[str]:
@@ -365,7 +392,7 @@ def _words(text: str) -> set[str]:
 
 def _word(text: str) -> str:
     """Return a quoted word of a command line, with the root of the script filled in."""
-    return '"$D/root"'.join(shlex.quote(part) if part else "" for part in text.split(ROOT)) or "''"
+    return placed(text, ROOT, '"$D/root"')
 
 
 def opening(revision: str) -> Iterator[dict[str, Any]]:
