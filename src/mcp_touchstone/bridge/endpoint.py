@@ -63,6 +63,7 @@ class Endpoint(Responses):
             head.check_content_type(self.headers)
             head.check_accept(self.headers, head.JSON, head.EVENTS)
             line = self._body()
+            self.begin_serving()
             messages = _messages(line)
             try:
                 self._post(line, messages)
@@ -75,6 +76,7 @@ class Endpoint(Responses):
         """Open the listening stream of a session, or resume a broken stream."""
         with self.refusing():
             self._check()
+            self.begin_serving()
             head.check_accept(self.headers, head.EVENTS)
             self._check_handshake()
             session = self._session()
@@ -91,6 +93,7 @@ class Endpoint(Responses):
         """End a session."""
         with self.refusing():
             self._check()
+            self.begin_serving()
             self._check_handshake()
             self.server.sessions.finish(self._session())
             self.answer(204)
