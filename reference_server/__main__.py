@@ -1,7 +1,8 @@
 """The program: reads the arguments, protects the standard streams, handles signals.
 
 Exit codes: 0 if every accepted request was answered (end of input, SIGTERM), 130 after SIGINT,
-1 if the client left before its answers or the drain took too long, 2 for bad arguments.
+1 if the client left before its answers or the drain took too long, 2 for bad arguments. A signal
+during the start ends the program at once (130 or 143).
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import contextlib
 import os
 import signal
 import sys
+
+if __name__ == "__main__":  # before the other modules are loaded, which takes most of the start
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda number, _frame: os._exit(128 + number))
 
 from .operation.options import HELP, UsageError, read
 from .protocol.errors import quote

@@ -84,6 +84,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "transport.orphans",
         "transport.sandbox_init",
         "cli",
+        "server",
     },
     "tempfile": {
         "fleet.child",

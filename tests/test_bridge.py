@@ -379,6 +379,9 @@ def test_local_host_and_origin_are_accepted(bridge: Bridge, headers: dict[str, s
         assert reply.status == 200
 
 
+ODD_IDS = (b"1.5", b"1e400", b"1e300", b"1" + b"0" * 400, b"true", b"{}", b"9007199254740992.0")
+
+
 @pytest.mark.parametrize(
     ("status", "body", "headers"),
     [
@@ -392,6 +395,9 @@ def test_local_host_and_origin_are_accepted(bridge: Bridge, headers: dict[str, s
         (400, b'{"jsonrpc":"2.0","id":null,"method":"x"}', {}),
         (400, b'{"jsonrpc":"2.0","id":[],"method":"x"}', {}),
         (400, b'{"id":NaN,"method":"x"}', {}),
+        *((400, b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % odd, {}) for odd in ODD_IDS),
+        (400, b'[{"id":1.5,"method":"ping"},{"method":"x"}]', {}),
+        (400, b'{"id":[],"method":5}', {}),
         (400, b'{"id":1,"id":2,"method":"x"}', {}),
         (400, b'{"id":1,"method":"\xff"}', {}),
         (400, b"[" * 100_000, {}),
@@ -410,6 +416,33 @@ def test_bad_request_is_refused_without_starting_a_process(
     reply = serverless_bridge.send("POST", body, path="/mcp", **headers)
 
     assert refused(reply, status)["code"] in {-32700, -32600}
+
+
+@pytest.mark.parametrize("odd", ODD_IDS)
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_request_without_a_string_or_integer_as_id_is_answered(
+    bridge: Bridge, odd: bytes, era: str
+) -> None:
+    http = bridge(*SCRIBE, "modern")
+    body = b'{"jsonrpc":"2.0","id":%s,"method":"silence"}' % odd
+    headers = {"MCP_Protocol_Version": MODERN, "Mcp_Method": "silence"} if era == "modern" else {}
+
+    error = refused((session(http) if era == "legacy" else http).post(body, **headers), 400)
+
+    assert error["code"] == -32600
+
+
+@pytest.mark.parametrize("known", [5.0, -1.0, 2**53 + 1, 10**307, ""])
+def test_unusual_ids_are_answered(bridge: Bridge, known: Any) -> None:
+    with session(bridge(*SCRIBE)).post(request("x", id=known)) as reply:
+        assert reply.json()["id"] == known
+
+
+def test_batch_with_an_odd_id_ends(bridge: Bridge) -> None:
+    batch = [request("a", id=1.5), request("b", id=2)]
+
+    with session(bridge(*SCRIBE), "2025-03-26").post(batch) as reply:
+        assert 2 in {one["id"] for one in reply.messages()}
 
 
 def test_endpoint_accepts_post_get_and_delete_only(serverless_bridge: Http) -> None:

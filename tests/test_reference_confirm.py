@@ -470,7 +470,7 @@ def test_audit_names_the_client_of_a_confirmed_write(
 
 
 def change(path: str, before: bytes | None, after: bytes | None) -> Change:
-    return Change(Location(0, tuple(path.split("/")), None), before, after, None)
+    return Change(Location(0, tuple(path.split("/")), None), before, after)
 
 
 def shown(before: bytes | None, after: bytes | None, most: int = 10_000) -> list[str]:

@@ -255,6 +255,25 @@ def test_view_refuses_binary_files(desk: Desk) -> None:
     assert "encoding" not in body.get("field", "")
 
 
+@pytest.mark.parametrize("name", ["utf-32-le", "utf-32-be"])
+def test_utf_32_is_named_and_not_edited(desk: Desk, name: str) -> None:
+    raw = "\ufeffa\n".encode(name)
+    (desk.root / "wide").write_bytes(raw)
+    for command, more in (("view", {}), ("insert", {"insert_line": 0, "new_str": "X"})):
+        body = desk.refused(command, "wide", **more)
+        assert body["code"] == "NOT_TEXT"
+        assert "UTF-32" in body["message"]
+    assert (desk.root / "wide").read_bytes() == raw
+
+
+def test_edit_that_would_make_the_file_utf_32_is_refused(desk: Desk) -> None:
+    raw = "\ufeffa\n".encode("utf-16-le")
+    (desk.root / "wide").write_bytes(raw)
+    body = desk.refused("insert", "wide", insert_line=0, new_str="\0")
+    assert body["code"] == "NOT_TEXT"
+    assert (desk.root / "wide").read_bytes() == raw
+
+
 @POSIX_ONLY
 def test_view_of_a_directory_goes_two_levels_deep(desk: Desk) -> None:
     (desk.root / "out").symlink_to(desk.root.parent)

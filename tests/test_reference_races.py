@@ -144,6 +144,9 @@ class Diary:
     def warning(self, *_: Any, **__: Any) -> None:
         """Take a warning."""
 
+    def record(self, *_: Any) -> None:
+        """Take an event."""
+
 
 def attempt(action: Callable[[], str]) -> str:
     try:

@@ -321,6 +321,43 @@ def test_signal_before_the_main_thread_waits_is_not_lost() -> None:
         assert [json.loads(line)["why"] for line in client.stderr().splitlines()] == ["stopped"]
 
 
+SIGNAL_AT_AN_IMPORT = """
+import os, runpy, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.endswith(late):
+            os.kill(os.getpid(), int(number))
+
+late, number, program, *words = sys.argv[1:]
+sys.meta_path.insert(0, Finder())
+sys.argv = [program, *words]
+runpy.run_module(program, run_name="__main__", alter_sys=True)
+"""
+BY_MODULE = ("reference_server",)
+BY_COMMAND = ("mcp_touchstone", "serve")
+
+
+@POSIX_ONLY
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("late", "program"),
+    [
+        *(("operation.options", one) for one in (BY_MODULE, BY_COMMAND)),
+        *(("reference_server.features", one) for one in (BY_MODULE, BY_COMMAND)),
+        ("reference_server.__main__", BY_COMMAND),
+        ("bridge.reference", (*BY_COMMAND, "--http", "127.0.0.1:0")),
+    ],
+)
+def test_signal_during_the_start_ends_the_server_at_once(
+    late: str, program: tuple[str, ...], number: int
+) -> None:
+    words = (late, str(int(number)), *program)
+    with Spawned(*words, command=(sys.executable, "-c", SIGNAL_AT_AN_IMPORT)) as client:
+        assert client.exit_code() == 128 + number
+        assert client.stderr() == ""
+
+
 @POSIX_ONLY
 def test_second_signal_ends_the_server_at_once() -> None:
     with slow_server() as client:

@@ -1,5 +1,6 @@
 """``mcp-touchstone serve --http``: the reference server over HTTP, its guards and its limits."""
 
+import contextlib
 import os
 import re
 import socket
@@ -209,6 +210,104 @@ def test_slow_request_is_given_up(listener: Listener, monkeypatch: pytest.Monkey
 
     assert raw(listener.server_address[1], *slow, pause=0.02) == b""
     assert time.monotonic() - begin < WAIT
+
+
+SLOW = {
+    "nothing": b"",
+    "headers": b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n",
+    "body": head("Content-Length: 100") + b"{",
+    "refused body": b"PUT /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+}
+
+
+@pytest.fixture
+def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
+    """A server for three connections."""
+    monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 3)
+    with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as served:
+        served.start()
+        yield served
+
+
+@pytest.mark.parametrize("sent", SLOW.values(), ids=SLOW)
+def test_slow_connections_lock_nobody_out(crowded: Listener, sent: bytes) -> None:
+    port = crowded.server_address[1]
+    with contextlib.ExitStack() as stack:
+        slow = []
+        for _ in range(3):
+            slow.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), WAIT)))
+            slow[-1].sendall(sent)
+            wait_until(lambda: slow_ones(crowded) == len(slow))
+
+        with Http(port).post(opening()) as reply:
+            assert reply.status == 200
+        wait_until(lambda: not is_open(slow[0]))
+        assert is_open(slow[1])
+
+
+def test_idle_connections_lock_nobody_out(crowded: Listener) -> None:
+    http = Http(crowded.server_address[1])
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            reply = stack.enter_context(http.post(opening()))
+            assert reply.json()["result"]
+            assert reply.connection.sock is not None, "it is not kept alive"
+
+
+def is_open(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        while connection.recv(65536):
+            pass
+    except BlockingIOError:
+        return True
+    return False
+
+
+def slow_ones(listener: Listener) -> int:
+    return len(listener.waiting._since)
+
+
+def test_connection_that_is_served_is_not_closed_for_a_new_one(crowded: Listener) -> None:
+    port = crowded.server_address[1]
+    with session(Http(port)).request("sleep", {"seconds": 3}) as served:
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), WAIT) as slow:
+                slow.sendall(b"POST")
+                Http(port).send("DELETE").close()
+        assert served.messages()[-1]["result"]
+
+
+def test_new_connection_is_closed_if_all_others_are_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
+    with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as served:
+        served.start()
+        one = session(Http(served.server_address[1]))
+        with one.send("GET"):
+            assert raw(one.port, head("Content-Length: 0")) == b""
+
+
+def test_client_that_does_not_read_its_answer_is_closed_for_a_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
+    monkeypatch.setattr("mcp_touchstone.bridge.responses.SLOW", 0.0)
+    with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as crowded:
+        crowded.start()
+        one = session(Http(crowded.server_address[1]))
+        [served] = crowded.sessions._all.values()
+        body = encode(request("x", {"text": "x" * 8_000_000}))
+        lines = (*(f"{name}: {value}" for name, value in one.headers.items()), "Accept: */*")
+        with socket.socket() as slow:
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.connect(("127.0.0.1", one.port))
+            slow.sendall(head(*lines, f"Content-Length: {len(body)}") + body)
+            wait_until(lambda: len(served._finished) == 2 and served._exchanges.idle)
+            wait_until(lambda: slow_ones(crowded))
+
+            assert "result" in one.ask("y")
 
 
 def test_body_that_ends_early_is_not_used(listener: Listener) -> None:

@@ -78,6 +78,14 @@ def test_invalid_utf_8_is_refused() -> None:
     assert caught.value.code == "NOT_TEXT"
 
 
+@pytest.mark.parametrize("name", ["utf-32-le", "utf-32-be"])
+@pytest.mark.parametrize("encoding", [None, *ENCODINGS])
+def test_utf_32_is_refused_in_every_encoding(name: str, encoding: str | None) -> None:
+    with pytest.raises(ToolError, match="UTF-32") as caught:
+        Text("\ufeffa\n".encode(name), encoding)
+    assert caught.value.code == "NOT_TEXT"
+
+
 @given(
     st.lists(st.text(alphabet="abé\u2028\U0001f600", max_size=5), max_size=5),
     st.sampled_from(["\n", "\r\n", "\r"]),

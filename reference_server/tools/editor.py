@@ -177,13 +177,12 @@ class Editor:
         except ToolError as error:
             error.context = {"file": snap.path, **(error.context or {})}
             raise
-        data = text.encode(edited.text)
+        written = Text(text.encode(edited.text), text.encoding)
         edit = self._surface.workspace.edit(call.who, call.request_id)
-        edit.put(snap.path, data, before=snap)
+        edit.put(snap.path, written.data, before=snap)
         if pending := self._commit(call, edit, arguments):
             return pending
         self._remember(edit)
-        written = Text(data, text.encoding)
         return {
             **self._written(arguments, snap.path),
             "first_line": edited.first_line,
@@ -261,8 +260,10 @@ def _head(arguments: Arguments, path: str) -> dict[str, Any]:
 def _text_of(snap: Snapshot) -> Text:
     try:
         return read_text(snap)
-    except ToolError as error:  # its message names an argument that this tool does not have
-        raise ToolError(
+    except ToolError as error:
+        if error.field != "encoding":
+            raise
+        raise ToolError(  # this tool has no such argument
             "The file is not text in UTF-8, nor in UTF-16 with a byte order mark.",
             code=error.code,
             field="path",

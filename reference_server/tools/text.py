@@ -18,6 +18,8 @@ ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be", "iso-8859-1", "windows-1252")
 """Encodings that a client may name. Encoding a decoded text returns the original bytes."""
 
 _MARKS = (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"))
+_UTF_32 = (b"\xff\xfe\0\0", b"\0\0\xfe\xff")
+"""Marks of files that are never read as text: an edit in any encoding above would damage them."""
 
 LONGEST_TEXT = 500_000
 """Maximum characters (code points) of a file in one answer, including newlines.
@@ -65,10 +67,16 @@ class Text:
         line_count: Number of lines, including a last line without newline.
 
     Raises:
-        ToolError: ``NOT_TEXT``: the bytes are invalid in that encoding.
+        ToolError: ``NOT_TEXT``: the bytes are invalid in that encoding, or are UTF-32.
     """
 
     def __init__(self, data: bytes, encoding: str | None = None) -> None:
+        if data.startswith(_UTF_32):
+            raise ToolError(
+                "Text that begins as UTF-32 does is neither shown nor edited here.",
+                code="NOT_TEXT",
+                suggestions=["Convert the file to UTF-8 with another program."],
+            )
         marked = next((each for each in _MARKS if data.startswith(each[1])), None)
         self.data = data
         self._hashes: dict[str, str] | None = None

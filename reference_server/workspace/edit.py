@@ -37,19 +37,15 @@ class Change:
         path: The path to it, with forward slashes.
         before: Its current bytes; None if the edit creates the file.
         after: Its new bytes; None if the edit removes the file.
-        mode: Its permission bits, which are kept; None for a new file.
         parts: The parts of its path below the root.
     """
 
-    def __init__(
-        self, at: Location, before: bytes | None, after: bytes | None, mode: int | None
-    ) -> None:
+    def __init__(self, at: Location, before: bytes | None, after: bytes | None) -> None:
         self.at = at
         self.path = at.path
         self.parts = at.parts
         self.before = before
         self.after = after
-        self.mode = mode
 
 
 class Edit:
@@ -89,7 +85,7 @@ class Edit:
         limit = self._workspace.settings.max_file_size
         if len(data) > limit:
             raise TooLarge(path, f"The file would have {len(data)} bytes; the limit is {limit}.")
-        self._enter(Change(change.at, change.before, data, change.mode))
+        self._enter(Change(change.at, change.before, data))
 
     def remove(self, before: Snapshot) -> None:
         """Remove a file that was read.
@@ -98,7 +94,7 @@ class Edit:
             Refusal: A subclass of it; earlier changes of this edit are kept.
         """
         change = self._change(before.path, "", before)
-        self._enter(Change(change.at, change.before, None, change.mode))
+        self._enter(Change(change.at, change.before, None))
 
     def _enter(self, change: Change) -> None:
         if any(root != change.at.root for root, _ in self._changes):
@@ -126,10 +122,10 @@ class Edit:
                 raise Exists(path)
             return planned
         if before is not None:
-            return Change(at, before.data, before.data, before.mode)
+            return Change(at, before.data, before.data)
         if workspace.find(path, cwd=cwd) is not None:
             raise Exists(path)
-        return Change(at, None, None, None)
+        return Change(at, None, None)
 
     def commit(self) -> None:
         """Apply all changes or none; then write the audit and notify the listeners.
@@ -144,30 +140,44 @@ class Edit:
         changes = self.changes
         if not changes:
             return
-        workspace = self._workspace
-        root = workspace.policy.roots[changes[0].at.root]
+        root = self._workspace.policy.roots[changes[0].at.root]
+        journal: Journal | None = None
         try:
             with root.writing():
                 for change in changes:
                     _verify(root, change)
-                Journal(root, changes).carry_out()
+                journal = Journal(root, changes)
+                journal.carry_out()
         except TimeoutError:
             raise Busy from None
         except OSError as error:
             raise refusal(error, changes[0].path, WriteFailed) from None
-        workspace.log.audit(
-            self._who,
-            self._request_id,
-            [
-                {
-                    "path": change.path,
-                    "before": None if change.before is None else sha256(change.before),
-                    "after": None if change.after is None else sha256(change.after),
-                }
-                for change in changes
-            ],
-        )
-        workspace.changed(changes)
+        finally:
+            if journal is not None:
+                self._report(journal)
+
+    def _report(self, journal: Journal) -> None:
+        """Write the audit of what is on the disk, whether or not all of the edit succeeded."""
+        log = self._workspace.log
+        if journal.done:
+            log.audit(
+                self._who,
+                self._request_id,
+                [
+                    {
+                        "path": change.path,
+                        "before": None if change.before is None else sha256(change.before),
+                        "after": None if change.after is None else sha256(change.after),
+                    }
+                    for change in journal.done
+                ],
+            )
+            self._workspace.changed(journal.done)
+        about = {"request_id": self._request_id}
+        for path, lost in journal.lost.items():
+            log.record("warning", "attributes_lost", {**about, "path": path, "lost": lost})
+        if journal.left:
+            log.record("warning", "temporaries_left", {**about, "paths": journal.left})
 
 
 def _verify(root: Root, change: Change) -> None:
@@ -177,18 +187,22 @@ def _verify(root: Root, change: Change) -> None:
         Refusal: It has changed, or we may not write it.
     """
     try:
-        current, mode = read_plain(root, change.parts)
+        descriptor = root.open_file(change.parts)
     except FileNotFoundError:
         if change.before is not None:
             raise Changed(change.path) from None
         return
     except OSError as error:
         raise refusal(error, change.path) from None
-    if change.before is None:
-        raise Exists(change.path)
-    if current != change.before:
-        raise Changed(change.path)
-    change.mode = mode
+    try:
+        if change.before is None:
+            raise Exists(change.path)
+        if not _holds(descriptor, change.before):
+            raise Changed(change.path)
+    except OSError as error:
+        raise refusal(error, change.path) from None
+    finally:
+        os.close(descriptor)
     try:  # a rename would replace a file that its owner made read-only
         with root.place(change.parts[:-1]) as place:
             os.close(place.open(change.parts[-1], os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)))
@@ -196,17 +210,13 @@ def _verify(root: Root, change: Change) -> None:
         raise refusal(error, change.path) from None
 
 
-def read_plain(root: Root, parts: Parts) -> tuple[bytes, int]:
-    """Read a regular file; return its bytes and its permission bits."""
-    descriptor = root.open_file(parts)
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise Changed("/".join(parts))
-        with os.fdopen(os.dup(descriptor), "rb") as file:
-            return file.read(found.st_size + 1), stat.S_IMODE(found.st_mode)
-    finally:
-        os.close(descriptor)
+def _holds(descriptor: int, data: bytes) -> bool:
+    """Return whether an open file is a regular one with these bytes."""
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_size != len(data):
+        return False
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        return file.read(len(data) + 1) == data
 
 
-__all__ = ["Change", "Edit", "Refusal", "read_plain"]
+__all__ = ["Change", "Edit", "Refusal"]

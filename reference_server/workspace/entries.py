@@ -18,14 +18,12 @@ class Snapshot:
         at: Its location.
         path: The path to it, with forward slashes.
         data: All its bytes.
-        mode: Its permission bits.
     """
 
-    def __init__(self, at: Location, data: bytes, mode: int) -> None:
+    def __init__(self, at: Location, data: bytes) -> None:
         self.at = at
         self.path = at.path
         self.data = data
-        self.mode = mode
         self._sha256: str | None = None
 
     @property

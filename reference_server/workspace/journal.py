@@ -19,26 +19,27 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
-from ..failure import ToolError
+from .attributes import inherit
 from .entries import sha256
 from .names import OURS
-from .refusals import WriteFailed
+from .refusals import Changed, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from .edit import Change
-    from .names import Names
     from .paths import Parts
     from .place import Place, Root
 
-_JOURNAL = ".journal"
-_STAGED = b"staged\n"
+JOURNAL = ".journal"
+STAGED = b"staged\n"
 _OLD = ".old"
+_MOST_OPEN = 200
+"""Directories of one edit that are kept open."""
 
 
 class Journal:
@@ -47,199 +48,220 @@ class Journal:
     Args:
         root: The root of the files.
         changes: The verified changes; at least one.
+
+    Attributes:
+        lost: What new files could not take over from the old ones, by the path of the file.
+        left: Paths of temporary files that could not be removed; the next start tries again.
     """
 
     def __init__(self, root: Root, changes: Sequence[Change]) -> None:
-        self._root = root
+        self.lost: dict[str, list[str]] = {}
+        self.left: list[str] = []
         self._name = OURS + secrets.token_hex(6)
+        self._directories = _Directories(root)
         self._steps = [
-            _Step(change, f"{self._name}-{number}", backup=len(changes) > 1)
+            _Step(change, f"{self._name}-{number}", self._directories, backup=len(changes) > 1)
             for number, change in enumerate(changes)
         ]
         self._made = _missing_directories(root, changes)
         self._is_simple = len(changes) == 1 and not self._made
 
+    @property
+    def done(self) -> list[Change]:
+        """The changes that are on the disk: all, none, or those that could not be undone."""
+        return [step.change for step in self._steps if step.renamed]
+
     def carry_out(self) -> None:
-        """Execute the edit.
+        """Execute the edit; after the last rename nothing makes it fail.
 
         Raises:
             OSError: The edit failed and was undone.
-            WriteFailed: The edit failed and could not be undone; the message names the files.
+            Refusal: As above; or it could not be undone, and the message names the files.
         """
         plan = {"made": self._made, "files": [step.plan() for step in self._steps]}
         data = json.dumps(plan).encode() + b"\n"
-        with self._root.place(()) as top:
+        with self._directories, self._directories.at(()) as top:
             try:
-                _write(top, self._name + _JOURNAL, data, 0o600, wait=not self._is_simple)
+                _write(top, self._name + JOURNAL, data, mode=0o600, wait=not self._is_simple)
                 if self._is_simple:
                     self._stage()
                 else:
                     top.sync()
                     self._stage()
-                    _append(top, self._name + _JOURNAL, _STAGED)
+                    _append(top, self._name + JOURNAL, STAGED)
                 self._rename()
             except BaseException:
                 self._undo(top)
                 raise
-            for step in self._steps:
-                step.tidy(self._root)
-            top.remove(self._name + _JOURNAL)
-            if not self._is_simple:
-                top.sync()
+            self._tidy(top)
 
     def _stage(self) -> None:
         for parts in self._made:
-            with self._root.place(tuple(parts[:-1])) as place:
+            with self._directories.at(tuple(parts[:-1])) as place:
                 place.make_directory(parts[-1])
         for step in self._steps:
-            step.stage(self._root, wait=not self._is_simple)
+            if lost := step.stage(wait=not self._is_simple):
+                self.lost[step.change.path] = lost
 
     def _rename(self) -> None:
         for step in self._steps:
-            step.rename(self._root)
+            if not self._directories.stands(step.parts[:-1]):
+                raise Changed(step.change.path)
+        for step in self._steps:
+            step.rename()
+
+    def _tidy(self, top: Place) -> None:
+        for step in self._steps:
+            try:
+                step.tidy()
+            except OSError:
+                self.left.append("/".join((*step.parts[:-1], step.temporary)))
+        with suppress(OSError):
+            if not self.left:
+                top.remove(self._name + JOURNAL)
+            if not self._is_simple:
+                top.sync()
 
     def _undo(self, top: Place) -> None:
         torn = []
         for step in reversed(self._steps):
             try:
-                step.undo(self._root)
-                step.tidy(self._root)
+                step.undo()
             except OSError:
                 torn.append("/".join(step.parts))
-        _remove_directories(self._root, self._made)
-        top.remove(self._name + _JOURNAL)
+            with suppress(OSError):
+                step.tidy()
+        for parts in reversed(self._made):
+            with suppress(OSError), self._directories.at(tuple(parts[:-1])) as place:
+                place.remove_directory(parts[-1])
+        with suppress(OSError):
+            top.remove(self._name + JOURNAL)
         if torn:
             raise WriteFailed("", f"The edit failed, and these could not be undone: {torn}.")
 
 
-class _Step:
-    """The change of one file."""
+class _Directories:
+    """The directories of one edit. A directory that was moved meanwhile can still be tidied."""
 
-    def __init__(self, change: Change, temporary: str, *, backup: bool) -> None:
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._open: dict[Parts, Place] = {}
+
+    def __enter__(self) -> None:
+        """Use as a context manager."""
+
+    def __exit__(self, *_error: object) -> None:
+        """Close the directories."""
+        for place in self._open.values():
+            place.__exit__(None, None, None)
+
+    @contextmanager
+    def at(self, parts: Parts) -> Iterator[Place]:
+        """Open a directory, or use it again."""
+        if parts in self._open:
+            yield self._open[parts]
+            return
+        place = self._root.place(parts)
+        if place.fd is None or len(self._open) >= _MOST_OPEN:  # a path is resolved each time
+            with place:
+                yield place
+            return
+        self._open[parts] = place
+        yield place
+
+    def stands(self, parts: Parts) -> bool:
+        """Return whether an open directory still has its path; raises as ``Root.place``."""
+        held = self._open.get(parts)
+        with self._root.place(parts) as place:
+            return not held or os.path.samestat(held.lstat("."), place.lstat("."))
+
+
+class _Step:
+    """The change of one file.
+
+    Attributes:
+        change: The change.
+        parts: The parts of the path of the file.
+        temporary: The name of its temporary file.
+        renamed: Whether the change is on the disk.
+    """
+
+    def __init__(
+        self, change: Change, temporary: str, directories: _Directories, *, backup: bool
+    ) -> None:
+        self.change = change
         self.parts = change.parts
-        self._change = change
-        self._temporary = temporary
+        self.temporary = temporary
+        self.renamed = False
+        self._at = directories.at
         self._backup = backup and change.before is not None
-        self._renamed = False
 
     def plan(self) -> dict[str, Any]:
         """Return the data that recovery needs."""
-        before, after = self._change.before, self._change.after
+        before, after = self.change.before, self.change.after
         return {
             "parts": self.parts,
-            "temporary": self._temporary,
+            "temporary": self.temporary,
             "before": None if before is None else sha256(before),
             "after": None if after is None else sha256(after),
         }
 
-    def stage(self, root: Root, *, wait: bool) -> None:
-        """Write the temporary files; ``wait`` also syncs their directory."""
-        with root.place(self.parts[:-1]) as place:
-            if self._change.after is not None:
-                mode = self._change.mode
-                _write(place, self._temporary, self._change.after, mode)
+    def stage(self, *, wait: bool) -> list[str]:
+        """Write the temporary files; ``wait`` also syncs their directory.
+
+        Returns:
+            What the new file could not take over from the old one.
+        """
+        name, lost = self.parts[-1], []
+        with self._at(self.parts[:-1]) as place:
+            if self.change.after is not None:
+                like = None if self.change.before is None else name
+                lost = _write(place, self.temporary, self.change.after, like=like)
             if self._backup:
-                _keep(place, self.parts[-1], self._temporary + _OLD)
+                _keep(place, name, self.temporary + _OLD)
             if wait:
                 place.sync()
+        return lost
 
-    def rename(self, root: Root) -> None:
+    def rename(self) -> None:
         """Rename the new file to its final name, or a removed file to a temporary name."""
         name = self.parts[-1]
-        with root.place(self.parts[:-1]) as place:
-            if self._change.after is None:
-                place.replace(name, self._temporary)
-            elif self._change.before is None:
-                place.claim(self._temporary, name)
+        with self._at(self.parts[:-1]) as place:
+            if self.change.after is None:
+                place.replace(name, self.temporary)
+            elif self.change.before is None:
+                place.claim(self.temporary, name)
             else:
-                place.replace(self._temporary, name)
-            self._renamed = True
+                place.replace(self.temporary, name)
+            self.renamed = True
             place.sync()
 
-    def undo(self, root: Root) -> None:
+    def undo(self) -> None:
         """Restore the old content of the file."""
-        if not self._renamed:
+        if not self.renamed:
             return
         name = self.parts[-1]
-        with root.place(self.parts[:-1]) as place:
-            if self._change.before is None:
+        with self._at(self.parts[:-1]) as place:
+            if self.change.before is None:
                 place.remove(name)
-            elif self._change.after is None:
-                place.replace(self._temporary, name)
-            elif self._backup and place.has(self._temporary + _OLD):
-                place.replace(self._temporary + _OLD, name)
+            elif self.change.after is None:
+                place.replace(self.temporary, name)
             else:
-                _write(place, self._temporary + _OLD, self._change.before, self._change.mode)
-                place.replace(self._temporary + _OLD, name)
+                if not place.has(self.temporary + _OLD):
+                    _write(place, self.temporary + _OLD, self.change.before, like=name)
+                place.replace(self.temporary + _OLD, name)
+        self.renamed = False
 
-    def tidy(self, root: Root) -> None:
+    def tidy(self) -> None:
         """Remove the temporary files."""
-        _tidy(root, self.parts, self._temporary)
+        with self._at(self.parts[:-1]) as place:
+            tidy(place, self.temporary)
 
 
-def recover(root: Root, names: Names) -> int:
-    """Finish or undo the edits of servers that were killed; return their number.
-
-    The caller holds ``root.writing()``, so no running server has an unfinished edit. A journal may
-    come from a foreign repository. It is used only if it contains plain names that may be written
-    and temporary files with its own prefix.
-    """
-    with root.place(()) as top:
-        journals = [n for n in top.names() if n.startswith(OURS) and n.endswith(_JOURNAL)]
-        for name in journals:
-            try:
-                plan, staged = _read(top, name)
-                _check_plan(plan, name.removesuffix(_JOURNAL), root, names)
-            except (OSError, ValueError, TypeError, KeyError, AttributeError, ToolError):
-                plan, staged = {"files": [], "made": []}, False
-            for entry in plan["files"]:
-                with suppress(OSError):  # its directory was removed, or is not accessible any more
-                    _recover_file(root, entry, staged)
-            if not staged:
-                _remove_directories(root, plan["made"])
-            top.remove(name)
-        if journals:
-            top.sync()
-    return len(journals)
-
-
-def _recover_file(root: Root, entry: dict[str, Any], staged: bool) -> None:
-    parts, temporary = tuple(entry["parts"]), entry["temporary"]
-    name = parts[-1]
-    if staged:
-        with root.place(parts[:-1]) as place:
-            current = sha256(_content(place, name)) if place.has(name) else None
-            # Changes by others after the kill are kept.
-            if current == entry["before"]:
-                if entry["after"] is None:
-                    place.remove(name)
-                elif place.has(temporary):
-                    place.replace(temporary, name)
-    _tidy(root, parts, temporary)
-
-
-def _read(top: Place, name: str) -> tuple[dict[str, Any], bool]:
-    """Return the unchecked plan of a journal, and whether all files were staged."""
-    plan, _, rest = _content(top, name).partition(b"\n")
-    return json.loads(plan), rest == _STAGED
-
-
-def _check_plan(plan: dict[str, Any], name: str, root: Root, names: Names) -> None:
-    """Check that a plan is one of ours; raise any exception if it is not."""
-    paths = [entry["parts"] for entry in plan["files"]] + plan["made"]
-    for parts in paths:
-        if not parts or any(part in ("", ".", "..") or "/" in part for part in parts):
-            raise ValueError(parts)
-        names.check(tuple(parts), folds=root.folds, writing=True)
-    for number, entry in enumerate(plan["files"]):
-        if entry["temporary"] != f"{name}-{number}" or entry["before"] == entry["after"]:
-            raise ValueError(entry)
-
-
-def _tidy(root: Root, parts: Parts, temporary: str) -> None:
-    with root.place(parts[:-1]) as place:
-        place.remove(temporary)
-        place.remove(temporary + _OLD)
+def tidy(place: Place, temporary: str) -> None:
+    """Remove the temporary files of one change from their directory."""
+    place.remove(temporary)
+    place.remove(temporary + _OLD)
 
 
 def _missing_directories(root: Root, changes: Sequence[Change]) -> list[list[str]]:
@@ -257,15 +279,6 @@ def _missing_directories(root: Root, changes: Sequence[Change]) -> list[list[str
     return missing
 
 
-def _remove_directories(root: Root, made: Sequence[Sequence[str]]) -> None:
-    for parts in reversed(made):
-        try:
-            with root.place(tuple(parts[:-1])) as place:
-                place.remove_directory(parts[-1])
-        except OSError:
-            continue
-
-
 def _keep(place: Place, name: str, copy: str) -> None:
     """Create a second hard link to the old file, so that undoing needs no disk space."""
     try:
@@ -274,16 +287,27 @@ def _keep(place: Place, name: str, copy: str) -> None:
         return  # no hard links; undo writes the bytes from memory
 
 
-def _write(place: Place, name: str, data: bytes, mode: int | None, *, wait: bool = True) -> None:
-    descriptor = place.create(name, 0o666 if mode is None else 0o600)
+def _write(
+    place: Place,
+    name: str,
+    data: bytes,
+    *,
+    like: str | None = None,
+    mode: int = 0o666,
+    wait: bool = True,
+) -> list[str]:
+    """Write a new file; return what it could not take over from the file ``like``."""
+    lost: list[str] = []
+    descriptor = place.create(name, 0o600 if like else mode)
     try:
         _write_all(descriptor, data)
-        if mode is not None and hasattr(os, "fchmod"):
-            os.fchmod(descriptor, mode)
+        if like:
+            lost = inherit(place, like, descriptor)
         if wait:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+    return lost
 
 
 def _append(place: Place, name: str, data: bytes) -> None:
@@ -299,9 +323,3 @@ def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
-
-
-def _content(place: Place, name: str) -> bytes:
-    descriptor = place.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read()

@@ -2,13 +2,14 @@
 
 A deny list has the syntax of a ``.gitignore`` without exceptions. An entry without a slash matches
 a component at every depth: ``.git`` denies ``a/.git/config`` and not ``.gitignore``. An entry with
-a slash matches from the root. Everything below a match is denied too. On a volume that ignores
-case, every name that the volume equates with a denied name is denied as well.
+a slash matches from the root. Everything below a match is denied too.
+
+On a volume that ignores case, every name that such a volume equates with a denied name is denied as
+well: which of their rules a volume has cannot be found out. ``.git`` is denied like this on every
+volume, because a repository may be copied to another one, and git itself refuses these names.
 """
 
 from __future__ import annotations
-
-import os
 
 from .refusals import Denied, WriteDenied
 
@@ -25,6 +26,7 @@ OURS = ".mcp-edit-"
 _IGNORED = dict.fromkeys(
     [0xFEFF, *range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070)]
 )
+_GIT = ".git"
 _ANY = "**"
 _WILD = frozenset("*?[/")
 _SHORT = 6
@@ -80,21 +82,22 @@ class _List:
     def __init__(self, entries: Iterable[str]) -> None:
         stripped = [entry.removesuffix("/") for entry in entries]
         self._names = frozenset(entry for entry in stripped if not _WILD & set(entry))
+        self._folded = frozenset(map(_fold, self._names))
+        self._always = self._folded & {_GIT}
         self._patterns = [_cut(entry) for entry in stripped if entry not in self._names]
 
     def has(self, parts: Parts, *, folds: bool) -> bool:
         """Return whether an entry matches a path or a directory above it."""
+        listed = self._folded if folds else self._always
         for name in parts:
-            if name in self._names or (folds and _is_alias(name, self._names)):
+            if name in self._names or (listed and _is_alias(name, listed)):
                 return True
-        if not self._patterns:
-            return False
-        if folds:
-            parts = tuple(map(_plain, parts))
-        return any(
-            _matches(tuple(map(_fold, pattern)) if folds else pattern, parts)
-            for pattern in self._patterns
-        )
+        if not folds:
+            return any(_matches(pattern, parts) for pattern in self._patterns)
+        spelled = tuple(map(_fold, parts))
+        spellings = {spelled, tuple(map(_plain, spelled))}
+        patterns = [tuple(map(_fold, pattern)) for pattern in self._patterns]
+        return any(_matches(pattern, one) for pattern in patterns for one in spellings)
 
 
 def _cut(entry: str) -> Parts:
@@ -133,28 +136,26 @@ def _past_any(reached: set[int], pattern: Parts) -> set[int]:
     return found
 
 
-def _is_alias(name: str, listed: frozenset[str]) -> bool:
+def _is_alias(name: str, folded: frozenset[str]) -> bool:
     """Return whether a volume that ignores case may equate a name with a listed one."""
-    folded = {_fold(one) for one in listed}
-    plain = _plain(name)
-    if plain in folded:
+    spelled = _fold(name)
+    plain = _plain(spelled)
+    if spelled in folded or plain in folded:
         return True
-    if os.name != "nt":
-        return False
-    # NTFS also creates short names automatically.
-    stem, tilde, number = plain.partition("~")
-    return bool(tilde and number.isdigit() and stem and any(_short(one) == stem for one in folded))
+    # NTFS and FAT also create short names automatically.
+    stem, _, number = plain.partition("~")
+    return number.isdigit() and bool(stem) and any(_short(one) == stem for one in folded)
 
 
-def _plain(name: str) -> str:
-    """Return a name in the form in which a volume that ignores case compares it."""
-    folded = _fold(name)
-    # NTFS ignores trailing dots and blanks, and the name of a stream.
-    return folded.split(":")[0].rstrip(". ") if os.name == "nt" else folded
+def _plain(folded: str) -> str:
+    """Return a name as NTFS and FAT compare it: without a stream, trailing dots and blanks."""
+    return folded.partition(":")[0].rstrip(". ")
 
 
 def _fold(name: str) -> str:
-    from unicodedata import normalize  # noqa: PLC0415 - only for volumes that fold
+    if name.isascii():
+        return name.lower()
+    from unicodedata import normalize  # noqa: PLC0415 - few names need it
 
     return normalize("NFKC", normalize("NFKC", name.translate(_IGNORED)).casefold())
 

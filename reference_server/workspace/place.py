@@ -101,7 +101,8 @@ class Place:
                 raise FileExistsError(errno.EEXIST, "exists") from None
             self.replace(name, new)
             return
-        os.unlink(self._at(name), dir_fd=self.fd)
+        with suppress(OSError):  # the new name is there; the old one is a leftover
+            os.unlink(self._at(name), dir_fd=self.fd)
 
     def has(self, name: str) -> bool:
         """Return whether a name exists."""

@@ -7,9 +7,9 @@ import stat
 
 from .edit import Edit
 from .entries import Entry, Snapshot
-from .journal import recover
 from .paths import is_readable
 from .policy import Policy
+from .recovery import recover
 from .refusals import (
     IsDirectory,
     NotFound,
@@ -54,11 +54,13 @@ class Workspace:
         for root in self.policy.roots:
             try:
                 with root.writing():
-                    count = recover(root, self.policy.names)
+                    count, refused = recover(root, self.policy.names, self.settings.max_file_size)
             except OSError:  # not writable, or in use; the other server recovers then
                 continue
             if count:
                 self.log.warning("recovered", edits=count)
+            for name in refused:  # as it is: masked it could not be found
+                self.log.record("warning", "journal_refused", {"file": name})
 
     @property
     def writable(self) -> bool:
@@ -109,17 +111,15 @@ class Workspace:
             except OSError as error:
                 raise refusal(error, path) from None
             try:
-                data, mode = self._read_open(descriptor, path, check)
+                data = self._read_open(descriptor, path, check)
             except OSError as error:
                 raise refusal(error, path) from None
             finally:
                 os.close(descriptor)
-            return Snapshot(at, data, mode)
+            return Snapshot(at, data)
         return None
 
-    def _read_open(
-        self, descriptor: int, path: str, check: Callable[[], None] | None
-    ) -> tuple[bytes, int]:
+    def _read_open(self, descriptor: int, path: str, check: Callable[[], None] | None) -> bytes:
         found = os.fstat(descriptor)
         if stat.S_ISDIR(found.st_mode):
             raise IsDirectory(path)
@@ -137,7 +137,7 @@ class Workspace:
             size += len(chunk)
             if size > limit:  # it grew after fstat
                 raise TooLarge(path, f"The file has more than {limit} bytes, which is the limit.")
-        return b"".join(chunks), stat.S_IMODE(found.st_mode)
+        return b"".join(chunks)
 
     def look(self, path: str) -> Entry | None:
         """Return the entry of a file without reading it; None if ``read`` would refuse it."""

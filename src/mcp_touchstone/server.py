@@ -8,6 +8,7 @@ the ``Surface`` and adds itself, for instance a ``Tool`` to ``surface.toolbox``;
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from functools import partial
 from importlib import import_module
@@ -68,6 +69,8 @@ def main(words: Sequence[str]) -> int:
     Returns:
         The exit status.
     """
+    for each in (signal.SIGINT, signal.SIGTERM):  # until the server has handlers of its own
+        signal.signal(each, lambda number, _frame: os._exit(128 + number))
     sys.argv = [PROGRAM, *words]
     if any(word.startswith("--http") for word in words):
         from mcp_touchstone.bridge import reference  # noqa: PLC0415  (few servers need it)

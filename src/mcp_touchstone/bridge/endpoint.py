@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from mcp_touchstone.bridge import headers as head
-from mcp_touchstone.bridge.exchanges import is_request
+from mcp_touchstone.bridge.exchanges import is_id, is_request
 from mcp_touchstone.bridge.reading import BODY_LIMIT, length_of
 from mcp_touchstone.bridge.refusals import (
     INTERNAL_ERROR,
@@ -19,7 +19,7 @@ from mcp_touchstone.bridge.sessions import BATCHING, BridgeSession, Sessions
 from mcp_touchstone.bridge.stateless import Stateless
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.catalog.revision import is_modern
-from mcp_touchstone.wire.framing import Kind, Line, id_key, kind_of, read
+from mcp_touchstone.wire.framing import Kind, Line, kind_of, read
 
 PATH: Final = "/mcp"
 
@@ -63,6 +63,7 @@ class Endpoint(Responses):
             head.check_content_type(self.headers)
             head.check_accept(self.headers, head.JSON, head.EVENTS)
             line = self._body()
+            self.begin_serving()
             messages = _messages(line)
             try:
                 self._post(line, messages)
@@ -75,6 +76,7 @@ class Endpoint(Responses):
         """Open the listening stream of a session, or resume a broken stream."""
         with self.refusing():
             self._check()
+            self.begin_serving()
             head.check_accept(self.headers, head.EVENTS)
             self._check_handshake()
             session = self._session()
@@ -91,6 +93,7 @@ class Endpoint(Responses):
         """End a session."""
         with self.refusing():
             self._check()
+            self.begin_serving()
             self._check_handshake()
             self.server.sessions.finish(self._session())
             self.answer(204)
@@ -238,10 +241,11 @@ def _status(request: dict[str, Any], answer: bytes) -> int:
 def _messages(line: bytes) -> list[dict[str, Any]]:
     """Read a body: one message, or the members of a batch.
 
-    A batch with at least one valid message is forwarded unchecked: the server judges it.
+    A batch with at least one request that can be answered is forwarded unchecked: the server
+    judges it.
 
     Raises:
-        Refusal: 400, the body is neither.
+        Refusal: 400, the body is neither, or the id of a request is no string or integer.
     """
     reading = read(Line(line, len(line)))
     if reading.faults:
@@ -249,17 +253,13 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
         raise Refusal(400, PARSE_ERROR, f"Parse error: {fault}")
     found = reading.value if isinstance(reading.value, list) else [reading.value]
     batched = isinstance(reading.value, list)
-    for one in () if batched and any(map(_proper, found)) else found:
-        known = one.get("id") if isinstance(one, dict) else None
+    for one in () if batched and any(map(is_request, found)) else found:
+        known = one.get("id") if isinstance(one, dict) and is_id(one.get("id")) else None
         if kind_of(one) is Kind.ODD or not isinstance(one.get("method", ""), str):
             raise Refusal(400, INVALID_REQUEST, "Invalid request: no JSON-RPC message", id=known)
-        if "id" in one and id_key(known) is None and kind_of(one) is Kind.REQUEST:
-            raise Refusal(400, INVALID_REQUEST, "Invalid request: the id is no string or number")
+        if known is None and kind_of(one) is Kind.REQUEST:
+            why = "Invalid request: the id is no string or integer"
+            raise Refusal(400, INVALID_REQUEST, why)
     if not found:
         raise Refusal(400, INVALID_REQUEST, "Invalid request: a batch has at least one member")
     return found
-
-
-def _proper(message: Any) -> bool:
-    kind = kind_of(message)
-    return kind in {Kind.RESULT, Kind.ERROR, Kind.NOTIFICATION} or is_request(message)

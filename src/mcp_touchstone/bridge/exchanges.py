@@ -12,6 +12,12 @@ from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of
 OPEN: Final = 256
 """Greatest number of open exchanges of one process; a client may leave without an answer."""
 
+EXACT: Final = 2**53
+"""Below it every integer is a double of its own."""
+
+LARGEST: Final = 10**308
+"""Integers from here on are infinite to a server that reads numbers as doubles."""
+
 
 class HttpExchange(EventStream):
     """One HTTP request with JSON-RPC requests in it, and the stream of their answers.
@@ -139,8 +145,18 @@ class Exchanges:
 
 
 def is_request(message: Any) -> bool:
-    """Return whether a message is a request that can be answered under its id."""
-    return kind_of(message) is Kind.REQUEST and id_key(message["id"]) is not None
+    """Return whether a message is a request that a server can answer under its id.
+
+    An answer to any other one has no id, so nobody could tell which request it ends.
+    """
+    return kind_of(message) is Kind.REQUEST and is_id(message["id"])
+
+
+def is_id(value: Any) -> bool:
+    """Return whether a value is a string or an integer; 5.0 is one, some clients have no others."""
+    if isinstance(value, float):
+        return value.is_integer() and abs(value) < EXACT
+    return isinstance(value, str) or (type(value) is int and abs(value) < LARGEST)
 
 
 def _token(request: Any) -> IdKey | None:

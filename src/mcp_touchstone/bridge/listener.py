@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Launch, log
 from mcp_touchstone.bridge.endpoint import PATH, Endpoint
+from mcp_touchstone.bridge.reading import Waiting
 from mcp_touchstone.bridge.sessions import Sessions
 from mcp_touchstone.bridge.stateless import Stateless
 
@@ -18,6 +19,9 @@ HOST: Final = "127.0.0.1"
 
 CONNECTIONS: Final = 256
 """Connections at a time; each holds a thread."""
+
+YIELDING: Final = 5.0
+"""Seconds until a connection that was closed for a new one has ended its thread."""
 
 
 class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
@@ -36,6 +40,7 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         sessions: the sessions of the legacy revisions.
         stateless: the process for 2026-07-28.
         startup, names, token: as above.
+        waiting: the connections that wait for their clients.
 
     Raises:
         OSError: the address or the port cannot be used.
@@ -66,6 +71,7 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.stateless = Stateless(launch, startup)
         self.startup = startup
         self._launch = launch
+        self.waiting = Waiting()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
 
@@ -100,10 +106,12 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.stop()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread, or reject it if there are too many."""
-        if not self._free.acquire(blocking=False):
+        """Serve a connection in a thread, in place of a slow one if there are too many."""
+        free = self._free.acquire(blocking=False)
+        if not free and not (self.waiting.drop() and self._free.acquire(timeout=YIELDING)):
             self.shutdown_request(request)
             return
+        self.waiting.add(request)
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -112,6 +120,7 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
             super().process_request_thread(request, client_address)
         finally:
             self._free.release()
+            self.waiting.remove(request)  # last: until then it can be waited for
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  (base class)
         """Print the error of a connection, on one line."""

@@ -1,8 +1,10 @@
 """Read the bytes of requests within limits of size and time; reject bytes that HTTP forbids."""
 
+import contextlib
 import http.client
 import io
 import socket
+import threading
 from email.message import Message
 from typing import Any, Final
 
@@ -55,6 +57,38 @@ class RequestBytes(io.RawIOBase):
             return self._connection.recv_into(buffer)
         finally:
             self._connection.settimeout(usual)
+
+
+class Waiting:
+    """The connections that wait for their clients; safe to share between threads.
+
+    They can be closed for new ones: whoever is slow, or idle, must not lock the others out.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
+
+    def add(self, connection: socket.socket, patience: float = 0.0) -> None:
+        """Take note that a connection waits; it cannot be closed for some seconds."""
+        with self._lock:
+            self._since.setdefault(connection, now() + patience)
+
+    def remove(self, connection: socket.socket) -> None:
+        """Take note that it waits no more."""
+        with self._lock:
+            self._since.pop(connection, None)
+
+    def drop(self) -> bool:
+        """Close the connection that waits for longest; return False if none waits."""
+        with self._lock:
+            slowest = min(self._since, key=self._since.__getitem__, default=None)
+            if slowest is None or self._since[slowest] > now():
+                return False
+            del self._since[slowest]
+            with contextlib.suppress(OSError):
+                slowest.shutdown(socket.SHUT_RDWR)
+        return True
 
 
 class HeadLines:

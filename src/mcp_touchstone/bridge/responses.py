@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.headers import EVENTS, JSON
-from mcp_touchstone.bridge.reading import BODY_LIMIT, READING, HeadLines, RequestBytes
+from mcp_touchstone.bridge.reading import BODY_LIMIT, READING, HeadLines, RequestBytes, Waiting
 from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal, error_line
 from mcp_touchstone.bridge.streams import EventStream, event
 from mcp_touchstone.transport.process import LaunchError, now
@@ -23,6 +23,9 @@ ALIVE_EVERY: Final = 15.0
 
 RETRY: Final = 500
 """Milliseconds after which a client with a broken stream reconnects."""
+
+SLOW: Final = 1.0
+"""Seconds of one write, before the last, after which the client counts as slow."""
 
 LINGER: Final = 2.0
 """Seconds to wait for the rest of a refused body."""
@@ -51,11 +54,17 @@ class Responses(BaseHTTPRequestHandler):
         self.rfile.close()
         self._bytes = RequestBytes(self.connection)
         self.rfile = io.BufferedReader(self._bytes)
+        self._waiting: Waiting = self.server.waiting  # type: ignore[attr-defined]
 
     def handle_one_request(self) -> None:
         """Read and answer one request."""
         self._bytes.until = now() + READING
+        self._waiting.add(self.connection)
         super().handle_one_request()
+
+    def begin_serving(self) -> None:
+        """Take note that the request is complete: the client waits for us now."""
+        self._waiting.remove(self.connection)
 
     def parse_request(self) -> bool:
         """Read the headers."""
@@ -97,6 +106,7 @@ class Responses(BaseHTTPRequestHandler):
             self.send_header("Content-Type", JSON)
         if body or status != 204:  # noqa: PLR2004  (No Content has no length)
             self.send_header("Content-Length", str(len(body)))
+        self._waiting.add(self.connection)
         self.end_headers()
         self.wfile.write(body)
 
@@ -197,10 +207,13 @@ class Responses(BaseHTTPRequestHandler):
 
     def _chunk(self, data: bytes) -> None:
         """Write a chunk of a stream; an empty chunk ends it."""
+        last = not data
         if self.request_version != "HTTP/1.0":
             data = f"{len(data):x}\r\n".encode() + data + b"\r\n"
+        self._waiting.add(self.connection, 0.0 if last else SLOW)
         self.wfile.write(data)
-        self.wfile.flush()
+        if not last:
+            self._waiting.remove(self.connection)
 
     def _client_left(self) -> bool:
         ready, _, _ = select.select([self.connection], [], [], 0)
