@@ -47,10 +47,11 @@ class Swapper(threading.Thread):
         self.waiting: dict[str, float] = {}
         self._all = how == "all"
         self._root = root.name
+        self._mark = random.getrandbits(64)
         self._world = os.open(root.parent, OPEN)
         self._links = os.open("tmp", OPEN, dir_fd=self._world)
         for kind, target in (("folder", host), ("file", host / "file")):
-            name = f"link-{kind}-{os.getpid()}"
+            name = f"link-{kind}-{self._mark}"
             os.symlink(target, name, dir_fd=self._links)
 
     def run(self) -> None:
@@ -98,7 +99,7 @@ class Swapper(threading.Thread):
         with opened(self._world, folder) as here:
             was = os.stat(here)
             kind = random.choice(("folder", "file"))
-            link = os.fsencode(f"link-{kind}-{os.getpid()}")
+            link = os.fsencode(f"link-{kind}-{self._mark}")
             if rename(here, os.fsencode(name), self._links, link, EXCHANGE):
                 return
             try:
