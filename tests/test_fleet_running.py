@@ -165,6 +165,24 @@ def test_program_of_a_python_package_is_an_entry_point(tmp_path: Path) -> None:
     assert (found.program, found.version) == (str(tmp_path / "bin" / "my_tool"), "3.0")
 
 
+def test_links_of_an_installation_do_not_lead_to_files_of_the_user(tmp_path: Path) -> None:
+    prefix, user = tmp_path / "prefix", tmp_path / "user"
+    info = prefix / "lib" / "python3.11" / "site-packages" / "tool-3.0.dist-info"
+    info.mkdir(parents=True)
+    user.mkdir()
+    (user / "package.json").write_text('{"bin": {"tool": "a"}, "version": "of the user"}')
+    (user / "METADATA").write_text("Metadata-Version: 2.1\nName: tool\nVersion: 9.9\n")
+    (prefix / "node_modules").mkdir()
+    (prefix / "node_modules" / "tool").symlink_to(user)
+    for name in ("METADATA", "entry_points.txt"):
+        (info / name).symlink_to(user / "METADATA")
+
+    with pytest.raises(InstallError, match="leads out of the installation"):
+        locate(Entry(name="t", registry=Registry.NPM, package="tool"), prefix)
+    with pytest.raises(InstallError, match="provides no executable"):
+        locate(Entry(name="t", registry=Registry.PYPI, package="tool"), prefix)
+
+
 def test_uv_compiles_the_bytecode_of_a_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble
+from mcp_touchstone.runtime.safe_path import SafePath, Tree
 from mcp_touchstone.transport.command_files import sandbox_for
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.transport.sandbox import Method, variables, wrap
@@ -170,10 +171,11 @@ def _environment(env: Mapping[str, str], prefix: Path) -> dict[str, str]:
 
 
 def _npm(entry: Entry, prefix: Path) -> Installed:
-    folder = prefix / "node_modules" / entry.package
+    tree = Tree(prefix.resolve())
     try:
-        package = json.loads((folder / "package.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
+        text = _within(tree, f"node_modules/{entry.package}/package.json").read_text()
+        package = json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
         raise InstallError(Start.INSTALL_ERROR, f"package.json: {error}"[:LONGEST]) from error
     plain = entry.package.rpartition("/")[2]
     given = package.get("bin") or {}
@@ -188,8 +190,7 @@ def _npm(entry: Entry, prefix: Path) -> Installed:
 
 def _pypi(entry: Entry, prefix: Path) -> Installed:
     plain = re.sub(r"\[.*", "", entry.package)
-    places = [str(one) for one in prefix.glob("lib/python*/site-packages")]
-    found = next(iter(metadata.distributions(name=plain, path=places)), None)
+    found = _distribution(Tree(prefix.resolve()), plain)
     if found is None:
         raise InstallError(Start.INSTALL_ERROR, f"{plain}: no metadata after the installation")
     programs = {one.name: one.value for one in found.entry_points if one.group == "console_scripts"}
@@ -200,9 +201,54 @@ def _pypi(entry: Entry, prefix: Path) -> Installed:
     return Installed(str(prefix / "bin" / name), found.version)
 
 
+def _within(tree: Tree, below: str) -> SafePath:
+    """Return a path of an installation without links; these must not lead out of it.
+
+    Raises:
+        OSError: it is missing, or elsewhere.
+    """
+    found = tree.at(tree.real(f"{tree.path}/{below}"))
+    if found is None:
+        raise OSError(f"{below} is a link that leads out of the installation")
+    return found
+
+
+class _Distribution(metadata.Distribution):
+    """The metadata of an installed package; its installation may have left links anywhere."""
+
+    def __init__(self, folder: SafePath) -> None:
+        self._folder = folder
+
+    def read_text(self, filename: str) -> str | None:
+        """Return a file of the metadata; None if it is missing or no file."""
+        try:
+            return (self._folder / filename).read_text()
+        except (OSError, ValueError):
+            return None
+
+    def locate_file(self, path: object) -> Path:
+        """Return the path of a file of the package."""
+        return Path(str(self._folder.parent), str(path))
+
+
+def _distribution(tree: Tree, package: str) -> _Distribution | None:
+    """Return the metadata of a Python package in a virtual environment; None if there is none."""
+    wanted = _plain(package)
+    for place in tree.top.matches("lib/python*/site-packages/*.dist-info"):
+        folder = tree.at(place)
+        if folder is not None and _plain(folder.name.partition("-")[0]) == wanted:
+            return _Distribution(folder)
+    return None
+
+
+def _plain(name: str) -> str:
+    """Return the normalised name of a Python package."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
 def _chosen(package: str, programs: Mapping[str, str]) -> str:
     """Choose a program as launchers do: the only one, or the one with the name of the package."""
     if len({*programs.values()}) == 1:
         return next(iter(programs))
-    same = {re.sub(r"[-_.]+", "-", name).lower(): name for name in programs}
-    return same.get(re.sub(r"[-_.]+", "-", package).lower(), "")
+    same = {_plain(name): name for name in programs}
+    return same.get(_plain(package), "")
