@@ -1,8 +1,7 @@
 """Processes for scenarios that change files have their own root folder."""
 
-from pathlib import Path
-
 from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import reference
@@ -14,7 +13,7 @@ def test_apart_process_has_its_own_root_folder() -> None:
         try:
             connection = pool.apart("2026-07-28", "alone")
             root = connection.root
-            assert isinstance(root, Path)
+            assert isinstance(root, SafePath)
             (root / "added.txt").write_text("added\n")
             connection.open()
             listed = (connection.request("resources/list").result or {})["resources"]

@@ -2,8 +2,6 @@
 
 import sys
 
-from mcp_touchstone.runtime.printable import printable, safe
-
 
 def say(*lines: str, error: bool = False, flush: bool = False) -> None:
     """Print escaped lines, one for each argument, or else an empty line.
@@ -13,6 +11,8 @@ def say(*lines: str, error: bool = False, flush: bool = False) -> None:
         error: whether they go to stderr.
         flush: whether a reader of a pipe gets them at once.
     """
+    from mcp_touchstone.runtime.printable import safe  # noqa: PLC0415  (`serve` prints nothing)
+
     stream = sys.stderr if error else sys.stdout
     if stream is not None:  # a program without a console
         print("\n".join(map(safe, lines)), file=stream, flush=flush)
@@ -20,5 +20,7 @@ def say(*lines: str, error: bool = False, flush: bool = False) -> None:
 
 def relay(text: str) -> None:
     """Print a part of what a server writes to stderr, escaped; line feeds stay."""
+    from mcp_touchstone.runtime.printable import printable  # noqa: PLC0415  (as above)
+
     if sys.stderr is not None:
         print(printable(text), end="", file=sys.stderr, flush=True)
