@@ -5,7 +5,7 @@ there. So a ``SafePath`` never goes to the system as a whole: its folder is open
 descriptor of the top, no link is followed on the way, and then the last name is used relative to
 that folder. ``open``, ``os`` and ``pathlib`` do not accept a ``SafePath``.
 
-``SafePath.real`` and ``SafePath.matches`` compute where links lead, and follow none.
+``Tree.real`` and ``SafePath.matches`` compute where links lead, and follow none.
 On Windows, which has no descriptors of folders, each part is checked before it is used.
 """
 
