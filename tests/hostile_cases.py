@@ -98,7 +98,17 @@ GROUPS: dict[str, dict[str, Case]] = {
             status=1, said=("a second response to id 101",), select="jsonrpc"
         ),
         "answers_before_it_is_asked": SOUND,
-        "answers_in_deep_json": Case(status=1, said=("nested deeper than we read",)),
+        "answers_in_deep_json": Case(
+            status=2, said=("not judged: a message is nested deeper than 128 levels",)
+        ),
+        "nests_deeply schema": Case(
+            status=1, said=("not judged: a message is nested deeper than 128 levels",),
+            select="tools", argument="schema", patience=20,
+        ),
+        "nests_deeply results": Case(
+            status=2, said=("not judged: a message is nested deeper than 128 levels",),
+            select="tools", argument="results", patience=20,
+        ),
         "answers_in_huge_numbers": Case(status=0, said=("warn  ping-empty-response",)),
         "answers_over_many_lines": Case(
             status=1, said=("stdio-no-embedded-newlines", "over 14 lines"), select="stdio"

@@ -32,6 +32,9 @@ BYTES_LIMIT: Final = 96 * 1024 * 1024
 ENTRIES_LIMIT: Final = 20_000
 """Lines of server output kept for one process; ten lines of one message count as one."""
 
+UNJUDGED: Final = f"not judged: a message is {Fault.TOO_DEEP}"
+"""The reason a clause was not judged at a line of ``unjudged``."""
+
 SPREAD_LIMIT: Final = 4_000
 """Lines that one message may be broken over and still be read."""
 
@@ -103,6 +106,7 @@ class Transcript:
             no evidence about the server.
         ended: whether the server's output reached end of file.
         spoke: whether the server ever wrote a line.
+        unjudged: numbers of the lines that are no evidence, because they are nested too deep.
         memo: results that rules computed from it, for later rules.
         replay: command line options that generate the same messages again; mostly empty.
         allowance: the memory limit of all transcripts of the run together.
@@ -119,6 +123,7 @@ class Transcript:
     limit: str = ""
     ended: bool = False
     spoke: bool = False
+    unjudged: set[int] = field(default_factory=set)
     judged: bool = True
     session: SessionState = field(default_factory=SessionState)
     memo: dict[Any, Any] = field(default_factory=dict)
@@ -211,9 +216,13 @@ class Transcript:
                 origin=origin,
             )
             self._note_answers(entry)
+            if Fault.TOO_DEEP in reading.faults:
+                self.unjudged.add(entry.n)
             self._bytes += len(line.raw)
             if Fault.TOO_LONG in reading.faults:
                 self.overflow = f"it wrote a line of {line.length:,} bytes and more"
+            elif Fault.TOO_MANY in reading.faults:
+                self.overflow = f"it wrote a line of {Fault.TOO_MANY}"
             elif self._bytes > BYTES_LIMIT:
                 self.overflow = f"it wrote more than {BYTES_LIMIT // 2**20} MiB"
             elif len(self._entries) - self._spared > ENTRIES_LIMIT:
