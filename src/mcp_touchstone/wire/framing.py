@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
-LINE_LIMIT: Final = 32 * 1024 * 1024
+LINE_LIMIT: Final = 16 * 1024 * 1024
 """Longest line kept whole, in bytes; a longer one is counted and cut."""
 
 CUT: Final = 4096
@@ -97,6 +97,11 @@ class LineSplitter:
     def overlong(self) -> bool:
         """Whether the bytes after the last line feed exceed the limit already."""
         return self._length > self._limit
+
+    @property
+    def unfinished(self) -> int:
+        """The number of bytes after the last line feed."""
+        return len(self._rest)
 
     @property
     def closed(self) -> bool:
