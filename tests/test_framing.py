@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from mcp_touchstone.wire.framing import (
     CUT,
+    DEEPEST,
+    MOST_VALUES,
     Fault,
     Kind,
     Line,
@@ -20,6 +22,7 @@ from mcp_touchstone.wire.framing import (
     apart,
     brief,
     encode,
+    excess,
     id_key,
     is_whole,
     joined,
@@ -181,7 +184,14 @@ BAD: dict[str, tuple[bytes, Fault, bool, Any]] = {
     "a lone surrogate": (b'{"a":"\\ud800"}', Fault.LONE_SURROGATE, True, {"a": "\ud800"}),
     "a lone surrogate as a name": (b'{"\\uDFFF":1}', Fault.LONE_SURROGATE, True, {"\udfff": 1}),
     "a nesting bomb": (b"[" * 100_000, Fault.TOO_DEEP, False, None),
-    "a balanced nesting bomb": (b"[" * 99_999 + b"]" * 99_999, Fault.TOO_DEEP, False, None),
+    "a balanced nesting bomb": (b"[" * 99_999 + b"]" * 99_999, Fault.TOO_DEEP, True, ...),
+    "a balanced nesting bomb in UTF-16": (
+        ("[" * 999 + "]" * 999).encode("utf-16-le"),
+        Fault.TOO_DEEP,
+        False,
+        None,
+    ),
+    "too many values": (b"[" + b"{}," * MOST_VALUES + b"1]", Fault.TOO_MANY, False, None),
     "a banner": (b"Server running on stdio", Fault.NOT_JSON, False, None),
     "two values": (b"{} {}", Fault.NOT_JSON, False, None),
     "a raw tab in a string": (b'"\t"', Fault.NOT_JSON, False, None),
@@ -230,6 +240,58 @@ def test_cut_line_is_not_parsed() -> None:
 
 def test_parser_message_is_kept() -> None:
     assert "Expecting value" in reading(b"hello").detail
+
+
+def depth(value: Any) -> int:
+    parts = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(depth, parts), default=0) if isinstance(value, dict | list) else 0
+
+
+SIGNS = st.text('[{\\"}],', max_size=8)
+NESTED = st.recursive(
+    SIGNS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SIGNS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(NESTED)
+def test_depth_is_measured_as_a_parser_measures_it(value: Any) -> None:
+    text = json.dumps(value)
+
+    assert excess(text, depth(value)) is None
+    assert (excess(text, depth(value) - 1) is None) is (depth(value) == 0)
+
+
+def test_message_is_read_down_to_the_greatest_depth() -> None:
+    inner = b'{"a":' * (DEEPEST - 1) + b"1" + b"}" * (DEEPEST - 1)
+    deeper = inner.replace(b"1", b'["]",{}]')
+
+    assert reading(b'{"id":5,"result":%s,"b":[]}' % inner).faults == set()
+    found = reading(b'{"id":5,"result":%s,"b":[]}' % deeper)
+
+    assert found.faults == {Fault.TOO_DEEP}
+    assert found.value["id"] == 5
+    assert found.value["b"] == []
+    assert depth(found.value) == DEEPEST
+
+
+def test_strings_count_as_one_value() -> None:
+    text = '[\\",' * (MOST_VALUES * 2)
+
+    assert reading(b'["%s"]' % text.encode()).value == ['[",' * (MOST_VALUES * 2)]
+
+
+def test_string_of_escapes_is_measured_in_little_memory() -> None:
+    text = '["' + '\\"[' * 300_000 + '"]'
+    tracemalloc.start()
+    try:
+        assert excess(text) is None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 4 * len(text)
 
 
 @given(st.binary(max_size=80), st.booleans())

@@ -316,6 +316,41 @@ def test_command_cannot_trace_processes(box: Sandbox) -> None:
         assert attack(box, "trace", "1", str(innocent.pid)) == ["-1", "-1"]
 
 
+HOLDER = """
+import ctypes, subprocess, sys
+add_key, keyctl = int(sys.argv[1]), int(sys.argv[1]) + 2
+libc, session, user = ctypes.CDLL(None), ctypes.c_int(-3), ctypes.c_int(-4)
+if libc.syscall(keyctl, 1, None) < 0:  # KEYCTL_JOIN_SESSION_KEYRING
+    sys.exit(77)
+libc.syscall(add_key, b"user", b"touchstone-session", b"secret 1", 8, session)
+key = libc.syscall(add_key, b"user", b"touchstone-user", b"secret 2", 8, user)
+status = subprocess.run(sys.argv[2:], timeout=300).returncode
+libc.syscall(keyctl, 9, key, user)  # KEYCTL_UNLINK
+sys.exit(status)
+"""
+"""A program that has a key in its session keyring and one in the user's, and runs a command."""
+
+
+def test_command_cannot_read_keys_of_the_user(box: Sandbox) -> None:
+    first = {"x86_64": 248, "aarch64": 217}.get(os.uname().machine)
+    if first is None:
+        pytest.skip("the numbers of the system calls are unknown")
+    names = ("touchstone-session", "touchstone-user")
+    attack = (PYTHON, str(HOSTILE), "keys", str(first + 2), *names)
+    env = {"PATH": os.environ["PATH"]}
+
+    def held(*command: str) -> list[str]:
+        words = [sys.executable, "-c", HOLDER, str(first), *command]
+        done = subprocess.run(words, capture_output=True, text=True, env=env, check=False)
+        if done.returncode == 77:
+            pytest.skip("the kernel has no keyrings")
+        assert not done.stderr
+        return done.stdout.splitlines()
+
+    assert held(*attack) == ["secret 1", "secret 2"]
+    assert held(*wrap(box, attack, cwd=box.writable[0], env=env)) == ["refused", "refused"]
+
+
 def test_command_cannot_reach_the_host_network(box: Sandbox) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()

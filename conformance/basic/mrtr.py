@@ -149,9 +149,11 @@ def _named_twice(entry: Entry) -> list[str]:
     """Return the duplicate keys of inputRequests in a line; a parser keeps only the last."""
     if entry.reading is None or Fault.DUPLICATE_KEY not in entry.reading.faults:
         return []
+    if Fault.TOO_DEEP in entry.reading.faults:
+        return []
     try:
         found: Any = json.loads(entry.raw, object_pairs_hook=_Members)
-    except (ValueError, RecursionError):
+    except ValueError:
         return []
     for name in ("result", "inputRequests"):
         found = found.get(name) if isinstance(found, _Members) else None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_touchstone.suite import Breach, Change, Conversation, HttpAnswer, scenario
+from mcp_touchstone.suite import Breach, Change, Conversation, HttpAnswer, loads, scenario
 
 SESSION = "Mcp-Session-Id"
 UNAUTHORIZED = 401
@@ -47,7 +47,7 @@ def altered(token: str) -> str | None:
     parts = token.split(".")
     try:
         raw = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
-        claims = json.loads(raw)
+        claims = loads(raw)
     except (IndexError, ValueError):
         return None
     if len(parts) != 3 or not isinstance(claims, dict):
@@ -212,7 +212,7 @@ def fetch(talk: Conversation, path: str) -> HttpAnswer:
 def read(answer: HttpAnswer) -> Any:
     """Return the JSON value of a document; None if it has none."""
     try:
-        return json.loads(answer.exchange.body)
+        return loads(answer.exchange.body)
     except ValueError:
         return None
 

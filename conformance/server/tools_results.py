@@ -1,6 +1,5 @@
 """server/tools: structured results, and resources in results."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     each,
+    loads,
     scenario,
 )
 
@@ -97,8 +97,8 @@ def repeats_structured_content_as_text(record: Record) -> Iterator[Seen]:
 
 def _says(text: str, value: Any) -> bool:
     try:
-        return bool(json.loads(text) == value)
-    except (ValueError, RecursionError):
+        return bool(loads(text) == value)
+    except ValueError:
         return False
 
 

@@ -41,13 +41,26 @@ RARELY: Final = (500_000, 50, 50)
 """Garbage collection thresholds of a process that is ours: a run keeps nearly all it makes."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one for each end)
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["serve"]:  # before anything is imported that only checking needs
         from mcp_touchstone import server
 
         return server.main(words[1:])
+    from mcp_touchstone.runtime import interrupts
+
+    if arguments is None:
+        interrupts.take()
+    try:
+        return _main(words, ours=arguments is None)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return INTERRUPTED
+
+
+def _main(words: list[str], *, ours: bool) -> int:  # noqa: PLR0911  (one for each end)
+    """Run a command other than ``serve``; ``ours`` says whether the process is ours."""
     from mcp_touchstone.catalog.errors import UserError
     from mcp_touchstone.config.parser import parse, parser
 
@@ -57,9 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one 
         argcomplete.autocomplete(parser())
     line = parse(words)
     options, name = line.options, line.options.subcommand
-    if arguments is None and name in {"check", "init", "recon", "golden"}:
-        _take_charge()  # only where the process is ours
-    if sys.stdout is not None and arguments is None:
+    if ours and name in {"check", "init", "recon", "golden"}:
+        _take_charge()
+    if sys.stdout is not None and ours:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         if name in WITHOUT_SERVER:
@@ -74,9 +87,6 @@ def main(arguments: Sequence[str] | None = None) -> int:  # noqa: PLR0911  (one 
         return _finished(WITH_SERVER[name](options, found[0]))
     except UserError as error:
         return _complain(str(error))
-    except KeyboardInterrupt:
-        _complain("interrupted before anything was checked")
-        return INTERRUPTED
     except BrokenPipeError:
         _discard()
         return 141
@@ -91,9 +101,10 @@ def program() -> NoReturn:
     The interpreter would free every object of a long run; by then all is written and ended.
     """
     status = main()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            stream.flush()
+    with contextlib.suppress(KeyboardInterrupt):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
     os._exit(status)
 
 
@@ -188,6 +199,7 @@ def _check_one(
 
     from mcp_touchstone.config import resolve
     from mcp_touchstone.engine.runner import judge
+    from mcp_touchstone.runtime import interrupts
 
     write = _reports(settings, parts)
     target = resolve.target(settings)
@@ -195,7 +207,6 @@ def _check_one(
     book = resolve.book(settings)
     old = None if settings.since is None else _recorded(settings.since)
     screen = _Screen(settings, target)
-    _end_on_sigterm()
     try:
         run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
     finally:
@@ -220,7 +231,8 @@ def _check_one(
 
         for line in standing.renewed(renewal):
             say(line)
-    lost = [_complain(line) for line in write(run)]
+    with interrupts.held():
+        lost = [_complain(line) for line in write(run)]
     return lost[0] if lost else run.exit_code
 
 
@@ -288,15 +300,16 @@ def _recorded(path: Path) -> Any:
 def _init(options: argparse.Namespace, settings: Settings) -> int:
     from mcp_touchstone.config import files, resolve, scaffold
     from mcp_touchstone.engine.runner import survey
+    from mcp_touchstone.runtime import interrupts
 
     files.may_write(options.output, force=options.force)
     target = resolve.target(settings, explores=True)
-    _end_on_sigterm()
     profile, _ = survey(target)
     if not profile.spoken:
         return _complain(f"nothing was written: {profile.trouble}; does the command start it?")
     source = (str(options.config), settings.name or None) if options.config else None
-    files.write(options.output, scaffold.text(target, profile, source))
+    with interrupts.held():
+        files.write(options.output, scaffold.text(target, profile, source))
     for line in scaffold.again(str(options.output)):
         say(line)
     return 0
@@ -334,7 +347,6 @@ def _recon(options: argparse.Namespace, settings: Settings) -> int:
     from mcp_touchstone.report import survey as report
 
     target = resolve.target(settings, explores=True)
-    _end_on_sigterm()
     profile, processes = survey(target, settings.revision)
     revisions = list(settings.revision or rev.ALL)
     if options.as_json:
@@ -360,7 +372,6 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
     suite = options.scenarios or "" if records else recorded_suite(options.folder)
     # the suite decides whether the server needs a sandbox
     target = resolve.target(replace(settings, suite=suite or settings.suite))
-    _end_on_sigterm()
     try:
         if records:
             results = record(
@@ -390,6 +401,7 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
     from mcp_touchstone.bridge.child import Launch
     from mcp_touchstone.bridge.listener import Listener, until_signal
     from mcp_touchstone.config import resolve
+    from mcp_touchstone.runtime import interrupts
     from mcp_touchstone.runtime.scratch import World
 
     if settings.sandbox not in {"", "off"}:
@@ -398,7 +410,7 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
         return _complain(f"{settings.url}: it speaks HTTP already; bridge serves stdio servers")
     target = resolve.target(settings)
     try:
-        with World() as world:
+        with interrupts.held(), World() as world, interrupts.allowed():
             launch = Launch(
                 command=target.command_in(world.root),
                 env={**os.environ, **target.env_in(world.root)},
@@ -414,24 +426,15 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
     return stopped
 
 
-def _end_on_sigterm() -> None:
-    """Make SIGTERM end a run as Ctrl-C does: servers ended, folders removed, findings printed."""
-    import signal
-
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-
-
 def _take_charge() -> None:
     """Adopt processes that servers leave behind, and let none of them write core dumps."""
     import gc
 
-    from mcp_touchstone.transport.orphans import adopt, end_with_parent
+    from mcp_touchstone.transport.orphans import adopt, end_with_parent, return_memory
 
     adopt()
     end_with_parent()
+    return_memory()
     gc.set_threshold(*RARELY)
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows

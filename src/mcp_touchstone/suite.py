@@ -42,6 +42,7 @@ from mcp_touchstone.wire.framing import (
     brief,
     id_key,
     integral,
+    loads,
     type_name,
 )
 from mcp_touchstone.wire.http_headers import fits_header
@@ -146,6 +147,7 @@ __all__ = [
     "is_read_only",
     "list_methods",
     "listings",
+    "loads",
     "marked_arguments",
     "may_be_task",
     "near_miss",

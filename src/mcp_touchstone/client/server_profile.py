@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,9 @@ from mcp_touchstone.samples.from_schema import is_path, required
 from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
+
+MOST_COMPLETABLE: Final = 500
+"""Greatest number of completable arguments, and of variables, that are considered."""
 
 LISTS: Final = {
     "tools": ("tools/list", "tools"),
@@ -172,17 +176,19 @@ class Spoken:
 
     @property
     def completable(self) -> list[tuple[dict[str, str], str]]:
-        """The completable arguments and variables: a reference, and the name of each."""
-        found = [
+        """Completable arguments and variables, the first of each: a reference, and the name."""
+        arguments = (
             ({"type": "ref/prompt", "name": prompt["name"]}, argument["name"])
             for prompt in self.named("prompts")
             for argument in _list(prompt.get("arguments"))
             if isinstance(argument, dict) and isinstance(argument.get("name"), str)
-        ]
-        for template in self.named("templates", "uriTemplate"):
-            reference = {"type": "ref/resource", "uri": template["uriTemplate"]}
-            found += [(reference, name) for name in uri_template.variables(reference["uri"])]
-        return found
+        )
+        variables = (
+            ({"type": "ref/resource", "uri": template["uriTemplate"]}, name)
+            for template in self.named("templates", "uriTemplate")
+            for name in uri_template.variables(template["uriTemplate"])
+        )
+        return [*islice(arguments, MOST_COMPLETABLE), *islice(variables, MOST_COMPLETABLE)]
 
     def examples(self, word: str) -> list[Example]:
         """Return the examples of a word, the best first."""

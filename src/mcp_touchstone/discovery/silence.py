@@ -6,7 +6,6 @@ neither this process nor one that has waited for longer, is not slow. Where that
 waiting process then gets the same input, and its answer is the proof.
 """
 
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import CLIENT_INFO, Connection
 from mcp_touchstone.client.server_profile import Diagnosis
 from mcp_touchstone.transport.process import LaunchError, now, sleep
-from mcp_touchstone.wire.framing import encode, id_key
+from mcp_touchstone.wire.framing import encode, id_key, loads
 from mcp_touchstone.wire.transcript import Source
 
 QUIET: Final = 10.0
@@ -234,8 +233,8 @@ def _on_stderr(plain: Connection) -> Diagnosis | None:
     asked = next(e for e in plain.transcript if e.source is Source.US)
     for text in plain.process.stderr_tail.decode("utf-8", "replace").splitlines():
         try:
-            said = json.loads(text)
-        except (ValueError, RecursionError):
+            said = loads(text)
+        except ValueError:
             continue
         if not isinstance(said, dict) or "result" not in said:
             continue

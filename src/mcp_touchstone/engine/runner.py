@@ -38,6 +38,7 @@ from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
+from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, World, abandoned, clear, entries, private
 from mcp_touchstone.runtime.timeouts import SLICE, Pace
 from mcp_touchstone.runtime.timing import account
@@ -101,18 +102,21 @@ def judge(
         accept_unbound=choice.accept_unbound,
     )
     there = entries(Path.cwd()) if target.sandbox is None else None
-    with World(target.world, seed=target.seed) as world:
-        pool = ProcessPool(target, world, pace)
-        try:
-            with Deadline(choice.deadline, pool, stop) as deadline:
-                _carry_out(run, pool, suite, choice, on_event, deadline)
-        except KeyboardInterrupt:
-            run.interrupted = True
-        finally:
-            stop.set()
-            run.strays = pool.close()
-            run.connections = pool.connections
-            run.processes = pool.started
+    try:
+        with interrupts.held(), World(target.world, seed=target.seed) as world:
+            pool = ProcessPool(target, world, pace)
+            try:
+                with interrupts.allowed(), Deadline(choice.deadline, pool, stop) as deadline:
+                    _carry_out(run, pool, suite, choice, on_event, deadline)
+            except KeyboardInterrupt:
+                run.interrupted = True
+            finally:
+                stop.set()
+                run.strays = pool.close()
+                run.connections = pool.connections
+                run.processes = pool.started
+    except KeyboardInterrupt:  # it came while the world was made or removed
+        run.interrupted = True
     if there is not None:
         run.dropped = tuple(sorted((entries(Path.cwd()) or frozenset()) - there))
     run.verdicts = _fold(run, suite.registry, choice)
@@ -222,10 +226,13 @@ def survey(
     stop = stop or threading.Event()
     pace = Pace(target.startup)
     chosen = set(revisions)
-    with contextlib.nullcontext(world) if world else World(target.world, seed=target.seed) as place:
+    with (
+        interrupts.held(),
+        contextlib.nullcontext(world) if world else World(target.world, seed=target.seed) as place,
+    ):
         pool = ProcessPool(target, place, pace)
         try:
-            with pool.killed_on_error(stop):
+            with interrupts.allowed(), pool.killed_on_error(stop):
                 profile, connections = _explored(pool)
                 profile.sdk = _sdk(pool, connections)
                 pool.knows(profile)
@@ -238,7 +245,8 @@ def survey(
                     from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (as below)
 
                     profile.bindings = attack_setup.bind(pool, profile, newest[0])
-            pool.settle()
+            with interrupts.allowed():
+                pool.settle()
         finally:
             stop.set()
             pool.close()

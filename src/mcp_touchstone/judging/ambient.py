@@ -1,7 +1,7 @@
 """Rules on all traffic: apply them to every transcript, combine the results. Sends nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import Breach, Clause
@@ -13,7 +13,7 @@ from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
 from mcp_touchstone.transport.process import Ending
 from mcp_touchstone.wire.framing import Kind
 from mcp_touchstone.wire.lifecycle import Message, Role
-from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
 
 INVALID: Final = "our request had an invalid value, which the server may have repeated"
 CONTENT: Final = frozenset({"schema", "server", "tools", "prompts", "resources", "completion"})
@@ -125,6 +125,7 @@ def breaches(
         if (
             clause is not None
             and not seen.passed
+            and seen.n not in record.transcript.unjudged
             and _weight(seen, record, clause) is not Breach.NOTE
         ):
             yield seen.clause, seen.n
@@ -171,10 +172,14 @@ class _Tally:
 
     def add(self, seen: Seen, record: Record, clause: Clause) -> None:
         self.looked += 1
-        if seen.passed:
+        unjudged = seen.n in record.transcript.unjudged
+        if seen.passed and not unjudged:
             return
         self.breaches += 1
-        outcome = Outcome(_weight(seen, record, clause).value)
+        if unjudged:
+            outcome, seen = Outcome.BROKEN, replace(seen, actual=UNJUDGED)
+        else:
+            outcome = Outcome(_weight(seen, record, clause).value)
         if self.gravest is None or outcome.rank < self.gravest[0].rank:
             self.gravest = (outcome, seen, record)
 

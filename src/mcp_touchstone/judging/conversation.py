@@ -27,7 +27,7 @@ from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.wire.exchange import curl
 from mcp_touchstone.wire.lifecycle import Phase
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -184,6 +184,8 @@ class Conversation(Talk):
         transcript = self.wire.transcript
         if transcript.limit and outcome in {Outcome.FAIL, Outcome.WARN}:
             outcome, actual = Outcome.BROKEN, f"not judged: {transcript.limit}"
+        if guilty in transcript.unjudged and outcome is not Outcome.UNSEEN:
+            outcome, actual = Outcome.BROKEN, UNJUDGED
         shown = outcome in {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
         self.judgements.append(
             Judgement(

@@ -32,6 +32,7 @@ from mcp_touchstone.recordings.requests import WORDS, Document, Offer, Stop, Tou
 from mcp_touchstone.recordings.scenarios import chapters_of, responses
 from mcp_touchstone.recordings.scrubber import Scrubber
 from mcp_touchstone.recordings.store import Recording, Shelf
+from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.runtime.timeouts import SLICE
@@ -100,7 +101,7 @@ class _Questions:
     """One target, its profile, and the tours of it."""
 
     def __init__(self, target: Target, revisions: tuple[str, ...], recorded: Recording) -> None:
-        with World() as world:
+        with interrupts.held(), World() as world, interrupts.allowed():
             self.profile, _ = survey(target, revisions, words=WORDS, world=world)
             root = str(world.root)
         if not self.profile.spoken:
@@ -150,11 +151,15 @@ class _Questions:
                 finally:
                     pool.close()
 
-        with ThreadPoolExecutor(len(self.revisions), thread_name_prefix="tour") as threads:
+        with (
+            interrupts.held(),
+            ThreadPoolExecutor(len(self.revisions), thread_name_prefix="tour") as threads,
+        ):
             walking = {revision: threads.submit(walk, revision) for revision in self.revisions}
             try:
-                while wait(walking.values(), timeout=SLICE).not_done:
-                    pass  # a lock without a time limit would block Ctrl-C on some systems
+                with interrupts.allowed():
+                    while wait(walking.values(), timeout=SLICE).not_done:
+                        pass  # a lock without a time limit would block Ctrl-C on some systems
             except BaseException:
                 stop.set()
                 for pool in pools:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.wire.framing import loads
 
 WIDTH: Final = 100
 """Columns of ``pretty``."""
@@ -125,7 +126,7 @@ class Scrubber:
     def _content(self, text: str) -> Any:
         """Return a text; one that is a serialized object is returned as an object."""
         try:
-            inside = json.loads(text)
+            inside = loads(text)
         except ValueError:
             inside = None
         return {INSIDE: self.scrub(inside)} if isinstance(inside, dict) else self.scrub(text)

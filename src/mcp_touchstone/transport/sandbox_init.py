@@ -73,6 +73,21 @@ PR_CAPBSET_READ, PR_CAPBSET_DROP = 23, 24
 CAPABILITY_VERSION = 0x20080522
 ARG_START = 45  # in /proc/self/stat, counted from behind the name; see proc(5)
 NS_GET_USERNS = 0xB701
+KEY_CALLS = {
+    "x86_64": ((0xC000003E, 248), (0x40000003, 286)),
+    "aarch64": ((0xC00000B7, 217), (0x40000028, 309)),
+    "riscv64": ((0xC00000F3, 217),),
+    "loongarch64": ((0xC0000102, 217),),
+    "ppc64le": ((0xC0000015, 269),),
+    "s390x": ((0x80000016, 278),),
+}
+"""Machine -> its architectures, the own one first: number in seccomp(2), and number of ``add_key``.
+
+The numbers of ``request_key`` and ``keyctl`` are the next two.
+"""
+KEYCTL_JOIN_SESSION_KEYRING = 1
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
+ENOSYS, EPERM = 38, 1
 AF_INET, SOCK_DGRAM = 2, 2
 SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 1
 
@@ -394,6 +409,48 @@ def drop_capabilities() -> None:
     check("capset", libc.capset(ctypes.byref(header), ctypes.byref(sets)))
 
 
+def close_keyrings() -> None:
+    """Refuse the keys that the kernel keeps for the user, for good.
+
+    A new session keyring is not enough: a process of the same user may link the user's keyring
+    by its number, and then read the keys in it.
+
+    Raises:
+        OSError: it was refused.
+    """
+    natives = KEY_CALLS.get(os.uname().machine, ())
+    if not natives or sys.maxsize < 1 << 32:
+        return
+    number = ctypes.c_long(natives[0][1] + 2)
+    if libc.syscall(number, KEYCTL_JOIN_SESSION_KEYRING, None) < 0 and (
+        ctypes.get_errno() in {ENOSYS, EPERM}
+    ):
+        return  # the kernel has no keyrings, or a container refuses them already
+    steps: list[tuple[int, ...]] = []
+    for architecture, first in natives:
+        steps += [
+            (0x20, 0, 0, 4),  # load the architecture
+            (0x15, 0, 5, architecture),  # another one: go to the next block
+            (0x20, 0, 0, 0),  # load the number of the call
+            (0x54, 0, 0, 0xBFFFFFFF),  # without the mark of x32
+            (0x14, 0, 0, first),  # subtract; a lower number becomes a large one
+            (0x25, 1, 0, 2),  # more than two above: go to the next block
+            (0x06, 0, 0, 0x50000 | EPERM),  # refuse
+        ]
+    steps.append((0x06, 0, 0, 0x7FFF0000))  # allow
+    code = b"".join(
+        number.to_bytes(size, sys.byteorder)
+        for step in steps
+        for number, size in zip(step, (2, 1, 1, 4), strict=True)
+    )
+    filters = ctypes.create_string_buffer(code, len(code))
+    program = (ctypes.c_size_t * 2)()  # struct sock_fprog: a short, and a pointer
+    ctypes.c_ushort.from_buffer(program).value = len(steps)
+    program[1] = ctypes.addressof(filters)
+    address = ctypes.addressof(program)
+    check("seccomp", libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, address, 0, 0))
+
+
 def kernel() -> tuple[int, int]:
     """Return the version of Linux as two numbers."""
     major, minor = os.uname().release.split(".")[:2]
@@ -418,6 +475,7 @@ def inside(words: list[str]) -> "NoReturn":
     hide_arguments()
     libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # so that no process can inspect or trace process 1
     limit_processes(int(processes))
+    close_keyrings()
     server = os.fork()
     if not server:
         start(program, folder, int(files), command, env)

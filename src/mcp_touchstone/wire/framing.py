@@ -14,11 +14,20 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
-LINE_LIMIT: Final = 32 * 1024 * 1024
+LINE_LIMIT: Final = 16 * 1024 * 1024
 """Longest line kept whole, in bytes; a longer one is counted and cut."""
 
 CUT: Final = 4096
 """Bytes kept of a line over the limit."""
+
+DEEPEST: Final = 128
+"""Greatest depth of nested arrays and objects that is read, as in other parsers of JSON.
+
+The recursive functions of this program and of its libraries are safe at this depth.
+"""
+
+MOST_VALUES: Final = 500_000
+"""Greatest number of values in a line; an empty array of two bytes takes 64 bytes of memory."""
 
 _DIGITS: Final = 4000  # int() rejects 4,301 digits and more; Decimal has no such limit
 _BOM: Final = b"\xef\xbb\xbf"
@@ -27,7 +36,9 @@ REST_OF_A_LINE_FEED: Final = frozenset({b"\0", b"\0\0\0"})
 
 _DECODER: Final = json.JSONDecoder()
 _GLUED: Final = re.compile(r"\{|content-length:", re.IGNORECASE)
-_STRING: Final = re.compile(rb'"[^"\\]*(?:\\.?[^"\\]*)*"?', re.DOTALL)  # closed or not
+_STRING: Final = re.compile(r'"[^"]*"?')  # without escapes; closed or not
+_STRING_OR_BRACKET: Final = re.compile(_STRING.pattern + r"|[\[\]{}]")
+_NO_SIGN: Final = re.compile(r"[^\[\]{},]+")
 
 
 class Fault(StrEnum):
@@ -40,8 +51,9 @@ class Fault(StrEnum):
     CONSTANT = "NaN or Infinity, which JSON does not have"
     DUPLICATE_KEY = "an object names a member twice"
     LONE_SURROGATE = "an escaped lone surrogate"
-    TOO_DEEP = "nested deeper than we read"
+    TOO_DEEP = f"nested deeper than {DEEPEST} levels"
     TOO_LONG = "longer than we read"
+    TOO_MANY = f"more than {MOST_VALUES:,} values"
     UNTERMINATED = "no line feed at its end"
     SPREAD = "a message over several lines"
 
@@ -87,6 +99,11 @@ class LineSplitter:
         return self._length > self._limit
 
     @property
+    def unfinished(self) -> int:
+        """The number of bytes after the last line feed."""
+        return len(self._rest)
+
+    @property
     def closed(self) -> bool:
         """Whether the bytes after the last line feed end like a whole message."""
         return self._rest[-64:].rstrip().endswith((b"}", b"]"))
@@ -120,7 +137,8 @@ class Reading:
     Attributes:
         value: the JSON value; None if it could not be read (see ``readable``).
         faults: the faults of the line.
-        readable: whether ``value`` was read from the line.
+        readable: whether ``value`` was read from the line. If it is TOO_DEEP, the arrays and
+            objects of the deepest level that we read are empty there.
         detail: the message of the parser for NOT_JSON.
     """
 
@@ -149,18 +167,73 @@ def read(line: Line) -> Reading:
     except UnicodeDecodeError:
         faults.add(Fault.NOT_UTF8)
         text = raw.decode("latin-1")
+    if beyond := excess(text):
+        faults.add(beyond)
+        text = _emptied(text) if beyond is Fault.TOO_DEEP else ""
     try:
         return _parse(text, faults)
-    except RecursionError:
-        return Reading(None, frozenset({*faults, Fault.TOO_DEEP}), readable=False)
     except ValueError as error:
         detail = str(error)
     for text in _wider(raw):
-        try:
-            return _parse(text, faults | {Fault.NOT_UTF8})
-        except (ValueError, RecursionError):
-            continue
-    return Reading(None, frozenset({*faults, Fault.NOT_JSON}), readable=False, detail=detail)
+        with contextlib.suppress(ValueError):
+            return _parse("" if excess(text) else text, faults | {Fault.NOT_UTF8})
+    if not beyond:
+        faults.add(Fault.NOT_JSON)
+    return Reading(None, frozenset(faults), readable=False, detail=detail)
+
+
+def excess(text: str, deepest: int = DEEPEST) -> Fault | None:
+    """Return the limit that the arrays and objects of a text exceed: TOO_MANY or TOO_DEEP."""
+    opened = text.count("[") + text.count("{")
+    if opened <= deepest and opened + text.count(",") <= MOST_VALUES:
+        return None
+    plain = _without_escapes(text)
+    if plain.count('"') > 4 * MOST_VALUES:  # two for each text, which is a value or a name
+        return Fault.TOO_MANY
+    signs = _NO_SIGN.sub("", _STRING.sub("", plain)).replace("{", "[").replace("}", "]")
+    if signs.count("[") + signs.count(",") > MOST_VALUES:
+        return Fault.TOO_MANY
+    nested = signs.replace(",", "")
+    for level in range(deepest):
+        outer = nested.replace("[]", "")
+        if len(outer) == len(nested):  # not balanced: no JSON
+            return Fault.TOO_DEEP if nested.count("[") + level > deepest else None
+        nested = outer
+    return Fault.TOO_DEEP if nested else None
+
+
+def _without_escapes(text: str) -> str:
+    """Replace escaped backslashes and quotes; a pattern for strings needs much memory for them."""
+    return text.replace("\\\\", "__").replace('\\"', "__")
+
+
+def _emptied(text: str) -> str:
+    """Return a text with the arrays and objects of the deepest level emptied."""
+    kept = []
+    depth = start = 0
+    for found in _STRING_OR_BRACKET.finditer(_without_escapes(text)):
+        if found[0] in {"[", "{"}:
+            depth += 1
+            if depth == DEEPEST:
+                kept.append(text[start : found.end()])
+        elif found[0] in {"]", "}"}:
+            if depth == DEEPEST:
+                start = found.start()
+            depth -= 1
+    return "".join([*kept, text[start:] if depth < DEEPEST else ""])
+
+
+def loads(text: str | bytes | bytearray) -> Any:
+    """Read JSON of a server that is not a line.
+
+    Raises:
+        ValueError: it is no JSON, nested too deep, or has too many values.
+    """
+    if not isinstance(text, str):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    if beyond := excess(text):
+        raise ValueError(beyond)
+    return json.loads(text)
 
 
 def _wider(raw: bytes) -> list[str]:
@@ -227,10 +300,13 @@ def apart(line: Line) -> Iterator[Line]:
     """
     text = line.raw.decode("latin-1")  # one character per byte; the syntax of JSON is ASCII
     start = 0
+    if excess(text):
+        yield line
+        return
     while text.startswith("{", start):
         try:
             _, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
+        except ValueError:
             break
         if not _GLUED.match(text, end):
             break
@@ -256,15 +332,15 @@ def integral(value: Any) -> bool:
 
 def open_brackets(line: bytes) -> int:
     """Return the number of unclosed brackets of a line; no JSON string spans two lines."""
-    bare = _STRING.sub(b"", line)
-    return sum(map(bare.count, (b"{", b"["))) - sum(map(bare.count, (b"}", b"]")))
+    bare = _STRING.sub("", _without_escapes(line.decode("latin-1")))
+    return sum(map(bare.count, "{[")) - sum(map(bare.count, "}]"))
 
 
 def joined(lines: Iterable[bytes]) -> Any:
     """Read several lines as one JSON text: a message broken over lines, or None."""
     try:
-        return json.loads(b"\n".join(lines))
-    except (ValueError, RecursionError):
+        return loads(b"\n".join(lines))
+    except ValueError:
         return None
 
 

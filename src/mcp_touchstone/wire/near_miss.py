@@ -8,13 +8,12 @@ judged by them.
 import ast
 import base64
 import binascii
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of
+from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of, loads
 
 LONGEST: Final = 1024 * 1024
 """Longest line that is searched for a message, in bytes."""
@@ -153,23 +152,23 @@ def embedded(slip: Slip, raw: bytes, value: Any) -> Any:
 
 
 def _twice(_: bytes, value: Any) -> Any:
-    return json.loads(value) if isinstance(value, str) else None
+    return loads(value) if isinstance(value, str) else None
 
 
 def _python(raw: bytes, _: Any) -> Any:
     if not raw.lstrip().startswith((b"{'", b"b'{", b'b"{')):
         return None
     found = ast.literal_eval(raw.decode().strip())
-    return json.loads(found) if isinstance(found, bytes) else found
+    return loads(found) if isinstance(found, bytes) else found
 
 
 def _event(raw: bytes, _: Any) -> Any:
-    return json.loads(raw.removeprefix(b"data:")) if raw.startswith(b"data:") else None
+    return loads(raw.removeprefix(b"data:")) if raw.startswith(b"data:") else None
 
 
 def _controls(raw: bytes, _: Any) -> Any:
     bare = raw.strip(_CONTROLS)
-    return json.loads(bare) if bare != raw.strip() else None
+    return loads(bare) if bare != raw.strip() else None
 
 
 _CONTROLS: Final = bytes(range(0x21))
@@ -177,14 +176,14 @@ _CONTROLS: Final = bytes(range(0x21))
 
 def _base64(raw: bytes, _: Any) -> Any:
     try:
-        return json.loads(base64.b64decode(raw.strip(), validate=True))
+        return loads(base64.b64decode(raw.strip(), validate=True))
     except binascii.Error:
         return None
 
 
 def _text_before(raw: bytes, _: Any) -> Any:
     start = raw.find(b'{"')
-    return json.loads(raw[start:]) if start > 0 else None
+    return loads(raw[start:]) if start > 0 else None
 
 
 _READERS: Final[dict[Slip, Callable[[bytes, Any], Any]]] = {

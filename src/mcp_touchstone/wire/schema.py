@@ -182,11 +182,8 @@ _exact: Final = json.JSONEncoder(default=repr).encode
 
 
 def digest(value: Any) -> bytes:
-    """Return a digest of a JSON value; empty if it is very long, or nested too deep."""
-    try:
-        text = _exact(value)
-    except RecursionError:
-        return b""
+    """Return a digest of a JSON value; empty if it is very long."""
+    text = _exact(value)
     if len(text) > LONG:
         return b""
     return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest()

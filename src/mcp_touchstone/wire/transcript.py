@@ -5,14 +5,16 @@ a server is cut off at a limit, and the record says so.
 """
 
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.wire.allowance import Allowance
+from mcp_touchstone.wire.allowance import BIG, Allowance
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
+    LINE_LIMIT,
     Fault,
     Kind,
     Line,
@@ -31,6 +33,9 @@ BYTES_LIMIT: Final = 96 * 1024 * 1024
 
 ENTRIES_LIMIT: Final = 20_000
 """Lines of server output kept for one process; ten lines of one message count as one."""
+
+UNJUDGED: Final = f"not judged: a message is {Fault.TOO_DEEP}"
+"""The reason a clause was not judged at a line of ``unjudged``."""
 
 SPREAD_LIMIT: Final = 4_000
 """Lines that one message may be broken over and still be read."""
@@ -52,8 +57,9 @@ class Entry:
         n: line number, from 1.
         at: seconds since the start of the process.
         source: its cause.
-        raw: the bytes without line feed (for an event: its sentence).
+        kept: the bytes without line feed (for an event: its sentence); compressed if they are many.
         length: real length of the line in bytes.
+        packed: whether ``kept`` is compressed.
         reading: the JSON of a line of the server.
         messages: the server's messages in it, in context.
         scenario: the scenario that was running at that time.
@@ -67,8 +73,9 @@ class Entry:
     n: int
     at: float
     source: Source
-    raw: bytes
+    kept: bytes
     length: int
+    packed: bool = False
     reading: Reading | None = None
     messages: tuple[Message, ...] = ()
     scenario: str = ""
@@ -77,6 +84,17 @@ class Entry:
     spread: int = 0
     slip: Slip | None = None
     origin: Origin | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes without line feed."""
+        return zlib.decompress(self.kept) if self.packed else self.kept
+
+    def beginning(self, size: int) -> bytes:
+        """Return its first bytes."""
+        if self.packed:
+            return zlib.decompressobj().decompress(self.kept, size)
+        return self.kept[:size]
 
     @property
     def text(self) -> str:
@@ -103,6 +121,7 @@ class Transcript:
             no evidence about the server.
         ended: whether the server's output reached end of file.
         spoke: whether the server ever wrote a line.
+        unjudged: numbers of the lines that are no evidence, because they are nested too deep.
         memo: results that rules computed from it, for later rules.
         replay: command line options that generate the same messages again; mostly empty.
         allowance: the memory limit of all transcripts of the run together.
@@ -119,6 +138,7 @@ class Transcript:
     limit: str = ""
     ended: bool = False
     spoke: bool = False
+    unjudged: set[int] = field(default_factory=set)
     judged: bool = True
     session: SessionState = field(default_factory=SessionState)
     memo: dict[Any, Any] = field(default_factory=dict)
@@ -130,6 +150,7 @@ class Transcript:
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _pieces: list[bytes] = field(default_factory=list)
     _open: int = 0
+    _unfinished: bool = False
     _bytes: int = 0
     _spared: int = 0
     _change: threading.Condition = field(default_factory=threading.Condition)
@@ -165,8 +186,9 @@ class Transcript:
     ) -> int:
         """Record a line of ours; return its number."""
         with self._change:
+            kept, packed = _packed(raw.removesuffix(b"\n"))
             entry = self._append(
-                Source.US, raw.removesuffix(b"\n"), len(raw), malformed=malformed, value=value
+                Source.US, kept, len(raw), packed=packed, malformed=malformed, value=value
             )
             self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
             self._change.notify_all()
@@ -174,6 +196,14 @@ class Transcript:
 
     def heard(self, line: Line, origin: Origin | None = None) -> None:
         """Record a line of the server, or the message in an HTTP response."""
+        with self.allowance.turn(len(line.raw)):
+            if self.allowance.met and not self.overflow:
+                self._give_up(self.allowance.met)
+            if self.overflow:
+                return
+            self._hear(line, origin)
+
+    def _hear(self, line: Line, origin: Origin | None) -> None:
         reading = read(line)
         if origin is not None or Fault.NOT_JSON not in reading.faults:
             self._take(line, reading, origin)
@@ -192,7 +222,8 @@ class Transcript:
             if origin is None:
                 reading, spread = self._put_together(line, reading)
             self._spared += spread * 9 // 10
-            full = self.allowance.take(line.raw, reading.value)
+            kept, packed = _packed(line.raw)
+            full = self.allowance.take(line.raw, len(kept), reading.value)
             messages: tuple[Message, ...] = ()
             meant = self._meant(line.raw, reading)
             if meant is not None:
@@ -202,8 +233,9 @@ class Transcript:
                 messages = tuple(self.session.heard(reading.value, self._refused(origin)))
             entry = self._append(
                 Source.THEM,
-                line.raw,
+                kept,
                 line.length,
+                packed=packed,
                 reading=reading,
                 messages=messages,
                 spread=spread,
@@ -211,16 +243,51 @@ class Transcript:
                 origin=origin,
             )
             self._note_answers(entry)
+            if Fault.TOO_DEEP in reading.faults:
+                self.unjudged.add(entry.n)
             self._bytes += len(line.raw)
             if Fault.TOO_LONG in reading.faults:
                 self.overflow = f"it wrote a line of {line.length:,} bytes and more"
+            elif Fault.TOO_MANY in reading.faults:
+                self.overflow = f"it wrote a line of {Fault.TOO_MANY}"
             elif self._bytes > BYTES_LIMIT:
                 self.overflow = f"it wrote more than {BYTES_LIMIT // 2**20} MiB"
             elif len(self._entries) - self._spared > ENTRIES_LIMIT:
                 self.overflow = f"it wrote more than {ENTRIES_LIMIT:,} lines"
             elif full:
-                self.overflow = self.limit = full
-                self.judged = False
+                self._give_up(full)
+            self._change.notify_all()
+
+    def repeat(self, entry: Entry) -> None:
+        """Record a long line of another transcript without reading it again."""
+        with self._change:
+            reading = entry.reading
+            messages: tuple[Message, ...] = ()
+            if reading is not None and reading.readable:
+                messages = tuple(self.session.heard(reading.value))
+            again = self._append(
+                Source.THEM,
+                entry.kept,
+                entry.length,
+                packed=entry.packed,
+                reading=reading,
+                messages=messages,
+            )
+            self._note_answers(again)
+
+    def unfinished(self, length: int) -> None:
+        """Count the bytes of a line of the server without its end."""
+        if length < BIG and not self._unfinished:
+            return
+        self._unfinished = length >= BIG
+        full = self.allowance.unfinished(id(self), length)
+        if full and not self.overflow:
+            self._give_up(full)
+
+    def _give_up(self, limit: str) -> None:
+        with self._change:
+            self.overflow = self.limit = limit
+            self.judged = False
             self._change.notify_all()
 
     def read_on(self, slip: Slip) -> None:
@@ -286,7 +353,9 @@ class Transcript:
         self._pieces.append(line.raw)
         self._open += open_brackets(line.raw)
         if self._open <= 0:
-            whole = joined(self._pieces)
+            whole = None
+            if sum(map(len, self._pieces)) <= LINE_LIMIT:
+                whole = joined(self._pieces)
             if isinstance(whole, dict | list):
                 spread = len(self._pieces)
                 self._pieces.clear()
@@ -347,9 +416,10 @@ class Transcript:
     def _append(
         self,
         source: Source,
-        raw: bytes,
+        kept: bytes,
         length: int,
         *,
+        packed: bool = False,
         reading: Reading | None = None,
         messages: tuple[Message, ...] = (),
         malformed: bool = False,
@@ -362,8 +432,9 @@ class Transcript:
             n=len(self._entries) + 1,
             at=self.clock(),
             source=source,
-            raw=raw,
+            kept=kept,
             length=length,
+            packed=packed,
             reading=reading,
             messages=messages,
             scenario=self.scenario,
@@ -375,6 +446,13 @@ class Transcript:
         )
         self._entries.append(entry)
         return entry
+
+
+def _packed(raw: bytes) -> tuple[bytes, bool]:
+    """Return the bytes to keep of a line, and whether they are compressed."""
+    if len(raw) < BIG:
+        return raw, False
+    return zlib.compress(raw, 1), True
 
 
 def _as_meant(reading: Reading, meant: Any) -> Reading:
