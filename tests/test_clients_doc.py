@@ -127,7 +127,7 @@ def converse(command: list[str], environment: dict[str, str], cwd: Path) -> tupl
         client.send(notification("notifications/initialized"), request(1, "tools/list"))
         tools = {tool["name"]: tool for tool in client.hear()["result"]["tools"]}
         arguments = {"path": "only-here.txt"}
-        client.send(request(2, "tools/call", {"name": "file.read", "arguments": arguments}))
+        client.send(request(2, "tools/call", {"name": "file_read", "arguments": arguments}))
         answer = client.hear()["result"]
         client.end_input()
         assert client.exit_code() == 0

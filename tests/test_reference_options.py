@@ -305,7 +305,7 @@ def test_serve_forwards_its_arguments_and_uses_its_own_name(tmp_path: Path) -> N
     arguments = ("--root", str(tmp_path), "--log-level=off")
     with Spawned(*arguments, command=(sys.executable, "-m", *serve)) as client:
         given = {"path": "only-here.txt"}
-        client.send(modern(1, "tools/call", name="file.read", arguments=given))
+        client.send(modern(1, "tools/call", name="file_read", arguments=given))
         assert "found" in client.hear()["result"]["structuredContent"].values()
 
 
@@ -318,5 +318,5 @@ def test_settings_reach_the_tools(tmp_path: Path) -> None:
     refused = (("big.txt", "TOO_LARGE"), ("target/a.txt", "DENIED"), ("server.pem", "DENIED"))
     with Spawned(*options, "--deny=*.pem") as client:
         for path, code in refused:
-            client.send(modern(1, "tools/call", name="file.read", arguments={"path": path}))
+            client.send(modern(1, "tools/call", name="file_read", arguments={"path": path}))
             assert client.hear()["result"]["structuredContent"]["code"] == code
