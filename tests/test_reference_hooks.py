@@ -39,7 +39,7 @@ def test_hooks_receive_the_facts_of_each_request(tmp_path: Path) -> None:
     with InProcess(Settings([str(tmp_path)], hooks=[seen.append], log_level="off")) as client:
         for line in (
             call(1, "file_read", path="a.txt"),
-            call(2, "file_read", path="none"),
+            call(2, "file.read", path="none"),  # an alias, shown under the listed name
             call(3, "no.such.tool"),
             modern(4, "tools/list"),
             modern(5, "no/such/method"),

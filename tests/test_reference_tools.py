@@ -121,6 +121,33 @@ def test_tools_list_needs_no_params(revision: str) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
+def test_names_with_a_dot_are_called_and_not_listed(root: Path, revision: str) -> None:
+    patch = {"path": "a.txt", "expectedHash": "0" * 64, "diffText": "x"}
+    for alias, name, arguments in (
+        ("file.read", "file_read", {"path": "a.txt"}),
+        ("file.read_range", "file_read_range", {"path": "a.txt", "startLine": 1, "endLine": 2}),
+        ("file.apply_patch_only", "file_apply_patch_only", patch),
+        ("workspace.digest", "workspace_digest", {}),
+    ):
+        found = [call(root, one, revision, **arguments)["result"] for one in (alias, name)]
+        assert found[0].get("isError") == found[1].get("isError")
+        assert found[0]["content"][0] == found[1]["content"][0]
+
+
+def test_name_of_a_tool_wins_over_an_alias() -> None:
+    toolbox = Toolbox()
+    schema: Message = {"type": "object"}
+    about: Message = {"title": "", "description": "", "input_schema": schema}
+    about |= {"output_schema": schema, "annotations": {}, "work": lambda _call, _given: {}}
+    toolbox.add(Tool("a_b", alias="a.b", **about))
+    found = toolbox.find("a.b")
+    assert found and found.name == "a_b"
+    toolbox.add(Tool("a.b", **about))
+    found = toolbox.find("a.b")
+    assert found and found.name == "a.b"
+
+
+@pytest.mark.parametrize("revision", ALL)
 @pytest.mark.parametrize(
     "params",
     [

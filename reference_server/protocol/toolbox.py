@@ -38,8 +38,9 @@ class Tool:
     """One tool.
 
     Args:
-        name: ASCII letters, digits, ``_``, ``-`` and ``.``; at most 128 characters
-            (2025-11-25 server/tools#tool-names).
+        name: ASCII letters, digits, ``_`` and ``-``; at most 64 characters. The specification
+            allows ``.`` and 128 characters (2025-11-25 server/tools#tool-names), but many
+            clients do not.
         title: Title for people.
         description: Description for the model.
         input_schema: Schema of ``arguments``; see ``arguments`` for the keywords allowed.
@@ -48,6 +49,7 @@ class Tool:
         work: Runs on a worker thread. Takes the call and the checked arguments, returns an object
             that fits ``output_schema``, raises ToolError if it fails.
         task: Whether it may be called as a task (2025-11-25 basic/utilities/tasks).
+        alias: Another name that calls it. It is not listed.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Tool:
         annotations: dict[str, bool],
         work: Work,
         task: bool = False,
+        alias: str | None = None,
     ) -> None:
         check_schema(input_schema)
         self.name = name
@@ -71,6 +74,7 @@ class Tool:
         self.annotations = annotations
         self.work = work
         self.task = task
+        self.alias = alias
 
     def definition(self, revision: str) -> dict[str, Any]:
         """Return the ``Tool`` object (schema.ts#Tool) of a revision."""
@@ -141,6 +145,11 @@ class Toolbox:
                 self._later.pop(0)()
             return dict(self._tools)
 
+    def find(self, name: str) -> Tool | None:
+        """Return the tool with a name or an alias."""
+        tools = self.tools()
+        return tools.get(name) or next((t for t in tools.values() if t.alias == name), None)
+
     def install(self, methods: Methods) -> None:
         """Add the feature to every revision."""
         methods.capability("tools", {}, ALL)
@@ -179,7 +188,7 @@ class Toolbox:
         arguments = call.params.get("arguments", {})
         if not isinstance(arguments, dict):
             raise invalid_params("arguments must be an object")
-        tool = self.tools().get(name)
+        tool = self.find(name)
         if tool is None:
             raise invalid_params(f"unknown tool {quote(name)}")
         return tool, arguments

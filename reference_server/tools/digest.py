@@ -42,6 +42,7 @@ def install(surface: Surface) -> None:
     surface.toolbox.add(
         Tool(
             "workspace_digest",
+            alias="workspace.digest",
             title="Digest of a tree",
             description=_DESCRIPTION,
             input_schema=inputs(

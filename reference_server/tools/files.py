@@ -60,6 +60,7 @@ def install(surface: Surface) -> None:
     surface.toolbox.add(
         Tool(
             "file_read",
+            alias="file.read",
             title="Read a file",
             description=(
                 "Read a whole text file with its hashes, encoding and newline facts. "
@@ -74,6 +75,7 @@ def install(surface: Surface) -> None:
     surface.toolbox.add(
         Tool(
             "file_read_range",
+            alias="file.read_range",
             title="Read lines of a file",
             description=(
                 "Read the lines startLine to endLine of a text file, both included. "

@@ -62,6 +62,7 @@ def install(surface: Surface) -> None:
     surface.toolbox.add(
         Tool(
             "file_apply_patch_only",
+            alias="file.apply_patch_only",
             title="Patch a file",
             description=(
                 "Change a text file with a unified diff, if its hash is still expectedHash. "
