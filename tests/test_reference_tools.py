@@ -141,10 +141,12 @@ def test_name_of_a_tool_wins_over_an_alias() -> None:
     about |= {"output_schema": schema, "annotations": {}, "work": lambda _call, _given: {}}
     toolbox.add(Tool("a_b", alias="a.b", **about))
     found = toolbox.find("a.b")
-    assert found and found.name == "a_b"
+    assert found
+    assert found.name == "a_b"
     toolbox.add(Tool("a.b", **about))
     found = toolbox.find("a.b")
-    assert found and found.name == "a.b"
+    assert found
+    assert found.name == "a.b"
 
 
 @pytest.mark.parametrize("revision", ALL)
