@@ -73,6 +73,7 @@ def test_no_arguments_give_the_defaults() -> None:
         (["--deny", "target"], {"deny": (*DENIED, "target")}),
         (["--deny=a/", "--deny", "b"], {"deny": (*DENIED, "a/", "b")}),
         (["--deny", "*.pem", "--deny=private/**"], {"deny": (*DENIED, "*.pem", "private/**")}),
+        (["--deny", "/build", "--deny=/x/"], {"deny": (*DENIED, "/build", "/x/")}),
         (["--deny-write", "dist"], {"deny_writes": (*DENIED_FOR_WRITES, "dist")}),
         (["--deny-write", "*.lock"], {"deny_writes": (*DENIED_FOR_WRITES, "*.lock")}),
         (["--no-default-deny"], {"deny": (), "deny_writes": ()}),
@@ -179,6 +180,12 @@ def test_bad_value_error_is_one_line_naming_its_source(source: str, value: str) 
     assert said.isprintable()
     assert len(said) < 200
     assert any(word in said for word in ("write", "there is no such"))
+
+
+@pytest.mark.parametrize(("entry", "why"), [("!x", "no exceptions"), ("/a/b", "no slash first")])
+def test_refused_deny_entry_gets_the_reason(entry: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        read(["--deny", entry], {})
 
 
 def test_state_key_is_read_from_the_environment_and_hidden_in_errors() -> None:
