@@ -99,11 +99,13 @@ class Toolbox:
     Attributes:
         page_size: Maximum number of tools in one page of the list.
         changed: Called when the list has changed since a client read it.
+        listed: Called when a client reads the list.
     """
 
     def __init__(self) -> None:
         self.page_size = 100
         self.changed: Callable[[], None] | None = None
+        self.listed: Callable[[], None] | None = None
         self._tools: dict[str, Tool] = {}
         self._numbers: dict[str, int] = {}
         self._later: list[Callable[[], None]] = []
@@ -168,6 +170,8 @@ class Toolbox:
             tools, call.params, "tools", self.page_size, place=lambda tool: numbers[tool.name]
         )
         found["tools"] = [tool.definition(call.revision) for tool in found["tools"]]
+        if self.listed:
+            self.listed()
         return found
 
     def call_tool(self, call: Call) -> dict[str, Any]:
