@@ -189,11 +189,11 @@ def start_up(root: Path, runs: int, sdks: Mapping[str, str]) -> None:
 
 
 def requests(root: Path, runs: int, sdks: Mapping[str, str]) -> None:
-    """Measure successive calls: ``file.read`` of a small file against ``echo`` of the SDKs."""
+    """Measure successive calls: ``file_read`` of a small file against ``echo`` of the SDKs."""
     (root / "small.txt").write_bytes(SMALL)
-    ours_is = "file.read of 20 lines"
+    ours_is = "file_read of 20 lines"
     with contextlib.ExitStack() as stack:
-        servers = {ours_is: (stack.enter_context(ours(root)), call("file.read", path="small.txt"))}
+        servers = {ours_is: (stack.enter_context(ours(root)), call("file_read", path="small.txt"))}
         for name, python in sdks.items():
             server = stack.enter_context(Server(python, _witness(name)))
             servers[f"{name}, echo of the same text"] = (server, call("echo", text=SMALL.decode()))
@@ -217,13 +217,13 @@ def sizes(root: Path, runs: int, _sdks: Mapping[str, str]) -> None:
     print(f"large files (memory above the {empty / MEBIBYTE:.0f} MiB of an idle server)")
     print(f"  {'':<28}{'ms':>9}{'ms per MiB':>12}{'peak MiB':>11}")
     for tool, kibibytes in (
-        *(("file.read", size) for size in (64, 128, 256, 480)),
-        *(("file.read_range", size) for size in (256, 512, 1024, 2048, 5120, 10240)),
+        *(("file_read", size) for size in (64, 128, 256, 480)),
+        *(("file_read_range", size) for size in (256, 512, 1024, 2048, 5120, 10240)),
     ):
         count = kibibytes * 1024 // len(line)
         size = count * len(line)
         (root / "large.txt").write_bytes(line * count)
-        lines = {} if tool == "file.read" else {"startLine": count - 9, "endLine": count}
+        lines = {} if tool == "file_read" else {"startLine": count - 9, "endLine": count}
         asked = call(tool, path="large.txt", **lines)
         with ours(root) as server:
             server.try_out(asked)

@@ -81,7 +81,7 @@ def request(number: int, dice: random.Random) -> dict[str, Any]:
             ("resources/list", {}),
             ("resources/templates/list", {}),
             ("tools/call", {"name": "list_capabilities", "arguments": {}}),
-            ("tools/call", {"name": "file.read", "arguments": {"path": "a.txt"}}),
+            ("tools/call", {"name": "file_read", "arguments": {"path": "a.txt"}}),
             ("tools/call", {"name": "no.such.tool", "arguments": {}}),
         ]
     )

@@ -24,7 +24,7 @@ def session() -> Iterator[Session]:
 
 
 def test_successful_call_returns_content_and_structure(session: Session) -> None:
-    result = session.call_tool("file.read", {"path": "notes/today.txt"})
+    result = session.call_tool("file_read", {"path": "notes/today.txt"})
 
     assert result.success
     assert result.error is None
@@ -34,7 +34,7 @@ def test_successful_call_returns_content_and_structure(session: Session) -> None
 
 
 def test_failed_call_returns_an_error_instead_of_raising(session: Session) -> None:
-    failed = session.call_tool("file.read", {"path": "no/such/file"})
+    failed = session.call_tool("file_read", {"path": "no/such/file"})
     unknown = session.call_tool("no-such-tool")
 
     assert (failed.success, unknown.success) == (False, False)
@@ -47,11 +47,11 @@ def test_failed_call_returns_an_error_instead_of_raising(session: Session) -> No
 def test_tools_are_listed_with_schemas_and_read_only_flag(session: Session) -> None:
     tools = {tool.name: tool for tool in session.tools()}
 
-    assert tools["file.read"].read_only
-    assert not tools["file.apply_patch_only"].read_only
-    assert "path" in tools["file.read"].input_schema["properties"]
-    assert tools["file.read"].output_schema is not None
-    assert tools["file.read"].definition["name"] == "file.read"
+    assert tools["file_read"].read_only
+    assert not tools["file_apply_patch_only"].read_only
+    assert "path" in tools["file_read"].input_schema["properties"]
+    assert tools["file_read"].output_schema is not None
+    assert tools["file_read"].definition["name"] == "file_read"
 
 
 def test_session_has_server_info_and_revision(session: Session) -> None:
@@ -71,19 +71,19 @@ def test_session_exposes_sent_and_received_messages(session: Session) -> None:
 
 
 @pytest.mark.parametrize(
-    "offer", ["file.read*", ["file.read", "file.read_range"], lambda tool: "read" in tool.name]
+    "offer", ["file_read*", ["file_read", "file_read_range"], lambda tool: "read" in tool.name]
 )
 def test_only_offered_tools_can_be_called(session: Session, offer: object) -> None:
     mine = Session(session.connection, offer)  # type: ignore[arg-type]
     before = len(mine.sent)
 
-    refused = mine.call_tool("file.apply_patch_only", {})
+    refused = mine.call_tool("file_apply_patch_only", {})
 
-    assert {tool.name for tool in mine.tools()} == {"file.read", "file.read_range"}
-    assert mine.call_tool("file.read", {"path": "README.md"}).success
-    assert str(refused.error).startswith("no tool 'file.apply_patch_only' is offered; there are")
+    assert {tool.name for tool in mine.tools()} == {"file_read", "file_read_range"}
+    assert mine.call_tool("file_read", {"path": "README.md"}).success
+    assert str(refused.error).startswith("no tool 'file_apply_patch_only' is offered; there are")
     called = [m["params"]["name"] for m in mine.sent[before:] if m["method"] == "tools/call"]
-    assert called == ["file.read"]
+    assert called == ["file_read"]
 
 
 def test_all_pages_are_listed() -> None:
@@ -95,7 +95,7 @@ def test_stateless_revision_can_be_selected() -> None:
     with connect(REFERENCE, env=ENV, revision="2026-07-28") as session:
         assert session.revision == "2026-07-28"
         assert session.server["name"] == "mcp-touchstone-reference"
-        assert session.call_tool("file.read", {"path": "README.md"}).success
+        assert session.call_tool("file_read", {"path": "README.md"}).success
 
 
 SLOW = """

@@ -114,8 +114,8 @@ def test_tools_are_bound_to_operations() -> None:
 def test_reference_server_is_bound_without_configuration() -> None:
     found = bound_tools(reference())
 
-    assert found[Operation.READ] >= {"file.read", "file.read_range", "text_editor", "workspace:///"}
-    assert found[Operation.EDIT] >= {"file.apply_patch_only", "text_editor"}
+    assert found[Operation.READ] >= {"file_read", "file_read_range", "text_editor", "workspace:///"}
+    assert found[Operation.EDIT] >= {"file_apply_patch_only", "text_editor"}
     assert found[Operation.CREATE] == {"text_editor"}
     assert Operation.COMPLETE in found
 

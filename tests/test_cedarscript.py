@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from reference_server.cedarscript import engine
 from reference_server.cedarscript.explain import find
 from tests.cedarscript_client import CASES, WHY_NOT, Client, lay, tree
 from tests.reference_client import ALL, CHECKOUT, MODERN, ask, modern, notification
+from tests.test_process import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -461,6 +463,52 @@ def test_slow_pattern_times_out_and_the_next_call_works(
             assert client.preview(FIRST)["affected_files"] == ["a.txt"]
         assert len(workers() - others) == 1
     assert workers() == others
+
+
+@pytest.mark.parametrize("distinct", [120, 100_000])
+def test_file_of_100_000_lines_is_edited(client: Client, root: Path, distinct: int) -> None:
+    (root / "long.txt").write_text("".join(f"line {n % distinct}\n" for n in range(100_000)))
+    (shown,) = client.preview("UPDATE FILE 'long.txt' REPLACE LINE 50001 WITH CONTENT 'x'")["diffs"]
+    assert "\n@@ -49998,7 +49998,7 @@\n line" in shown["diff"]
+
+
+def test_time_in_which_the_worker_gets_no_processor_is_not_counted(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "RUN_SECONDS", 1.0)
+    others = workers()
+    with Client(root, log_level="off") as client:
+        client.preview(FIRST)
+        (worker,) = workers() - others
+        worker.suspend()
+        waking = threading.Timer(2.5, worker.resume)
+        waking.start()
+        assert client.preview(FIRST)["affected_files"] == ["a.txt"]
+        waking.join()
+
+
+def test_worker_is_started_when_the_tools_are_listed(root: Path) -> None:
+    others = workers()
+    with Client(root, log_level="off") as client:
+        client.ask("tools/list")
+        client.ask("tools/list")
+        until(lambda: len(workers() - others) == 1)
+        client.preview(FIRST)
+        assert len(workers() - others) == 1
+    assert workers() == others
+
+
+def test_server_that_ends_while_the_worker_starts_leaves_nothing(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before, others = {*tmp_path.iterdir()}, workers()
+    for pause in (0, 0.01, 0.05):
+        with Client(root, log_level="off") as client:
+            client.ask("tools/list")
+            time.sleep(pause)
+    assert workers() == others
+    assert {*tmp_path.iterdir()} == before
 
 
 def test_slow_pattern_delays_no_other_tool_and_can_be_cancelled(root: Path) -> None:

@@ -10,7 +10,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from reference_server.cedarscript import available, engine, explain
@@ -19,6 +19,7 @@ from reference_server.cedarscript.scan import ScriptError, find_blocks
 from reference_server.cedarscript.tree_cache import TreeCache
 from reference_server.cedarscript.unified import unified
 from reference_server.failure import ToolError
+from reference_server.tools.diffs import apply
 from tests.cedarscript_client import WHY_NOT, Client
 from tests.reference_client import (
     CHECKOUT,
@@ -183,6 +184,15 @@ def test_only_lines_with_relative_prefix_are_indented() -> None:
 )
 def test_diffs_are_unified(before: str | None, after: str | None, diff: str) -> None:
     assert unified(before, after, "p") == diff
+
+
+LINES = st.lists(st.sampled_from("abc"), min_size=1, max_size=30).map("\n".join)
+
+
+@given(before=LINES, after=LINES)
+def test_diff_applied_to_the_old_text_gives_the_new_one(before: str, after: str) -> None:
+    assume(before != after)
+    assert apply(before, unified(before, after, "p"), ("p",)).text == after
 
 
 # --- explanations

@@ -334,7 +334,7 @@ def test_recon_json_lists_examples_and_reasons() -> None:
 
 
 def test_repeat_command_includes_call_and_resource_options() -> None:
-    named = ["--call", 'file.read={"path": "a b"}', "--resource", "workspace:///README.md"]
+    named = ["--call", 'file_read={"path": "a b"}', "--resource", "workspace:///README.md"]
 
     done = touchstone(
         "check", "--select", "answers_a_ping", *named, "--", *mutant_command("RefusesPings")

@@ -126,8 +126,9 @@ def converse(command: list[str], environment: dict[str, str], cwd: Path) -> tupl
         client.open("2025-11-25")
         client.send(notification("notifications/initialized"), request(1, "tools/list"))
         tools = {tool["name"]: tool for tool in client.hear()["result"]["tools"]}
+        assert all(re.fullmatch("[A-Za-z0-9_-]{1,64}", name) for name in tools)
         arguments = {"path": "only-here.txt"}
-        client.send(request(2, "tools/call", {"name": "file.read", "arguments": arguments}))
+        client.send(request(2, "tools/call", {"name": "file_read", "arguments": arguments}))
         answer = client.hear()["result"]
         client.end_input()
         assert client.exit_code() == 0

@@ -54,7 +54,7 @@ class Attacked:
         return "result" in answer and not answer["result"].get("isError")
 
     def alive(self) -> None:
-        assert self.succeeds("file.read", path="dir/ok2.txt")
+        assert self.succeeds("file_read", path="dir/ok2.txt")
 
 
 @pytest.fixture
@@ -115,12 +115,12 @@ def test_path_payloads_neither_leak_nor_change_files(attacked: Attacked, operati
 
 
 def read_everywhere(attacked: Attacked, path: str) -> None:
-    attacked.call("file.read", path=path)
-    attacked.call("file.read", path=path, cwd="dir/sub")
-    attacked.call("file.read", path="ok.txt", cwd=path)
-    attacked.call("file.read_range", path=path, startLine=1, endLine=2)
+    attacked.call("file_read", path=path)
+    attacked.call("file_read", path=path, cwd="dir/sub")
+    attacked.call("file_read", path="ok.txt", cwd=path)
+    attacked.call("file_read_range", path=path, startLine=1, endLine=2)
     attacked.call("text_editor", command="view", path=path)
-    attacked.call("workspace.digest", path=path)
+    attacked.call("workspace_digest", path=path)
     for uri in (f"workspace:///{path}", f"workspace:///{quote(path)}", f"file://{path}", path):
         assert not attacked.field.leaks(json.dumps(attacked.ask("resources/read", uri=uri)))
 
@@ -128,7 +128,7 @@ def read_everywhere(attacked: Attacked, path: str) -> None:
 def write_everywhere(attacked: Attacked, path: str) -> None:
     diff = f"--- a/{path}\n+++ b/{path}\n@@ -1,1 +1,1 @@\n-plain control\n+changed\n"
     any_hash = hashlib.sha256(b"plain control\n").hexdigest()
-    attacked.call("file.apply_patch_only", path=path, expectedHash=any_hash, diffText=diff)
+    attacked.call("file_apply_patch_only", path=path, expectedHash=any_hash, diffText=diff)
     for command, more in (
         ("str_replace", {"old_str": "MCPCANARY", "new_str": "gone"}),
         ("insert", {"insert_line": 0, "new_str": "x\n"}),
@@ -157,7 +157,7 @@ def test_near_misses_and_write_denied_files_are_readable(attacked: Attacked) -> 
         wanted = payload["class"] in ("deny.nearmiss", "deny.writeonly")
         if wanted and payload["op"] == "read" and payload["expect"] == "same-as-plain":
             path = attacked.field.fill(payload["payload"])
-            assert attacked.succeeds("file.read", path=path), payload["id"]
+            assert attacked.succeeds("file_read", path=path), payload["id"]
 
 
 def test_directory_listings_show_no_forbidden_name(attacked: Attacked) -> None:
@@ -167,7 +167,7 @@ def test_directory_listings_show_no_forbidden_name(attacked: Attacked) -> None:
             for path in expand(payload, attacked.field):
                 answer = json.dumps(attacked.call("text_editor", command="view", path=path))
                 assert "canary-file.txt" not in answer.replace(json.dumps(path)[1:-1], "")
-    everything = json.dumps([attacked.ask("resources/list"), attacked.call("workspace.digest")])
+    everything = json.dumps([attacked.ask("resources/list"), attacked.call("workspace_digest")])
     assert "canary-file.txt" not in everything
     for name in DENIED:
         assert f"/{name}/" not in everything
@@ -182,7 +182,7 @@ def test_argument_and_uri_payloads_leak_nothing(attacked: Attacked, family: str)
                 assert not attacked.field.leaks(json.dumps(answer)), payload["id"]
             else:
                 arguments = json.loads(text)
-                attacked.call("file.read", **{"path": "ok.txt", **arguments})
+                attacked.call("file_read", **{"path": "ok.txt", **arguments})
                 attacked.call("parse_cedarscript", **arguments)
                 attacked.call("apply_cedarscript", **arguments)
 
@@ -196,7 +196,7 @@ def test_patch_payloads_that_must_be_denied_fail(attacked: Attacked) -> None:
         before = (root / name).read_bytes()
         for diff in expand(payload, attacked.field):
             done = attacked.succeeds(
-                "file.apply_patch_only",
+                "file_apply_patch_only",
                 path=name,
                 expectedHash=hashlib.sha256(before).hexdigest(),
                 diffText=diff,
@@ -249,7 +249,7 @@ def test_only_the_right_hash_allows_a_patch(attacked: Attacked) -> None:
         arguments: dict[str, Any] = {"path": "p.txt", "diffText": diff}
         if text != "absent":
             arguments["expectedHash"] = shapes.get(text, text)
-        done = attacked.succeeds("file.apply_patch_only", **arguments)
+        done = attacked.succeeds("file_apply_patch_only", **arguments)
         assert done == (payload["id"] in HASHES_ACCEPTED), payload["id"]
         assert (target.read_bytes() != right) == done, payload["id"]
         target.write_bytes(right)

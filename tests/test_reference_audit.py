@@ -92,7 +92,7 @@ def test_audit_line_truncates_a_long_client_name() -> None:
 def test_failing_calls_are_answered_when_nobody_reads_the_log(
     tmp_path: Path,
 ) -> None:
-    calls = [call(n, "file.read", path=f"missing-{n}.txt") for n in range(5000)]
+    calls = [call(n, "file_read", path=f"missing-{n}.txt") for n in range(5000)]
     with Spawned("--root", str(tmp_path)) as client:
         sender = threading.Thread(target=client.send, args=calls)
         sender.start()
@@ -125,7 +125,7 @@ def test_unusable_standard_error_does_not_affect_answers(where: str, tmp_path: P
     line = f'exec "$0" -m reference_server --root "$1" --log-level=debug {where}'
     command = ("sh", "-c", line, sys.executable, str(tmp_path))
     with Spawned(command=command) as client:
-        client.send(*[call(n, "file.read", path="none") for n in range(50)])
+        client.send(*[call(n, "file_read", path="none") for n in range(50)])
         client.end_input()
         assert sorted(one["id"] for one in client.rest()) == [*range(50)]
         assert client.exit_code() == 0
@@ -141,7 +141,7 @@ def test_closed_standard_error_sends_no_log_to_the_client(tmp_path: Path) -> Non
         theirs.close()
         with ours, ours.makefile("rb") as heard:
             ours.settimeout(PATIENCE)
-            ours.sendall(raw(call(1, "file.read", path="none"), b"junk"))
+            ours.sendall(raw(call(1, "file_read", path="none"), b"junk"))
             ours.shutdown(socket.SHUT_WR)
             lines = heard.read().splitlines()
         assert process.wait(PATIENCE) == 0

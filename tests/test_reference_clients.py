@@ -33,9 +33,9 @@ BRIDGE = [sys.executable, "-m", "mcp_touchstone", "bridge"]
 """Serves a stdio server over HTTP: the same tour is made through it."""
 WITH_CEDARSCRIPT = reason_against() is None
 TOOLS = [
-    *("file.read", "file.read_range", "file.apply_patch_only", "text_editor"),
+    *("file_read", "file_read_range", "file_apply_patch_only", "text_editor"),
     *(("parse_cedarscript", "apply_cedarscript") if WITH_CEDARSCRIPT else ()),
-    *("explain_error", "list_capabilities", "workspace.digest"),
+    *("explain_error", "list_capabilities", "workspace_digest"),
 ]
 RESOURCES = [path for path in sorted(FILES) if not path.startswith(".git/")]
 REFUSED = {"stale": "HASH_MISMATCH", "denied": "DENIED", "mistyped": "INVALID_ARGUMENTS"}
@@ -258,7 +258,7 @@ def test_cursors_page_through_every_list(tour: Tour) -> None:
 
 def test_a_read_only_server_offers_nothing_that_writes(tour: Tour) -> None:
     facts = tour.facts["read_only"]
-    assert facts["tools"] == [name for name in TOOLS if name != "file.apply_patch_only"]
+    assert facts["tools"] == [name for name in TOOLS if name != "file_apply_patch_only"]
     assert error(facts["create"]) == "INVALID_ARGUMENTS"
     assert facts["patch"]["code"] == -32602
     assert facts["prompts"] == ["text_editor_guide"]
@@ -290,7 +290,7 @@ def test_call_is_cancelled(tour: Tour) -> None:
     cancelled = tour.facts["hearing"]["cancelled"]
     assert cancelled.pop("progress before") > 1
     assert cancelled == {"answered": False, "progress after": 0, "alive": True}
-    statuses = {one["status"] for one in tour.stderr if one.get("tool") == "workspace.digest"}
+    statuses = {one["status"] for one in tour.stderr if one.get("tool") == "workspace_digest"}
     assert statuses == {"success", "cancelled"}
 
 

@@ -169,6 +169,8 @@ def test_read_only_editor_offers_only_view(root: Path) -> None:
         ("str_replace", {"new_str": "1"}, "old_str"),
         ("insert", {"new_str": "x"}, "insert_line"),
         ("insert", {"insert_line": 1}, "new_str"),
+        ("insert", {"insert_line": 1, "new_str": "x", "insert_text": "y"}, "insert_text"),
+        ("str_replace", {"old_str": "one", "insert_text": "1"}, "new_str"),
         ("view", {"old_str": "one"}, "old_str"),
         ("undo_edit", {"view_range": [1, 2]}, "view_range"),
     ],
@@ -187,7 +189,7 @@ def test_command_refuses_missing_and_foreign_arguments(
         {"view_range": [1, 2, 3]},
         {"view_range": [1, "2"]},
         {"view_range": "1-2"},
-        {"insert_text": "x"},
+        {"text": "x"},
     ],
 )
 def test_arguments_that_violate_the_schema_are_refused(desk: Desk, more: Message) -> None:
@@ -541,6 +543,12 @@ def test_insert_writes_the_file(desk: Desk) -> None:
     found = desk.do("insert", "a.txt", insert_line=3, new_str="four")
     assert (desk.root / "a.txt").read_bytes() == PLAIN + b"four\n"
     assert found["snippet"].endswith("     4\tfour")
+
+
+@pytest.mark.parametrize("more", [{}, {"new_str": "four"}])
+def test_insert_takes_its_lines_as_insert_text_too(desk: Desk, more: Message) -> None:
+    desk.do("insert", "a.txt", insert_line=3, insert_text="four", **more)
+    assert (desk.root / "a.txt").read_bytes() == PLAIN + b"four\n"
 
 
 def test_insert_beyond_the_file_is_refused_with_the_line_count(desk: Desk) -> None:

@@ -168,7 +168,7 @@ def with_text_editor(client: Client, path: str, old: str, new: str) -> None:
 
 def with_patch(client: Client, path: str, old: str, new: str) -> None:
     """Replace a line by another one."""
-    found = client.call("file.read", path=path)
+    found = client.call("file_read", path=path)
     before = found["text"].replace("\r\n", "\n")
     after = before.replace(old, new)
     lines = difflib.unified_diff(
@@ -180,7 +180,7 @@ def with_patch(client: Client, path: str, old: str, new: str) -> None:
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
     ]
     patch = {"expectedHash": found["sha256"], "diffText": "".join(whole)}
-    client.call("file.apply_patch_only", path=path, **patch)
+    client.call("file_apply_patch_only", path=path, **patch)
 
 
 def with_cedarscript(client: Client, path: str, old: str, new: str) -> None:
@@ -225,14 +225,14 @@ def assert_git_is_denied(client: Client) -> None:
     diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
     for path in PRIVATE:
         for tool, arguments in (
-            ("file.read", {"path": path}),
-            ("file.read_range", {"path": path, "startLine": 1, "endLine": 1}),
-            ("file.read", {"path": path.partition("/")[2] or ".", "cwd": path.partition("/")[0]}),
-            ("file.apply_patch_only", {"path": path, "expectedHash": "0" * 64, "diffText": diff}),
+            ("file_read", {"path": path}),
+            ("file_read_range", {"path": path, "startLine": 1, "endLine": 1}),
+            ("file_read", {"path": path.partition("/")[2] or ".", "cwd": path.partition("/")[0]}),
+            ("file_apply_patch_only", {"path": path, "expectedHash": "0" * 64, "diffText": diff}),
             ("text_editor", {"path": path, "command": "view"}),
             ("text_editor", {"path": path, "command": "create", "file_text": "#!/bin/sh\n"}),
             ("text_editor", {"path": path, "command": "undo_edit"}),
-            ("workspace.digest", {"path": path}),
+            ("workspace_digest", {"path": path}),
         ):
             assert client.fail(tool, **arguments) == "DENIED", (tool, arguments)
         for script in (f"CREATE FILE '{path}' WITH CONTENT '@0:x'", f"RM FILE '{path}'"):
@@ -346,7 +346,7 @@ def test_file_added_by_both_sides_is_resolved(world: World, client: Client) -> N
 def test_checkout_between_read_and_write_is_detected(world: World, client: Client) -> None:
     """A file that git changed is never overwritten by an edit of its old text."""
     ours = world.ours
-    found = client.call("file.read", path="src/app.py")
+    found = client.call("file_read", path="src/app.py")
     edit = {"path": "src/app.py", "old_str": '"Hello " + name', "new_str": "name"}
     client.call("text_editor", command="str_replace", **edit)
     ours.git("checkout", "--quiet", "-b", "other")
@@ -355,7 +355,7 @@ def test_checkout_between_read_and_write_is_detected(world: World, client: Clien
     ours.git("merge", "--quiet", "--ff-only", "other")
     diff = "--- a/src/app.py\n+++ b/src/app.py\n@@ -5,1 +5,1 @@\n-def leave():\n+def go():\n"
     arguments = {"path": "src/app.py", "expectedHash": found["sha256"], "diffText": diff}
-    assert client.fail("file.apply_patch_only", **arguments) == "HASH_MISMATCH"
+    assert client.fail("file_apply_patch_only", **arguments) == "HASH_MISMATCH"
     ours.git("checkout", "--quiet", "HEAD~1", "--", "src/app.py")
     assert client.fail("text_editor", command="undo_edit", path="src/app.py") == "CHANGED"
     assert (ours.place / "src/app.py").read_bytes() == PYTHON

@@ -38,8 +38,8 @@ def test_hooks_receive_the_facts_of_each_request(tmp_path: Path) -> None:
     seen: list[Message] = []
     with InProcess(Settings([str(tmp_path)], hooks=[seen.append], log_level="off")) as client:
         for line in (
-            call(1, "file.read", path="a.txt"),
-            call(2, "file.read", path="none"),
+            call(1, "file_read", path="a.txt"),
+            call(2, "file.read", path="none"),  # an alias, shown under the listed name
             call(3, "no.such.tool"),
             modern(4, "tools/list"),
             modern(5, "no/such/method"),
@@ -50,8 +50,8 @@ def test_hooks_receive_the_facts_of_each_request(tmp_path: Path) -> None:
     seen = [one for one in seen if one["event"] == "request_finished"]
     facts = [[one[name] for name in ("method", "tool", "status", "code")] for one in seen]
     assert facts == [
-        ["tools/call", "file.read", "success", None],
-        ["tools/call", "file.read", "error", "NOT_FOUND"],
+        ["tools/call", "file_read", "success", None],
+        ["tools/call", "file_read", "error", "NOT_FOUND"],
         ["tools/call", None, "error", -32602],
         ["tools/list", None, "success", None],
         [None, None, "error", -32601],
@@ -129,7 +129,7 @@ def test_request_id_of_an_error_appears_in_the_log(revision: str, tmp_path: Path
     with writer(tmp_path, "--log-level=debug") as client:
         client.open(revision)
         client.send(
-            ask(revision, 1, "tools/call", name="file.read", arguments={"path": "none"}),
+            ask(revision, 1, "tools/call", name="file_read", arguments={"path": "none"}),
             ask(revision, 2, "no/such/method"),
             ask(revision, 3, "resources/read", uri="workspace:///none"),
             b"not json",

@@ -70,11 +70,11 @@ def edit(path: str, command: str, **more: Any) -> tuple[str, Message]:
 
 
 ANSWERS: dict[str, tuple[str, Message]] = {
-    "file.read": ("tools/call", {"name": "file.read", "arguments": {"path": "big.txt"}}),
-    "file.read_range": (
+    "file_read": ("tools/call", {"name": "file_read", "arguments": {"path": "big.txt"}}),
+    "file_read_range": (
         "tools/call",
         {
-            "name": "file.read_range",
+            "name": "file_read_range",
             "arguments": {"path": "big.txt", "startLine": 1, "endLine": 5_001},
         },
     ),
@@ -168,8 +168,8 @@ def test_diff_that_does_not_fit_is_replaced_by_its_size(client: InProcess, root:
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("file.read", {"path": "line.txt"}),
-        ("file.read_range", {"path": "line.txt", "startLine": 1, "endLine": 1}),
+        ("file_read", {"path": "line.txt"}),
+        ("file_read_range", {"path": "line.txt", "startLine": 1, "endLine": 1}),
         ("text_editor", {"command": "view", "path": "line.txt"}),
         ("text_editor", {"command": "view", "path": "line.txt", "view_range": [1, 1]}),
     ],
@@ -186,7 +186,7 @@ def test_too_long_line_error_suggests_no_useless_tool(
 @pytest.mark.parametrize(
     ("tool", "arguments", "advice"),
     [
-        ("file.read", {"path": "big.txt"}, "startLine 1 and endLine 5000"),
+        ("file_read", {"path": "big.txt"}, "startLine 1 and endLine 5000"),
         ("text_editor", {"command": "view", "path": "big.txt"}, "view_range [1, 4672]"),
         (
             "text_editor",
@@ -208,7 +208,7 @@ def test_builtin_read_limit_applies_to_every_tool() -> None:
 
 
 def test_missing_file_error_explains_how_to_list_files(client: InProcess) -> None:
-    error = called(client, "file.read", path="none.txt")
+    error = called(client, "file_read", path="none.txt")
     assert error["code"] == "NOT_FOUND"
     steps = " ".join(error["recovery_steps"])
     assert "text_editor" in steps

@@ -76,7 +76,7 @@ def test_errors_are_logged_at_the_default_level(revision: str, tmp_path: Path) -
     with Spawned("--root", str(tmp_path)) as client:
         client.open(revision)
         client.send(
-            ask(revision, 1, "tools/call", name="file.read", arguments={"path": ".git/config"}),
+            ask(revision, 1, "tools/call", name="file_read", arguments={"path": ".git/config"}),
             ask(revision, 2, "tools/call", name="no such tool"),
             ask(revision, 3, "tools/list"),
             ask(revision, 4, "no/such/method"),
@@ -87,7 +87,7 @@ def test_errors_are_logged_at_the_default_level(revision: str, tmp_path: Path) -
     denied, unknown = sorted((one for one in found if "id" in one), key=lambda one: one["id"])
     (refused,) = (one for one in found if "id" not in one)
     assert (denied["level"], denied["status"], denied["code"]) == ("WARNING", "error", "DENIED")
-    assert (denied["tool"], denied["args"]) == ("file.read", {"path": ".git/config"})
+    assert (denied["tool"], denied["args"]) == ("file_read", {"path": ".git/config"})
     assert denied["revision"] == revision
     assert (unknown["level"], unknown["code"]) == ("WARNING", -32602)
     assert "tool" not in unknown
@@ -97,7 +97,7 @@ def test_errors_are_logged_at_the_default_level(revision: str, tmp_path: Path) -
 def test_successful_requests_log_nothing_at_the_default_level(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     with Spawned("--root", str(tmp_path)) as client:
-        client.send(call(1, "file.read", path="a.txt"), modern(2, "tools/list"))
+        client.send(call(1, "file_read", path="a.txt"), modern(2, "tools/list"))
         assert logged(client) == ""
 
 
@@ -152,7 +152,7 @@ def test_client_strings_cannot_forge_log_lines_or_terminal_escapes(
         client.send(request("init" + FORGED[:-1], "ping"), request("x", FORGED[:-1]), odd)
         client.send(request(1, "tools/call", {"name": FORGED[:-1], "arguments": {}}))
         bad = {"path": FORGED[:-1], FORGED[:-1]: 1}
-        client.send(request(2, "tools/call", {"name": "file.read", "arguments": bad}))
+        client.send(request(2, "tools/call", {"name": "file_read", "arguments": bad}))
         reason = {"requestId": FORGED[:-1], "reason": FORGED[:-1]}
         client.send(notification("notifications/cancelled", reason), notification(FORGED[:-1]))
         shown = logged(client)
@@ -180,13 +180,13 @@ def test_resource_read_logs_the_uri_and_no_other_parameter(tmp_path: Path) -> No
 def test_text_log_line_shows_time_level_event_and_facts(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     with Spawned("--root", str(tmp_path), "--log-level=info", "--log-format=text") as client:
-        client.send(call(7, "file.read", path="a.txt"))
+        client.send(call(7, "file_read", path="a.txt"))
         lines = logged(client).splitlines()
 
     (line,) = (line for line in lines if "tool_called" in line)
     moment, level, event, *facts = line.split(" ", 3)
     assert (level, event) == ("INFO", "tool_called")
-    assert " tool=file.read " in f" {facts[0]} "
+    assert " tool=file_read " in f" {facts[0]} "
     assert ' args={"path": "a.txt"}' in facts[0]
     assert moment.endswith("Z")
 
@@ -195,10 +195,10 @@ def test_log_lines_are_short_for_long_inputs(tmp_path: Path) -> None:
     long = "é😀" * 50_000
     with Spawned("--root", str(tmp_path), "--log-level=debug") as client:
         client.send(
-            call(long, "file.read", path=long),
+            call(long, "file_read", path=long),
             call(1, long, path=long),
             modern(2, long),
-            call(3, "file.read", **{f"{long}{n}": long for n in range(5)}),
+            call(3, "file_read", **{f"{long}{n}": long for n in range(5)}),
             notification(long),
             notification("notifications/cancelled", {"requestId": long, "reason": long}),
         )
@@ -217,7 +217,7 @@ def test_payloads_are_written_only_to_the_verbose_file(tmp_path: Path) -> None:
     with writer(root, "--verbose-log", str(file), "--log-level=debug") as client:
         client.send(call(1, "write", path="a.txt", file_text="canary-1"))
         client.hear()
-        client.send(call(2, "file.read", path="a.txt"), b'{"id":"canary-2"')
+        client.send(call(2, "file_read", path="a.txt"), b'{"id":"canary-2"')
         shown = logged(client)
 
     assert "canary" not in shown
@@ -228,7 +228,7 @@ def test_payloads_are_written_only_to_the_verbose_file(tmp_path: Path) -> None:
     assert events.count("refused") == 1
     called = {one["params"]["name"]: one for one in entries if one["event"] == "tool_called"}
     assert called["write"]["params"]["arguments"]["file_text"] == "canary-1"
-    assert "canary-1" in json.dumps(called["file.read"]["answer"])
+    assert "canary-1" in json.dumps(called["file_read"]["answer"])
 
 
 def test_verbose_file_is_appended_to_with_log_level_off(tmp_path: Path) -> None:

@@ -195,9 +195,9 @@ def test_session_log_reports_calls_failures_and_refusals_by_level(
             client.open("2025-11-25")
             set_level(client, level)
             for asked in (
-                ("tools/call", {"name": "file.read", "arguments": {"path": "a.txt"}}),
-                ("tools/call", {"name": "file.read", "arguments": {}}),
-                ("tools/call", {"name": "file.read", "arguments": {"path": ".git/config"}}),
+                ("tools/call", {"name": "file_read", "arguments": {"path": "a.txt"}}),
+                ("tools/call", {"name": "file_read", "arguments": {}}),
+                ("tools/call", {"name": "file_read", "arguments": {"path": ".git/config"}}),
                 ("resources/read", {"uri": "workspace:///.git/config"}),
             ):
                 heard += messages(client, request("t", *asked))

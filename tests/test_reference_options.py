@@ -73,6 +73,7 @@ def test_no_arguments_give_the_defaults() -> None:
         (["--deny", "target"], {"deny": (*DENIED, "target")}),
         (["--deny=a/", "--deny", "b"], {"deny": (*DENIED, "a/", "b")}),
         (["--deny", "*.pem", "--deny=private/**"], {"deny": (*DENIED, "*.pem", "private/**")}),
+        (["--deny", "/build", "--deny=/x/"], {"deny": (*DENIED, "/build", "/x/")}),
         (["--deny-write", "dist"], {"deny_writes": (*DENIED_FOR_WRITES, "dist")}),
         (["--deny-write", "*.lock"], {"deny_writes": (*DENIED_FOR_WRITES, "*.lock")}),
         (["--no-default-deny"], {"deny": (), "deny_writes": ()}),
@@ -179,6 +180,12 @@ def test_bad_value_error_is_one_line_naming_its_source(source: str, value: str) 
     assert said.isprintable()
     assert len(said) < 200
     assert any(word in said for word in ("write", "there is no such"))
+
+
+@pytest.mark.parametrize(("entry", "why"), [("!x", "no exceptions"), ("/a/b", "no slash first")])
+def test_refused_deny_entry_gets_the_reason(entry: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        read(["--deny", entry], {})
 
 
 def test_state_key_is_read_from_the_environment_and_hidden_in_errors() -> None:
@@ -305,7 +312,7 @@ def test_serve_forwards_its_arguments_and_uses_its_own_name(tmp_path: Path) -> N
     arguments = ("--root", str(tmp_path), "--log-level=off")
     with Spawned(*arguments, command=(sys.executable, "-m", *serve)) as client:
         given = {"path": "only-here.txt"}
-        client.send(modern(1, "tools/call", name="file.read", arguments=given))
+        client.send(modern(1, "tools/call", name="file_read", arguments=given))
         assert "found" in client.hear()["result"]["structuredContent"].values()
 
 
@@ -318,5 +325,5 @@ def test_settings_reach_the_tools(tmp_path: Path) -> None:
     refused = (("big.txt", "TOO_LARGE"), ("target/a.txt", "DENIED"), ("server.pem", "DENIED"))
     with Spawned(*options, "--deny=*.pem") as client:
         for path, code in refused:
-            client.send(modern(1, "tools/call", name="file.read", arguments={"path": path}))
+            client.send(modern(1, "tools/call", name="file_read", arguments={"path": path}))
             assert client.hear()["result"]["structuredContent"]["code"] == code

@@ -1,4 +1,4 @@
-"""``file.apply_patch_only`` on the wire: applied and refused patches."""
+"""``file_apply_patch_only`` on the wire: applied and refused patches."""
 
 import base64
 import hashlib
@@ -69,7 +69,7 @@ def call(place: Path, revision: str = MODERN, **arguments: Any) -> Message:
         **arguments,
     }
     arguments = {name: value for name, value in arguments.items() if value is not ...}
-    question = ask(revision, "q", "tools/call", name="file.apply_patch_only", arguments=arguments)
+    question = ask(revision, "q", "tools/call", name="file_apply_patch_only", arguments=arguments)
     answer: Message = converse(*opening(revision), question, settings=Settings([str(place)]))[-1]
     return answer
 
@@ -94,7 +94,7 @@ def refused(place: Path, **arguments: Any) -> Message:
 
 def definition(settings: Settings | None = None) -> Message | None:
     listed = only(converse(modern(1, "tools/list"), settings=settings))["result"]["tools"]
-    found: list[Message] = [tool for tool in listed if tool["name"] == "file.apply_patch_only"]
+    found: list[Message] = [tool for tool in listed if tool["name"] == "file_apply_patch_only"]
     return found[0] if found else None
 
 
@@ -138,12 +138,12 @@ def test_hash_from_one_patch_is_accepted_by_the_next(root: Path) -> None:
 def test_spawned_server_reads_and_patches(root: Path) -> None:
     with Spawned("--root", str(root)) as client:
         client.open(MODERN)
-        client.send(modern(1, "tools/call", name="file.read", arguments={"path": "p.txt"}))
+        client.send(modern(1, "tools/call", name="file_read", arguments={"path": "p.txt"}))
         read = client.hear()["result"]["structuredContent"]
         arguments = {"path": "p.txt", "expectedHash": read["sha256"], "diffText": DIFF}
-        client.send(modern(2, "tools/call", name="file.apply_patch_only", arguments=arguments))
+        client.send(modern(2, "tools/call", name="file_apply_patch_only", arguments=arguments))
         answer = client.hear()["result"]["structuredContent"]
-        client.send(modern(3, "tools/call", name="file.read", arguments={"path": "p.txt"}))
+        client.send(modern(3, "tools/call", name="file_read", arguments={"path": "p.txt"}))
         again = client.hear()["result"]["structuredContent"]
     assert answer["after"]["sha256"] == again["sha256"] == sha256(NEW)
     assert again["text"] == NEW.decode()
@@ -236,7 +236,7 @@ def test_stale_hash_writes_nothing_and_error_omits_the_current_hash(root: Path, 
     assert (error["type"], error["code"]) == ("ConflictError", "HASH_MISMATCH")
     assert error["field"] == "expectedHash"
     assert error["context"] == {"file": "p.txt"}
-    assert error["related_tools"] == ["file.read", "file.read_range"]
+    assert error["related_tools"] == ["file_read", "file_read_range"]
     assert error["recovery_steps"][0] == "Read the file again."
     assert RIGHT not in json.dumps(error).lower()
 
@@ -267,7 +267,7 @@ def test_concurrent_patches_with_one_hash_apply_once(root: Path) -> None:
         modern(
             number,
             "tools/call",
-            name="file.apply_patch_only",
+            name="file_apply_patch_only",
             arguments={
                 "path": "p.txt",
                 "expectedHash": sha256(OLD),
@@ -334,7 +334,7 @@ def test_size_limit_applies_to_the_patched_file(root: Path) -> None:
         question = modern(
             1,
             "tools/call",
-            name="file.apply_patch_only",
+            name="file_apply_patch_only",
             arguments={
                 "path": "p.txt",
                 "expectedHash": sha256(OLD),
@@ -413,7 +413,7 @@ def test_read_only_server_offers_no_patching(root: Path) -> None:
     settings = Settings([str(root)], read_only=True)
     assert definition(settings) is None
     arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF}
-    question = modern(1, "tools/call", name="file.apply_patch_only", arguments=arguments)
+    question = modern(1, "tools/call", name="file_apply_patch_only", arguments=arguments)
     assert code_of(only(converse(question, settings=settings))) == -32602
     assert (root / "p.txt").read_bytes() == OLD
 
@@ -449,7 +449,7 @@ def test_cancelled_patch_is_applied_whole_or_not_at_all(root: Path) -> None:
     with InProcess(Settings([str(root)])) as client:
         client.open(MODERN)
         client.send(
-            modern(1, "tools/call", name="file.apply_patch_only", arguments=arguments),
+            modern(1, "tools/call", name="file_apply_patch_only", arguments=arguments),
             {
                 "jsonrpc": "2.0",
                 "method": "notifications/cancelled",

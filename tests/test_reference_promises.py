@@ -74,7 +74,7 @@ def test_tools_with_a_path_argument_accept_cwd(tmp_path: Path) -> None:
         tools = client.hear()["result"]["tools"]
     properties = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
     with_path = {name for name, schema in properties.items() if "path" in schema}
-    assert with_path >= {"file.read", "file.read_range", "file.apply_patch_only", "text_editor"}
+    assert with_path >= {"file_read", "file_read_range", "file_apply_patch_only", "text_editor"}
     assert [
         name for name in with_path if properties[name].get("cwd", {}).get("type") != "string"
     ] == []
@@ -87,7 +87,7 @@ def test_every_tool_has_title_description_and_read_only_hint(tmp_path: Path) -> 
             tools = client.hear()["result"]["tools"]
         writing = {t["name"] for t in tools if not t["annotations"]["readOnlyHint"]}
         assert all(tool["title"] and tool["description"] for tool in tools)
-        assert writing <= {"file.apply_patch_only", "text_editor", "apply_cedarscript"}
+        assert writing <= {"file_apply_patch_only", "text_editor", "apply_cedarscript"}
         assert bool(writing) is not read_only
 
 
@@ -100,16 +100,16 @@ def test_errors_have_exactly_the_documented_members(tmp_path: Path) -> None:
     diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-1\n+2\n"
     edit: Message = {"command": "str_replace", "path": "a.txt", "old_str": "one", "new_str": "1"}
     calls: list[tuple[str, Message]] = [
-        ("file.read", {}),
-        ("file.read", {"path": "none.txt"}),
-        ("file.read", {"path": "../x"}),
-        ("file.read", {"path": ".git/config"}),
-        ("file.read", {"path": "long.txt"}),
-        ("file.read_range", {"path": "a.txt", "startLine": 9, "endLine": 9}),
-        ("file.apply_patch_only", {"path": "a.txt", "expectedHash": key, "diffText": diff}),
+        ("file_read", {}),
+        ("file_read", {"path": "none.txt"}),
+        ("file_read", {"path": "../x"}),
+        ("file_read", {"path": ".git/config"}),
+        ("file_read", {"path": "long.txt"}),
+        ("file_read_range", {"path": "a.txt", "startLine": 9, "endLine": 9}),
+        ("file_apply_patch_only", {"path": "a.txt", "expectedHash": key, "diffText": diff}),
         ("text_editor", edit),
         ("text_editor", {**edit, "old_str": "three"}),
-        ("workspace.digest", {"path": "none"}),
+        ("workspace_digest", {"path": "none"}),
         *(([("parse_cedarscript", {"content": "UPDAET"})]) if WHY_NOT is None else ()),
     ]
     bodies = []
@@ -151,22 +151,22 @@ def codes() -> set[str]:
 def test_every_error_has_recovery_steps_and_names_only_listed_tools() -> None:
     assert codes() > {"NOT_FOUND", "INVALID_ARGUMENTS", "NO_MATCH", "CLIENT_SILENT", "READ_ONLY"}
     for code in sorted(codes()):
-        body = advised(ToolError("It fails.", code=code), {"file.read", "text_editor"})
+        body = advised(ToolError("It fails.", code=code), {"file_read", "text_editor"})
         assert body.get("recovery_steps"), code
-        assert set(body.get("related_tools", ())) <= {"file.read", "text_editor"}
+        assert set(body.get("related_tools", ())) <= {"file_read", "text_editor"}
         assert "related_tools" not in advised(ToolError("It fails.", code=code), ())
 
 
 def test_suggestions_of_an_error_are_kept() -> None:
     own = ToolError(
-        "No.", code="NOT_FOUND", suggestions=["Try a.txt."], related_tools=["file.read"]
+        "No.", code="NOT_FOUND", suggestions=["Try a.txt."], related_tools=["file_read"]
     )
 
-    body = advised(own, {"file.read", "text_editor"})
+    body = advised(own, {"file_read", "text_editor"})
 
     assert body["suggestions"] == ["Try a.txt."]
     assert "recovery_steps" not in body
-    assert body["related_tools"] == ["file.read"]
+    assert body["related_tools"] == ["file_read"]
 
 
 # --- the process
@@ -177,7 +177,7 @@ def test_server_without_arguments_serves_its_working_directory(tmp_path: Path) -
     (tmp_path / "here.txt").write_text("found it")
     command = ("env", f"PYTHONPATH={CHECKOUT}", sys.executable, "-m", "reference_server")
     with Spawned(command=command, cwd=tmp_path) as client:
-        assert call(client, "file.read", path="here.txt")["structuredContent"]["text"] == "found it"
+        assert call(client, "file_read", path="here.txt")["structuredContent"]["text"] == "found it"
         client.end_input()
         assert client.exit_code() == 0
         assert client.stderr() == ""
@@ -220,10 +220,10 @@ def peak(pid: int) -> int:
 @pytest.mark.parametrize(
     ("tool", "arguments", "sizes", "most"),
     [
-        ("workspace.digest", {}, (MEBIBYTE, 9 * MEBIBYTE), 3),
-        ("file.read", {"path": "big.txt"}, (LONGEST_TEXT // 10, LONGEST_TEXT), 12),
+        ("workspace_digest", {}, (MEBIBYTE, 9 * MEBIBYTE), 3),
+        ("file_read", {"path": "big.txt"}, (LONGEST_TEXT // 10, LONGEST_TEXT), 12),
         (
-            "file.read_range",
+            "file_read_range",
             {"path": "big.txt", "startLine": 1, "endLine": 1},
             (MEBIBYTE, 9 * MEBIBYTE),
             6,
@@ -272,7 +272,7 @@ def test_concurrent_patches_of_two_servers_apply_once(tmp_path: Path) -> None:
                 old = hash_of[name]
                 diff = f"--- a/{name}\n+++ b/{name}\n@@ -1,1 +1,1 @@\n-old\n+{who}\n"
                 given = {"path": name, "expectedHash": old, "diffText": diff}
-                answer = call(client, "file.apply_patch_only", **given)["structuredContent"]
+                answer = call(client, "file_apply_patch_only", **given)["structuredContent"]
                 if answer.get("applied"):
                     won[name].append(who)
                 else:
@@ -281,7 +281,7 @@ def test_concurrent_patches_of_two_servers_apply_once(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text("old\n")
     with InProcess(Settings([str(tmp_path)])) as client:
-        read = {name: call(client, "file.read", path=name) for name in names}
+        read = {name: call(client, "file_read", path=name) for name in names}
     hash_of = {name: read[name]["structuredContent"]["sha256"] for name in names}
     ready = threading.Barrier(2)
     threads = [threading.Thread(target=work, args=(who,)) for who in ("one", "two")]

@@ -13,7 +13,7 @@ from reference_server.protocol.arguments import problem_with
 from reference_server.protocol.revisions import ALL
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.editor_schema import COMMANDS, check_arguments, input_schema
+from reference_server.tools.editor_schema import COMMANDS, checked, input_schema
 from tests.reference_client import MODERN, InProcess, Message, ask, code_of
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
@@ -164,7 +164,7 @@ def test_guide_examples_are_valid_tool_calls() -> None:
     examples = [json.loads(block.split("```")[0]) for block in blocks]
     for example in examples:
         assert problem_with(example, input_schema(Settings())) is None
-        check_arguments(example["command"], example)
+        checked(example["command"], example)
     assert [example["command"] for example in examples] == list(COMMANDS)
 
 

@@ -65,7 +65,7 @@ def test_reads_during_a_link_exchange_stay_inside_the_root(
     succeeded = 0
     with Spawned("--root", str(field.root)) as client, exchanging(race / one, race / other):
         for number in range(READS // len(PAIRS)):
-            client.send(modern(number, "tools/call", name="file.read", arguments={"path": path}))
+            client.send(modern(number, "tools/call", name="file_read", arguments={"path": path}))
             answer = json.dumps(client.hear())
             assert CANARY not in answer
             succeeded += "inside" in answer

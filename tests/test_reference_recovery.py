@@ -105,7 +105,7 @@ def test_planted_journal_stops_no_start_and_no_other_recovery(root: Path, plant:
     (root / f"{GOOD}.journal").write_bytes(good)
 
     with Spawned("--root", str(root)) as client:
-        call = {"name": "file.read", "arguments": {"path": "ok.txt"}}
+        call = {"name": "file_read", "arguments": {"path": "ok.txt"}}
         client.send(modern(1, "tools/call", **call))
         client.end_input()
         answers = client.rest()

@@ -64,10 +64,10 @@ def test_log_contains_no_secrets_or_file_contents(kind: str, style: str, tmp_pat
     with writer(tmp_path, *options) as client:
         client.send(
             call(1, "write", path="new.txt", file_text=secret),
-            call(2, "file.read", path="held.txt"),
-            call(3, "file.read", path=secret),
-            call(4, "file.read", path="held.txt", cwd=secret),
-            call(5, "file.read", **{secret: secret}),
+            call(2, "file_read", path="held.txt"),
+            call(3, "file_read", path=secret),
+            call(4, "file_read", path="held.txt", cwd=secret),
+            call(5, "file_read", **{secret: secret}),
             call(6, secret, path=secret),
             call(7, "write", path="new.txt", file_text=[secret], mode=secret),
             modern(8, secret),
@@ -90,7 +90,7 @@ def test_log_contains_no_secrets_of_the_environment(
     monkeypatch.setenv("CEDARSCRIPT_API_KEY", secret)
     monkeypatch.setenv("GITHUB_TOKEN", secret)
     with Spawned("--root", str(tmp_path), "--log-level=debug") as client:
-        client.send(modern(1, "server/discover"), call(2, "file.read", path="none"))
+        client.send(modern(1, "server/discover"), call(2, "file_read", path="none"))
         shown = logged(client)
     assert secret not in shown
     assert str(tmp_path) not in shown

@@ -80,7 +80,7 @@ def ping(identifier: bytes) -> bytes:
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
 CALL = (
-    b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"file.read","arguments":%s}}'
+    b'{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"file_read","arguments":%s}}'
 )
 
 LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
@@ -158,7 +158,7 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     ),
     "25 unknown notification": (b'{"jsonrpc":"2.0","method":"notifications/x"}', silence),
     "25 call without id": (
-        b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"file.read"}}',
+        b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"file_read"}}',
         silence,
     ),
     "26 notification with params array": (
@@ -449,7 +449,7 @@ def assert_cacheable(result: Message) -> None:
 def test_modern_list_is_cacheable_and_modern_call_is_not() -> None:
     heard = converse(
         modern(1, "tools/list"),
-        modern(2, "tools/call", name="file.read", arguments={"path": "LICENSE"}),
+        modern(2, "tools/call", name="file_read", arguments={"path": "LICENSE"}),
     )
     by_id = {message["id"]: message["result"] for message in heard}
     assert_modern(by_id[1])
@@ -515,7 +515,7 @@ def test_batch_is_answered_as_one_array_line() -> None:
 
 
 def test_batch_waits_for_its_slow_members() -> None:
-    call = request(2, "tools/call", {"name": "file.read", "arguments": {"path": "LICENSE"}})
+    call = request(2, "tools/call", {"name": "file_read", "arguments": {"path": "LICENSE"}})
     (answers,) = after_opening("2025-03-26", [request(1, "ping"), call])
     assert sorted(answer["id"] for answer in answers) == [1, 2]
 
@@ -640,7 +640,7 @@ def test_cancelled_member_leaves_the_rest_of_its_batch() -> None:
 def test_late_cancellation_causes_no_second_answer(revision: str) -> None:
     lines: list[Message | bytes | list[Any]] = []
     for number in range(50):
-        lines.append(ask(revision, number, "tools/call", name="file.read", arguments={"path": "x"}))
+        lines.append(ask(revision, number, "tools/call", name="file_read", arguments={"path": "x"}))
         lines.append(notification("notifications/cancelled", {"requestId": number}))
     ids = [message["id"] for message in after_opening(revision, *lines)]
     assert len(ids) == len(set(ids))
@@ -664,7 +664,7 @@ def test_reused_id_in_flight_is_refused_and_the_first_call_is_answered(revision:
 def test_more_calls_than_threads_and_queue_are_all_answered() -> None:
     settings = Settings(workers=2, queue=2)
     call = [
-        modern(n, "tools/call", name="file.read", arguments={"path": "LICENSE"}) for n in range(40)
+        modern(n, "tools/call", name="file_read", arguments={"path": "LICENSE"}) for n in range(40)
     ]
     assert sorted(message["id"] for message in converse(*call, settings=settings)) == [*range(40)]
 

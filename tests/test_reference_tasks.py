@@ -480,13 +480,13 @@ def test_tool_list_declares_task_support(root: Path, revision: str) -> None:
     heard = converse(*opening(revision), question, settings=Settings([str(root)]))
     shown = {tool["name"]: tool.get("execution") for tool in heard[-1]["result"]["tools"]}
     expected = {"taskSupport": "optional"} if revision == R else None
-    assert shown.pop("workspace.digest") == expected
+    assert shown.pop("workspace_digest") == expected
     assert set(shown.values()) == {None}
 
 
 @pytest.mark.parametrize("revision", WITHOUT)
 def test_task_member_is_ignored_in_other_revisions(root: Path, revision: str) -> None:
-    question = ask(revision, "q", "tools/call", name="workspace.digest", arguments={}, task={})
+    question = ask(revision, "q", "tools/call", name="workspace_digest", arguments={}, task={})
     heard = converse(*opening(revision), question, settings=Settings([str(root)]))
     assert heard[-1]["result"]["content"]
     for method in ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel"):
@@ -504,7 +504,7 @@ def test_task_member_is_ignored_in_other_methods(bench: Bench, method: str) -> N
 
 
 def digest(root: Path, revision: str = MODERN, **arguments: Any) -> Message:
-    params = {"name": "workspace.digest", "arguments": arguments}
+    params = {"name": "workspace_digest", "arguments": arguments}
     question = ask(revision, "q", "tools/call", **params)
     heard = converse(*opening(revision), question, settings=Settings([str(root)]))
     found: Message = heard[-1]["result"]
@@ -546,13 +546,13 @@ def test_digest_covers_only_the_given_directory(root: Path) -> None:
 
 def test_digest_counts_files_over_the_size_limit(root: Path) -> None:
     with InProcess(Settings([str(root)], max_file_size=3)) as client:
-        client.send(ask(MODERN, 1, "tools/call", name="workspace.digest", arguments={}))
+        client.send(ask(MODERN, 1, "tools/call", name="workspace_digest", arguments={}))
         found = client.hear()["result"]["structuredContent"]
     assert (found["files"], found["left_out"], found["bytes"]) == (2, 1, 3)
 
 
 def test_digest_reports_progress(root: Path) -> None:
-    params: Message = {"name": "workspace.digest", "arguments": {"pause_ms": 150}}
+    params: Message = {"name": "workspace_digest", "arguments": {"pause_ms": 150}}
     with InProcess(Settings([str(root)])) as client:
         client.open(R)
         client.send(request(1, "tools/call", {**params, "_meta": {"progressToken": 7}}))
@@ -569,17 +569,17 @@ def test_digest_reports_progress(root: Path) -> None:
 def test_digest_stops_when_it_is_cancelled(root: Path, revision: str) -> None:
     with InProcess(Settings([str(root)], workers=1)) as client:
         client.open(revision)
-        params = {"name": "workspace.digest", "arguments": {"pause_ms": 1000}}
+        params = {"name": "workspace_digest", "arguments": {"pause_ms": 1000}}
         client.send(ask(revision, 1, "tools/call", **params))
         time.sleep(0.05)
         client.send(notification("notifications/cancelled", {"requestId": 1}))
         started = time.monotonic()
-        client.send(ask(revision, 2, "tools/call", name="workspace.digest", arguments={}))
+        client.send(ask(revision, 2, "tools/call", name="workspace_digest", arguments={}))
         assert client.hear()["id"] == 2
         assert time.monotonic() - started < 2
 
 
 def test_digest_runs_as_a_task(bench: Bench) -> None:
-    task = bench.start("workspace.digest", arguments={"pause_ms": 10})
+    task = bench.start("workspace_digest", arguments={"pause_ms": 10})
     result = bench.ask("result", "tasks/result", taskId=task["taskId"])["result"]
     assert result["structuredContent"]["files"] == 3

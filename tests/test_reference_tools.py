@@ -53,7 +53,7 @@ def call(root: Path, tool: str, revision: str = MODERN, **arguments: Any) -> Mes
 
 
 def read(root: Path, path: str, **more: Any) -> Message:
-    result = call(root, "file.read", path=path, **more)["result"]
+    result = call(root, "file_read", path=path, **more)["result"]
     assert not result.get("isError"), result
     found: Message = result["structuredContent"]
     return found
@@ -85,7 +85,7 @@ def test_tool_list_has_the_members_of_each_revision(revision: str) -> None:
     result = only(after_opening(revision, ask(revision, 1, "tools/list")))["result"]
     assert "nextCursor" not in result
     names = [tool["name"] for tool in result["tools"]]
-    assert names[:3] == ["file.read", "file.read_range", "file.apply_patch_only"]
+    assert names[:3] == ["file_read", "file_read_range", "file_apply_patch_only"]
     expected = {"name", "description", "inputSchema"}
     expected |= {"annotations"} if revision >= "2025-03-26" else set()
     expected |= {"title", "outputSchema"} if revision >= "2025-06-18" else set()
@@ -100,8 +100,8 @@ def test_tool_list_has_the_members_of_each_revision(revision: str) -> None:
 def test_read_tools_have_the_read_only_hint() -> None:
     listed = only(converse(modern(1, "tools/list")))["result"]["tools"]
     hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in listed}
-    assert hints["file.read"] is hints["file.read_range"] is True
-    assert hints["file.apply_patch_only"] is False
+    assert hints["file_read"] is hints["file_read_range"] is True
+    assert hints["file_apply_patch_only"] is False
 
 
 @pytest.mark.parametrize("cursor", ["bogus", "", 5, None])
@@ -121,14 +121,43 @@ def test_tools_list_needs_no_params(revision: str) -> None:
 
 
 @pytest.mark.parametrize("revision", ALL)
+def test_names_with_a_dot_are_called_and_not_listed(root: Path, revision: str) -> None:
+    patch = {"path": "a.txt", "expectedHash": "0" * 64, "diffText": "x"}
+    for alias, name, arguments in (
+        ("file.read", "file_read", {"path": "a.txt"}),
+        ("file.read_range", "file_read_range", {"path": "a.txt", "startLine": 1, "endLine": 2}),
+        ("file.apply_patch_only", "file_apply_patch_only", patch),
+        ("workspace.digest", "workspace_digest", {}),
+    ):
+        found = [call(root, one, revision, **arguments)["result"] for one in (alias, name)]
+        assert found[0].get("isError") == found[1].get("isError")
+        assert found[0]["content"][0] == found[1]["content"][0]
+
+
+def test_name_of_a_tool_wins_over_an_alias() -> None:
+    toolbox = Toolbox()
+    schema: Message = {"type": "object"}
+    about: Message = {"title": "", "description": "", "input_schema": schema}
+    about |= {"output_schema": schema, "annotations": {}, "work": lambda _call, _given: {}}
+    toolbox.add(Tool("a_b", alias="a.b", **about))
+    found = toolbox.find("a.b")
+    assert found
+    assert found.name == "a_b"
+    toolbox.add(Tool("a.b", **about))
+    found = toolbox.find("a.b")
+    assert found
+    assert found.name == "a.b"
+
+
+@pytest.mark.parametrize("revision", ALL)
 @pytest.mark.parametrize(
     "params",
     [
-        *({}, {"name": 5}, {"name": None}, {"name": "nope"}, {"name": "FILE.READ"}),
+        *({}, {"name": 5}, {"name": None}, {"name": "nope"}, {"name": "FILE_READ"}),
         {"name": "nope", "arguments": {}},
         {"name": "x" * 100_000},
-        {"name": "file.read", "arguments": []},
-        {"name": "file.read", "arguments": None},
+        {"name": "file_read", "arguments": []},
+        {"name": "file_read", "arguments": None},
     ],
 )
 def test_malformed_call_and_unknown_tool_are_protocol_errors(
@@ -150,7 +179,7 @@ def test_malformed_call_and_unknown_tool_are_protocol_errors(
 def test_wrong_arguments_give_the_error_kind_of_the_revision(
     revision: str, arguments: Message, root: Path
 ) -> None:
-    answer = call(root, "file.read", revision, **arguments)
+    answer = call(root, "file_read", revision, **arguments)
     if revision < "2025-11-25":
         assert code_of(answer) == -32602
     else:
@@ -168,13 +197,13 @@ def test_wrong_arguments_give_the_error_kind_of_the_revision(
     ],
 )
 def test_error_names_the_argument_at_fault(root: Path, arguments: Message, field: str) -> None:
-    body = refused(root, "file.read", **arguments)
+    body = refused(root, "file_read", **arguments)
     assert (body["code"], body["field"]) == ("INVALID_ARGUMENTS", field)
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "1", None, [1]])
 def test_line_numbers_are_positive_integers(root: Path, number: Any) -> None:
-    refused(root, "file.read_range", path="a.txt", startLine=number, endLine=5)
+    refused(root, "file_read_range", path="a.txt", startLine=number, endLine=5)
 
 
 def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
@@ -183,7 +212,7 @@ def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
             modern(
                 "q",
                 "tools/call",
-                name="file.read_range",
+                name="file_read_range",
                 arguments={"path": "a.txt", "startLine": 1, "endLine": "N"},
             )
         ).encode()
@@ -194,7 +223,7 @@ def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
 
 @pytest.mark.parametrize("revision", ALL)
 def test_result_text_equals_the_structured_content(revision: str, root: Path) -> None:
-    result = call(root, "file.read", revision, path="a.txt")["result"]
+    result = call(root, "file_read", revision, path="a.txt")["result"]
     (block,) = result["content"]
     assert block["type"] == "text"
     assert json.loads(block["text"])["text"] == "one\ntwo\nthree\n"
@@ -211,13 +240,13 @@ def test_structured_content_matches_the_output_schema(root: Path) -> None:
     for tool in listed:
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
         jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
-    whole = call(root, "file.read", path="a.txt")["result"]["structuredContent"]
-    jsonschema.validate(whole, schemas["file.read"]["outputSchema"])
-    part = call(root, "file.read_range", path="a.txt", startLine=1, endLine=2)["result"]
-    jsonschema.validate(part["structuredContent"], schemas["file.read_range"]["outputSchema"])
+    whole = call(root, "file_read", path="a.txt")["result"]["structuredContent"]
+    jsonschema.validate(whole, schemas["file_read"]["outputSchema"])
+    part = call(root, "file_read_range", path="a.txt", startLine=1, endLine=2)["result"]
+    jsonschema.validate(part["structuredContent"], schemas["file_read_range"]["outputSchema"])
     for path in ("nope", "../x"):
         jsonschema.validate(
-            refused(root, "file.read", path=path), schemas["file.read"]["outputSchema"]
+            refused(root, "file_read", path=path), schemas["file_read"]["outputSchema"]
         )
 
 
@@ -261,7 +290,7 @@ def test_read_reports_the_file_format(root: Path, raw: bytes, facts: Message) ->
 
 def test_encoding_can_be_given_and_is_never_guessed(root: Path) -> None:
     (root / "f").write_bytes(b"caf\xe9")
-    error = refused(root, "file.read", path="f")
+    error = refused(root, "file_read", path="f")
     assert (error["code"], error["field"]) == ("NOT_TEXT", "encoding")
     assert error["context"] == {"file": "f"}
     assert read(root, "f", encoding="iso-8859-1")["text"] == "café"
@@ -276,32 +305,32 @@ def test_encoding_can_be_given_and_is_never_guessed(root: Path) -> None:
 )
 def test_range_keeps_newlines(root: Path, first: float, last: float, text: str, end: int) -> None:
     (root / "f").write_bytes(b"a\r\nb\nc\rd")
-    result = call(root, "file.read_range", path="f", startLine=first, endLine=last)["result"]
+    result = call(root, "file_read_range", path="f", startLine=first, endLine=last)["result"]
     found = result["structuredContent"]
     assert (found["text"], found["startLine"], found["endLine"]) == (text, first, end)
     assert found["lines"] == 4
 
 
 def test_range_outside_the_file_is_refused(root: Path) -> None:
-    error = refused(root, "file.read_range", path="a.txt", startLine=4, endLine=9)
+    error = refused(root, "file_read_range", path="a.txt", startLine=4, endLine=9)
     assert (error["code"], error["field"]) == ("LINE_OUT_OF_RANGE", "startLine")
     assert "3 lines" in error["message"]
-    error = refused(root, "file.read_range", path="a.txt", startLine=3, endLine=2)
+    error = refused(root, "file_read_range", path="a.txt", startLine=3, endLine=2)
     assert error["field"] == "endLine"
     (root / "empty").write_bytes(b"")
-    refused(root, "file.read_range", path="empty", startLine=1, endLine=1)
+    refused(root, "file_read_range", path="empty", startLine=1, endLine=1)
 
 
 def test_error_for_a_large_file_suggests_the_range_tool(root: Path) -> None:
     (root / "f").write_text("x" * 99 + "\n" + "y" * 499_900)
     assert len(read(root, "f")["text"]) == 500_000
     (root / "f").write_text("x" * 100 + "\n" + "y" * 499_900)
-    error = refused(root, "file.read", path="f")
+    error = refused(root, "file_read", path="f")
     assert error["code"] == "TEXT_TOO_LONG"
-    assert error["related_tools"] == ["file.read_range"]
-    assert "file.read_range with startLine 1 and endLine 1" in error["suggestions"][0]
+    assert error["related_tools"] == ["file_read_range"]
+    assert "file_read_range with startLine 1 and endLine 1" in error["suggestions"][0]
     assert error["context"] == {"file": "f"}
-    first = call(root, "file.read_range", path="f", startLine=1, endLine=1)["result"]
+    first = call(root, "file_read_range", path="f", startLine=1, endLine=1)["result"]
     assert first["structuredContent"]["text"] == "x" * 100 + "\n"
 
 
@@ -310,19 +339,19 @@ def test_text_limit_counts_code_points(root: Path) -> None:
         (root / "f").write_text(text, encoding="utf-8")
         assert read(root, "f")["text"] == text
     (root / "f").write_bytes(b"x\r\n" * 166_667)
-    assert refused(root, "file.read", path="f")["code"] == "TEXT_TOO_LONG"
+    assert refused(root, "file_read", path="f")["code"] == "TEXT_TOO_LONG"
 
 
 def test_error_for_a_long_line_names_the_line_and_its_length(root: Path) -> None:
     (root / "f").write_text("x" * 500_001 + "\n" + "y" * 400_000 + "\n" + "z" * 400_000)
-    alone = refused(root, "file.read_range", path="f", startLine=1, endLine=1)
+    alone = refused(root, "file_read_range", path="f", startLine=1, endLine=1)
     assert alone["message"].startswith("Line 1 alone has 500002 characters")
-    both = refused(root, "file.read_range", path="f", startLine=2, endLine=3)
+    both = refused(root, "file_read_range", path="f", startLine=2, endLine=3)
     assert "startLine 2 and endLine 2" in both["suggestions"][0]
 
 
 def test_file_over_the_size_limit_is_refused(root: Path) -> None:
-    question = modern(1, "tools/call", name="file.read", arguments={"path": "a.txt"})
+    question = modern(1, "tools/call", name="file_read", arguments={"path": "a.txt"})
     limited = Settings([str(root)], max_file_size=13)
     assert only(converse(question, settings=limited))["result"]["isError"] is True
     limited = Settings([str(root)], max_file_size=14)
@@ -346,28 +375,28 @@ def test_paths_below_the_root_are_read(root: Path, path: str) -> None:
     ],
 )
 def test_invalid_paths_are_refused(root: Path, path: str) -> None:
-    refused(root, "file.read", path=path)
+    refused(root, "file_read", path=path)
 
 
 def test_absolute_path_below_the_root_is_read(root: Path) -> None:
     assert read(root, str(root / "a.txt"))["path"] == "a.txt"
-    error = refused(root, "file.read", path=str(root.parent / "outside.txt"))
+    error = refused(root, "file_read", path=str(root.parent / "outside.txt"))
     assert error["code"] == "OUTSIDE_ROOT"
 
 
 def test_path_may_be_relative_to_cwd(root: Path) -> None:
     assert read(root, "b.txt", cwd="sub")["path"] == "sub/b.txt"
     assert read(root, "sub/b.txt", cwd="")["path"] == "sub/b.txt"
-    found = call(root, "file.read_range", path="b.txt", cwd="sub", startLine=1, endLine=1)
+    found = call(root, "file_read_range", path="b.txt", cwd="sub", startLine=1, endLine=1)
     assert found["result"]["structuredContent"]["path"] == "sub/b.txt"
     for cwd in ("..", "sub/..", "nope", str(root.parent)):
-        refused(root, "file.read", path="outside.txt", cwd=cwd)
+        refused(root, "file_read", path="outside.txt", cwd=cwd)
 
 
 def test_denied_names_are_not_read(root: Path) -> None:
     (root / "sub" / ".git" / "hooks").mkdir(parents=True)
     (root / "sub" / ".git" / "hooks" / "x").write_text("canary")
-    assert refused(root, "file.read", path="sub/.git/hooks/x")["code"] == "DENIED"
+    assert refused(root, "file_read", path="sub/.git/hooks/x")["code"] == "DENIED"
     (root / "bin").mkdir()
     (root / "bin" / "x").write_text("built")
     assert read(root, "bin/x")["text"] == "built"
@@ -377,7 +406,7 @@ def test_sibling_directory_with_a_common_prefix_is_outside_the_root(root: Path) 
     evil = root.with_name("rootEvil")
     evil.mkdir()
     (evil / "x").write_text("canary")
-    refused(root, "file.read", path="../rootEvil/x")
+    refused(root, "file_read", path="../rootEvil/x")
 
 
 @POSIX_ONLY
@@ -386,13 +415,13 @@ def test_links_are_not_followed(root: Path, name: str) -> None:
     (root / "link").symlink_to(root.parent / "outside.txt")
     (root / "linked").symlink_to(root.parent)
     (root / "loop").symlink_to("loop")
-    refused(root, "file.read", path=name)
+    refused(root, "file_read", path=name)
 
 
 @POSIX_ONLY
 def test_link_inside_the_root_is_not_followed(root: Path) -> None:
     (root / "link").symlink_to("a.txt")
-    assert refused(root, "file.read", path="link")["code"] == "LINK"
+    assert refused(root, "file_read", path="link")["code"] == "LINK"
 
 
 @POSIX_ONLY
@@ -412,7 +441,7 @@ def test_link_swapped_in_during_reads_never_leaks(root: Path) -> None:
     swapper.start()
     try:
         question = [
-            modern(n, "tools/call", name="file.read", arguments={"path": "sub/outside.txt"})
+            modern(n, "tools/call", name="file_read", arguments={"path": "sub/outside.txt"})
             for n in range(500)
         ]
         heard = converse(*question, settings=Settings([str(root)]))
@@ -426,11 +455,11 @@ def test_link_swapped_in_during_reads_never_leaks(root: Path) -> None:
 @POSIX_ONLY
 def test_special_files_are_refused_without_blocking(root: Path) -> None:
     os.mkfifo(root / "fifo")
-    refused(root, "file.read", path="fifo")
+    refused(root, "file_read", path="fifo")
     # The path of a socket may be no longer than some 100 bytes, so tmp_path is too deep.
     with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{short}/s")
-        refused(Path(short), "file.read", path="s")
+        refused(Path(short), "file_read", path="s")
 
 
 @pytest.fixture
@@ -445,7 +474,7 @@ def unreadable(root: Path) -> Iterator[str]:
 def test_unreadable_file_is_refused(root: Path, unreadable: str) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
-    refused(root, "file.read", path=unreadable)
+    refused(root, "file_read", path=unreadable)
 
 
 def test_file_is_read_from_the_first_root_that_has_it(root: Path, tmp_path: Path) -> None:
@@ -455,7 +484,7 @@ def test_file_is_read_from_the_first_root_that_has_it(root: Path, tmp_path: Path
     (other / "only.txt").write_text("second")
     both = Settings([str(root), str(other)])
     for path, text in (("a.txt", "one\ntwo\nthree\n"), ("only.txt", "second")):
-        question = modern(1, "tools/call", name="file.read", arguments={"path": path})
+        question = modern(1, "tools/call", name="file_read", arguments={"path": path})
         answer = only(converse(question, settings=both))
         assert answer["result"]["structuredContent"]["text"] == text
 

@@ -179,7 +179,7 @@ def same_id(left: Any, right: Any) -> bool:
 def test_all_pipelined_requests_are_answered_before_the_exit(revision: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a\n" * 1000)
     calls = [
-        ask(revision, n, "tools/call", name="file.read", arguments={"path": "a.txt"})
+        ask(revision, n, "tools/call", name="file_read", arguments={"path": "a.txt"})
         for n in range(200)
     ]
     with Spawned("--root", str(tmp_path)) as client:
@@ -199,7 +199,7 @@ def test_server_exits_quietly_when_the_client_stops_reading(tmp_path: Path) -> N
         client.hear()
         os.close(client._read_fd)
         client._read_fd = os.open(os.devnull, os.O_RDONLY)
-        call = modern(1, "tools/call", name="file.read", arguments={"path": "a.txt"})
+        call = modern(1, "tools/call", name="file_read", arguments={"path": "a.txt"})
         client.write(raw(*[{**call, "id": n} for n in range(20)]))
         assert client.exit_code() == 1
         assert client.stderr() == ""
@@ -410,7 +410,7 @@ def run_program(*arguments: str, cwd: Path = ANYWHERE) -> subprocess.CompletedPr
 def test_logs_are_json_lines_without_file_contents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("canary-content")
     with Spawned("--root", str(tmp_path), "--log-level=debug") as client:
-        call = modern(2, "tools/call", name="file.read", arguments={"path": "a.txt"})
+        call = modern(2, "tools/call", name="file_read", arguments={"path": "a.txt"})
         client.send(b"canary-line", notification("notifications/x"), call)
         client.send(notification("notifications/cancelled", {"requestId": 9, "reason": "why not"}))
         client.end_input()
@@ -462,7 +462,7 @@ def test_embedded_server_leaves_no_threads_descriptors_or_signal_handlers() -> N
     before = len(list(descriptors.iterdir()))
     threads = set(threading.enumerate())
     for _ in range(20):
-        call = modern(1, "tools/call", name="file.read", arguments={"path": "LICENSE"})
+        call = modern(1, "tools/call", name="file_read", arguments={"path": "LICENSE"})
         assert "result" in only(converse(call))
     assert len(list(descriptors.iterdir())) == before
     assert set(threading.enumerate()) <= threads

@@ -97,18 +97,18 @@ def test_path_in_an_answer_reads_the_same_file(place: Path) -> None:
     with serving(place) as client:
         for root in ("one", "two"):
             for path in (f"{place}/{root}/lib/m.py", f"{root}/lib/m.py"):
-                found = called(client, "file.read", path=path)
+                found = called(client, "file_read", path=path)
                 assert found["path"] == f"{root}/lib/m.py"
                 assert found["text"] == f"name = {root!r}\n"
-                assert called(client, "file.read", path=found["path"]) == found
-        inside = called(client, "file.read", path="m.py", cwd="two/lib")
+                assert called(client, "file_read", path=found["path"]) == found
+        inside = called(client, "file_read", path="m.py", cwd="two/lib")
         assert inside["path"] == "two/lib/m.py"
 
 
 def test_unprefixed_path_selects_the_first_root_that_has_the_file(place: Path) -> None:
     with serving(place) as client:
-        assert called(client, "file.read", path="lib/m.py")["path"] == "one/lib/m.py"
-        assert called(client, "file.read", path="only.txt")["path"] == "two/only.txt"
+        assert called(client, "file_read", path="lib/m.py")["path"] == "one/lib/m.py"
+        assert called(client, "file_read", path="only.txt")["path"] == "two/only.txt"
         assert edit(client, "create", "new.txt", file_text="")["path"] == "one/new.txt"
 
 
@@ -154,7 +154,7 @@ def test_resources_of_both_roots_have_distinct_uris(place: Path) -> None:
             assert contents["text"] == (place / one["name"]).read_text()
         client.send(modern(3, "resources/read", uri="workspace:///two"))
         assert client.hear()["error"]["code"] == -32602
-        assert called(client, "workspace.digest")["files"] == len(listed)
+        assert called(client, "workspace_digest")["files"] == len(listed)
 
 
 def test_completed_paths_name_their_root(place: Path) -> None:
@@ -181,7 +181,7 @@ def test_errors_name_the_root(place: Path) -> None:
             ("two/blob", "NOT_TEXT"),
             ("two/none.py", "NOT_FOUND"),
         ):
-            error = called(client, "file.read", path=path)
+            error = called(client, "file_read", path=path)
             assert (error["code"], error["context"]["file"]) == (code, path)
 
 
@@ -189,9 +189,9 @@ def test_errors_name_the_root(place: Path) -> None:
 def test_diff_header_may_omit_the_root(place: Path, header: str) -> None:
     diff = f"--- a/{header}\n+++ b/{header}\n@@ -1 +1 @@\n-same\n+other\n"
     with serving(place) as client:
-        key = called(client, "file.read", path="two/same.txt")["sha256"]
+        key = called(client, "file_read", path="two/same.txt")["sha256"]
         made = called(
-            client, "file.apply_patch_only", path="two/same.txt", expectedHash=key, diffText=diff
+            client, "file_apply_patch_only", path="two/same.txt", expectedHash=key, diffText=diff
         )
     assert made["path"] == "two/same.txt"
     assert (place / "one" / "same.txt").read_text() == "same\n"
@@ -221,7 +221,7 @@ def test_error_for_a_script_across_roots_names_the_command(place: Path) -> None:
     assert files(place) == before
 
 
-@pytest.mark.parametrize("tool", ["file.read", "workspace.digest"])
+@pytest.mark.parametrize("tool", ["file_read", "workspace_digest"])
 def test_error_for_a_wrong_cwd_names_cwd(place: Path, tool: str) -> None:
     with serving(place) as client:
         error = called(client, tool, path="lib", cwd="nodir")

@@ -86,8 +86,8 @@ def test_both_eras_are_served_with_the_options_of_the_server(tmp_path: Path) -> 
             modern = reply.json()["result"]["tools"]
 
     names = {tool["name"] for tool in legacy}
-    assert "file.read" in names
-    assert "file.apply_patch_only" not in names
+    assert "file_read" in names
+    assert "file_apply_patch_only" not in names
     assert names == {tool["name"] for tool in modern}
 
 

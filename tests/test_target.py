@@ -22,8 +22,8 @@ def test_target_words_contain_command_and_options() -> None:
 
 def test_reference_target_words_contain_only_user_additions() -> None:
     assert reference().words() == ["--self"]
-    target = reference(env={"A": "1"}, named=Named(calls=(("file.read", {"path": "a"}),)))
-    assert target.words() == ["--env", "A=1", "--call", 'file.read={"path": "a"}', "--self"]
+    target = reference(env={"A": "1"}, named=Named(calls=(("file_read", {"path": "a"}),)))
+    assert target.words() == ["--env", "A=1", "--call", 'file_read={"path": "a"}', "--self"]
 
 
 def test_reference_target_calls_tools_that_ask_the_client() -> None:

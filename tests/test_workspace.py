@@ -301,6 +301,7 @@ def test_names_that_no_volume_equates_with_git_are_allowed(name: str) -> None:
 
 
 PATTERNS = ["*.pem", ".ssh/", "private/**", "config/*.secret", "**/cache/v?", "a/**/z", "[kK]eys"]
+PATTERNS += ["/top", "/*.cfg/"]
 
 
 @pytest.mark.parametrize(
@@ -308,7 +309,7 @@ PATTERNS = ["*.pem", ".ssh/", "private/**", "config/*.secret", "**/cache/v?", "a
     [
         *("x.pem", "dir/.pem", "x.pem/inside.txt", ".ssh/id", "dir/.ssh/config", "private/a"),
         *("private/sub/a", "config/db.secret", "cache/v1/x", "dir/cache/v2", "a/z", "a/b/c/z/q"),
-        *("keys", "dir/Keys/x"),
+        *("keys", "dir/Keys/x", "top/a", "x.cfg"),
     ],
 )
 def test_pattern_denies_its_matches_and_everything_below(root: Path, path: str) -> None:
@@ -325,6 +326,7 @@ def test_pattern_denies_its_matches_and_everything_below(root: Path, path: str) 
     [
         *("x.pem.txt", "xpem", "ssh/id", "dir/private/a", "private.txt", "config/sub/db.secret"),
         *("dir/config/db.secret", "cache/v", "cache/v12", "cache/x/v1", "b/a/z", "keyss"),
+        *("dir/top/a", "topx", "dir/x.cfg"),
     ],
 )
 def test_pattern_allows_paths_it_does_not_match(root: Path, path: str) -> None:

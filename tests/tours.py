@@ -154,7 +154,7 @@ class Tour:
 
     def alive(self) -> None:
         """Show that nothing more has come."""
-        self.call("file.read", path=NOTE)
+        self.call("file_read", path=NOTE)
 
 
 # --- the protocol
@@ -233,25 +233,25 @@ def lists(tour: Tour) -> None:
 def files(tour: Tour) -> None:
     """Read and patch."""
     with tour.served():
-        found = tour.call("file.read", path="README.md")
-        tour.call("file.read", path="today.txt", cwd="notes")
-        tour.call("file.read_range", path=NOTE, startLine=2, endLine=9)
-        tour.call("file.read_range", path=NOTE, startLine=4, endLine=4)
-        tour.call("file.read_range", path=NOTE, startLine=2, endLine=1)
+        found = tour.call("file_read", path="README.md")
+        tour.call("file_read", path="today.txt", cwd="notes")
+        tour.call("file_read_range", path=NOTE, startLine=2, endLine=9)
+        tour.call("file_read_range", path=NOTE, startLine=4, endLine=4)
+        tour.call("file_read_range", path=NOTE, startLine=2, endLine=1)
         for path in ("none.txt", "../outside", "/etc/passwd", "a\\b", ".git/config", "notes"):
-            tour.call("file.read", path=path)
-        tour.call("file.read")
-        tour.call("file.read", path=NOTE, encoding="ebcdic")
-        tour.call("file.read", path=NOTE, offset=3)
+            tour.call("file_read", path=path)
+        tour.call("file_read")
+        tour.call("file_read", path=NOTE, encoding="ebcdic")
+        tour.call("file_read", path=NOTE, offset=3)
         tour.write("notes/dos.txt", DOS)
         tour.write("notes/logo.png", PNG)
         tour.write("notes/long.txt", b"ten bytes\n" * 50_001)
-        tour.call("file.read", path="notes/dos.txt")
-        tour.call("file.read", path="notes/logo.png")
-        tour.call("file.read_range", path="notes/logo.png", encoding="iso-8859-1", startLine=1,
+        tour.call("file_read", path="notes/dos.txt")
+        tour.call("file_read", path="notes/logo.png")
+        tour.call("file_read_range", path="notes/logo.png", encoding="iso-8859-1", startLine=1,
                   endLine=1)  # fmt: skip
-        tour.call("file.read", path="notes/long.txt")
-        tour.call("file.read_range", path="notes/long.txt", startLine=2, endLine=3)
+        tour.call("file_read", path="notes/long.txt")
+        tour.call("file_read_range", path="notes/long.txt", startLine=2, endLine=3)
         _patch(tour, found)
 
 
@@ -265,7 +265,7 @@ def _patch(tour: Tour, found: Message) -> None:
     key = _facts(found)["sha256"]
 
     def patch(diff: str, path: str = "README.md", key: str = key) -> Message:
-        return tour.call("file.apply_patch_only", path=path, expectedHash=key, diffText=diff)
+        return tour.call("file_apply_patch_only", path=path, expectedHash=key, diffText=diff)
 
     patch(DIFF, key="0" * 64)
     patch(DIFF, key="abc")
@@ -281,8 +281,8 @@ def _patch(tour: Tour, found: Message) -> None:
     patch(DIFF)
     tour.remark("byte order mark, CRLF and the missing newline at the end stay")
     dos = "--- a/notes/dos.txt\n+++ b/notes/dos.txt\n@@ -2,1 +2,2 @@\n-two\n+2\n+zwei\n"
-    patch(dos, "notes/dos.txt", _facts(tour.call("file.read", path="notes/dos.txt"))["sha256"])
-    tour.call("file.read", path="notes/dos.txt")
+    patch(dos, "notes/dos.txt", _facts(tour.call("file_read", path="notes/dos.txt"))["sha256"])
+    tour.call("file_read", path="notes/dos.txt")
 
 
 def _facts(found: Message) -> Message:
@@ -356,7 +356,7 @@ def cedarscript(tour: Tour) -> None:
         ):
             tour.call("apply_cedarscript", commands=script, dry_run=False)
         tour.call("apply_cedarscript", commands=SCRIPT, dry_run=False)
-        tour.call("file.read", path="src/main.py")
+        tour.call("file_read", path="src/main.py")
         script = f"CREATE FILE 'notes/new.txt' WITH CONTENT 'new'\nRM FILE '{NOTE}'"
         tour.call("apply_cedarscript", commands=script, dry_run=False)
         tour.call("text_editor", command="view", path="notes")
@@ -379,13 +379,13 @@ def without_cedarscript(tour: Tour) -> None:
 def digest(tour: Tour) -> None:
     """Hash the tree, watch it and take it back."""
     with tour.served():
-        tour.call("workspace.digest")
+        tour.call("workspace_digest")
         meta = {**META, "progressToken": "steps"} if tour.modern else {"progressToken": "steps"}
-        params: Message = {"name": "workspace.digest", "arguments": {"path": "."}}
+        params: Message = {"name": "workspace_digest", "arguments": {"path": "."}}
         tour.ask("tools/call", _meta=meta, **params)
-        tour.call("workspace.digest", path="none")
-        tour.call("workspace.digest", path="README.md")
-        tour.call("workspace.digest", pause_ms=9999)
+        tour.call("workspace_digest", path="none")
+        tour.call("workspace_digest", path="README.md")
+        tour.call("workspace_digest", pause_ms=9999)
         params["arguments"] = {"pause_ms": 1000}
         question = tour.question("tools/call", _meta=meta, **params)
         tour.say(question)
@@ -397,7 +397,7 @@ def digest(tour: Tour) -> None:
 def tasks(tour: Tour) -> None:
     """Call a tool as a task, fetch what it gives, take another one back."""
     with tour.served():
-        digest: Message = {"name": "workspace.digest", "arguments": {"pause_ms": 300}}
+        digest: Message = {"name": "workspace_digest", "arguments": {"pause_ms": 300}}
         created = tour.ask("tools/call", **digest, task={"ttl": 60_000})["result"]
         which = {"taskId": created["task"]["taskId"]}
         tour.ask("tasks/get", **which)
@@ -414,7 +414,7 @@ def tasks(tour: Tour) -> None:
         created = tour.ask("tools/call", **digest, task={"ttl": 1})["result"]
         tour.ask("tasks/result", taskId=created["task"]["taskId"])
         tour.ask("tasks/get", taskId="made up")
-        tour.ask("tools/call", name="file.read", arguments={"path": NOTE}, task={})
+        tour.ask("tools/call", name="file_read", arguments={"path": NOTE}, task={})
         tour.ask("tools/call", **digest, task="yes")
 
 
@@ -502,7 +502,7 @@ def confirming(tour: Tour) -> None:
         else:
             tour.remark("this revision has no forms")
             tour.call("text_editor", **edit)
-        tour.call("file.read", path=NOTE)
+        tour.call("file_read", path=NOTE)
 
 
 def _round(tour: Tour, params: Message, asked: Message, answer: Message | None) -> Message:
@@ -532,7 +532,7 @@ def _confirm_in_rounds(tour: Tour, edit: Message) -> None:
     edit |= {"old_str": "1", "new_str": "one"}
     tour.ask("tools/call", **params, inputResponses={"confirm": yes})
     tour.remark("a state that was made up is refused even by a tool that asks nothing")
-    read = {"name": "file.read", "arguments": {"path": NOTE}}
+    read = {"name": "file_read", "arguments": {"path": NOTE}}
     tour.ask("tools/call", **read, requestState="made up")
 
 
@@ -571,7 +571,7 @@ def asking(tour: Tour) -> None:
         else:
             uri = (tour.root / "src").as_uri()
             tour.say(result(tour.hear(), roots=[{"uri": uri, "name": "source"}]))
-        tour.call("file.read", path=NOTE)
+        tour.call("file_read", path=NOTE)
         tour.call("text_editor", command="view", path=".")
         if not tour.modern:
             tour.say(notification("notifications/roots/list_changed"))

@@ -12,6 +12,7 @@ The process has few environment variables, an empty working directory and its ow
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     Answer = dict[str, Any]
 
 RUN_SECONDS = 10.0
-"""Time limit for one request to a warm worker, in seconds."""
+"""Processor time for one request to a warm worker, in seconds."""
+CLOCK = 10 if os.name != "nt" else 1
+"""Limit by the clock, as a multiple of that. Windows has no limit for the processor time."""
 START_SECONDS = 30.0
 """Time limit for the start of the worker, which loads the library, in seconds."""
 MEMORY = 1024 * 1024 * 1024
@@ -83,7 +86,7 @@ def build(surface: Surface) -> Engine:
 class Engine:
     """Sends requests to the worker. Any thread may use it.
 
-    The first request starts the worker. The worker then stays alive for later requests.
+    ``warm`` or the first request starts the worker. It then stays alive for later requests.
 
     Args:
         largest: Limit for the size of a file, in bytes.
@@ -100,6 +103,7 @@ class Engine:
         self._run_seconds = RUN_SECONDS
         self._worker: Worker | None = None
         self._lock = threading.Lock()
+        self._warming: threading.Thread | None = None
         self._closed = False
 
     def ask(self, request: Answer, check: Callable[[], None]) -> Answer:
@@ -142,10 +146,26 @@ class Engine:
                 self.on_failure()
         return self.reason
 
+    def warm(self) -> None:
+        """Start the worker in the background. Do nothing if this was called before."""
+        if self._warming or self.reason or self._closed:
+            return
+
+        def start() -> None:
+            try:
+                self.probe(lambda: None)
+            except ToolError:  # the server is ending, or the next request tries again
+                return
+
+        self._warming = threading.Thread(target=start, name="mcp-cedarscript-start", daemon=True)
+        self._warming.start()
+
     def close(self) -> None:
-        """Kill the worker, even while it handles a request."""
+        """Kill the worker, even while it starts or handles a request."""
         self._closed = True
         self._end()
+        if self._warming:
+            self._warming.join(5)
 
     def _acquire(self, check: Callable[[], None]) -> None:
         deadline = time.monotonic() + 4 * self._run_seconds
@@ -168,9 +188,11 @@ class Engine:
             return self._worker
         self._end()
         try:
-            self._worker = Worker(self._largest, self._run_seconds)
-            found = self._worker.hear(START_SECONDS, check)
-            self._worker.leave_directory()
+            worker = self._worker = Worker(self._largest, self._run_seconds)
+            if self._closed:  # meanwhile; close() may not have seen the worker
+                self._end()
+            found = worker.hear(START_SECONDS, check)
+            worker.leave_directory()
         except (OSError, EOFError, TimeoutError) as error:
             self._end()
             raise UnavailableError(f"the worker did not start ({type(error).__name__})") from None
@@ -186,24 +208,27 @@ class Engine:
     def _ask(self, worker: Worker, request: Answer, check: Callable[[], None]) -> Answer:
         try:
             worker.say(request)
-            return worker.hear(self._run_seconds, check)
+            return worker.hear(CLOCK * self._run_seconds, check)
         except TimeoutError:
             self._end()
-            raise ToolError(
-                f"The script was stopped after {self._run_seconds:g} s; nothing was written.",
-                code="SCRIPT_TIMEOUT",
-                type="ExecutionError",
-                suggestions=[
-                    "Write patterns without repetition inside repetition, as in (a+)+.",
-                    "Send fewer commands at a time.",
-                ],
-            ) from None
+            raise self._timeout() from None
         except (OSError, EOFError):
             self._end()
-            raise _too_costly() from None
+            raise (self._timeout() if worker.is_out_of_time() else _too_costly()) from None
         except BaseException:  # the call was cancelled
             self._end()
             raise
+
+    def _timeout(self) -> ToolError:
+        return ToolError(
+            f"The script was stopped after {self._run_seconds:g} s; nothing was written.",
+            code="SCRIPT_TIMEOUT",
+            type="ExecutionError",
+            suggestions=[
+                "Write patterns without repetition inside repetition, as in (a+)+.",
+                "Send fewer commands at a time.",
+            ],
+        )
 
     def _end(self) -> None:
         worker, self._worker = self._worker, None
@@ -225,14 +250,14 @@ class Worker:
 
     Args:
         largest: Limit for the size of a file, in bytes.
-        seconds: Time limit for one request, in seconds.
+        seconds: Processor time for one request, in seconds.
     """
 
     def __init__(self, largest: int, seconds: float) -> None:
         from tempfile import mkdtemp  # noqa: PLC0415 - takes longer to load than this module
 
         here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - as above
-        limits = {"memory": MEMORY, "largest": largest, "seconds": int(seconds) + 1}
+        limits = {"memory": MEMORY, "largest": largest, "seconds": math.ceil(seconds)}
         options = ("-P", "-X", "utf8")
         self._most = _ESCAPED * largest + _CHUNK
         self._lines: Queue[bytes | None] = Queue()
@@ -275,6 +300,12 @@ class Worker:
     def is_alive(self) -> bool:
         """Return whether the process is running."""
         return self._process.poll() is None
+
+    def is_out_of_time(self) -> bool:
+        """Return whether the system has ended the process because its processor time was spent."""
+        import signal  # noqa: PLC0415 - only needed here
+
+        return self._process.poll() == -getattr(signal, "SIGXCPU", 0)
 
     def say(self, request: Answer) -> None:
         """Send a request.

@@ -26,7 +26,7 @@ _MOST_TOKENS = 400
 _ORDINAL = re.compile(r"(?i)\bcommand(?:_index\"?:)?\s*#?\s*(\d{1,6})\b")
 _CODE = re.compile(r"\b[A-Z]{2,}(?:_[A-Z]+)+\b")
 _WHAT = re.compile(r"(?:,? ?:| \()? ?\{0\}\)?")
-_STEPPED_ON = ("parse_cedarscript", "apply_cedarscript", "file.apply_patch_only", "text_editor")
+_STEPPED_ON = ("parse_cedarscript", "apply_cedarscript", "file_apply_patch_only", "text_editor")
 """Names of the tools that a step may mention and that a server may not offer."""
 _DEFAULT_STEPS = ("$parse", "$again")
 

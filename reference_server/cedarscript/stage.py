@@ -166,7 +166,7 @@ class _File:
                 code="MIXED_NEWLINES",
                 type="ExecutionError",
                 suggestions=["Change it with a tool that leaves newlines alone."],
-                related_tools=("file.apply_patch_only", "text_editor"),
+                related_tools=("file_apply_patch_only", "text_editor"),
             )
 
     def lent(self) -> str | None:

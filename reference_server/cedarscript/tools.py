@@ -55,6 +55,7 @@ def offer(surface: Surface) -> None:
     if reason_against() is None:
         surface.toolbox.add(_parse_tool(tools))
         surface.toolbox.add(_apply_tool(tools, surface))
+        surface.toolbox.listed = tools.warm
     surface.toolbox.add(_explain_tool(tools))
     surface.toolbox.add(_list_tool(tools))
 
@@ -74,6 +75,10 @@ class _Tools:
         """Remove the tools that need the library, after it was found not to work."""
         for name in ("parse_cedarscript", "apply_cedarscript"):
             self._surface.toolbox.remove(name)
+
+    def warm(self) -> None:
+        """Start the library in the background: the first script then need not wait for it."""
+        self._engine().warm()
 
     def parse(self, call: Call, arguments: Arguments) -> dict[str, Any]:
         """Check a script without carrying it out."""

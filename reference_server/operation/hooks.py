@@ -213,4 +213,4 @@ def _tool(surface: Surface, call: Call) -> Tool | None:
     name = call.params.get("name")
     if call.method.name != "tools/call" or not isinstance(name, str):
         return None
-    return surface.toolbox.tools().get(name)
+    return surface.toolbox.find(name)

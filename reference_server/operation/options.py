@@ -36,9 +36,9 @@ files:
   --read-only            write nothing
   --max-file-size BYTES  largest file to read or write (default: 10485760)
   --deny PATTERN         refuse matching paths and all paths below them, with
-                         the patterns of .gitignore (.ssh, *.pem, private/**);
-                         may be repeated; added to .git, node_modules,
-                         __pycache__, .env and .vs
+                         the patterns of .gitignore (.ssh, *.pem, private/**,
+                         /build) without exceptions (!name); may be repeated;
+                         added to .git, node_modules, __pycache__, .env and .vs
   --deny-write PATTERN   the same for writes only; added to bin and obj
   --no-default-deny      do not deny the default patterns
   --allow PATTERN        serve only files whose path or name matches (*.py,
@@ -228,10 +228,16 @@ def _truth(value: str) -> bool:
 
 
 def _entry(value: str) -> str:
-    parts = value.removesuffix("/").split("/")
+    if value.startswith("!"):
+        raise _WrongError("there are no exceptions here; write only patterns of what to refuse")
+    first, *rest = parts = value.removesuffix("/").split("/")
+    if not first and len(rest) == 1:
+        parts = rest
+    elif not first and any(rest):  # it may be meant as a path of the whole disk
+        raise _WrongError("a pattern with a slash inside starts at the root; write no slash first")
     if (
         {"", ".", ".."} & set(parts)
-        or value.startswith(("!", "~"))
+        or value.startswith("~")
         or set(value) & set("\\\0{}")
         or not set(value) - set("*/")
     ):

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from ..failure import ToolError
 
-_READ = ("file.read", "file.read_range")
-_LIST = ("text_editor", "workspace.digest")
-_EDIT = ("text_editor", "file.apply_patch_only")
+_READ = ("file_read", "file_read_range")
+_LIST = ("text_editor", "workspace_digest")
+_EDIT = ("text_editor", "file_apply_patch_only")
 _ANOTHER = "Work with another file; no tool of this server opens this one."
 
 _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -38,7 +38,7 @@ _ADVICE: dict[str, tuple[str, tuple[str, ...]]] = {
     "NOT_DIRECTORY": ("Use a path whose directories exist.", _LIST),
     "TOO_LARGE": ("Work with a smaller file; the operator sets the limit.", ()),
     # the text
-    "NOT_TEXT": ("Name the encoding of the file, if it is text.", ("file.read",)),
+    "NOT_TEXT": ("Name the encoding of the file, if it is text.", ("file_read",)),
     "CANNOT_ENCODE": ("Write the text with characters that the encoding of the file has.", _READ),
     "MIXED_NEWLINES": ("Use a tool that keeps the newlines of each line.", _EDIT),
     "NO_MATCH": ("Read the file and copy the text exactly.", _READ),

@@ -29,7 +29,7 @@ def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) ->
         several + "A path begins with the name of its root and has forward slashes."
         if len(roots) > 1
         else "Paths are relative to the root, with forward slashes.",
-        "Read with file.read, or file.read_range for part of a large file.",
+        "Read with file_read, or file_read_range for part of a large file.",
     ]
     if text_editor and read_only:
         sentences.append("List a directory with text_editor.")
@@ -42,7 +42,7 @@ def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) ->
         sentences.append("Nothing is written: the operator has made this server read-only.")
     else:
         sentences.append(
-            "file.apply_patch_only changes a file with a unified diff and the hash of the text "
+            "file_apply_patch_only changes a file with a unified diff and the hash of the text "
             "that you read. apply_cedarscript, if it is listed, shows a preview unless dry_run is "
             "false."
         )

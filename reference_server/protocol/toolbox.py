@@ -38,8 +38,9 @@ class Tool:
     """One tool.
 
     Args:
-        name: ASCII letters, digits, ``_``, ``-`` and ``.``; at most 128 characters
-            (2025-11-25 server/tools#tool-names).
+        name: ASCII letters, digits, ``_`` and ``-``; at most 64 characters. The specification
+            allows ``.`` and 128 characters (2025-11-25 server/tools#tool-names), but many
+            clients do not.
         title: Title for people.
         description: Description for the model.
         input_schema: Schema of ``arguments``; see ``arguments`` for the keywords allowed.
@@ -48,6 +49,7 @@ class Tool:
         work: Runs on a worker thread. Takes the call and the checked arguments, returns an object
             that fits ``output_schema``, raises ToolError if it fails.
         task: Whether it may be called as a task (2025-11-25 basic/utilities/tasks).
+        alias: Another name that calls it. It is not listed.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Tool:
         annotations: dict[str, bool],
         work: Work,
         task: bool = False,
+        alias: str | None = None,
     ) -> None:
         check_schema(input_schema)
         self.name = name
@@ -71,6 +74,7 @@ class Tool:
         self.annotations = annotations
         self.work = work
         self.task = task
+        self.alias = alias
 
     def definition(self, revision: str) -> dict[str, Any]:
         """Return the ``Tool`` object (schema.ts#Tool) of a revision."""
@@ -95,11 +99,13 @@ class Toolbox:
     Attributes:
         page_size: Maximum number of tools in one page of the list.
         changed: Called when the list has changed since a client read it.
+        listed: Called when a client reads the list.
     """
 
     def __init__(self) -> None:
         self.page_size = 100
         self.changed: Callable[[], None] | None = None
+        self.listed: Callable[[], None] | None = None
         self._tools: dict[str, Tool] = {}
         self._numbers: dict[str, int] = {}
         self._later: list[Callable[[], None]] = []
@@ -141,6 +147,11 @@ class Toolbox:
                 self._later.pop(0)()
             return dict(self._tools)
 
+    def find(self, name: str) -> Tool | None:
+        """Return the tool with a name or an alias."""
+        tools = self.tools()
+        return tools.get(name) or next((t for t in tools.values() if t.alias == name), None)
+
     def install(self, methods: Methods) -> None:
         """Add the feature to every revision."""
         methods.capability("tools", {}, ALL)
@@ -159,6 +170,8 @@ class Toolbox:
             tools, call.params, "tools", self.page_size, place=lambda tool: numbers[tool.name]
         )
         found["tools"] = [tool.definition(call.revision) for tool in found["tools"]]
+        if self.listed:
+            self.listed()
         return found
 
     def call_tool(self, call: Call) -> dict[str, Any]:
@@ -179,7 +192,7 @@ class Toolbox:
         arguments = call.params.get("arguments", {})
         if not isinstance(arguments, dict):
             raise invalid_params("arguments must be an object")
-        tool = self.tools().get(name)
+        tool = self.find(name)
         if tool is None:
             raise invalid_params(f"unknown tool {quote(name)}")
         return tool, arguments

@@ -250,5 +250,5 @@ class _Target:
                 "Read the file again.",
                 "Make the diff from that text: every line as it is, at its exact line number.",
             ),
-            related_tools=("file.read", "file.read_range"),
+            related_tools=("file_read", "file_read_range"),
         )

@@ -1,4 +1,4 @@
-"""``workspace.digest``: one hash for a whole tree, to detect changes in it.
+"""``workspace_digest``: one hash for a whole tree, to detect changes in it.
 
 It is the long-running tool of this server: it reports progress and can be cancelled.
 """
@@ -41,7 +41,8 @@ def install(surface: Surface) -> None:
 
     surface.toolbox.add(
         Tool(
-            "workspace.digest",
+            "workspace_digest",
+            alias="workspace.digest",
             title="Digest of a tree",
             description=_DESCRIPTION,
             input_schema=inputs(

@@ -10,7 +10,7 @@ from ..protocol.toolbox import Tool
 from ..workspace.entries import sha256
 from ..workspace.refusals import IsDirectory, OutsideClientRoots, Refusal
 from .editing import NUMBER, insert, numbered, replace, snippet
-from .editor_schema import check_arguments, description, input_schema, output_schema
+from .editor_schema import checked, description, input_schema, output_schema
 from .history import History, Step
 from .text import LONGEST_TEXT, Text, advice, read_text
 
@@ -79,8 +79,7 @@ class Editor:
                 permit it. Nothing was written.
         """
         command = arguments["command"]
-        check_arguments(command, arguments)
-        return self._commands[command](call, arguments)
+        return self._commands[command](call, checked(command, arguments))
 
     # --- viewing
 

@@ -36,7 +36,8 @@ _DESCRIPTION = (
     "- create: make a new file with file_text. It refuses a file that exists.\n"
     "- str_replace: put new_str in the place of old_str, which must occur exactly once, white "
     "space included. Copy enough lines around the change to make it unique.\n"
-    "- insert: put new_str as whole lines after line insert_line; 0 puts it at the top.\n"
+    "- insert: put new_str (or insert_text) as whole lines after line insert_line; 0 puts it at "
+    "the top.\n"
     "- undo_edit: take back the last edit this tool made to the file. It refuses a file that "
     "somebody else has changed since.\n"
     "View a file before editing it. Newlines in arguments are LF whatever the file has; newline "
@@ -52,12 +53,23 @@ def description(settings: Settings) -> str:
     return _DESCRIPTION_READ_ONLY if settings.read_only else _DESCRIPTION
 
 
-def check_arguments(command: str, arguments: Arguments) -> None:
+def checked(command: str, arguments: Arguments) -> Arguments:
     """Check that the arguments belong to the command; the schema does not distinguish commands.
+
+    Returns:
+        The arguments, with ``insert_text`` as ``new_str``.
 
     Raises:
         ToolError: ``INVALID_ARGUMENTS``.
     """
+    if command == "insert" and "insert_text" in arguments:
+        arguments = {"new_str": arguments["insert_text"], **arguments}
+        if arguments.pop("insert_text") != arguments["new_str"]:
+            raise ToolError(
+                "new_str and insert_text differ; send one of them. Nothing was done.",
+                code="INVALID_ARGUMENTS",
+                field="insert_text",
+            )
     needed = COMMANDS[command]
     for name in needed:
         if name not in arguments:
@@ -67,6 +79,7 @@ def check_arguments(command: str, arguments: Arguments) -> None:
         raise ToolError(
             f"{command} takes no {name}; nothing was done.", code="INVALID_ARGUMENTS", field=name
         )
+    return arguments
 
 
 def input_schema(settings: Settings) -> dict[str, Any]:
@@ -111,6 +124,10 @@ def input_schema(settings: Settings) -> dict[str, Any]:
         "new_str": {
             "type": "string",
             "description": "str_replace: the replacement; empty deletes. insert: the lines.",
+        },
+        "insert_text": {
+            "type": "string",
+            "description": "insert: the same as new_str; one of them is enough.",
         },
         "insert_line": {
             "type": "integer",

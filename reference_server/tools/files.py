@@ -1,6 +1,6 @@
-"""The reading tools of the patch-only family: ``file.read`` and ``file.read_range``.
+"""The reading tools of the patch-only family: ``file_read`` and ``file_read_range``.
 
-Both return the text, the hashes that ``file.apply_patch_only`` requires, and the facts that a text
+Both return the text, the hashes that ``file_apply_patch_only`` requires, and the facts that a text
 editor would lose: encoding, byte order mark, newlines.
 """
 
@@ -59,11 +59,12 @@ def install(surface: Surface) -> None:
 
     surface.toolbox.add(
         Tool(
-            "file.read",
+            "file_read",
+            alias="file.read",
             title="Read a file",
             description=(
                 "Read a whole text file with its hashes, encoding and newline facts. "
-                f"For files of more than {LONGEST_TEXT} characters use file.read_range."
+                f"For files of more than {LONGEST_TEXT} characters use file_read_range."
             ),
             input_schema=inputs(("path",), path=PATH, cwd=CWD, encoding=ENCODING),
             output_schema=outputs(pending=False, **_FOUND),
@@ -73,7 +74,8 @@ def install(surface: Surface) -> None:
     )
     surface.toolbox.add(
         Tool(
-            "file.read_range",
+            "file_read_range",
+            alias="file.read_range",
             title="Read lines of a file",
             description=(
                 "Read the lines startLine to endLine of a text file, both included. "
@@ -126,13 +128,13 @@ def _part(path: str, found: Text, first: int, last: int) -> tuple[str, int]:
 
 
 def _too_long(message: str, path: str, text: Text, first: int) -> ToolError:
-    way = "Call file.read_range with startLine {first} and endLine {last}, then go on from there."
+    way = "Call file_read_range with startLine {first} and endLine {last}, then go on from there."
     return ToolError(
         message,
         code="TEXT_TOO_LONG",
         context={"file": path},
         suggestions=[advice(text, first, way)],
-        related_tools=["file.read_range"] if text.fitting(first) >= first else (),
+        related_tools=["file_read_range"] if text.fitting(first) >= first else (),
     )
 
 

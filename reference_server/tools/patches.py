@@ -1,4 +1,4 @@
-"""The writing tool of the patch-only family: ``file.apply_patch_only``.
+"""The writing tool of the patch-only family: ``file_apply_patch_only``.
 
 The client must send the hash of the text that it has read, and a diff that matches the file in
 every line. If one byte differs, nothing is written.
@@ -61,7 +61,8 @@ def install(surface: Surface) -> None:
     more = {"confirm_token": CONFIRM} if surface.settings.confirm_writes else {}
     surface.toolbox.add(
         Tool(
-            "file.apply_patch_only",
+            "file_apply_patch_only",
+            alias="file.apply_patch_only",
             title="Patch a file",
             description=(
                 "Change a text file with a unified diff, if its hash is still expectedHash. "
@@ -131,5 +132,5 @@ def _stale(path: str) -> ToolError:
             "Make the diff from that text.",
             "Send it with the hash that came with that text.",
         ],
-        related_tools=["file.read", "file.read_range"],
+        related_tools=["file_read", "file_read_range"],
     )

@@ -2,7 +2,7 @@
 
 A deny list has the syntax of a ``.gitignore`` without exceptions. An entry without a slash matches
 a component at every depth: ``.git`` denies ``a/.git/config`` and not ``.gitignore``. An entry with
-a slash matches from the root. Everything below a match is denied too.
+a slash, as ``/build`` has, matches from the root. Everything below a match is denied too.
 
 On a volume that ignores case, every name that such a volume equates with a denied name is denied as
 well: which of their rules a volume has cannot be found out. ``.git`` is denied like this on every
@@ -105,6 +105,8 @@ def _cut(entry: str) -> Parts:
     parts = entry.split("/")
     if len(parts) == 1:
         return (_ANY, *parts)
+    if not parts[0]:
+        del parts[0]
     if parts[-1] == _ANY:
         parts[-1] = "*"  # matches the content of the directory and not the directory itself
     return tuple(parts)

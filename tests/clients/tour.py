@@ -112,11 +112,11 @@ async def tools(connect: Connect, root: Path) -> Wire:
 
         listed = await session.page("tools")
         names = [tool["name"] for tool in listed["tools"]]
-        found = await call("read", "file.read", path="src/app.py")
-        await call("range", "file.read_range", path="app.py", cwd="src", startLine=1, endLine=2)
+        found = await call("read", "file_read", path="src/app.py")
+        await call("range", "file_read_range", path="app.py", cwd="src", startLine=1, endLine=2)
         patch = {"path": "src/app.py", "expectedHash": found["sha256"], "diffText": PATCH}
-        await call("patch", "file.apply_patch_only", **patch)
-        await call("stale", "file.apply_patch_only", **patch)
+        await call("patch", "file_apply_patch_only", **patch)
+        await call("stale", "file_apply_patch_only", **patch)
         edit: Wire = {"path": "src/app.py", "command": "view"}
         await call("view", "text_editor", **edit)
         await call("directory", "text_editor", command="view", path=".")
@@ -133,9 +133,9 @@ async def tools(connect: Connect, root: Path) -> Wire:
             await call("parse", "parse_cedarscript", content=SCRIPT)
             await call("preview", "apply_cedarscript", commands=SCRIPT)
             await call("apply", "apply_cedarscript", commands=SCRIPT, dry_run=False)
-        await call("digest", "workspace.digest", path="many")
-        await call("denied", "file.read", path=".git/config")
-        await call("mistyped", "file.read", path=5)
+        await call("digest", "workspace_digest", path="many")
+        await call("denied", "file_read", path=".git/config")
+        await call("mistyped", "file_read", path=5)
         unknown = await refused(session.call("no.such.tool", {}))
         opening = await session.opening()
     return {
@@ -229,7 +229,7 @@ async def read_only(connect: Connect, root: Path) -> Wire:
         names = [one["name"] for one in (await session.page("tools"))["tools"]]
         edit = {"command": "create", "path": "new.txt", "file_text": "x\n"}
         create = await session.call("text_editor", edit)
-        patch = await refused(session.call("file.apply_patch_only", {}))
+        patch = await refused(session.call("file_apply_patch_only", {}))
         prompts = [one["name"] for one in (await session.page("prompts"))["prompts"]]
     return {"tools": names, "create": create, "patch": patch, "prompts": prompts}
 
@@ -249,7 +249,7 @@ async def hearing(connect: Connect, root: Path) -> Wire:
         await session.call("text_editor", {**edit, "old_str": "two", "new_str": "2"})
         await asyncio.sleep(SILENCE)
         slow = {"path": "many", "pause_ms": 25}
-        await session.call("workspace.digest", slow, with_progress=True)
+        await session.call("workspace_digest", slow, with_progress=True)
         progress = list(quiet.progress)
         quiet.progress.clear()
         when = asyncio.Event()
@@ -260,7 +260,7 @@ async def hearing(connect: Connect, root: Path) -> Wire:
 
         waiter = asyncio.create_task(wait_for_progress())
         long = {"path": "many", "pause_ms": 1000}
-        answered = await session.call_and_cancel("workspace.digest", long, when)
+        answered = await session.call_and_cancel("workspace_digest", long, when)
         await waiter
         seen = len(quiet.progress)
         await asyncio.sleep(SILENCE)
@@ -335,7 +335,7 @@ async def roots(connect: Connect, root: Path) -> Wire:
             return [one["name"] for one in (await session.page("resources"))["resources"]]
 
         first = await names()
-        outside = await session.call("file.read", {"path": "docs/guide.md"})
+        outside = await session.call("file_read", {"path": "docs/guide.md"})
         client.roots = [(root / "docs").as_uri()]
         await session.roots_changed()
         await asyncio.sleep(SILENCE)
@@ -389,15 +389,15 @@ async def tasks(connect: Connect, root: Path) -> Wire:
     """Call a tool as a task, fetch what it gives, cancel another."""
     client = Client()
     found: Wire = {}
-    digest: Wire = {"name": "workspace.digest", "arguments": {"path": "many", "pause_ms": 10}}
+    digest: Wire = {"name": "workspace_digest", "arguments": {"path": "many", "pause_ms": 10}}
     async with connect(root, client) as session:
-        plain = await session.call("workspace.digest", digest["arguments"])
+        plain = await session.call("workspace_digest", digest["arguments"])
         found["plain"] = plain["structuredContent"]
         found["created"] = await session.task("tools/call", {**digest, "task": {"ttl": 60000}})
         which = {"taskId": found["created"]["task"]["taskId"]}
         found["result"] = await session.task("tasks/result", which)
         found["ended"] = await session.task("tasks/get", which)
-        slow: Wire = {"name": "workspace.digest", "arguments": {"path": "many", "pause_ms": 1000}}
+        slow: Wire = {"name": "workspace_digest", "arguments": {"path": "many", "pause_ms": 1000}}
         other = await session.task("tools/call", {**slow, "task": {}})
         which = {"taskId": other["task"]["taskId"]}
         found["working"] = await session.task("tasks/get", which)
@@ -405,7 +405,7 @@ async def tasks(connect: Connect, root: Path) -> Wire:
         found["result of cancelled"] = await refused(session.task("tasks/result", which))
         found["listed"] = await session.task("tasks/list", {})
         found["notified"] = [one for one in client.notifications if "tasks" in one["method"]]
-        not_a_task = {"name": "file.read", "arguments": {"path": "src/app.py"}, "task": {}}
+        not_a_task = {"name": "file_read", "arguments": {"path": "src/app.py"}, "task": {}}
         found["not a task"] = await refused(session.task("tools/call", not_a_task))
     return {**found, "faults": client.faults}
 
@@ -420,7 +420,7 @@ async def revisions(connect: Connect, root: Path) -> Wire:
             found[revision] = {
                 "opening": await session.opening(),
                 "tools": (await session.page("tools"))["tools"],
-                "call": await session.call("file.read", {"path": "src/app.py"}),
+                "call": await session.call("file_read", {"path": "src/app.py"}),
                 "resources": len((await session.page("resources"))["resources"]),
                 "contents": await session.read("workspace:///src/app.py"),
                 "prompt": await session.prompt("text_editor_guide", {}),

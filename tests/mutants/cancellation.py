@@ -23,7 +23,7 @@ from tests.mutants.kit import (
 )
 
 CANCELLED = "notifications/cancelled"
-SLOW = "workspace.digest"
+SLOW = "workspace_digest"
 
 
 def _cancels(message: Any) -> bool:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from tests.mutants.kit import Fault, Json, Out, control, mutant, params
 
-DIGEST = "workspace.digest"
+DIGEST = "workspace_digest"
 
 
 def declared(message: Any, request: Json) -> Json:

@@ -47,7 +47,7 @@ class RunsATaskAtOnce(Fault):
     """Returns the result of the tool in place of the requested task."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        if is_task(message) and params(message).get("name") == "workspace.digest":
+        if is_task(message) and params(message).get("name") == "workspace_digest":
             del message["params"]["task"]
             self.pass_on(message)
             return None

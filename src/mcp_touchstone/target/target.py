@@ -341,7 +341,7 @@ An insertion can be repeated: each call changes a file of the throw-away root.
 OWN: Final[Mapping[str, PromiseTerms]] = {
     "read-only": PromiseTerms(args=("--read-only",)),
     "dry-run": PromiseTerms(tools=("apply_cedarscript",)),
-    "patch-only": PromiseTerms(tools=("file.apply_patch_only",)),
+    "patch-only": PromiseTerms(tools=("file_apply_patch_only",)),
     "size-limit": PromiseTerms(args=("--max-file-size", "65536"), limit=65536),
     "read-limit": PromiseTerms(limit=500_000),
 }
