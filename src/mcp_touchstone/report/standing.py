@@ -149,6 +149,8 @@ def closing(run: Run) -> tuple[str, str, str]:
             rest = incomplete(run)
             if "--deadline" in run.trouble:
                 rest += "; a longer --deadline checks the rest"
+            elif run.profile.is_excused and run.target.started:
+                rest += f": {run.profile.trouble}"
             elif not run.profile.spoken and (run.target.started or run.target.bundled):
                 rest += ": run the command by hand to see its output"
         else:

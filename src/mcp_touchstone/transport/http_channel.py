@@ -689,7 +689,9 @@ class HttpChannel:
     def advice(self) -> str:
         """Return why the first request got no answer, and the remedy; empty if it is unknown."""
         first = next((one for one in self.transcript.exchanges if one.line), None)
-        if first is None or first.messages or not self.running:
+        if first is None or not self.running:
+            return ""
+        if first.messages and first.status not in http_advice.BARRED:
             return ""
         if self._server is not None and not first.status and first.fault:
             return (
@@ -698,6 +700,12 @@ class HttpChannel:
             )
         old = first.status in {400, 404, 405} and self._is_old_transport()
         return http_advice.about(first, self.endpoint.url, tuple(self._secrets), old=old)
+
+    @property
+    def bars(self) -> bool:
+        """Whether the status of the first response keeps us out, so that nothing is judged."""
+        first = next((one for one in self.transcript.exchanges if one.line), None)
+        return first is not None and first.status in http_advice.BARRED
 
     def _is_old_transport(self) -> bool:
         """Return whether a GET opens the stream of HTTP+SSE (2024-11-05)."""
