@@ -24,6 +24,7 @@ from mcp_touchstone.config.settings import ConfigError, Settings
 from mcp_touchstone.engine.plan import Choice, Plan
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Absent
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_advice
@@ -354,15 +355,31 @@ def test_server_that_refuses_the_first_request_by_a_message_fails_with_the_statu
     assert "HTTP 406: error -32000" in done.stdout
 
 
+def refuses_a_get(connection: socket.socket, request: bytes) -> None:
+    """Answer a GET by 400, where 405 is asked for."""
+    if request.startswith(b"GET"):
+        connection.sendall(response("400 Bad Request", "text/plain", b"no"))
+    else:
+        mcp()(connection, request)
+
+
+def test_finding_on_a_get_shows_it() -> None:
+    choice = Choice(select=("endpoint-get-stream-or-405",), revisions=(REVISION,))
+    with serving(refuses_a_get) as server:
+        run = judge(Target(command=(), url=server.url), load(), choice)
+
+    [found] = run.of(Outcome.FAIL)
+    guilty = [line.text for line in found.gravest.wire if line.guilty]
+    assert guilty == ["we sent GET /mcp: HTTP 400, text/plain"]
+
+
 def with_token(connection: socket.socket, request: bytes) -> None:
     """Serve a session to callers with a token; others get the error of RFC 6750."""
     if b"Authorization: Bearer right-token\r" in request:
         mcp()(connection, request)
     else:
         challenge = 'WWW-Authenticate: Bearer error="invalid_token"'
-        connection.sendall(
-            response("401 Unauthorized", "application/json", TOKEN_ERROR, challenge)
-        )
+        connection.sendall(response("401 Unauthorized", "application/json", TOKEN_ERROR, challenge))
 
 
 def test_error_of_a_token_is_not_judged_as_a_message(tmp_path: Path) -> None:

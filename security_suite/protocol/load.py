@@ -188,7 +188,9 @@ class Load(LineAttack):
         line = len(wire.transcript)
         method = "tools/list" if "tools" in self.session.spoken.capabilities else wire.everyday
         if not self._is_sound(method):
-            self.session.unseen(threat, f"{method} is not answered once, on one line, even when it is read")
+            self.session.unseen(
+                threat, f"{method} is not answered once, on one line, even when it is read"
+            )
             return
         size = max(60, *(len(e.raw) for e in wire.transcript.since(line)))
         count = min(4000, UNREAD // size + 8)

@@ -67,6 +67,7 @@ LONGEST_RETRY: Final = 5.0
 
 OK: Final = range(200, 300)
 NOT_FOUND: Final = 404
+NOT_ALLOWED: Final = 405
 
 OF_THE_REQUEST: Final = frozenset({-32601, -32602, -32002})
 """Codes of errors about a method, its parameters or a resource; some servers send them with 404."""
@@ -651,8 +652,12 @@ class HttpChannel:
                     self._send(response, headers, (), LAST_WORDS)
                 except Gone:
                     return
-            response.closed.wait()
+            response.headed.wait()
             exchange = response.exchange
+            if resumed is None and exchange.status not in {0, NOT_ALLOWED} and not exchange.streams:
+                sentence = f"we sent GET {self.endpoint.path}: {exchange}"
+                exchange.event_line = self.transcript.happened(self.hidden(sentence))
+            response.closed.wait()
             if exchange.status not in OK or not exchange.streams or exchange.left:
                 return
             if resumed is not None and self.transcript.answer_to(resumed.line) is not None:
