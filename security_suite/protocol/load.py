@@ -189,7 +189,7 @@ class Load(LineAttack):
         method = "tools/list" if "tools" in self.session.spoken.capabilities else wire.everyday
         if not self._is_sound(method):
             self.session.unseen(
-                threat, f"{method} is not answered once, on one line, even when it is read"
+                threat, f"without load, {method} does not get one answer of one line"
             )
             return
         size = max(60, *(len(e.raw) for e in wire.transcript.since(line)))
