@@ -49,6 +49,25 @@ def test_output_before_an_error_is_flushed() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "first", "then\n")
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_program_that_prints_its_usage_is_not_judged(stream: str) -> None:
+    program = f"import sys; print('Usage: serve ROOT\\n\\nROOT  a folder', file=sys.{stream})"
+    done = touchstone("check", "--", sys.executable, "-c", program)
+
+    assert done.returncode == 2, done.stdout
+    assert "it printed its usage: are arguments missing?" in done.stdout
+    assert "FAIL" not in done.stdout
+
+
+def test_server_that_prints_its_usage_and_goes_on_is_judged() -> None:
+    start = "import runpy; runpy.run_path('tests/toy_server.py', run_name='__main__')"
+    server = (sys.executable, "-c", f"print('usage: speak MCP', flush=True); {start}")
+    done = touchstone("check", "--select", "stdio-stdout-only-messages", "--", *server)
+
+    assert done.returncode == 1, done.stdout
+    assert "stdio-stdout-only-messages" in done.stdout
+
+
 def test_reference_server_conforms(tmp_path: Path) -> None:
     done = touchstone("check", "--self", "--json", str(tmp_path / "out.json"))
     report = json.loads((tmp_path / "out.json").read_text("utf-8"))

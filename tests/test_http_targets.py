@@ -24,6 +24,7 @@ from mcp_touchstone.config.settings import ConfigError, Settings
 from mcp_touchstone.engine.plan import Choice, Plan
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Absent
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_advice
@@ -33,7 +34,7 @@ from mcp_touchstone.transport.http_exchange import reason
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY
-from tests.http_canned import Answer, mcp, message_of, response, serving
+from tests.http_canned import Answer, fixed, mcp, message_of, response, serving
 
 URL = "http://127.0.0.1:{port}/mcp"
 REVISION = "2025-11-25"
@@ -321,6 +322,78 @@ def test_server_that_cannot_be_reached_exits_with_2_and_one_reason() -> None:
     assert done.returncode == 2
     assert "refused" in done.stdout
     assert "by hand" not in done.stdout
+
+
+TOKEN_ERROR = b'{"error": "invalid_token", "error_description": "no"}'
+RPC_ERROR = b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no"}}'
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("401 Unauthorized", "as in `Authorization: Bearer TOKEN`"),
+        ("403 Forbidden", "it refuses us"),
+        ("307 Temporary Redirect", "a redirect to /there; name that URL"),
+    ],
+)
+@pytest.mark.parametrize("body", [b"", TOKEN_ERROR, RPC_ERROR])
+def test_server_that_keeps_us_out_is_not_accused(status: str, said: str, body: bytes) -> None:
+    refusal = response(status, "application/json", body, "Location: /there")
+    with serving(fixed(refusal)) as server:
+        done = check(server.url)
+
+    assert done.returncode == 2, done.stdout
+    assert said in " ".join(done.stdout.split())
+    assert "FAIL" not in done.stdout
+
+
+def test_server_that_refuses_the_first_request_by_a_message_fails_with_the_status() -> None:
+    with serving(fixed(response("406 Not Acceptable", "application/json", RPC_ERROR))) as server:
+        done = check(server.url)
+
+    assert done.returncode == 1, done.stdout
+    assert "HTTP 406: error -32000" in done.stdout
+
+
+def refuses_a_get(connection: socket.socket, request: bytes) -> None:
+    """Answer a GET by 400, where 405 is asked for."""
+    if request.startswith(b"GET"):
+        connection.sendall(response("400 Bad Request", "text/plain", b"no"))
+    else:
+        mcp()(connection, request)
+
+
+def test_finding_on_a_get_shows_it() -> None:
+    choice = Choice(select=("endpoint-get-stream-or-405",), revisions=(REVISION,))
+    with serving(refuses_a_get) as server:
+        run = judge(Target(command=(), url=server.url), load(), choice)
+
+    [found] = run.of(Outcome.FAIL)
+    guilty = [line.text for line in found.gravest.wire if line.guilty]
+    assert guilty == ["we sent GET /mcp: HTTP 400, text/plain"]
+
+
+def with_token(connection: socket.socket, request: bytes) -> None:
+    """Serve a session to callers with a token; others get the error of RFC 6750."""
+    if b"Authorization: Bearer right-token\r" in request:
+        mcp()(connection, request)
+    else:
+        challenge = 'WWW-Authenticate: Bearer error="invalid_token"'
+        connection.sendall(response("401 Unauthorized", "application/json", TOKEN_ERROR, challenge))
+
+
+def test_error_of_a_token_is_not_judged_as_a_message(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    select = [w for one in ("http/authorization", "jsonrpc-*") for w in ("--select", one)]
+    words = (*select, "--revision", REVISION, "--header", "Authorization=env:TOKEN")
+    with serving(with_token) as server:
+        check(server.url, *words, "--json", str(report), TOKEN="Bearer right-token")
+
+    verdicts = json.loads(report.read_text())["verdicts"]
+    outcomes = {one["clause"]: one["outcome"] for one in verdicts}
+    assert outcomes["authorization-missing-401"] == "pass"
+    for clause in ("jsonrpc-version-member", "jsonrpc-error-shape", "jsonrpc-message-kind"):
+        assert outcomes[clause] in {"pass", "unseen"}, clause
 
 
 def test_server_that_ends_at_its_start_is_named_with_its_words() -> None:

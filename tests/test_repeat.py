@@ -19,6 +19,7 @@ from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import ROOT, Target, reference
+from mcp_touchstone.wire.reply import Reply
 from tests.conftest import HERE, mutant_command
 from tests.toy_suite import LONG, declare, outcomes, server, toy_registry
 
@@ -223,6 +224,34 @@ def test_clause_that_is_not_judged_begins_no_repetition(tmp_path: Path) -> None:
     judge(server(), registry, Choice())
 
     assert held == [REVISION]
+
+
+@pytest.mark.parametrize(
+    ("always", "answer", "outcome"),
+    [
+        (False, None, Outcome.WARN),
+        (True, None, Outcome.FAIL),
+        (False, {"error": {"code": 1, "message": "no"}}, Outcome.FAIL),
+    ],
+)
+def test_silence_that_does_not_come_again_is_a_warning(
+    always: bool, answer: dict[str, object] | None, outcome: Outcome, tmp_path: Path
+) -> None:
+    held: list[str] = []
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", fresh=True)
+        def _(talk: Conversation) -> None:
+            held.append(talk.revision)
+            talk.wire.open()
+            line = talk.notify("notifications/x")
+            found = Reply(line, value=answer, why="no answer within 5.0 s")
+            talk.judge("toy-must", len(held) > 1 and not always, expected="this", at=found)
+
+    run = judge(server(), registry, Choice(jobs=1))
+
+    assert len(held) > 1
+    assert outcomes(run) == {"toy-must": outcome}
 
 
 def test_repetition_of_a_scenario_without_a_finding_is_dropped(tmp_path: Path) -> None:

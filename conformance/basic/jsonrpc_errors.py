@@ -214,6 +214,22 @@ def refuses_invalid_requests(talk: Conversation) -> None:
     for what, odd, lenient in _oddities(talk):
         if not talk.wire.gone:
             _judge_oddity(talk, what, odd, lenient=lenient)
+    if not talk.wire.gone:
+        _judge_notification(talk)
+
+
+def _judge_notification(talk: Conversation) -> None:
+    """Judge what follows a notification with invalid params, which needs no error."""
+    odd = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
+    talk.wire.say(odd, malformed=True)
+    after = talk.probe(required=False)
+    talk.judge(
+        "jsonrpc-invalid-request",
+        after.answered,
+        expected="an answer to the next request, after a notification whose params are a list",
+        actual=after,
+        at=after,
+    )
 
 
 def _oddities(talk: Conversation) -> Iterator[tuple[str, Any, bool]]:

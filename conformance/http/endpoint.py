@@ -129,7 +129,7 @@ def opens_a_stream_for_get_or_refuses_with_405(record: Record) -> Iterator[Seen]
         yield Seen(
             "endpoint-get-stream-or-405",
             opened or exchange.status == NOT_ALLOWED,
-            None,
+            exchange.event_line or None,
             "text/event-stream, or 405 Method Not Allowed",
             f"{exchange} for GET",
         )

@@ -186,8 +186,12 @@ class Load(LineAttack):
         self.ready()
         wire = self.session.wire
         line = len(wire.transcript)
-        method = "tools/list" if "tools" in self.session.spoken.capabilities else "ping"
-        wire.request(method, required=False)
+        method = "tools/list" if "tools" in self.session.spoken.capabilities else wire.everyday
+        if not self._is_sound(method):
+            self.session.unseen(
+                threat, f"without load, {method} does not get one answer of one line"
+            )
+            return
         size = max(60, *(len(e.raw) for e in wire.transcript.since(line)))
         count = min(4000, UNREAD // size + 8)
         asked = [wire.build(method) for _ in range(count)]
@@ -201,6 +205,19 @@ class Load(LineAttack):
             self._conclude(threat, lambda: owed() or "left while nobody read its answers", what)
         else:
             self._conclude(threat, owed, what)
+
+    def _is_sound(self, method: str) -> bool:
+        """Return whether a request gets one answer of one line; load may be why nothing comes."""
+        wire = self.session.wire
+        key = id_key(wire.transcript[wire.request(method, required=False).asked].value["id"])
+        is_alive = wire.probe(required=False).answered
+        answers = [
+            entry
+            for entry in wire.transcript
+            for message in entry.messages
+            if _answers(message.role) and id_key(message.value.get("id")) == key
+        ]
+        return not is_alive or (len(answers) == 1 and not answers[0].spread)
 
     def deaf(self, threat: str) -> None:
         """Stop reading stderr while calls fail that the server logs there."""

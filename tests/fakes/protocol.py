@@ -303,6 +303,28 @@ class ExitsOnABlockedWrite(Talks):
         os.set_blocking(1, True)
 
 
+class ListsTwice(Talks):
+    """Answers each list of tools twice, also if it is read; a clause names that."""
+
+    families = ("load",)
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        for _ in range(1 + ("tools" in (answer.get("result") or {}))):
+            super().emit(answer)
+
+
+class ListsOverSeveralLines(Talks):
+    """Writes each list of tools as indented JSON; a clause names that."""
+
+    families = ("load",)
+
+    def emit(self, answer: dict[str, Any]) -> None:
+        if "tools" in (answer.get("result") or {}):
+            print(json.dumps(answer, indent=1), flush=True)
+        else:
+            super().emit(answer)
+
+
 class ExitsOnOddCancellations(Talks):
     """Uses a cancelled id as a key without a check."""
 

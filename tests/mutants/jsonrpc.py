@@ -178,12 +178,22 @@ class AcknowledgesInitialized(Fault):
         return line
 
 
-@mutant("jsonrpc-notification-no-response")
+@mutant("jsonrpc-request-answered")
 class DiesOfUnknownNotifications(Fault):
     """Exits at a notification without a handler."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if notifies(message) and "unknown" in message["method"]:
+            os._exit(1)
+        return line
+
+
+@mutant("jsonrpc-invalid-request")
+class DiesOfMalformedNotifications(Fault):
+    """Exits at a notification whose params are a list."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if notifies(message) and isinstance(message.get("params"), list):
             os._exit(1)
         return line
 

@@ -52,6 +52,7 @@ class Seen:
         expected: the requirement of the clause.
         actual: the observed value.
         mild: the most severe way a breach may count here, whatever the weight of the clause.
+        silent: whether the breach is a silence, so that it must come again to be a failure.
     """
 
     clause: str
@@ -60,6 +61,7 @@ class Seen:
     expected: str = ""
     actual: str = ""
     mild: Breach | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

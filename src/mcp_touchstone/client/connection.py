@@ -294,6 +294,13 @@ class Connection:
             self.near_miss = None
         return self._reply(asked, found, seconds)
 
+    def in_words(self, reply: Reply) -> str:
+        """Return a reply as text, with the status of the HTTP error that carried it."""
+        origin = self.transcript[reply.entry].origin if reply.entry else None
+        if origin is None or not origin.refuses:
+            return str(reply)
+        return f"HTTP {origin.exchange.status}: {reply}"
+
     def near_miss_watch(self, asked: int) -> Callable[[], NearMiss | None]:
         """Return a function that reads new lines until one is almost the answer."""
         request = self.transcript[asked].value

@@ -283,6 +283,7 @@ class ServerProfile:
         bindings: the observed effects of tools on files; None if not observed.
         slip: the fault of each of its messages, in spite of which they are read.
         diagnosis: the breach that explains the trouble; None if none is known.
+        is_excused: whether the trouble is no fault of the server, so that nothing is judged.
         sdk: the SDK it runs on.
         is_single: whether only one process of the server can run at a time.
     """
@@ -302,6 +303,7 @@ class ServerProfile:
     diagnosis: Diagnosis | None = None
     sdk: SdkIdentity = UNKNOWN
     is_single: bool = False
+    is_excused: bool = False
 
     @property
     def modern(self) -> bool:

@@ -12,6 +12,7 @@ or one has died, a further one shows whether that is the reason. Then the revisi
 after the other.
 """
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,6 +28,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import LaunchError, now
 from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Source
 
 SLICE: Final = 0.2
 """Seconds between two checks of the time limit of server/discover."""
@@ -35,6 +37,9 @@ DISCOVER_PATIENCE: Final = 3.0
 """Least time limit of server/discover in seconds, even for a fast server."""
 
 SINGLE: Final = "only one process of the server can run at a time: it is judged one at a time"
+
+USAGE: Final = re.compile(r"\s*usage\s*:", re.IGNORECASE)
+PRINTED_USAGE: Final = "it printed its usage: are arguments missing?"
 
 T = TypeVar("T")
 
@@ -376,14 +381,28 @@ def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
     if legacy:
         newest = legacy[-1]
         method = "server/discover" if rev.is_modern(newest) else "initialize"
-        advice = connections[newest].channel.advice()
-        profile.trouble = advice or f"{method} got no result: {replies[newest]}"
-        profile.stderr = connections[newest].channel.stderr()
+        connection = connections[newest]
+        advice = connection.channel.advice()
+        refusal = connection.in_words(replies[newest])
+        profile.trouble = advice or f"{method} got no result: {refusal}"
+        profile.stderr = connection.channel.stderr()
+        profile.is_excused = connection.channel.bars
+        if all(map(_printed_usage, connections.values())):
+            profile.trouble, profile.is_excused = PRINTED_USAGE, True
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})
         profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
     if profile.diagnosis is not None:
         profile.trouble = f"the server cannot be talked to: {profile.diagnosis.actual}"
+
+
+def _printed_usage(connection: Connection) -> bool:
+    """Return whether a program wrote how it is called, and left without any message."""
+    heard = [entry for entry in connection.transcript if entry.source is Source.THEM]
+    if not connection.gone or any(entry.messages for entry in heard):
+        return False
+    texts = *(entry.text for entry in heard), *connection.channel.stderr().splitlines()
+    return bool(USAGE.match(next((text for text in texts if text.strip()), "")))
 
 
 __all__ = [

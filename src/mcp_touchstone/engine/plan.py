@@ -300,7 +300,8 @@ class Plan:
             self._absent[-1] = list(self._left_out(registry.cases()))
         else:
             self.trouble = profile.trouble or "the server speaks no revision we know"
-            self._planned[0] = list(_mute(profile, registry, choice))
+            if not profile.is_excused:
+                self._planned[0] = list(_mute(profile, registry, choice))
 
     @property
     def cases(self) -> list[PlannedCase]:

@@ -289,15 +289,23 @@ class _Suspect:
         """Store in the judgements how often each was tried and found."""
         for case in self.cases if self._tried else ():
             case.judgements = [
-                replace(
+                _counted(
                     judgement,
-                    tried=self._tried + 1,
-                    found=self._shown[self.scenario.id, case.case.id, judgement.clause] + 1,
+                    self._tried + 1,
+                    self._shown[self.scenario.id, case.case.id, judgement.clause] + 1,
                 )
                 if judgement.outcome in _FINDINGS and _origin(case, judgement) == self.scenario.id
                 else judgement
                 for judgement in case.judgements
             ]
+
+
+def _counted(judgement: Judgement, tried: int, found: int) -> Judgement:
+    """Return a judgement with its repetitions; a silence that did not come again is a warning."""
+    counted = replace(judgement, tried=tried, found=found)
+    if found == 1 and judgement.silent and judgement.outcome is Outcome.FAIL:
+        return replace(counted, outcome=Outcome.WARN, because="the silence did not come again")
+    return counted
 
 
 class _Trial:

@@ -522,7 +522,8 @@ def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
 
 def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
     reply = run.profile.refused[slot.revision]
-    transcript = next(c.transcript for c in pool.connections if c.revision == slot.revision)
+    connection = next(c for c in pool.connections if c.revision == slot.revision)
+    transcript = connection.transcript
     return [
         Judgement(
             clause=clause.id,
@@ -530,7 +531,7 @@ def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
             outcome=Outcome.FAIL,
             scenario=slot.case.id,
             expected="a result that names a version, for initialize in at least one revision",
-            actual=str(reply),
+            actual=connection.in_words(reply),
             wire=evidence(list(transcript), reply.entry, [reply.asked], transcript.exchanges),
         )
         for clause in slot.clauses

@@ -9,8 +9,8 @@ from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.invalid_requests import has_invalid_value
-from mcp_touchstone.results.verdict import Judgement, Outcome, evidence
-from mcp_touchstone.transport.process import Ending
+from mcp_touchstone.results.verdict import Judgement, Outcome, carriers, evidence
+from mcp_touchstone.transport.process import Ending, Step
 from mcp_touchstone.wire.framing import Kind
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
@@ -92,6 +92,12 @@ class Record:
         """Return our line by its number."""
         return None if line is None else self.transcript[line]
 
+    def is_silence(self, line: int) -> bool:
+        """Return whether nothing explains that a line got no answer: no exit, no HTTP status."""
+        left = self.ending is not None and self.ending.step is Step.ITSELF
+        carried = carriers(self.transcript.exchanges).get(line)
+        return not left and (carried is None or not carried.status)
+
 
 def _member(value: Any, name: str) -> Any:
     """Return a member of a JSON value, or of one of our lines; None if there is none."""
@@ -168,6 +174,7 @@ def _answers_invalid_value(seen: Seen, record: Record, clause: Clause) -> bool:
 class _Tally:
     looked: int = 0
     breaches: int = 0
+    silent: bool = True
     gravest: tuple[Outcome, Seen, Record] | None = None
 
     def add(self, seen: Seen, record: Record, clause: Clause) -> None:
@@ -176,6 +183,7 @@ class _Tally:
         if seen.passed and not unjudged:
             return
         self.breaches += 1
+        self.silent = self.silent and seen.silent
         if unjudged:
             outcome, seen = Outcome.BROKEN, replace(seen, actual=UNJUDGED)
         else:
@@ -223,6 +231,7 @@ class _Tally:
             because=INVALID if _answers_invalid_value(seen, record, clause) else "",
             replay=record.transcript.replay or ("--select", origin),
             origin=origin,
+            silent=self.silent,
         )
 
 

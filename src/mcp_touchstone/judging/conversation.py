@@ -111,7 +111,15 @@ class Conversation(Talk):
             outcome = Outcome.PASS if passed else _OUTCOME[breach]
             said = because if not passed and breach is not row.breach else ""
             self._record(row, outcome, expected, str(actual), at, because=said, also=also)
+            if not passed and self._is_silence(at):
+                self.judgements[-1] = replace(self.judgements[-1], silent=True)
         return passed
+
+    def _is_silence(self, at: Reply | Entry | int | None) -> bool:
+        """Return whether a finding is that nothing came, and nothing explains it."""
+        if not isinstance(at, Reply) or at.answered or at.entry or self.wire.gone:
+            return False  # with an entry it is a place on the wire, not a silence
+        return not self.wire.channel.silence(at.asked)
 
     def _is_late(self, at: Reply | Entry | int | None) -> bool:
         """Return whether an unanswered request gets its answer while a later one is pending.

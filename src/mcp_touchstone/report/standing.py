@@ -120,6 +120,17 @@ def incomplete(run: Run) -> str:
     return "was checked in part only" if run.profile.spoken else "could not be checked"
 
 
+def _remedy(run: Run) -> str:
+    """Return what a user can do about the trouble of a run; continues a sentence."""
+    if "--deadline" in run.trouble:
+        return "; a longer --deadline checks the rest"
+    if run.profile.spoken or not (run.target.started or run.target.bundled):
+        return ""
+    if run.profile.is_excused:
+        return f": {run.profile.trouble}"
+    return ": run the command by hand to see its output"
+
+
 def closing(run: Run) -> tuple[str, str, str]:
     """Return the verdict on the server: a word or two, their style, and the next step."""
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
@@ -146,11 +157,7 @@ def closing(run: Run) -> tuple[str, str, str]:
         if "no answer within" in run.trouble:
             rest = "did not answer. Does it speak stdio? --timeout waits longer"
         elif run.trouble:
-            rest = incomplete(run)
-            if "--deadline" in run.trouble:
-                rest += "; a longer --deadline checks the rest"
-            elif not run.profile.spoken and (run.target.started or run.target.bundled):
-                rest += ": run the command by hand to see its output"
+            rest = incomplete(run) + _remedy(run)
         else:
             count = plural(len({verdict.clause.id for verdict in run.unjudged}), noun(run))
             rest = f"could not be checked for {count}: -v shows the conversations"

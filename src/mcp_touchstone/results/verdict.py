@@ -106,6 +106,7 @@ class Judgement:
             traffic found it; empty if the scenario itself judged.
         tried: number of runs of the case, repetitions included; 1 if it was not repeated.
         found: number of these runs in which the finding appeared.
+        silent: whether the finding is a silence, so that it must come again to be a failure.
         severity: the severity of the effect, if it is lower than the effect that the threat
             describes; else None.
         raced: whether the scenario races messages, so that the finding may be absent next time.
@@ -131,6 +132,7 @@ class Judgement:
     tried: int = 1
     found: int = 1
     raced: bool = False
+    silent: bool = False
     severity: Severity | None = None
     tools: tuple[AffectedTool, ...] = ()
 

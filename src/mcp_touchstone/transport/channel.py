@@ -85,6 +85,10 @@ class Channel(Protocol):
     def advice(self) -> str:
         """Return why the first request got no answer, and the remedy; empty if it is unknown."""
 
+    @property
+    def bars(self) -> bool:
+        """Whether the first response keeps us out by its status, whatever its body says."""
+
     def take_unfinished(self) -> bool:
         """Accept a message whose end is missing; return whether there was one."""
 
@@ -110,6 +114,7 @@ class StdioChannel(ServerProcess):
     transport = Transport.STDIO
     session_ended = False
     is_guest = False
+    bars = False
 
     @property
     def process(self) -> ServerProcess:

@@ -13,6 +13,10 @@ FORBIDDEN: Final = 403
 NOT_HERE: Final = frozenset({404, 405})
 SUCCESS: Final = range(200, 300)
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+BARRED: Final = frozenset({UNAUTHORIZED, FORBIDDEN}) | REDIRECTS
+"""Statuses that keep us out, whatever the body says: nothing can be judged, and nothing failed."""
+
+BEARER: Final = "the variable holds the scheme too, as in `Authorization: Bearer TOKEN`"
 
 _TITLE: Final = re.compile(rb"<title[^>]*>([^<]{1,80})", re.IGNORECASE)
 
@@ -73,8 +77,8 @@ def _refused(exchange: Exchange, headers: Sequence[str]) -> str:
 
 def _unauthorized(headers: Sequence[str]) -> str:
     if any(name.lower() == "authorization" for name in headers):
-        return "it does not accept the token of --header Authorization"
-    return "it wants a token; give one with --header 'Authorization=env:NAME'"
+        return f"it does not accept the token of --header Authorization; {BEARER}"
+    return f"it wants a token; give one with --header 'Authorization=env:NAME', where {BEARER}"
 
 
 def _proxy(exchange: Exchange) -> str:

@@ -67,6 +67,7 @@ LONGEST_RETRY: Final = 5.0
 
 OK: Final = range(200, 300)
 NOT_FOUND: Final = 404
+NOT_ALLOWED: Final = 405
 
 OF_THE_REQUEST: Final = frozenset({-32601, -32602, -32002})
 """Codes of errors about a method, its parameters or a resource; some servers send them with 404."""
@@ -654,8 +655,12 @@ class HttpChannel:
                     self._send(response, headers, (), LAST_WORDS)
                 except Gone:
                     return
-            response.closed.wait()
+            response.headed.wait()
             exchange = response.exchange
+            if resumed is None and exchange.status not in {0, NOT_ALLOWED} and not exchange.streams:
+                sentence = f"we sent GET {self.endpoint.path}: {exchange}"
+                exchange.event_line = self.transcript.happened(self.hidden(sentence))
+            response.closed.wait()
             if exchange.status not in OK or not exchange.streams or exchange.left:
                 return
             if resumed is not None and self.transcript.answer_to(resumed.line) is not None:
@@ -692,7 +697,9 @@ class HttpChannel:
     def advice(self) -> str:
         """Return why the first request got no answer, and the remedy; empty if it is unknown."""
         first = next((one for one in self.transcript.exchanges if one.line), None)
-        if first is None or first.messages or not self.running:
+        if first is None or not self.running:
+            return ""
+        if first.messages and first.status not in http_advice.BARRED:
             return ""
         if self._server is not None and not first.status and first.fault:
             return (
@@ -701,6 +708,12 @@ class HttpChannel:
             )
         old = first.status in {400, 404, 405} and self._is_old_transport()
         return http_advice.about(first, self.endpoint.url, tuple(self._secrets), old=old)
+
+    @property
+    def bars(self) -> bool:
+        """Whether the status of the first response keeps us out, so that nothing is judged."""
+        first = next((one for one in self.transcript.exchanges if one.line), None)
+        return first is not None and first.status in http_advice.BARRED
 
     def _is_old_transport(self) -> bool:
         """Return whether a GET opens the stream of HTTP+SSE (2024-11-05)."""

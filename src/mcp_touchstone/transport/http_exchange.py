@@ -314,17 +314,24 @@ class _Plain(_Body):
     def end(self) -> None:
         data = bytes(self._data)
         line = Line(data, len(data))
-        if data.strip() and _is_message(read(line).value):
+        if data.strip() and _is_message(read(line).value, Origin(self.exchange).refuses):
             self.exchange.messages += 1
             self._heard(line, Origin(self.exchange))
         else:
             self.exchange.body = data[:BODY_KEPT]
 
 
-def _is_message(value: object) -> bool:
+def _is_message(value: object, refuses: bool) -> bool:
+    """Return whether a body is meant as a message.
+
+    With the status of an error it must say so: ``{"error": "invalid_token"}`` is of RFC 6750.
+    """
     if isinstance(value, list):
-        return any(map(_is_message, value))
-    return isinstance(value, dict) and (kind_of(value) is not Kind.ODD or "jsonrpc" in value)
+        return any(_is_message(one, refuses) for one in value)
+    if not isinstance(value, dict) or "jsonrpc" in value:
+        return isinstance(value, dict)
+    is_named = not refuses or ("id" in value and not isinstance(value.get("error"), str))
+    return is_named and kind_of(value) is not Kind.ODD
 
 
 def reason(error: OSError) -> str:
