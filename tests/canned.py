@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from mcp_touchstone.catalog.clause import Breach, Clause, Level
 from mcp_touchstone.catalog.threat import Promise, Severity, Threat
-from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.client.server_profile import Example, ServerProfile
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
 from mcp_touchstone.results.run import Absent, Run, Settlement, Stale, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
@@ -20,6 +20,13 @@ class Spoken:
 
     server_info = {"name": "canned", "version": "1.2.3"}  # noqa: RUF012  (never written)
     capabilities: dict[str, Any] = {"tools": {}}  # noqa: RUF012
+    tried = frozenset({"callable-tool"})
+    found = {"callable-tool": [Example("tools/call", {"name": "get"})]}  # noqa: RUF012
+    notes = {"tool list": 'error -32602 "no <b> @you\x1b[2J"'}  # noqa: RUF012
+
+    @staticmethod
+    def named(_feature: str) -> list[dict[str, Any]]:
+        return [{"name": name} for name in ("get", "list", "put`")]
 
 
 def clause(name: str, chapter: str, level: Level, *revisions: str, **more: Any) -> Clause:

@@ -83,6 +83,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "transport.process",
         "transport.orphans",
         "transport.sandbox_init",
+        "runtime.interrupts",
         "cli",
         "server",
     },

@@ -57,7 +57,9 @@ def run(
     found: Mapping[str, Outcome], absent: Mapping[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> Run:
     made = Run(Target(command=("x",)), ServerProfile(Pace(1.0)))
-    made.profile.spoken = cast("dict[str, Any]", {R: type("Spoken", (), {"server_info": {}})()})
+    made.profile.spoken = cast(
+        "dict[str, Any]", {R: type("Spoken", (), {"server_info": {}, "tried": set()})()}
+    )
     for rule, outcome in found.items():
         one = Judgement(clause=rule, revision=R, outcome=outcome, scenario="s")
         made.verdicts.append(Verdict(load().catalogue[rule], R, outcome, one, [one]))

@@ -75,7 +75,7 @@ def run(
     profile = ServerProfile(Pace(1.0))
     made = Run(Target(command=("./server",)), profile, floor=Floor.read(words))
     for each in spoken:
-        answer = type("Spoken", (), {"server_info": {"name": "notes"}})()
+        answer = type("Spoken", (), {"server_info": {"name": "notes"}, "tried": set()})()
         profile.spoken[each] = cast("Any", answer)
     named = [one.split("==") for one in sdks]
     profile.sdk = SdkIdentity(tuple(Sdk(name, number, "pypi") for name, number in named))

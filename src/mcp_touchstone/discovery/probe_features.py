@@ -17,6 +17,9 @@ EXPANSIONS: Final = 3
 MOST_COMPLETIONS: Final = 100
 """Values of one completion, as many as a server may send."""
 
+FAILED: Final = "tool "
+"""Start of the key of a note: the last answer of this tool, no call of which succeeded."""
+
 CONTEXT_SINCE: Final = "2025-06-18"
 """The first revision in which a completion may name values chosen before."""
 
@@ -33,6 +36,7 @@ def find_calls(scout: Prober) -> None:
             if attempt is None:
                 break
             if attempt.succeeded:
+                scout.spoken.notes.pop(FAILED + tool["name"], None)
                 scout.found("callable-tool", attempt.example())
                 scout.spoken.notes.pop(f"--call {tool['name']}", None)
                 if _holds(attempt.reply.result, scout.places.text.strip()):
@@ -41,6 +45,8 @@ def find_calls(scout: Prober) -> None:
             if not attempt.reply.answered and scout.is_alive:
                 scout.found("unanswered-call", attempt.example())
             failed = f"{tool['name']} answered {_failure(attempt)}"
+            if not _is_asking(attempt):
+                scout.spoken.notes[FAILED + tool["name"]] = _failure(attempt)
             if any(tool["name"] == name for name, _ in scout.named.calls):
                 scout.spoken.notes[f"--call {tool['name']}"] = _failure(attempt)
     if not tools:
@@ -52,6 +58,12 @@ def find_calls(scout: Prober) -> None:
 def needs_task(tool: Mapping[str, Any], revision: str) -> bool:
     """Return whether a tool must run as a task (possible in 2025-11-25 alone)."""
     return task_support(tool) == "required" and revision == "2025-11-25"
+
+
+def _is_asking(attempt: Attempt) -> bool:
+    """Return whether the answer asks the client for input: neither success nor error."""
+    result = attempt.reply.result
+    return result is not None and result.get("isError") is not True
 
 
 def _failure(attempt: Attempt) -> str:

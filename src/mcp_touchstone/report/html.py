@@ -77,6 +77,7 @@ def _page(run: Run) -> Iterator[str]:
     yield "<main>"
     yield from _picture(run)
     yield from _since(run)
+    yield from _tools(run)
     yield from _stale(run)
     yield from _findings(run)
     yield from _all(run)
@@ -188,6 +189,15 @@ def _since(run: Run) -> Iterator[str]:
             rest = "".join(f"<td>{_text(one)}</td>" for one in (item.revision, turn, item.actual))
             yield f"<tr><td>{change}</td>{rule}{rest}</tr>"
     yield "</tbody></table></div>\n</section>"
+
+
+def _tools(run: Run) -> Iterator[str]:
+    rows = list(run.tools.rows())
+    if rows:
+        yield "<section>\n<h2>Tools</h2>\n<dl>"
+        for row in rows:
+            yield from _row(*row)
+        yield "</dl>\n</section>"
 
 
 def _stale(run: Run) -> Iterator[str]:

@@ -12,6 +12,7 @@ from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import by_clause
 from mcp_touchstone.results.clause_sets import Kept, kept
 from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
+from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
 from mcp_touchstone.runtime.timing import Cost
 
@@ -61,6 +62,7 @@ def document(run: Run) -> dict[str, Any]:
             "startup_seconds": round(run.profile.pace.started, 3),
             **({} if run.cost is None else {"cost": _cost(run.cost)}),
         },
+        **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
         "verdicts": [_verdict(verdict) for verdict in run.verdicts],
         "lost": [
             {"scenario": slot.case.id, "revision": slot.revision, "how": slot.left}

@@ -68,6 +68,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"\n### Since {cell(run.since.old)}\n"
         yield from comparison.markdown(run.since)
     yield from _chapters(run)
+    yield from _tools(run)
     yield from _stale(run)
     yield from _findings(run)
     yield f"\nmcp-touchstone {__version__}, {plural(run.processes, 'process')}, {run.seconds:.1f} s"
@@ -85,6 +86,13 @@ def _chapters(run: Run) -> Iterator[str]:
         cells = [str(row.counts.get(o) or "") for o in columns]
         name = f"**{row.name}**" if row.counts.get(Outcome.FAIL) else row.name
         yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _tools(run: Run) -> Iterator[str]:
+    rows = list(run.tools.rows())
+    if rows:
+        yield "\n### Tools\n"
+    yield from (f"- {label}: {cell(text)}" for label, text in rows)
 
 
 def _stale(run: Run) -> Iterator[str]:

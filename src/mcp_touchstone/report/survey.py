@@ -8,6 +8,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
 from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.report.text import cut, last_lines, plural
+from mcp_touchstone.results.tool_use import tool_use
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.wire.framing import brief
 
@@ -105,6 +106,8 @@ def text(
     for remark in profile.remarks:
         yield from _row("remark", remark)
     yield from _bindings(profile)
+    for number, (label, words) in enumerate(tool_use(profile).rows()):
+        yield from _row("" if number else "tools", f"{label}: {words}")
     shown = [r for r in revisions if r in profile.spoken]
     before: dict[str, str] = {}
     for revision in reversed(shown):

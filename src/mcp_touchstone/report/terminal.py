@@ -174,6 +174,7 @@ class Terminal:
         standing.stale(run, self.say)
         if not self.quiet:
             self._lost(run)
+            self._tool_use(run)
         self._dropped(run)
         self._close(run)
 
@@ -350,6 +351,13 @@ class Terminal:
             self._row("ended by", slots[-1].left)
             self._row("revision", ", ".join(slot.revision for slot in slots))
 
+    def _tool_use(self, run: Run, option: str = "--call") -> None:
+        """List the tools that were called, and those that were not judged."""
+        for number, (label, text) in enumerate(run.tools.rows(option)):
+            if not number:
+                self.say("")
+            self._row("" if number else "tools", f"{label}: {text}")
+
     def _dropped(self, run: Run) -> None:
         """List the files that are new in the user's working folder."""
         if run.dropped:
@@ -445,12 +453,13 @@ def in_full(run: Run, finding: Finding, width: int = 100) -> str:
 
 
 def in_short(run: Run, width: int = 100) -> str:
-    """Render known failures, stale entries, the counts and the next step as plain text."""
+    """Render known failures, stale entries, tools, counts and the next step for pytest."""
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
     terminal = Terminal(console)
     with console.capture() as capture:
         standing.of_sdk(run, terminal.say)
         standing.known(run, terminal.say, terminal.width)
         standing.stale(run, terminal.say)
+        terminal._tool_use(run, "--mcp-call")  # noqa: SLF001  (its own module)
         terminal._close(run)  # noqa: SLF001  (its own module)
     return capture.get().strip("\n")

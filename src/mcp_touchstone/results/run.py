@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.results.threshold import Floor
+from mcp_touchstone.results.tool_use import ToolUse, tool_use
 from mcp_touchstone.results.verdict import Judgement, Outcome
 
 if TYPE_CHECKING:
@@ -205,6 +206,11 @@ class Run:
     def of(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with one of these outcomes."""
         return [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
+
+    @property
+    def tools(self) -> ToolUse:
+        """The tools that were called, those that answered errors, and the others."""
+        return tool_use(self.profile)
 
     @property
     def lost(self) -> list[PlannedCase]:

@@ -1,0 +1,128 @@
+"""Which tools were called, which answered errors, and which were not called. Pure.
+
+Reports lay this out. Otherwise a tool that stopped working would only make the run shorter.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_touchstone.client.server_profile import ServerProfile, Spoken, is_read_only
+from mcp_touchstone.discovery.probe_features import FAILED
+from mcp_touchstone.runtime.printable import safe
+
+SHOWN: Final = 10
+"""Tools of a kind that are named."""
+
+LONGEST: Final = 120
+"""Characters of a name or an error."""
+
+_REFUSALS: Final = frozenset({"refused-call", "unanswered-call"})
+"""Words whose examples are no successful calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTool:
+    """A tool no call of which succeeded in some revisions.
+
+    Attributes:
+        name: its name.
+        error: its last answer, shortened and escaped.
+        revisions: these revisions; empty for each in which it was called.
+    """
+
+    name: str
+    error: str
+    revisions: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return it as text."""
+        only = f", in {', '.join(self.revisions)}" if self.revisions else ""
+        return f"{_short(self.name)} ({self.error}{only})"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """The tools of a server, by what discovery did with them; all empty if it called none.
+
+    Attributes:
+        called: tools with a successful call.
+        failed: tools without one, in one revision at least.
+        left_out: tools that are not annotated read-only and were not named.
+        unreached: tools that may be called and were not: a limit was reached first.
+    """
+
+    called: tuple[str, ...] = ()
+    failed: tuple[FailedTool, ...] = field(default=())
+    left_out: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+
+    def rows(self, option: str = "--call") -> Iterator[tuple[str, str]]:
+        """Yield label and text of each line.
+
+        Args:
+            option: the option that names a tool.
+        """
+        for label, tools in (
+            ("called", self.called),
+            ("no call succeeded", self.failed),
+            ("not called, as not annotated read-only", self.left_out),
+            ("not called, as a limit was reached", self.unreached),
+        ):
+            if tools:
+                more = [f"{len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
+                yield label, "; ".join([*map(_shown, tools[:SHOWN]), *more])
+        if self.failed or self.left_out or self.unreached:
+            yield "to call one", f'{option} NAME=\'{{"argument": "value"}}\''
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "called": list(self.called),
+            "failed": [
+                {"name": tool.name, "error": tool.error, "revisions": list(tool.revisions)}
+                for tool in self.failed
+            ],
+            "not_read_only": list(self.left_out),
+            "not_reached": list(self.unreached),
+        }
+
+
+def tool_use(profile: ServerProfile) -> ToolUse:
+    """Return what discovery did with the tools of a server."""
+    probed = {r: spoken for r, spoken in profile.spoken.items() if "callable-tool" in spoken.tried}
+    tools: dict[str, bool] = {}
+    for spoken in profile.spoken.values() if probed else ():
+        for tool in spoken.named("tools"):
+            tools[tool["name"]] = tools.get(tool["name"], False) or is_read_only(tool)
+    worked = {revision: _worked(spoken) for revision, spoken in probed.items()}
+    called = dict.fromkeys(name for names in worked.values() for name in names)
+    failed: dict[str, FailedTool] = {}
+    for revision, spoken in probed.items():
+        for key, error in spoken.notes.items():
+            name = key.removeprefix(FAILED)
+            if name != key and name not in worked[revision]:
+                known = failed[name].revisions if name in failed else ()
+                text = _short(" ".join(error.split()))
+                failed[name] = FailedTool(name, text, (*known, revision) if name in called else ())
+    rest = [name for name in tools if name not in called and name not in failed]
+    return ToolUse(
+        tuple(name for name in called if name not in failed),
+        tuple(failed.values()),
+        tuple(name for name in rest if not tools[name]),
+        tuple(name for name in rest if tools[name]),
+    )
+
+
+def _worked(spoken: Spoken) -> list[str]:
+    examples = (e for word, kept in spoken.found.items() if word not in _REFUSALS for e in kept)
+    return [e.name for e in examples if e.method == "tools/call" and e.name]
+
+
+def _short(text: str) -> str:
+    escaped = safe(text)
+    return escaped if len(escaped) <= LONGEST else f"{escaped[: LONGEST - 1]}…"
+
+
+def _shown(tool: str | FailedTool) -> str:
+    return _short(tool) if isinstance(tool, str) else str(tool)
