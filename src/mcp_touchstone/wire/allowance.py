@@ -9,7 +9,7 @@ from typing import Any, Final
 LIMIT: Final = 160 * 1024 * 1024
 """Bytes of memory that the lines of all servers of one run may take."""
 
-UNFINISHED: Final = 32 * 1024 * 1024
+UNFINISHED: Final = 64 * 1024 * 1024
 """Bytes of unfinished lines of all servers together."""
 
 BIG: Final = 64 * 1024

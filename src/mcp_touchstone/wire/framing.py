@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
-LINE_LIMIT: Final = 16 * 1024 * 1024
+LINE_LIMIT: Final = 32 * 1024 * 1024
 """Longest line kept whole, in bytes; a longer one is counted and cut."""
 
 CUT: Final = 4096
