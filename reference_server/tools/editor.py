@@ -35,7 +35,7 @@ def install(surface: Surface) -> None:
     if not settings.text_editor:
         return
     surface.toolbox.add(
-        Tool(
+        _EditorTool(
             "text_editor",
             title="Edit text files" if not settings.read_only else "View text files",
             description=description(settings),
@@ -50,6 +50,19 @@ def install(surface: Surface) -> None:
             work=Editor(surface).work,
         )
     )
+
+
+class _EditorTool(Tool):
+    """Lists no ``insert_text``: only its description names it.
+
+    A client that fills in every text argument would send it with the other commands.
+    """
+
+    def definition(self, revision: str) -> dict[str, Any]:
+        shown = super().definition(revision)
+        properties = dict(self.input_schema["properties"])
+        properties.pop("insert_text", None)
+        return {**shown, "inputSchema": {**self.input_schema, "properties": properties}}
 
 
 class Editor:
