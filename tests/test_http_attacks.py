@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +18,10 @@ from mcp_touchstone.config import resolve
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.transport.sandbox import choose
+from mcp_touchstone.wire.exchange import Exchange
 from tests.conftest import HERE
 from tests.fakes.matrix import attack_file
-from tests.http_canned import mcp, serving
+from tests.http_canned import Answer, mcp, response, serving
 from tests.test_cli import touchstone
 
 URL = "http://127.0.0.1:{port}/mcp"
@@ -73,6 +75,54 @@ def test_attacks_on_lines_are_for_stdio_only() -> None:
 
     assert rows["lines-broken"].transports == (Transport.STDIO,)
     assert rows["traversal-dotdot"].transports == tuple(Transport)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ("POST 200, DELETE 200, POST 500, GET 500", "our DELETE of another session"),
+        ("POST 200, DELETE 500, POST 500", "our DELETE of another session"),
+        ("POST 200, POST 500, POST 0", "our POST"),
+        ("POST 500, POST 200", ""),
+        ("POST 200, POST 404", ""),
+        ("", ""),
+    ],
+)
+def test_refusal_of_everything_names_its_beginning(seen: str, said: str) -> None:
+    pairs = [one.split() for one in seen.split(", ") if one]
+    exchanges = [
+        Exchange(n, verb, 0, (), 0.0, status=int(status)) for n, (verb, status) in enumerate(pairs)
+    ]
+
+    found = attack_file("http.requests").refusal(exchanges)
+    assert found == (f"HTTP 500 to everything since {said}" if said else "")
+
+
+def dies_with_a_session() -> Answer:
+    """Serve until a session ends behind an attack; then answer everything by 500."""
+    attacked: list[bytes] = []
+    ended: list[bytes] = []
+
+    def write(connection: socket.socket, request: bytes) -> None:
+        if ended:
+            connection.sendall(response("500 Internal Server Error", "text/plain", b"no"))
+        else:
+            mcp(session="one")(connection, request)
+        attacked.extend([request] * (b"touchstone\\r\\n" in request))
+        if attacked and request.startswith(b"DELETE"):
+            ended.append(request)
+
+    return write
+
+
+def test_unfinished_requests_are_not_blamed_for_a_server_that_is_broken_already() -> None:
+    with serving(dies_with_a_session()) as server:
+        select = ("--suite", "security", "--select", "http/requests", "--accept-unbound")
+        done = touchstone("check", *select, server.url)
+
+    said = " ".join(done.stdout.split())
+    assert "48 unfinished" not in said
+    assert "HTTP 500 to everything since our DELETE of another session" in said
 
 
 @pytest.mark.parametrize(

@@ -280,7 +280,8 @@ def answers_each_request_once(record: Record) -> Iterator[Seen]:
             yield Seen("jsonrpc-notification-no-response", True)
         elif asked.line not in under_another_id and _owed(record, asked):
             expected, silent = f"a response to {asked.method}", record.is_silence(asked.line)
-            yield Seen(clause, False, asked.line, expected, "no response", silent=silent)
+            came = record.instead(asked.line) or "no response"
+            yield Seen(clause, False, asked.line, expected, came, silent=silent)
 
 
 def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Seen]:

@@ -1,12 +1,14 @@
 """Requests with two ends or none, streams without a reader, and line breaks in names."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Final
 
 from mcp_touchstone.security.suite import (
     SESSION,
     AttackSession,
+    Exchange,
     HttpCaller,
     ResourceUsage,
     attack,
@@ -19,6 +21,9 @@ UNFINISHED: Final = 48
 
 ENDLESS: Final = 32
 """Pieces of a mebibyte of a body in chunks."""
+
+SERVER_ERROR: Final = 500
+"""The first status that blames the server."""
 
 ANSWER: Final = 3.0
 """Seconds for the answers to two requests; both are short."""
@@ -195,9 +200,29 @@ def descriptors_left(
         sleep(0.2)
 
 
+def refusal(exchanges: Sequence[Exchange]) -> str:
+    """Return since when the server answers everything by the same HTTP error; empty if not.
+
+    Args:
+        exchanges: the requests of a connection, in order.
+    """
+    ended = [one for one in exchanges if one.status]
+    status = ended[-1].status if ended else 0
+    refused = list(takewhile(lambda one: one.status == status, reversed(ended)))
+    if status < SERVER_ERROR:
+        return ""
+    at = len(ended) - len(refused)
+    is_end = any(one.verb == "DELETE" for one in ended[max(0, at - 1) : at + 1])
+    cause = "DELETE of another session" if is_end else ended[at].verb
+    return f"HTTP {status} to everything since our {cause}"
+
+
 def _never_end(session: AttackSession, caller: HttpCaller) -> None:
     session.mark()
     found, at = "", None
+    control = session.wire.probe(required=False)
+    if not control.answered:
+        found, at = refusal(session.wire.transcript.exchanges), control
     with contextlib.ExitStack() as opened:
         for data in _beginnings(session, caller):
             with contextlib.suppress(OSError):
@@ -206,7 +231,7 @@ def _never_end(session: AttackSession, caller: HttpCaller) -> None:
                 connection.sendall(data)
         session.wire.transcript.happened(f"we hold {UNFINISHED} unfinished requests open")
         reply = session.wire.probe(seconds=max(20.0, session.pace.reply), required=False)
-        if not reply.answered:
+        if not reply.answered and not found:
             found, at = f"with {UNFINISHED} unfinished requests a ping got no answer", reply
     if not found:
         with contextlib.suppress(OSError):

@@ -96,6 +96,7 @@ class ProcessPool:
         self._shared: dict[_Key, Connection] = {}
         self._replaced: dict[_Key, int] = {}
         self._silent: dict[_Key, int] = {}
+        self._refusals: dict[_Key, str] = {}
         self._all: list[Connection] = []
         self._endings: dict[int, Future[Ending]] = {}
         self._records: dict[int, Record] = {}
@@ -413,7 +414,9 @@ class ProcessPool:
             what = "session" if connection and connection.channel.session_ended else "server"
             raise Exhausted(f"the {what} ended {DEATHS} times; we stopped starting it")
         if self._silent.get(key, 0) >= SILENCES:
-            raise Exhausted(f"the server stopped answering {SILENCES} times; we stopped asking")
+            refusal = self._refusals.get(key)
+            what = f"answered everything by {refusal}" if refusal else "stopped answering"
+            raise Exhausted(f"the server {what} {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"
         turn = StartPriority.FIRST if share is Share.DRAWN else StartPriority.MANY
         session = None
@@ -442,9 +445,10 @@ class ProcessPool:
         if connection is not None:
             self.retire(connection)
 
-    def replace(self, revision: str, share: Share = Share.ORDINARY) -> None:
-        """Abandon a shared process that no longer answers."""
+    def replace(self, revision: str, share: Share = Share.ORDINARY, *, refusal: str = "") -> None:
+        """Abandon a shared process that no longer answers, or only by an HTTP status."""
         key = revision, share
+        self._refusals[key] = refusal
         connection = self._shared.pop(key, None)
         if connection is not None:
             self._replaced[key] = self._replaced.get(key, 0) + 1

@@ -299,4 +299,5 @@ def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -
         slot.left = str(reply)
         if connection.gone:
             return
-        pool.replace(slot.revision, share(slot))
+        refusal = connection.channel.silence(reply.asked)
+        pool.replace(slot.revision, share(slot), refusal=refusal)

@@ -11,6 +11,7 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.invalid_requests import has_invalid_value
 from mcp_touchstone.results.verdict import Judgement, Outcome, carriers, evidence
 from mcp_touchstone.transport.process import Ending, Step
+from mcp_touchstone.wire.exchange import Origin
 from mcp_touchstone.wire.framing import Kind
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
@@ -95,8 +96,13 @@ class Record:
     def is_silence(self, line: int) -> bool:
         """Return whether nothing explains that a line got no answer: no exit, no HTTP status."""
         left = self.ending is not None and self.ending.step is Step.ITSELF
+        return not left and not self.instead(line)
+
+    def instead(self, line: int) -> str:
+        """Return the HTTP error that came in place of an answer to a line; empty for none."""
         carried = carriers(self.transcript.exchanges).get(line)
-        return not left and (carried is None or not carried.status)
+        refused = carried is not None and Origin(carried).refuses and not carried.messages
+        return str(carried) if refused else ""
 
 
 def _member(value: Any, name: str) -> Any:

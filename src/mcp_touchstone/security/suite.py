@@ -74,6 +74,7 @@ from mcp_touchstone.security.targeting import FILE, FOLDER, AttackCall
 from mcp_touchstone.security.tree_snapshot import Fact, changes, take
 from mcp_touchstone.security.trigger import Trigger
 from mcp_touchstone.transport.process import PIPE, OutputStream, now, sleep
+from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.framing import brief, encode, id_key
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.matchers import list_methods
@@ -117,6 +118,7 @@ __all__ = [
     "Carriage",
     "Change",
     "Entry",
+    "Exchange",
     "Fact",
     "FileFacts",
     "HttpAnswer",
