@@ -163,7 +163,6 @@ def test_mistakes_print_one_line_each_and_exit_with_2(
     capfd: pytest.CaptureFixture[str],
     golden: SnapshotAssertion,
 ) -> None:
-    monkeypatch.setattr("mcp_touchstone.cli._end_on_sigterm", lambda: None)  # it is pytest's here
     found = []
     for name, mistake in MISTAKES.items():
         folder = tmp_path / name

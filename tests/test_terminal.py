@@ -103,7 +103,6 @@ def test_heartbeat_reports_a_slow_server_unless_quiet(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("mcp_touchstone.report.progress.HEARTBEAT", 0.01)
-    monkeypatch.setattr("mcp_touchstone.cli._end_on_sigterm", lambda: None)  # pytest handles it
     mute = [sys.executable, "-S", str(HERE / "hostile" / "never_answers.py")]
     words = ["check", "--timeout", "1", "--revision", "2025-11-25"]
 

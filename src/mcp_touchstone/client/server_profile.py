@@ -31,6 +31,9 @@ LISTS: Final = {
 }
 """Feature -> its list method and the member of the result that holds the items."""
 
+FAILED_CALL: Final = "tool "
+"""Start of the key of a note: the last answer of this tool, no call of which succeeded."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:

@@ -4,7 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.client.server_profile import Exchange, required_arguments, task_support
+from mcp_touchstone.client.server_profile import (
+    FAILED_CALL,
+    Exchange,
+    required_arguments,
+    task_support,
+)
 from mcp_touchstone.discovery.prober import NOT_NAMED, Attempt, Prober
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import candidates
@@ -16,9 +21,6 @@ EXPANSIONS: Final = 3
 
 MOST_COMPLETIONS: Final = 100
 """Values of one completion, as many as a server may send."""
-
-FAILED: Final = "tool "
-"""Start of the key of a note: the last answer of this tool, no call of which succeeded."""
 
 CONTEXT_SINCE: Final = "2025-06-18"
 """The first revision in which a completion may name values chosen before."""
@@ -36,7 +38,7 @@ def find_calls(scout: Prober) -> None:
             if attempt is None:
                 break
             if attempt.succeeded:
-                scout.spoken.notes.pop(FAILED + tool["name"], None)
+                scout.spoken.notes.pop(FAILED_CALL + tool["name"], None)
                 scout.found("callable-tool", attempt.example())
                 scout.spoken.notes.pop(f"--call {tool['name']}", None)
                 if _holds(attempt.reply.result, scout.places.text.strip()):
@@ -46,7 +48,7 @@ def find_calls(scout: Prober) -> None:
                 scout.found("unanswered-call", attempt.example())
             failed = f"{tool['name']} answered {_failure(attempt)}"
             if not _is_asking(attempt):
-                scout.spoken.notes[FAILED + tool["name"]] = _failure(attempt)
+                scout.spoken.notes[FAILED_CALL + tool["name"]] = _failure(attempt)
             if any(tool["name"] == name for name, _ in scout.named.calls):
                 scout.spoken.notes[f"--call {tool['name']}"] = _failure(attempt)
     if not tools:

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.client.server_profile import ServerProfile, Spoken, is_read_only
-from mcp_touchstone.discovery.probe_features import FAILED
+from mcp_touchstone.client.server_profile import (
+    FAILED_CALL,
+    ServerProfile,
+    Spoken,
+    is_read_only,
+)
 from mcp_touchstone.runtime.printable import safe
 
 SHOWN: Final = 10
@@ -100,7 +104,7 @@ def tool_use(profile: ServerProfile) -> ToolUse:
     failed: dict[str, FailedTool] = {}
     for revision, spoken in probed.items():
         for key, error in spoken.notes.items():
-            name = key.removeprefix(FAILED)
+            name = key.removeprefix(FAILED_CALL)
             if name != key and name not in worked[revision]:
                 known = failed[name].revisions if name in failed else ()
                 text = _short(" ".join(error.split()))
