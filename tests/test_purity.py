@@ -22,6 +22,7 @@ PURE = (
     "wire.exchange",
     "wire.sse",
     "wire.http_headers",
+    "results.tool_use",
     "results.verdict",
     "catalog.scenario",
     "catalog.sdk",

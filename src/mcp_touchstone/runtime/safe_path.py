@@ -474,17 +474,31 @@ class Tree:
             OSError: it is no folder.
         """
         self.path = path
-        self.folder = folder or open_folder(path)
+        self._folder: Folder | None = folder or open_folder(path)
         self.top = SafePath(self)
+
+    @property
+    def folder(self) -> Folder:
+        """The open folder.
+
+        Raises:
+            OSError: it was removed.
+        """
+        if self._folder is None:
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
+        return self._folder
 
     def remove(self) -> None:
         """Remove the folder and everything in it, also if a process moved it; ignore errors."""
-        self.folder.clear()
+        folder, self._folder = self._folder, None
+        if folder is None:
+            return
+        folder.clear()
         with contextlib.suppress(OSError):
             os.rmdir(self.path)  # it refuses a link
             return
         with contextlib.suppress(OSError):
-            os.rmdir(os.readlink(self.folder.handle))
+            os.rmdir(os.readlink(folder.handle))
 
     def at(self, text: str) -> "SafePath | None":
         """Return the path below the folder that an absolute path names; None for other paths."""
