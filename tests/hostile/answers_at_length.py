@@ -1,10 +1,7 @@
-"""Lists and completes at great length, with new megabytes in each answer and each error."""
-
-import itertools
+"""Lists, completes and refuses at great length."""
 
 import kit
 
-numbers = itertools.count(1)
 LISTS = {
     "resources/list": lambda: {
         "resources": [
@@ -36,9 +33,9 @@ def answer(message):
     made = LISTS.get(message.get("method"))
     if reply is not None and made is not None:
         reply.pop("error", None)
-        reply["result"] = {**made(), "_meta": {"example.org/n": next(numbers)}}
+        reply["result"] = made()
     elif reply is not None and "error" in reply:
-        reply["error"]["data"] = f"{next(numbers)} " + "d" * 2_000_000
+        reply["error"]["data"] = "d" * 5_000_000
     return reply
 
 
