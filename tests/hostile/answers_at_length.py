@@ -1,7 +1,10 @@
-"""Lists, completes and refuses at great length."""
+"""Lists and completes at great length, with new megabytes in each answer and each error."""
+
+import itertools
 
 import kit
 
+numbers = itertools.count(1)
 LISTS = {
     "resources/list": lambda: {
         "resources": [
@@ -33,9 +36,9 @@ def answer(message):
     made = LISTS.get(message.get("method"))
     if reply is not None and made is not None:
         reply.pop("error", None)
-        reply["result"] = made()
+        reply["result"] = {**made(), "_meta": {"example.org/n": next(numbers)}}
     elif reply is not None and "error" in reply:
-        reply["error"]["data"] = "d" * 5_000_000
+        reply["error"]["data"] = f"{next(numbers)} " + "d" * 2_000_000
     return reply
 
 

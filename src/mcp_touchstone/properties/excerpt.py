@@ -32,7 +32,7 @@ def excerpt(whole: Transcript, start: int) -> tuple[Transcript, int]:
                 required=entry.n in required,
                 modern=is_modern(whole.revision),
             )
-        elif entry.source is Source.THEM and entry.long:
+        elif entry.source is Source.THEM and entry.packed:
             part.repeat(entry)
         elif entry.source is Source.THEM:
             faults = entry.reading.faults if entry.reading else frozenset()

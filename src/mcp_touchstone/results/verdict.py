@@ -203,7 +203,7 @@ def carrier(entry: Entry, carried: Mapping[int, Exchange]) -> str:
 
 
 def _shown(entry: Entry) -> str:
-    beginning = entry.beginning(TEXT_KEPT * 4)[: TEXT_KEPT * 4]
+    beginning = entry.beginning(TEXT_KEPT * 4)
     text = beginning.decode("utf-8", "replace")
     if len(text) > TEXT_KEPT or entry.length > len(beginning) + 1:
         return f"{text[:TEXT_KEPT]}… ({entry.length:,} bytes)"

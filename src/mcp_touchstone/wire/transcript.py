@@ -5,12 +5,13 @@ a server is cut off at a limit, and the record says so.
 """
 
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.wire.allowance import BIG, Allowance, Kept
+from mcp_touchstone.wire.allowance import BIG, Allowance
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
     LINE_LIMIT,
@@ -56,8 +57,9 @@ class Entry:
         n: line number, from 1.
         at: seconds since the start of the process.
         source: its cause.
-        kept: the bytes without line feed (for an event: its sentence), or how a long line is kept.
+        kept: the bytes without line feed (for an event: its sentence); compressed if they are many.
         length: real length of the line in bytes.
+        packed: whether ``kept`` is compressed.
         reading: the JSON of a line of the server.
         messages: the server's messages in it, in context.
         scenario: the scenario that was running at that time.
@@ -71,8 +73,9 @@ class Entry:
     n: int
     at: float
     source: Source
-    kept: bytes | Kept
+    kept: bytes
     length: int
+    packed: bool = False
     reading: Reading | None = None
     messages: tuple[Message, ...] = ()
     scenario: str = ""
@@ -85,16 +88,13 @@ class Entry:
     @property
     def raw(self) -> bytes:
         """The bytes without line feed."""
-        return self.beginning()
+        return zlib.decompress(self.kept) if self.packed else self.kept
 
-    @property
-    def long(self) -> bool:
-        """Whether it is a long line, which takes time to read."""
-        return isinstance(self.kept, Kept)
-
-    def beginning(self, size: int = 0) -> bytes:
-        """Return its first bytes, at least ``size`` of them if it has as many; 0 means all."""
-        return self.kept.beginning(size) if isinstance(self.kept, Kept) else self.kept
+    def beginning(self, size: int) -> bytes:
+        """Return its first bytes."""
+        if self.packed:
+            return zlib.decompressobj().decompress(self.kept, size)
+        return self.kept[:size]
 
     @property
     def text(self) -> str:
@@ -186,8 +186,9 @@ class Transcript:
     ) -> int:
         """Record a line of ours; return its number."""
         with self._change:
+            kept, packed = _packed(raw.removesuffix(b"\n"))
             entry = self._append(
-                Source.US, raw.removesuffix(b"\n"), len(raw), malformed=malformed, value=value
+                Source.US, kept, len(raw), packed=packed, malformed=malformed, value=value
             )
             self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
             self._change.notify_all()
@@ -221,7 +222,8 @@ class Transcript:
             if origin is None:
                 reading, spread = self._put_together(line, reading)
             self._spared += spread * 9 // 10
-            kept, full = self.allowance.take(line.raw, reading.value)
+            kept, packed = _packed(line.raw)
+            full = self.allowance.take(line.raw, len(kept), reading.value)
             messages: tuple[Message, ...] = ()
             meant = self._meant(line.raw, reading)
             if meant is not None:
@@ -233,6 +235,7 @@ class Transcript:
                 Source.THEM,
                 kept,
                 line.length,
+                packed=packed,
                 reading=reading,
                 messages=messages,
                 spread=spread,
@@ -266,6 +269,7 @@ class Transcript:
                 Source.THEM,
                 entry.kept,
                 entry.length,
+                packed=entry.packed,
                 reading=reading,
                 messages=messages,
             )
@@ -412,9 +416,10 @@ class Transcript:
     def _append(
         self,
         source: Source,
-        kept: bytes | Kept,
+        kept: bytes,
         length: int,
         *,
+        packed: bool = False,
         reading: Reading | None = None,
         messages: tuple[Message, ...] = (),
         malformed: bool = False,
@@ -429,6 +434,7 @@ class Transcript:
             source=source,
             kept=kept,
             length=length,
+            packed=packed,
             reading=reading,
             messages=messages,
             scenario=self.scenario,
@@ -440,6 +446,13 @@ class Transcript:
         )
         self._entries.append(entry)
         return entry
+
+
+def _packed(raw: bytes) -> tuple[bytes, bool]:
+    """Return the bytes to keep of a line, and whether they are compressed."""
+    if len(raw) < BIG:
+        return raw, False
+    return zlib.compress(raw, 1), True
 
 
 def _as_meant(reading: Reading, meant: Any) -> Reading:
