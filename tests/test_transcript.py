@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.wire import transcript
-from mcp_touchstone.wire.allowance import BIG
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Fault, Line, LineSplitter, read
 from mcp_touchstone.wire.lifecycle import Phase, Role
@@ -111,21 +110,6 @@ def test_closing_the_input_closes_the_session(record: Transcript) -> None:
 
     assert record.session.phase is Phase.CLOSING
     assert record[1].text == "we closed its input"
-
-
-def test_long_line_is_repeated_without_reading_it_again(record: Transcript) -> None:
-    whole = Transcript("2025-11-25", clock=lambda: 0.0)
-    whole.said(b"{}", {"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    (entry,) = hear(whole, b'{"id":1,"result":{"a":"%s"}}' % (b"x" * BIG))
-    asked = ask(record, 1)
-
-    record.repeat(entry)
-
-    answer = record.answer_to(asked)
-    assert answer is not None
-    assert answer[0].raw == entry.raw
-    assert answer[0].reading is entry.reading
-    assert answer[0].beginning(10) == b'{"id":1,"r'
 
 
 # --- lines that hold no message, half of one, or two

@@ -126,7 +126,7 @@ def _purity(record: Record, entry: Entry) -> Iterator[Seen]:
     elif Fault.BLANK in reading.faults:
         actual = "a blank line"
         yield Seen(clause, False, entry.n, MESSAGES_ONLY, actual, mild=Breach.WARN)
-    elif entry.kept in REST_OF_A_LINE_FEED or entry.kept in MARKS:
+    elif entry.raw in REST_OF_A_LINE_FEED or entry.raw in MARKS:
         return
     elif Fault.NOT_JSON in reading.faults:
         if Fault.UNTERMINATED in reading.faults and _killed(record):
@@ -182,7 +182,7 @@ def _killed(record: Record) -> bool:
 def _encoding(entry: Entry) -> Iterator[Seen]:
     clause = "stdio-utf8-output"
     reading = entry.reading
-    if reading is None or not (reading.readable or entry.kept in MARKS):
+    if reading is None or not (reading.readable or entry.raw in MARKS):
         return
     if Fault.NOT_UTF8 in reading.faults:
         wide = b"\0" in entry.raw or entry.raw in MARKS
@@ -231,7 +231,7 @@ def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
     """Find answers that came only after stdin was closed, long after the limit for the first."""
     limit = record.profile.pace.startup
     asked = next((e for e in record.transcript if e.source is Source.US), None)
-    closing = next((e for e in record.transcript if e.kept == CLOSED), None)
+    closing = next((e for e in record.transcript if e.raw == CLOSED), None)
     if asked is None or closing is None or closing.at - asked.at < limit:
         return
     late = [e for e in lines if any(m.role is Role.ANSWER for m in e.messages)]
@@ -438,7 +438,7 @@ def _was_in_flight(record: Record) -> bool:
     A server may finish the work of a cancelled call, but a cancelled subscription has no work. We
     cannot answer a request that the server writes after that.
     """
-    end = next((e.n for e in record.transcript if e.kept == CLOSED), len(record.transcript))
+    end = next((e.n for e in record.transcript if e.raw == CLOSED), len(record.transcript))
     answered = {message.answers for entry, message in record.messages() if entry.n < end}
     ours = any(
         asked.line not in answered and not (asked.cancelled and asked.method == LISTEN)
@@ -454,7 +454,7 @@ def _was_in_flight(record: Record) -> bool:
 def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
     """A server that closes the connection with no request open exits cleanly."""
     ending = record.ending
-    closing = next((e for e in record.transcript if e.kept == LEFT), None)
+    closing = next((e for e in record.transcript if e.raw == LEFT), None)
     if closing is None or ending is None or _was_hit(record, closing) or _was_terminated(record):
         return
     clean = ending.step is Step.ITSELF and ending.status >= 0
@@ -464,7 +464,7 @@ def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
 
 def _was_terminated(record: Record) -> bool:
     """Whether we had sent SIGTERM while the input of the server was open."""
-    return any(entry.kept == TERMINATED for entry in record.transcript)
+    return any(entry.raw == TERMINATED for entry in record.transcript)
 
 
 def _was_hit(record: Record, closing: Entry) -> bool:

@@ -125,7 +125,7 @@ class Watch:
         for entry in self._record.transcript:
             if entry.source is Source.US:
                 self._said(entry)
-            elif entry.kept == TERMINATED:
+            elif entry.raw == TERMINATED:
                 self._terminated = entry.at
             for message in entry.messages:
                 self._proved(entry, message)

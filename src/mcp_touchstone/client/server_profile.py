@@ -5,7 +5,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,9 +18,6 @@ from mcp_touchstone.samples.from_schema import is_path, required
 from mcp_touchstone.wire.framing import brief
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
-
-MOST_COMPLETABLE: Final = 500
-"""Greatest number of completable arguments, and of variables, that are considered."""
 
 LISTS: Final = {
     "tools": ("tools/list", "tools"),
@@ -179,19 +175,17 @@ class Spoken:
 
     @property
     def completable(self) -> list[tuple[dict[str, str], str]]:
-        """Completable arguments and variables, the first of each: a reference, and the name."""
-        arguments = (
+        """The completable arguments and variables: a reference, and the name of each."""
+        found = [
             ({"type": "ref/prompt", "name": prompt["name"]}, argument["name"])
             for prompt in self.named("prompts")
             for argument in _list(prompt.get("arguments"))
             if isinstance(argument, dict) and isinstance(argument.get("name"), str)
-        )
-        variables = (
-            ({"type": "ref/resource", "uri": template["uriTemplate"]}, name)
-            for template in self.named("templates", "uriTemplate")
-            for name in uri_template.variables(template["uriTemplate"])
-        )
-        return [*islice(arguments, MOST_COMPLETABLE), *islice(variables, MOST_COMPLETABLE)]
+        ]
+        for template in self.named("templates", "uriTemplate"):
+            reference = {"type": "ref/resource", "uri": template["uriTemplate"]}
+            found += [(reference, name) for name in uri_template.variables(reference["uri"])]
+        return found
 
     def examples(self, word: str) -> list[Example]:
         """Return the examples of a word, the best first."""

@@ -19,9 +19,6 @@ PROMPTS: Final = 6
 EXPANSIONS: Final = 3
 """Resources read, prompts rendered, expansions of one template tried."""
 
-MOST_COMPLETIONS: Final = 100
-"""Values of one completion, as many as a server may send."""
-
 CONTEXT_SINCE: Final = "2025-06-18"
 """The first revision in which a completion may name values chosen before."""
 
@@ -200,6 +197,4 @@ def completions(
     attempt = scout.attempt(Exchange("completion/complete", params))
     completion = (attempt.reply.result or {}).get("completion") if attempt else None
     values = completion.get("values") if isinstance(completion, dict) else None
-    if not isinstance(values, list):
-        return []
-    return [value for value in values[:MOST_COMPLETIONS] if isinstance(value, str)]
+    return [v for v in values if isinstance(v, str)] if isinstance(values, list) else []

@@ -32,8 +32,6 @@ def excerpt(whole: Transcript, start: int) -> tuple[Transcript, int]:
                 required=entry.n in required,
                 modern=is_modern(whole.revision),
             )
-        elif entry.source is Source.THEM and entry.packed:
-            part.repeat(entry)
         elif entry.source is Source.THEM:
             faults = entry.reading.faults if entry.reading else frozenset()
             part.heard(Line(entry.raw, entry.length, Fault.UNTERMINATED not in faults))

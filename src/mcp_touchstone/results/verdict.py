@@ -203,8 +203,11 @@ def carrier(entry: Entry, carried: Mapping[int, Exchange]) -> str:
 
 
 def _shown(entry: Entry) -> str:
-    beginning = entry.beginning(TEXT_KEPT * 4)
-    text = beginning.decode("utf-8", "replace")
-    if len(text) > TEXT_KEPT or entry.length > len(beginning) + 1:
+    text = (
+        entry.text
+        if len(entry.raw) <= TEXT_KEPT * 4
+        else entry.raw[: TEXT_KEPT * 4].decode("utf-8", "replace")
+    )
+    if len(text) > TEXT_KEPT or entry.length > len(entry.raw) + 1:
         return f"{text[:TEXT_KEPT]}… ({entry.length:,} bytes)"
     return text

@@ -2,14 +2,13 @@
 
 import contextlib
 import hashlib
-import re
 import threading
 from typing import Any, Final
 
-LIMIT: Final = 160 * 1024 * 1024
+LIMIT: Final = 128 * 1024 * 1024
 """Bytes of memory that the lines of all servers of one run may take."""
 
-UNFINISHED: Final = 64 * 1024 * 1024
+UNFINISHED: Final = 48 * 1024 * 1024
 """Bytes of unfinished lines of all servers together."""
 
 BIG: Final = 64 * 1024
@@ -17,8 +16,6 @@ BIG: Final = 64 * 1024
 
 KEPT: Final = 64
 """Greatest number of stored big contents."""
-
-_ID: Final = re.compile(rb'"id": ?(-?\d{1,18})\b')
 
 _PER_LINE: Final = 700
 """Approximate bytes of memory of a line beside its text and its values."""
@@ -88,11 +85,10 @@ class Allowance:
         member = next((one for one in ("result", "error", "params") if one in value), None)
         if member is None:
             return False
-        found = _ID.search(raw) if "id" in value else None
-        begin, end = found.span() if found and int(found[1]) == value["id"] else (0, 0)
-        same = hashlib.blake2b(memoryview(raw)[:begin], digest_size=16)
-        same.update(memoryview(raw)[end:])
-        key = same.digest()
+        same = raw
+        for separator in (b"", b" ") if "id" in value else ():
+            same = same.replace(b'"id":%s%d' % (separator, value["id"]), b'"id":', 1)
+        key = hashlib.blake2b(same, digest_size=16).digest()
         with self._lock:
             known = self._contents.setdefault(key, value[member])
             if known is value[member]:

@@ -90,12 +90,6 @@ class Entry:
         """The bytes without line feed."""
         return zlib.decompress(self.kept) if self.packed else self.kept
 
-    def beginning(self, size: int) -> bytes:
-        """Return its first bytes."""
-        if self.packed:
-            return zlib.decompressobj().decompress(self.kept, size)
-        return self.kept[:size]
-
     @property
     def text(self) -> str:
         """The line as text, with replacement characters for invalid UTF-8."""
@@ -257,23 +251,6 @@ class Transcript:
             elif full:
                 self._give_up(full)
             self._change.notify_all()
-
-    def repeat(self, entry: Entry) -> None:
-        """Record a long line of another transcript without reading it again."""
-        with self._change:
-            reading = entry.reading
-            messages: tuple[Message, ...] = ()
-            if reading is not None and reading.readable:
-                messages = tuple(self.session.heard(reading.value))
-            again = self._append(
-                Source.THEM,
-                entry.kept,
-                entry.length,
-                packed=entry.packed,
-                reading=reading,
-                messages=messages,
-            )
-            self._note_answers(again)
 
     def unfinished(self, length: int) -> None:
         """Count the bytes of a line of the server without its end."""
