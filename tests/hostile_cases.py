@@ -70,14 +70,14 @@ GROUPS: dict[str, dict[str, Case]] = {
         ),
         "floods_stderr": Case(status=0, said=("2 pass",), patience=60),
         "writes_a_line_without_end": Case(
-            status=2, said=("a line of 16,",), patience=60, memory=FLOOD
+            status=2, said=("a line of 33,",), patience=60, memory=FLOOD
         ),
         "writes_a_hundred_megabyte_line": Case(
-            status=2, said=("a line of 16,",), patience=60, memory=FLOOD
+            status=2, said=("a line of 33,",), patience=60, memory=FLOOD
         ),
         "returns_a_gigabyte": Case(status=0, said=("2 pass",), patience=60, memory=FLOOD),
         "glues_everything_together": Case(
-            status=1, said=("a line of 16,",), patience=60, memory=FLOOD
+            status=1, said=("a line of 33,",), patience=60, memory=FLOOD
         ),
         "writes_binary": Case(status=1, said=("not JSON",), select="stdio", memory=FLOOD),
         "writes_empty_lines": Case(
@@ -183,7 +183,7 @@ GROUPS: dict[str, dict[str, Case]] = {
             patience=20, memory=FLOOD,
         ),
         "gives_a_new_list_of_megabytes_each_time": Case(
-            status=2, said=("the server wrote more than 128 MiB in all processes",),
+            status=2, said=("the server wrote more than 192 MiB in all processes",),
             select="tools", patience=20, memory=FLOOD + 12 * MIB,
         ),
         "asks_two_questions_for_each_answer": Case(

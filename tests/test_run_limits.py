@@ -1,10 +1,7 @@
 """Deadlines, internal errors and output limits of a run."""
 
-import gc
 import json
 import sys
-import tracemalloc
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,7 +16,7 @@ from mcp_touchstone.report.standing import closing
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, reference
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.allowance import BIG, UNFINISHED, Allowance
+from mcp_touchstone.wire.allowance import BIG, Allowance
 from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.transcript import Transcript
 from tests.conftest import HERE
@@ -154,7 +151,7 @@ def test_equal_long_results_are_stored_once_across_processes() -> None:
 
 
 def test_total_output_of_all_processes_is_limited() -> None:
-    allowance = Allowance(limit=4 * BIG)
+    allowance = Allowance(limit=8 * BIG)
     one, two = transcript(allowance), transcript(allowance)
     for number in range(3):
         one.heard(result(number, f"{number}" * BIG))
@@ -166,93 +163,6 @@ def test_total_output_of_all_processes_is_limited() -> None:
     assert "in all processes" in two.limit
     assert two.overflow == two.limit
     assert not two.judged
-
-
-def test_equal_long_errors_and_params_are_stored_once() -> None:
-    one = transcript(Allowance())
-    for message in (
-        {"id": 1, "error": {"code": -1, "data": "x" * BIG}},
-        {"id": 2, "error": {"code": -1, "data": "x" * BIG}},
-        {"method": "a", "params": {"data": "y" * BIG}},
-        {"method": "a", "params": {"data": "y" * BIG}},
-    ):
-        raw = json.dumps(message).encode()
-        one.heard(Line(raw, len(raw)))
-    read = [entry.reading.value for entry in one if entry.reading]
-
-    assert read[0]["error"] is read[1]["error"]
-    assert read[2]["params"] is read[3]["params"]
-
-
-def test_long_line_is_kept_compressed_and_read_whole() -> None:
-    record = transcript(Allowance())
-    line = result(1, "word " * BIG)
-
-    record.heard(line)
-    record.said(line.raw, None)
-
-    assert [entry.raw == line.raw for entry in record] == [True, True]
-    assert sum(len(entry.kept) for entry in record) < len(line.raw) / 50
-
-
-LINES: dict[str, Callable[[int], bytes]] = {
-    "short messages": lambda n: b'{"jsonrpc":"2.0","method":"m","params":{"data":"%d"}}' % n,
-    "short texts": lambda n: f'{{"method":"m","params":{{"a":["{n} \U0001f600"]}}}}'.encode(),
-    "empty lists": lambda n: b'{"id":%d,"result":{"a":[%s[]]}}' % (n, b"[]," * 50_000),
-    "objects": lambda n: b'{"id":%d,"result":{"a":[%s1]}}' % (n, b'{"a":"b","c":{}},' * 20_000),
-    "numbers": lambda n: b'{"id":%d,"result":{"a":[%s1]}}' % (n, b"123456," * 50_000),
-    "names": lambda n: (
-        b'{"id":%d,"result":{%s}}'
-        % (n, b",".join(b'"name %d":null' % one for one in range(n, n + 20_000)))
-    ),
-    "a wide text": lambda n: f'{{"id":{n},"result":"{"x" * 200_000}\U0001f600"}}'.encode(),
-}
-
-
-@pytest.mark.parametrize("kind", LINES)
-def test_memory_of_lines_is_not_underestimated(kind: str) -> None:
-    allowance = Allowance()
-    record = transcript(allowance)
-    count = 2000 if kind.startswith("short") else 5
-    lines = [Line(raw, len(raw)) for raw in map(LINES[kind], range(count))]
-    gc.collect()
-    tracemalloc.start()
-    try:
-        for line in lines:
-            record.heard(line)
-        gc.collect()
-        taken, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-
-    assert len(record) == count
-    assert taken / 1.2 < allowance._taken < 5 * taken
-
-
-def test_unfinished_lines_of_all_processes_are_limited() -> None:
-    allowance = Allowance()
-    records = [transcript(allowance) for _ in range(4)]
-    for record in records[:3]:
-        record.unfinished(UNFINISHED // 3)
-    records[0].unfinished(0)
-    records[0].unfinished(UNFINISHED // 3)
-    assert not any(record.overflow for record in records)
-
-    records[3].unfinished(BIG)
-
-    assert records[3].limit == allowance.met != ""
-
-
-def test_nothing_is_read_after_the_limit_was_met() -> None:
-    allowance = Allowance(limit=BIG)
-    one, two = transcript(allowance), transcript(allowance)
-    one.heard(result(1, "x" * BIG))
-    assert one.limit
-
-    two.heard(result(1, "y" * BIG))
-
-    assert two.limit == one.limit
-    assert len(two) == 0
 
 
 def test_output_limit_causes_no_failures_or_warnings(monkeypatch: pytest.MonkeyPatch) -> None:

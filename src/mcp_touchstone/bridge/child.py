@@ -131,9 +131,6 @@ class Child:
         else:
             self._hear(line.raw.replace(b"\r", b" "), reading.value)
 
-    def unfinished(self, length: int) -> None:
-        """Ignore it."""
-
     def happened(self, sentence: str) -> None:
         """Ignore it: a bridge keeps no record."""
 

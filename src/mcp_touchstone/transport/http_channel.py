@@ -119,9 +119,6 @@ class ServerOutput:
         """Keep a line."""
         self.tail.append(line.raw[:CUT])
 
-    def unfinished(self, length: int) -> None:
-        """Ignore it."""
-
     def happened(self, sentence: str) -> None:
         """Ignore it."""
 

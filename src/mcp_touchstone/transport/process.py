@@ -135,9 +135,6 @@ class LineSink(Protocol):
     def heard(self, line: Line, /) -> None:
         """Record a line of its output."""
 
-    def unfinished(self, length: int, /) -> None:
-        """Count the bytes of a line without its end."""
-
     def happened(self, sentence: str, /) -> object:
         """Record an event that is not a line."""
 
@@ -494,14 +491,12 @@ class ServerProcess:
                     endless = self._splitter.close()
                     if endless is not None:
                         self.transcript.heard(endless)
-                self.transcript.unfinished(self._splitter.unfinished)
             if self.transcript.overflow:
                 self._signal_all([], force=True)
                 break
         pipe.close()
         with self._splitting:
             rest = self._splitter.close()
-        self.transcript.unfinished(0)
         if rest is not None and not self.transcript.overflow:
             self.transcript.heard(rest)
         if not self._stdin_closed:

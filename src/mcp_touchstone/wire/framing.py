@@ -99,11 +99,6 @@ class LineSplitter:
         return self._length > self._limit
 
     @property
-    def unfinished(self) -> int:
-        """The number of bytes after the last line feed."""
-        return len(self._rest)
-
-    @property
     def closed(self) -> bool:
         """Whether the bytes after the last line feed end like a whole message."""
         return self._rest[-64:].rstrip().endswith((b"}", b"]"))

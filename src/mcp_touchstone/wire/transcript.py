@@ -5,16 +5,14 @@ a server is cut off at a limit, and the record says so.
 """
 
 import threading
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.wire.allowance import BIG, Allowance
+from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
-    LINE_LIMIT,
     Fault,
     Kind,
     Line,
@@ -57,9 +55,8 @@ class Entry:
         n: line number, from 1.
         at: seconds since the start of the process.
         source: its cause.
-        kept: the bytes without line feed (for an event: its sentence); compressed if they are many.
+        raw: the bytes without line feed (for an event: its sentence).
         length: real length of the line in bytes.
-        packed: whether ``kept`` is compressed.
         reading: the JSON of a line of the server.
         messages: the server's messages in it, in context.
         scenario: the scenario that was running at that time.
@@ -73,9 +70,8 @@ class Entry:
     n: int
     at: float
     source: Source
-    kept: bytes
+    raw: bytes
     length: int
-    packed: bool = False
     reading: Reading | None = None
     messages: tuple[Message, ...] = ()
     scenario: str = ""
@@ -84,11 +80,6 @@ class Entry:
     spread: int = 0
     slip: Slip | None = None
     origin: Origin | None = None
-
-    @property
-    def raw(self) -> bytes:
-        """The bytes without line feed."""
-        return zlib.decompress(self.kept) if self.packed else self.kept
 
     @property
     def text(self) -> str:
@@ -144,7 +135,6 @@ class Transcript:
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _pieces: list[bytes] = field(default_factory=list)
     _open: int = 0
-    _unfinished: bool = False
     _bytes: int = 0
     _spared: int = 0
     _change: threading.Condition = field(default_factory=threading.Condition)
@@ -180,9 +170,8 @@ class Transcript:
     ) -> int:
         """Record a line of ours; return its number."""
         with self._change:
-            kept, packed = _packed(raw.removesuffix(b"\n"))
             entry = self._append(
-                Source.US, kept, len(raw), packed=packed, malformed=malformed, value=value
+                Source.US, raw.removesuffix(b"\n"), len(raw), malformed=malformed, value=value
             )
             self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
             self._change.notify_all()
@@ -190,14 +179,6 @@ class Transcript:
 
     def heard(self, line: Line, origin: Origin | None = None) -> None:
         """Record a line of the server, or the message in an HTTP response."""
-        with self.allowance.turn(len(line.raw)):
-            if self.allowance.met and not self.overflow:
-                self._give_up(self.allowance.met)
-            if self.overflow:
-                return
-            self._hear(line, origin)
-
-    def _hear(self, line: Line, origin: Origin | None) -> None:
         reading = read(line)
         if origin is not None or Fault.NOT_JSON not in reading.faults:
             self._take(line, reading, origin)
@@ -216,8 +197,7 @@ class Transcript:
             if origin is None:
                 reading, spread = self._put_together(line, reading)
             self._spared += spread * 9 // 10
-            kept, packed = _packed(line.raw)
-            full = self.allowance.take(line.raw, len(kept), reading.value)
+            full = self.allowance.take(line.raw, reading.value)
             messages: tuple[Message, ...] = ()
             meant = self._meant(line.raw, reading)
             if meant is not None:
@@ -227,9 +207,8 @@ class Transcript:
                 messages = tuple(self.session.heard(reading.value, self._refused(origin)))
             entry = self._append(
                 Source.THEM,
-                kept,
+                line.raw,
                 line.length,
-                packed=packed,
                 reading=reading,
                 messages=messages,
                 spread=spread,
@@ -249,22 +228,8 @@ class Transcript:
             elif len(self._entries) - self._spared > ENTRIES_LIMIT:
                 self.overflow = f"it wrote more than {ENTRIES_LIMIT:,} lines"
             elif full:
-                self._give_up(full)
-            self._change.notify_all()
-
-    def unfinished(self, length: int) -> None:
-        """Count the bytes of a line of the server without its end."""
-        if length < BIG and not self._unfinished:
-            return
-        self._unfinished = length >= BIG
-        full = self.allowance.unfinished(id(self), length)
-        if full and not self.overflow:
-            self._give_up(full)
-
-    def _give_up(self, limit: str) -> None:
-        with self._change:
-            self.overflow = self.limit = limit
-            self.judged = False
+                self.overflow = self.limit = full
+                self.judged = False
             self._change.notify_all()
 
     def read_on(self, slip: Slip) -> None:
@@ -330,9 +295,7 @@ class Transcript:
         self._pieces.append(line.raw)
         self._open += open_brackets(line.raw)
         if self._open <= 0:
-            whole = None
-            if sum(map(len, self._pieces)) <= LINE_LIMIT:
-                whole = joined(self._pieces)
+            whole = joined(self._pieces)
             if isinstance(whole, dict | list):
                 spread = len(self._pieces)
                 self._pieces.clear()
@@ -393,10 +356,9 @@ class Transcript:
     def _append(
         self,
         source: Source,
-        kept: bytes,
+        raw: bytes,
         length: int,
         *,
-        packed: bool = False,
         reading: Reading | None = None,
         messages: tuple[Message, ...] = (),
         malformed: bool = False,
@@ -409,9 +371,8 @@ class Transcript:
             n=len(self._entries) + 1,
             at=self.clock(),
             source=source,
-            kept=kept,
+            raw=raw,
             length=length,
-            packed=packed,
             reading=reading,
             messages=messages,
             scenario=self.scenario,
@@ -423,13 +384,6 @@ class Transcript:
         )
         self._entries.append(entry)
         return entry
-
-
-def _packed(raw: bytes) -> tuple[bytes, bool]:
-    """Return the bytes to keep of a line, and whether they are compressed."""
-    if len(raw) < BIG:
-        return raw, False
-    return zlib.compress(raw, 1), True
 
 
 def _as_meant(reading: Reading, meant: Any) -> Reading:
