@@ -430,11 +430,10 @@ def _take_charge() -> None:
     """Adopt processes that servers leave behind, and let none of them write core dumps."""
     import gc
 
-    from mcp_touchstone.transport.orphans import adopt, end_with_parent, return_memory
+    from mcp_touchstone.transport.orphans import adopt, end_with_parent
 
     adopt()
     end_with_parent()
-    return_memory()
     gc.set_threshold(*RARELY)
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows
