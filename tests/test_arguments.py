@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_touchstone.samples import from_schema, uri_template
+from mcp_touchstone.samples import from_regex, from_schema, uri_template
 from mcp_touchstone.samples.from_regex import text_for
 from mcp_touchstone.samples.from_schema import Places, candidates, form
 
@@ -292,6 +292,56 @@ def test_supported_pattern_gets_a_matching_text(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "(", "[", "*", r"a{9999}", r"^\p{L}+$"])
 def test_unsupported_pattern_gets_no_text(pattern: str) -> None:
     assert text_for(pattern) is None
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+$", "(a|aa){40}9", "(a|a)*b", "a{1000}b*c*\\B9", ".*.*.*=.*", ".*=.*"],
+)
+def test_pattern_that_may_need_many_steps_is_not_matched(
+    pattern: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A match cannot be stopped; a search begins at each place of the text."""
+    plain = from_regex._steps
+
+    class Compiled:
+        def search(self, text: str) -> object:
+            return pytest.fail(f"{len(text)} characters were searched")
+
+    monkeypatch.setattr(from_regex, "_compiled", lambda _pattern: Compiled())
+    monkeypatch.setattr(from_regex, "_steps", lambda one, length: plain(one, max(length, 1000)))
+    text_for.cache_clear()
+
+    assert text_for(pattern) is not None
+    text_for.cache_clear()
+
+
+def test_deep_groups_are_not_compiled() -> None:
+    assert text_for("(" * 200 + "a" + ")" * 200) is None
+
+
+def test_references_that_multiply_are_followed_in_bounded_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A megabyte of schema took minutes."""
+    plain, merged = from_schema._both, []
+
+    def counted(first: Any, second: Any) -> Any:
+        merged.append(len(first.get("properties", ())))
+        return plain(first, second)
+
+    monkeypatch.setattr(from_schema, "_both", counted)
+    wide: list[Any] = [{"properties": {f"x{m}_{n}": {} for n in range(100)}} for m in range(100)]
+    names = [f"p{n}" for n in range(1000)]
+    given = {
+        "type": "object",
+        "properties": {name: {"$ref": "#/$defs/wide"} for name in names},
+        "required": names,
+        "$defs": {"wide": {"allOf": wide}},
+    }
+
+    assert len(candidates(given)[0]) == 1000
+    assert sum(merged) < 2_000_000
 
 
 @given(st.text(alphabet="ab1[](){}|*+?.^$\\dw-,", max_size=12))

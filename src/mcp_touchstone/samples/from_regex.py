@@ -2,8 +2,12 @@
 
 It supports the patterns of real schemas: literals, classes, groups, alternatives, quantifiers,
 anchors. It does not support look-ahead, look-behind and back-references.
+
+It is the only place where a pattern of a server is matched. Python cannot stop a match, so its
+steps are estimated before, and a pattern that may need too many is not matched.
 """
 
+import functools
 import re
 from typing import Final
 
@@ -22,6 +26,9 @@ LONGEST_PATTERN: Final = 2000
 LONGEST_TEXT: Final = 10_000
 """Greatest length of a text, in characters."""
 
+DEEPEST: Final = 50
+"""Greatest number of groups in a supported pattern; each takes some frames of the stack."""
+
 MOST_STEPS: Final = 1_000_000
 """Greatest number of steps of a match; a text that needs more is returned unchecked."""
 
@@ -34,16 +41,17 @@ class _GaveUp(Exception):  # noqa: N818  (an outcome)
     pass
 
 
+@functools.lru_cache(1024)
 def text_for(pattern: str) -> str | None:
     """Return a text that the pattern matches; None if the pattern is not supported."""
-    if len(pattern) > LONGEST_PATTERN:
+    if len(pattern) > LONGEST_PATTERN or pattern.count("(") > DEEPEST:
         return None
     try:
         text = _Reader(pattern).read()
         compiled = _compiled(pattern)
         if _steps(pattern, len(text)) > MOST_STEPS or compiled.search(text):
             return text
-    except (_GaveUp, re.error, IndexError, OverflowError, RecursionError, ValueError):
+    except (_GaveUp, re.error, IndexError, OverflowError, ValueError):
         pass
     return None
 
@@ -53,10 +61,13 @@ _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 
 
 def _steps(pattern: str, length: int) -> int:
-    """Estimate the worst number of steps of a backtracking search, which cannot be stopped."""
+    """Estimate the worst number of steps of a backtracking search.
+
+    Each choice can be tried at each place, for each place where the search starts.
+    """
     if _REPEATED_GROUP.search(pattern):
         return 1 << min(length, 64)
-    return int(max(2, length) ** min(len(_CHOICE.findall(pattern)), 64))
+    return int(max(2, length) ** min(1 + len(_CHOICE.findall(pattern)), 64))
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -21,6 +21,15 @@ DEEPEST: Final = 8
 MOST_VALUES: Final = 2000
 """Greatest number of values made for one schema; further values are a short text."""
 
+SIZE: Final = 100
+"""Number of combined members that count as one value."""
+
+PATTERN: Final = 10
+"""Number of values that a text for a pattern counts as."""
+
+LONGEST_REFERENCE: Final = 1000
+"""Greatest length of a followed reference, in characters."""
+
 MOST_BRANCHES: Final = 100
 """Greatest number of combined members of an ``allOf``."""
 
@@ -307,10 +316,16 @@ class _Maker:
         """Follow references inside the schema and take the first branch of each choice."""
         plain: dict[str, Any] = schema if isinstance(schema, dict) else {}
         for _ in range(DEEPEST):
+            self._left -= _size(plain) // SIZE
+            if self._left < 0:
+                break
             merged = dict(plain)
             if isinstance(reference := merged.pop("$ref", None), str):
                 merged = {**self._at(reference), **merged}
             for branch in _objects(merged.pop("allOf", None))[:MOST_BRANCHES]:
+                self._left -= 1 + _size(merged) // SIZE
+                if self._left < 0:
+                    break
                 merged = _both(merged, branch)
             for key in ("anyOf", "oneOf"):
                 branches = [b for b in _objects(merged.pop(key, None)) if b.get("type") != "null"]
@@ -323,6 +338,8 @@ class _Maker:
 
     def _at(self, reference: str) -> dict[str, Any]:
         found = self._root
+        if len(reference) > LONGEST_REFERENCE:
+            return {}
         for step in reference.removeprefix("#").split("/")[1:]:
             step = step.replace("~1", "/").replace("~0", "~")  # noqa: PLW2901  (RFC 6901)
             found = found.get(step) if isinstance(found, dict) else None
@@ -365,8 +382,10 @@ class _Maker:
 
     def _text(self, schema: Mapping[str, Any], name: str) -> str:
         pattern = schema.get("pattern")
-        if isinstance(pattern, str) and (text := text_for(pattern)) is not None:
-            return text
+        if isinstance(pattern, str):
+            self._left -= PATTERN
+            if self._left > 0 and (text := text_for(pattern)) is not None:
+                return text
         wanted = schema.get("format")
         text = _FORMATS.get(wanted, "") if isinstance(wanted, str) else ""
         if {*words(name)} & {"uri", "url"} and text in {"", _FORMATS["uri"]}:
@@ -383,13 +402,18 @@ def _objects(value: Any) -> Sequence[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
+def _size(schema: Mapping[str, Any]) -> int:
+    properties = schema.get("properties")
+    return len(schema) + len(properties if isinstance(properties, dict) else ())
+
+
 def _both(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**first, **second}
     one, two = first.get("properties"), second.get("properties")
     if isinstance(one, dict) and isinstance(two, dict):
         merged["properties"] = {**one, **two}
-    if names := [*required(first), *required(second)]:
-        merged["required"] = names
+    if names := dict.fromkeys([*required(first), *required(second)]):
+        merged["required"] = [*names]
     return merged
 
 

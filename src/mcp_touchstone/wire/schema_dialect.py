@@ -120,7 +120,9 @@ def _counted(judge: Callable[..., Any]) -> Callable[..., Any]:
     def counting(validator: Any, asked: Any, value: Any, schema: Any) -> Any:
         _budget.left -= 1
         if isinstance(asked, list | dict):
-            _budget.left -= len(asked) // (1 if isinstance(value, list) else CHEAP)
+            schemas = isinstance(asked, list) and any(isinstance(one, dict) for one in asked[:1])
+            dear = schemas or isinstance(value, list)
+            _budget.left -= len(asked) // (1 if dear else CHEAP)
         if _budget.left < 0 or _budget.depth >= MOST_NESTED:
             raise _TooMuchError
         _budget.depth += 1
