@@ -5,7 +5,8 @@
 The server behind answers soundly. ``inside`` exchanges the names in the root, but only if the root
 contains the links of an attack, so that its tools are found. ``all`` exchanges all names always,
 also those beside the root and the root itself. A link leads to the folder HOST or to a file in it;
-the links wait in the temporary folder of the server. It can only be run on Linux.
+the links wait in the temporary folder of the server. HOST is written in hexadecimal digits, since a
+sandbox shows a server the folders that its command names. It can only be run on Linux.
 """
 
 import contextlib
@@ -132,9 +133,12 @@ def request_id(line: bytes) -> str:
 
 
 def main() -> int:
-    how, host, root = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    how, root = sys.argv[1], Path(sys.argv[3])
+    host = Path(bytes.fromhex(sys.argv[2]).decode())
     swapper = Swapper(how, host, root)
     with swapper.alone():  # the server must open its own root
+        if root.is_symlink():
+            return 3  # another process was killed while the root was exchanged
         server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert server.stdin is not None
         assert server.stdout is not None

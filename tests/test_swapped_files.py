@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -62,7 +63,7 @@ def digest(folder: Path) -> str:
 def swapping(how: str, host: Path, sandbox: Method | None) -> Target:
     """Return the reference server behind the swapping server."""
     own = reference()
-    words = (sys.executable, str(SERVER), how, str(host), ROOT, "--")
+    words = (sys.executable, str(SERVER), how, os.fsencode(host).hex(), ROOT, "--")
     return replace(own, command=(*words, *own.command), sandbox=sandbox)
 
 
@@ -105,7 +106,15 @@ def test_command_leaves_the_files_of_the_user(
 ) -> None:
     before = digest(host)
     own = reference()
-    command = (sys.executable, str(SERVER), "all", str(host), ROOT, "--", *own.command)
+    command = (
+        sys.executable,
+        str(SERVER),
+        "all",
+        os.fsencode(host).hex(),
+        ROOT,
+        "--",
+        *own.command,
+    )
     env = [word for name, value in own.env.items() for word in ("--env", f"{name}={value}")]
     named = [word.replace("{folder}", str(tmp_path / "golden")) for word in words]
 
