@@ -38,7 +38,7 @@ class Swapper(threading.Thread):
     """Exchanges names for links while no request is open.
 
     Attributes:
-        paused: held while names are exchanged, by this process or by us.
+        paused: held while names are exchanged, and while a request comes or is answered.
         waiting: id of an open request -> when it came.
     """
 
@@ -51,24 +51,48 @@ class Swapper(threading.Thread):
         self._mark = random.getrandbits(64)
         self._world = os.open(root.parent, OPEN)
         self._links = os.open("tmp", OPEN, dir_fd=self._world)
+        self._open = os.open("tmp", OPEN, dir_fd=self._world)
+        self._path = root
         for kind, target in (("folder", host), ("file", host / "file")):
             name = f"link-{kind}-{self._mark}"
             os.symlink(target, name, dir_fd=self._links)
 
     def run(self) -> None:
         while True:
-            for folder, name in self._names():
+            for folder, name in self._names() or [([], "")]:
                 with self.paused, contextlib.suppress(OSError):
                     now = time.monotonic()
-                    if not any(now - came < PATIENCE for came in list(self.waiting.values())):
+                    if not any(now - came < PATIENCE for came in self.waiting.values()):
+                        fcntl.flock(self._open, fcntl.LOCK_UN)
                         with self.alone():
                             self._swap(folder, name)
-            time.sleep(0.002)  # the judge needs the processor too
+                time.sleep(0.001)  # others wait for their turn
+
+    def asked(self, number: str) -> None:
+        """Exchange no names, in any process, until a request is answered.
+
+        A server may open its root as late as with a request.
+        """
+        with self.paused:
+            fcntl.flock(self._open, fcntl.LOCK_SH)
+            if self._path.is_symlink():
+                os._exit(3)  # another process was killed while the root was exchanged
+            self.waiting[number] = time.monotonic()
+
+    def answered(self, number: str) -> None:
+        """Allow to exchange names if no request is open."""
+        with self.paused:
+            if self.waiting.pop(number, None) is not None and not self.waiting:
+                fcntl.flock(self._open, fcntl.LOCK_UN)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Keep other processes from exchanging names."""
-        fcntl.flock(self._links, fcntl.LOCK_EX)
+        """Keep other processes from exchanging names, unless they or their requests are busy.
+
+        Raises:
+            BlockingIOError: they are.
+        """
+        fcntl.flock(self._links, fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
             yield
         finally:
@@ -136,17 +160,8 @@ def main() -> int:
     how, root = sys.argv[1], Path(sys.argv[3])
     host = Path(bytes.fromhex(sys.argv[2]).decode())
     swapper = Swapper(how, host, root)
-    with swapper.alone():  # the server must open its own root
-        if root.is_symlink():
-            return 3  # another process was killed while the root was exchanged
-        server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert server.stdin is not None
-        assert server.stdout is not None
-        first = sys.stdin.buffer.readline()
-        server.stdin.write(first)
-        server.stdin.flush()
-        sys.stdout.buffer.write(server.stdout.readline())
-        sys.stdout.buffer.flush()
+    server = subprocess.Popen(sys.argv[5:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdin is not None
     swapper.start()
 
     def answers() -> None:
@@ -155,14 +170,13 @@ def main() -> int:
             sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
             with contextlib.suppress(ValueError, TypeError, AttributeError):
-                swapper.waiting.pop(json.dumps(json.loads(line).get("id")), None)
+                swapper.answered(json.dumps(json.loads(line).get("id")))
         os._exit(server.wait())
 
     threading.Thread(target=answers, daemon=True).start()
     for line in sys.stdin.buffer:
-        with swapper.paused:
-            if number := request_id(line):
-                swapper.waiting[number] = time.monotonic()
+        if number := request_id(line):
+            swapper.asked(number)
         server.stdin.write(line)
         server.stdin.flush()
     server.stdin.close()
