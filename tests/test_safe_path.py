@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import itertools
 import os
 import stat
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.runtime import safe_path
-from mcp_touchstone.runtime.safe_path import ReplacedError, SafePath, Tree
+from mcp_touchstone.runtime.safe_path import Folder, OutsideError, ReplacedError, SafePath, Tree
 
 if sys.platform != "win32":
     import fcntl
@@ -173,6 +174,26 @@ def test_folder_with_too_many_names_is_not_listed(
     assert top.iterdir() == []
 
 
+def test_removal_ends_although_a_server_makes_a_file_for_each_that_is_removed(
+    top: SafePath, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink, numbers = Folder.unlink, itertools.count()
+
+    def refilled(folder: Folder, name: str) -> None:
+        unlink(folder, name)
+        folder.write(f"again{next(numbers)}", b"")
+
+    for number in range(3):
+        (top / str(number)).touch()
+    monkeypatch.setattr(safe_path, "MOST", 3)
+    monkeypatch.setattr(safe_path, "REMOVED", 50)
+    monkeypatch.setattr(Folder, "unlink", refilled)
+
+    top.opened().clear()
+
+    assert 3 <= next(numbers) <= 50
+
+
 @pytest.mark.parametrize("name", ["..", "a/b", "a\0b", "\ud800"])
 def test_odd_names_are_errors_of_the_system(top: SafePath, name: str) -> None:
     with pytest.raises(OSError, match="no name of a file"):
@@ -182,7 +203,7 @@ def test_odd_names_are_errors_of_the_system(top: SafePath, name: str) -> None:
 
 @pytest.mark.parametrize("text", ["../x", "a/../../x", "/etc/passwd"])
 def test_path_that_leaves_the_tree_cannot_be_made(top: SafePath, text: str) -> None:
-    with pytest.raises(ValueError, match=r"climbs|is not below"):
+    with pytest.raises(OutsideError, match=r"climbs|is not below"):
         top / text
 
 

@@ -34,6 +34,9 @@ LARGEST: Final = 64 << 20
 MOST: Final = 200_000
 """Greatest number of names that are listed in a folder or a tree."""
 
+REMOVED: Final = 10_000_000
+"""Greatest number of names that are removed with a folder: a server may make more meanwhile."""
+
 LINKS: Final = 40
 """Greatest number of links in a path that is resolved, as in Linux."""
 
@@ -60,6 +63,10 @@ _KINDS: Final = {
     stat.S_IFDIR: "a folder",
     stat.S_IFREG: "another file",
 }
+
+
+class OutsideError(OSError, ValueError):
+    """A name or a path leads out of the tree."""
 
 
 class ReplacedError(OSError):
@@ -101,7 +108,7 @@ class Folder:
     def _name(self, name: str) -> str:
         """Return a name as the system takes it, relative to the folder if there is a descriptor."""
         if "\0" in name or name in {"..", "/"} or os.sep in name or (os.altsep or os.sep) in name:
-            raise OSError(errno.EINVAL, "this is no name of a file", self._path(name))
+            raise OutsideError(errno.EINVAL, "this is no name of a file", self._path(name))
         try:
             os.fsencode(name)
         except UnicodeEncodeError:
@@ -300,7 +307,7 @@ class Folder:
         """
         with contextlib.suppress(OSError):  # a list needs permission, even of our own folder
             os.chmod(self.handle, 0o700)
-        numbers = itertools.count()
+        numbers = iter(range(REMOVED))
         waiting = self._emptied(self, numbers)
         while waiting:
             name = waiting.pop()
@@ -311,26 +318,28 @@ class Folder:
     def _emptied(self, top: "Folder", numbers: Iterator[int]) -> list[str]:
         """Remove the files of this folder, and move its folders to the top; return their names."""
         moved: list[str] = []
-        done: set[str] = set()
+        kept: set[str] = set()
         while True:
             with self._listed() as entries:
-                left = (entry for entry in entries if entry.name not in done)
+                left = (entry for entry in entries if entry.name not in kept)
                 some = [
                     (e.name, e.is_dir(follow_symlinks=False)) for e in itertools.islice(left, MOST)
                 ]
-            for name, is_folder in some:
-                done.add(name)
-                if not is_folder:
-                    self._force(name)
-                    continue
-                self._release(name)
-                place = f"{next(numbers)}-{secrets.token_hex(6)}"
-                with contextlib.suppress(OSError):
+            number = None
+            for (name, is_folder), number in zip(some, numbers, strict=False):
+                place = f"{number}-{secrets.token_hex(6)}"
+                try:
+                    if not is_folder:
+                        self._force(name)
+                        continue
+                    self._release(name)
                     self.rename(name, top, place)
                     moved.append(place)
-            if not some:
+                except OSError:
+                    kept.add(name)
+            if number is None or len(some) < MOST:  # a server may make new names without end
                 return moved
-            done.update(moved)
+            kept.update(moved)
 
     def _force(self, name: str) -> None:
         """Remove a file, also one whose flags forbid it."""
@@ -338,10 +347,7 @@ class Folder:
             self.unlink(name)
         except PermissionError:
             self._release(name)
-            with contextlib.suppress(OSError):
-                self.unlink(name)
-        except OSError:
-            pass
+            self.unlink(name)
 
     def _release(self, name: str) -> None:
         """Allow to remove a name or what is in it, whatever its mode and its flags say."""
@@ -603,17 +609,17 @@ class SafePath:
         """Return a path below this one; an absolute path must be below the top of the tree.
 
         Raises:
-            ValueError: it climbs, or is elsewhere.
+            OutsideError: it climbs, or is elsewhere.
         """
         text = str(below)
         if text.startswith("/"):
             found = self.tree.at(text)
             if found is None:
-                raise ValueError(f"{text} is not below {self.tree.path}")
+                raise OutsideError(f"{text} is not below {self.tree.path}")
             return found
         parts = tuple(part for part in text.split("/") if part not in {"", "."})
         if ".." in parts:
-            raise ValueError(f"{text} climbs")
+            raise OutsideError(f"{text} climbs")
         return SafePath(self.tree, self.parts + parts)
 
     @property
