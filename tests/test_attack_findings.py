@@ -22,6 +22,7 @@ from mcp_touchstone.report.terminal import in_full
 from mcp_touchstone.results.verdict import AffectedTool, Outcome
 from mcp_touchstone.security import call_attack
 from mcp_touchstone.security.attack_session import AttackSession
+from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Transcript
@@ -190,6 +191,39 @@ def test_attack_on_a_server_that_stops_reading_files_is_broken() -> None:
     run = attacked("RefusesAllAfterAClimb", ("traversal-dotdot",))
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.BROKEN]
+
+
+def vast(tree: FixtureTree, _areas: object) -> list[object]:
+    """Fail as a search does in a root with too large files, or with files that were replaced."""
+    return [tree.root.parent.iterdir(), (tree.root / "gone").read_bytes()]
+
+
+@pytest.mark.parametrize(
+    ("fake", "outcome"), [("NetworkShare", Outcome.FAIL), ("Resolves", Outcome.BROKEN)]
+)
+def test_finding_is_kept_if_a_file_of_ours_is_gone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch, fake: str, outcome: Outcome
+) -> None:
+    monkeypatch.setattr(FixtureTree, "laundered", vast)
+
+    (found,) = attacked(fake, ("traversal-absolute",)).verdicts
+
+    assert found.outcome is outcome
+    if outcome is Outcome.BROKEN:
+        assert "a file of the throw-away folder could not be used" in found.gravest.actual
+
+
+def test_error_of_the_system_elsewhere_is_no_fault_of_the_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object) -> None:
+        raise FileNotFoundError(2, "no such file", "payloads.toml")
+
+    monkeypatch.setattr(FixtureTree, "laundered", fails)
+
+    (found,) = attacked("Resolves", ("traversal-absolute",)).verdicts
+
+    assert "a fault of mcp-touchstone itself" in found.gravest.actual
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,20 @@ def test_outside_bytes_copied_into_the_root_are_found(field: FixtureTree) -> Non
     assert [where for where, _ in field.laundered(SECRET)] == ["root/stolen"]
 
 
+def test_search_for_canaries_ends_in_a_file_of_any_size(
+    field: FixtureTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp_touchstone.security.fixture_tree.SEARCHED", 4 << 20)
+    (field.root / "vast").make_sparse(1 << 40, b"end")
+
+    with pytest.raises(OSError, match="were not all searched"):
+        field.laundered(SECRET)
+
+    (field.root / "vast").unlink()
+    (field.root / "stolen").write_bytes((field.outside / "src.py").read_bytes())
+    assert [where for where, _ in field.laundered(SECRET)] == ["root/stolen"]
+
+
 FAMILIES = [group for group in LIBRARY if group.startswith(("path.", "link."))]
 
 

@@ -52,7 +52,7 @@ GENTLE_RATE: Final = 5.0
 _Key = tuple[str, Share]
 """A revision, and the kind of sharing."""
 
-Kept = TypeVar("Kept", World, Tree)
+_Kept = TypeVar("_Kept", World, Tree)
 
 
 class Exhausted(LaunchError):  # noqa: N818  (an outcome of the server's, not a fault of ours)
@@ -153,7 +153,7 @@ class ProcessPool:
         self.keep(world)
         return world
 
-    def keep(self, folder: Kept) -> Kept:
+    def keep(self, folder: _Kept) -> _Kept:
         """Take ownership of a world or a temporary folder: it is removed when the run ends.
 
         Raises:

@@ -23,6 +23,7 @@ from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Settle
 from mcp_touchstone.results.run import PlannedCase, unasked
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.safe_path import is_about_files
 from mcp_touchstone.transport.process import LaunchError, now
 
 OnEvent = Callable[[str, object], None]
@@ -211,10 +212,10 @@ def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) 
         scenario.body(talk)
     except (Broken, LaunchError) as reason:
         why = str(reason)
-    except OSError as error:  # the server removed or replaced a file of ours
-        why = f"a file of the throw-away folder could not be used: {error}"
     except Exception as error:  # noqa: BLE001  (what it judged before still counts)
         why = our_fault(error)
+        if isinstance(error, OSError) and is_about_files(error):
+            why = f"a file of the throw-away folder could not be used: {error}"
     connection.use(before)
     if not work.stop.is_set():
         talk.broken(why)

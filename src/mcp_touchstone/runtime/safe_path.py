@@ -77,6 +77,14 @@ class ReplacedError(OSError):
         return f"{self.filename}: {self.strerror}"
 
 
+def is_about_files(error: OSError) -> bool:
+    """Return whether an error came from this module: the server removed or replaced our files."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__name__") != __name__:
+        trace = trace.tb_next
+    return trace is not None
+
+
 class Folder:
     """An open folder. It works on the names in it, each a single part of a path.
 
@@ -864,6 +872,3 @@ class SafePath:
 
     def _folder(self) -> Folder:
         return self.parent.opened() if self.parts else self.tree.folder
-
-
-__all__ = ["LARGEST", "MOST", "Folder", "ReplacedError", "SafePath", "Tree", "open_folder"]

@@ -156,15 +156,19 @@ class _CallAttack:
         if self._is_listless(threat, readers):
             session.unseen(threat, LISTLESS)
             return tally
-        for call in calls:
-            if 0 < enough <= len(tally.hits):
-                break
-            reads = call.binding.operation is Operation.READ
-            if not tally.over and not (reads and call.binding not in readers):
-                self._fire(call)
-        if isinstance(calls, Generator):
-            calls.close()  # its resources are released before the final check
-        self._look_back()
+        try:
+            for call in calls:
+                if 0 < enough <= len(tally.hits):
+                    break
+                reads = call.binding.operation is Operation.READ
+                if not tally.over and not (reads and call.binding not in readers):
+                    self._fire(call)
+            if isinstance(calls, Generator):
+                calls.close()  # its resources are released before the final check
+            self._look_back()
+        except OSError:  # the server removed or replaced a file of ours
+            if not tally.hits:
+                raise
         if not (tally.hits or tally.deaths or tally.over) and session.readers() != readers:
             raise Broken("a plain file could no longer be read after the attack")
         usual = DENIED if Area.DENIED in session.protected else EXPECTED

@@ -5,6 +5,7 @@ not be read holds a canary. Each folder that must not be listed holds a file wit
 """
 
 import contextlib
+import errno
 import os
 import tomllib
 import unicodedata
@@ -52,6 +53,9 @@ _BYTES: Final[Mapping[str, bytes]] = {
     "nul": b"a\x00b",
 }
 CLIMBS: Final = 40
+
+SEARCHED: Final = 1 << 30
+"""Greatest number of bytes in the root that are searched for canaries at a time."""
 
 OVERLAP: Final = 4096
 """Bytes of a file that are searched twice: a canary may lie across two pieces."""
@@ -442,7 +446,12 @@ class FixtureTree(World):
         return changes(self._before, self._forbidden())
 
     def laundered(self, areas: Iterable[Area]) -> list[tuple[str, Canary]]:
-        """Return the files of the root that may be read but hold canaries, with each canary."""
+        """Return the files of the root that may be read but hold canaries, with each canary.
+
+        Raises:
+            OSError: nothing was found in ``SEARCHED`` bytes, and there are more.
+        """
+        left = SEARCHED
         found: dict[tuple[str, str], tuple[str, Canary]] = {}
         with SCAN:
             for folder, _, names in self.root.walk():
@@ -454,11 +463,17 @@ class FixtureTree(World):
                         continue
                     with contextlib.suppress(OSError):  # links and pipes, too
                         for piece in path.pieces(OVERLAP):
+                            left -= len(piece)
+                            if left < 0:
+                                break
                             data = piece + (git_repo.unpacked(piece) if is_own else b"")
                             for canary in self.canaries.found(data, areas):
                                 if not canary.is_name:
                                     shown = self.shown(path)
                                     found[shown, canary.token] = shown, canary
+        if left < 0 and not found:
+            what = f"the files have more than {SEARCHED:,} bytes, and were not all searched"
+            raise OSError(errno.EFBIG, what, str(self.root))
         return list(found.values())
 
     def content(self, path: SafePath | str | None) -> bytes:
