@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.runtime import safe_path
-from mcp_touchstone.runtime.safe_path import Folder, OutsideError, ReplacedError, SafePath, Tree
+from mcp_touchstone.runtime import open_folder
+from mcp_touchstone.runtime.open_folder import Folder, OutsideError, ReplacedError
+from mcp_touchstone.runtime.safe_path import SafePath, Tree
 
 if sys.platform != "win32":
     import fcntl
@@ -26,7 +27,7 @@ def top(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> SafePath:
     """Return a folder, opened in one step or part by part."""
-    monkeypatch.setattr(safe_path, "_has_openat2", request.param == "openat2")
+    monkeypatch.setattr(open_folder, "_has_openat2", request.param == "openat2")
     (tmp_path / "top").mkdir()
     return Tree(tmp_path / "top").top
 
@@ -165,12 +166,12 @@ def test_folder_with_too_many_names_is_not_listed(
 ) -> None:
     for number in range(12):
         (top / str(number)).touch()
-    monkeypatch.setattr(safe_path, "MOST", 10)
+    monkeypatch.setattr(open_folder, "MOST", 10)
 
     with pytest.raises(OSError, match="more than 10 names"):
         top.iterdir()
     top.opened().clear()
-    monkeypatch.setattr(safe_path, "MOST", 100)
+    monkeypatch.setattr(open_folder, "MOST", 100)
     assert top.iterdir() == []
 
 
@@ -185,8 +186,8 @@ def test_removal_ends_although_a_server_makes_a_file_for_each_that_is_removed(
 
     for number in range(3):
         (top / str(number)).touch()
-    monkeypatch.setattr(safe_path, "MOST", 3)
-    monkeypatch.setattr(safe_path, "REMOVED", 50)
+    monkeypatch.setattr(open_folder, "MOST", 3)
+    monkeypatch.setattr(open_folder, "REMOVED", 50)
     monkeypatch.setattr(Folder, "unlink", refilled)
 
     top.opened().clear()

@@ -18,7 +18,8 @@ from types import TracebackType
 from typing import Final, Self
 
 from mcp_touchstone.runtime import copy_root, git_repo
-from mcp_touchstone.runtime.safe_path import Folder, SafePath, Tree, open_folder
+from mcp_touchstone.runtime.open_folder import Folder, open_folder
+from mcp_touchstone.runtime.safe_path import SafePath, Tree
 
 if sys.platform != "win32":
     import fcntl

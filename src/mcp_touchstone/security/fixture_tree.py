@@ -17,7 +17,8 @@ from typing import Any, Final
 from mcp_touchstone.bindings.canary import Area, Canaries, Canary
 from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.runtime import git_repo
-from mcp_touchstone.runtime.safe_path import ReplacedError, SafePath
+from mcp_touchstone.runtime.open_folder import ReplacedError
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.security import documents
 from mcp_touchstone.security.payload import CANARY, Payload, filled

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from mcp_touchstone.runtime.safe_path import Folder, SafePath
+from mcp_touchstone.runtime.open_folder import Folder
+from mcp_touchstone.runtime.safe_path import SafePath
 
 OPENED: Final = 0x20
 """IN_OPEN: a folder, or a file in it, was opened. A stat of a name opens nothing."""

@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.runtime.safe_path import MOST, Folder, SafePath
+from mcp_touchstone.runtime.open_folder import MOST, Folder
+from mcp_touchstone.runtime.safe_path import SafePath
 
 Fact = tuple[Any, ...]
 """Kind of a path, then its state by kind: mode, size, time, inode, links, target, digest."""
