@@ -45,7 +45,7 @@ def test_reports_show_requests_responses_and_curl_without_a_secret(tmp_path: Pat
     https = [line["http"] for line in judgement["wire"] if "http" in line]
     assert any(text.startswith("POST; MCP-Protocol-Version: 2025-11-25") for text in https)
     assert any(text.startswith("HTTP 200, application/json") for text in https)
-    assert '-H "Authorization: $MY_TOKEN"' in judgement["reproduction"]
+    assert "-H 'Authorization: '\"$MY_TOKEN\"" in judgement["reproduction"]
     assert judgement["reproduction"].startswith("curl ")
     assert server.url in judgement["reproduction"]
     for path in (tmp_path / "r.html", tmp_path / "r.md", *(tmp_path / "wire").iterdir()):

@@ -95,10 +95,9 @@ def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None
         resolve.target(only(*words))
 
 
-@pytest.mark.parametrize("text", ["X-`id`=env:PATH", "X-$HOME=env:PATH", "X-A=env:A$(id)"])
-def test_header_that_would_be_code_in_a_script_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"with ` or|no name of a variable"):
-        values.header(text)
+def test_header_whose_variable_no_shell_can_read_is_refused() -> None:
+    with pytest.raises(ValueError, match="no name of a variable"):
+        values.header("X-A=env:A$(id)")
 
 
 def test_value_of_a_header_in_an_argument_is_refused_and_not_printed() -> None:
@@ -139,7 +138,6 @@ def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"X-Key": 7}, "a: headers is not an object of strings"),
         ({"Accept": "text/html"}, "a: Accept: we set this header ourselves"),
         ({"X Key": "v"}, "a: 'X Key' is no name of a header"),
-        ({"X-`id`": "v"}, "a: X-`id`: a header with ` or $ in its name cannot be checked"),
         (
             {"X-Key": "${input:key}"},
             "a: headers.X-Key asks its user for ${input:key}; give it: --header X-Key=env:VARIABLE",

@@ -23,7 +23,7 @@ _KINDS: Final = ("mcpServers", "servers")
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
-_ONE_VARIABLE: Final = re.compile(r"\$\{(env:)?([A-Za-z_]\w*)\}")
+_ONE_VARIABLE: Final = re.compile(r"\$\{(env:)?([A-Za-z_]\w*)\}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,6 @@ def _remote(server: dict[str, Any], where: str, around: Surroundings) -> Source:
     try:
         for name in wanted:
             check_header(name)
-            values.check_for_shell(name, variables.get(name, "A"))
         return Source((), {}, None, values.url(address), variables, filled)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error

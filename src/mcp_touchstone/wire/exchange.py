@@ -145,7 +145,7 @@ def curl(url: str, exchange: Exchange, body: bytes, variables: Mapping[str, str]
     for name, value in exchange.sent:
         low = name.lower()
         if low in secret:
-            words.append(f'-H "{name}: ${secret[low]}"')
+            words.append(f'-H {shlex.quote(f"{name}: ")}"${secret[low]}"')
         elif low not in {"content-length", "connection", "user-agent", "host"}:
             words.append(f"-H {shlex.quote(f'{name}: {value}')}")
     if body:
