@@ -36,6 +36,12 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_refusal_repeats_no_long_path(client: InProcess) -> None:
+    body = called(client, "file_read", path="a" * 100_000)
+
+    assert body["context"]["file"] == "a" * 4096 + "…"
+
+
 @pytest.fixture
 def client(root: Path) -> Iterator[InProcess]:
     with InProcess(Settings([str(root)])) as client:

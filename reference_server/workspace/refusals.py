@@ -12,14 +12,17 @@ from ..failure import ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import ClassVar
+    from typing import ClassVar, Final
+
+LONGEST: Final = 4096
+"""Greatest number of characters of a path that an answer repeats, as many as Linux accepts."""
 
 
 class Refusal(ToolError):  # noqa: N818 - the name used throughout this server
     """The workspace refuses a request; a subclass gives the reason.
 
     Args:
-        path: The path as the client sent it, for ``context.file``.
+        path: The path as the client sent it, for ``context.file``; a long one is cut.
         message: Replaces the reason of the class.
     """
 
@@ -35,9 +38,13 @@ class Refusal(ToolError):  # noqa: N818 - the name used throughout this server
             code=self.CODE,
             type=self.TYPE,
             field=self.FIELD,
-            context={"file": path} if path else None,
+            context={"file": _cut(path)} if path else None,
             recovery_steps=self.STEPS,
         )
+
+
+def _cut(path: str) -> str:
+    return path if len(path) <= LONGEST else path[:LONGEST] + "…"
 
 
 class InvalidPath(Refusal):
