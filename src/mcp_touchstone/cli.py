@@ -430,10 +430,11 @@ def _take_charge() -> None:
     """Adopt processes that servers leave behind, and let none of them write core dumps."""
     import gc
 
-    from mcp_touchstone.transport.orphans import adopt, end_with_parent
+    from mcp_touchstone.transport.orphans import adopt, end_with_parent, return_memory
 
     adopt()
     end_with_parent()
+    return_memory()
     gc.set_threshold(*RARELY)
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource  # not on Windows

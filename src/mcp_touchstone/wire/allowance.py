@@ -7,10 +7,10 @@ from typing import Any, Final
 LIMIT: Final = 192 * 1024 * 1024
 """Bytes of memory that the lines of all servers of one run may take, as estimated."""
 
-BIG: Final = 64 * 1024
+BIG: Final = 4 * 1024
 """Least bytes of a line whose equal results are stored once: long lists are often repeated."""
 
-KEPT: Final = 64
+KEPT: Final = 1024
 """Greatest number of stored big results."""
 
 _PER_VALUE: Final = 90
