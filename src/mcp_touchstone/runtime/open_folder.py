@@ -71,8 +71,8 @@ class ReplacedError(OSError):
 class Folder:
     """An open folder. It works on the names in it, each a single part of a path.
 
-    All methods raise ``OSError`` if the system refuses, and ``ReplacedError`` if a name stands for
-    something else than it should.
+    All methods raise ``OSError`` if the system refuses, and ``ReplacedError`` if a name is a
+    link, or not the kind of file that the method works on.
     """
 
     def __init__(self, place: int | str, shown: str) -> None:
