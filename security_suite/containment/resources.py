@@ -78,7 +78,7 @@ def nothing(session: AttackSession, threat: str, *groups: str) -> None:
     with closing(RequestListener()) as listener:
         for url, shot in _shots(session, listener, *groups):
             _listen_in_its_network(session, listener, heard_by)
-            session.fired.add(shot.payload.id)
+            session.fire(shot.payload.id)
             session.mark()
             method, params = shot.call
             reply = session.wire.request(method, params, required=False)

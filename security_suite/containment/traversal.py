@@ -115,7 +115,7 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
             session.unseen(threat, UNKNOWN_OPENS)
             return
         for shot in _live(session, groups):
-            session.fired.add(shot.payload.id)
+            session.fire(shot.payload.id)
             method, params = shot.call
             if not found:
                 session.mark()

@@ -263,7 +263,7 @@ class Network:
             if not self._budget.pays(name):
                 raise Broken(f"the calls of {name} took more than {EACH:.0f} s")
             begun = now()
-            self.session.fired.add(row.id)
+            self.session.fire(row.id)
             mark = self.listener.mark(PAGE) if "{mark}" in row.text else ""
             asked = {f"name_{kind}": self._name(kind, mark) for kind in NAMES}
             given = {"mark": mark, "public": PUBLIC, **asked, **self.session.field.names}

@@ -200,7 +200,7 @@ class Leaks:
     def _shapes(self) -> Iterator[Any]:
         for row in self.session.payloads("leak.log", via="content"):
             if "{secret}" in row.text:
-                self.session.fired.add(row.id)
+                self.session.fire(row.id)
                 yield row
 
     def _telling(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -279,7 +279,7 @@ class Leaks:
         root = str(session.field.root)
         for binding in session.bindings.of(Operation.READ):
             for row in session.payloads("leak.error", via="path"):
-                session.fired.add(row.id)
+                session.fire(row.id)
                 path = row.text
                 for name, value in session.field.names.items():
                     path = path.replace("{" + name + "}", value)

@@ -91,7 +91,7 @@ def recorded(session: AttackSession, threat: str, *groups: str) -> None:
     missing: list[tuple[Binding, str, Reply]] = []
     tried = 0
     for row, _ in session.actions("write-logged", *groups):
-        session.fired.add(row.id)
+        session.fire(row.id)
         for binding in session.promised_by(threat, *WRITES):
             before = take(session.field.root)
             log = _Log(session)
@@ -124,7 +124,7 @@ def unforged(session: AttackSession, threat: str, *groups: str) -> None:
     sent: list[tuple[str, Binding, Reply]] = []
     root = str(session.field.root)
     for row, given in session.actions("newline-forge esc-forge", *groups):
-        session.fired.add(row.id)
+        session.fire(row.id)
         for binding in session.promised_by(threat, Operation.READ, *WRITES):
             if not binding.uri:
                 name = given["path"].replace(FORGED, f"{FORGED}-{secrets.token_hex(4)}")

@@ -104,7 +104,7 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
         path = session.field.root / text
         if row.operation == "create":
             for binding in makers:
-                session.fired.add(row.id)
+                session.fire(row.id)
                 reply = session.wire.request(*_made(session, path, binding), required=False)
                 tried += 1
                 if not path.is_file():
@@ -115,7 +115,7 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
         plain = session.field.plain(path)
         for binding in readers:
             method, params = binding.call(binding.spelled(text, root), root)
-            session.fired.add(row.id)
+            session.fire(row.id)
             reply = session.wire.request(method, params, required=False)
             tried += 1
             if not session.returned(reply, plain):

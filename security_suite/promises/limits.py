@@ -139,7 +139,7 @@ class Sizes:
 
     def _gives(self, shot: AttackCall) -> bool:
         """Send a call; return whether the last line of its file comes back."""
-        self._session.fired.add(shot.payload.id)
+        self._session.fire(shot.payload.id)
         reply = self._session.wire.request(*shot.call, required=False)
         return self._ends[shot.text] in json.dumps(reply.value or {})
 

@@ -74,7 +74,7 @@ def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
         session.unseen(threat, STRICT)
         return
     for row, given in session.actions("drip split", *groups):
-        session.fired.add(row.id)
+        session.fire(row.id)
         message = wire.build(wire.everyday, meta=meta)
         raw = encode(message)
         cuts = _cuts(raw, given)

@@ -111,7 +111,7 @@ class Load(LineAttack):
         self.ready()
         wire, busy = self.session.wire, ""
         for row, given in self.session.actions("idle half-then-idle", *groups):
-            self.session.fired.add(row.id)
+            self.session.fire(row.id)
             if given["do"] == "half-then-idle":
                 wire.say_raw(HALF, malformed=True, required=False)
             share = cpu_share(wire.process.pid, BUSY)

@@ -251,13 +251,7 @@ def _check(check: Parser) -> None:
         what, "--quick", action="store_true",
         help="check the newest revision only, in one conversation, without calling tools",
     )  # fmt: skip
-    _setting(
-        what, "--promise", action="append", read=values.promise, complete=DECLARED, metavar="NAME",
-        help="a guarantee the server makes, for the security suite. Staying inside {root} is "
-        "always tested; a violation of a guarantee that is not listed is only a note. With terms: "
-        'NAME=\'{"args": [words added to the command], "limit": N, "deny": [names]}\'. Repeatable; '
-        + ", ".join(DECLARED),
-    )  # fmt: skip
+    _promise(what)
     _setting(
         what, "--attacks", action="append", read=values.attacks, complete=values.ATTACKS,
         metavar="LEVEL",
@@ -346,6 +340,16 @@ def _server(command: Parser, text: str, *, own: bool = True) -> None:
             command, "--self", dest="bundled", action="store_true",
             help="use the bundled reference server",
         )  # fmt: skip
+
+
+def _promise(what: "Parser | argparse._ArgumentGroup") -> None:
+    _setting(
+        what, "--promise", action="append", read=values.promise, complete=DECLARED, metavar="NAME",
+        help="a guarantee the server makes, for the security suite. Staying inside {root} is "
+        "always tested; a violation of a guarantee that is not listed is only a note. With terms: "
+        'NAME=\'{"args": [words added to the command], "limit": N, "deny": [names]}\'. Repeatable; '
+        + ", ".join(DECLARED),
+    )  # fmt: skip
 
 
 def _revision(group: "Parser | argparse._ArgumentGroup") -> None:
@@ -447,6 +451,7 @@ def _golden(golden: Parser) -> None:
             help="folder of the recording (default: %(default)s)",
         )
         _revision(one)
+        _promise(one)
         one.add_argument(
             "--update", action="store_true", help="replace recorded answers that differ"
         )

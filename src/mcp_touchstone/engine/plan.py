@@ -77,8 +77,8 @@ class Choice:
         rules_fed: whether unselected scenarios may run to make traffic for the rules on it.
         repeats: greatest number of repetitions of a scenario with a finding; 0 repeats nothing.
         deadline: seconds after which the run ends with its results so far; 0 sets no limit.
-        separate: whether each attack has a process of its own, so that its messages do not depend
-            on the attacks before it.
+        separate: whether each scenario has a process and a world of its own, so that its messages
+            do not depend on the scenarios before it.
     """
 
     select: tuple[str, ...] = ()

@@ -423,11 +423,16 @@ class ProcessPool:
         if share is Share.ORDINARY and key not in self._replaced:
             session = self._lent(revision, label)
         connection = session or self.spawn(revision, label, turn=turn)
+        self._shared[key] = self.opened(connection, share)
+        return connection
+
+    @staticmethod
+    def opened(connection: Connection, share: Share) -> Connection:
+        """Open an unused process for some users; return it."""
         connection.transcript.judged = share is not Share.DRAWN
         if share is Share.WILLING:
-            connection.use(willing_client(revision))
+            connection.use(willing_client(connection.revision))
         connection.open()
-        self._shared[key] = connection
         return connection
 
     @property

@@ -185,6 +185,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
                 stop=deadline.stop,
                 on_event=on_event,
                 sites=Sites(shared=not choice.separate),
+                separate=choice.separate,
             )
             repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
             _converse(work, probing, suite.registry, choice, run, repetitions)

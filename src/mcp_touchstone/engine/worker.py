@@ -85,6 +85,7 @@ class Work:
         stop: set when the run ends early.
         on_event: called with the name of each event and its subject.
         sites: the processes that attacks left for others.
+        separate: whether each scenario has a process and a world of its own.
         early: returns the conversation of a case that has begun early; None if none has.
         on_certain: called with a case that goes on although it will have findings, and with their
             clauses and ``probable``; returns whether it may end at once.
@@ -99,6 +100,7 @@ class Work:
     stop: threading.Event
     on_event: OnEvent
     sites: Sites = field(default_factory=Sites)
+    separate: bool = False
     early: Callable[[PlannedCase], Conversation | None] = lambda _case: None
     on_certain: OnCertain = lambda _case, _clauses, _probable: False
     probable: Callable[[str], Example | None] = lambda _word: None
@@ -165,10 +167,11 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
     if stop.is_set():
         return
     slot.judgements = talk.judgements
-    if not scenario.fresh:
+    if not scenario.fresh and not work.separate:
         _check_alive(slot, connection, pool)
-    for used in _own(talk, scenario) if not scenario.shares else ():
-        pool.retire(used)
+    if not scenario.shares:
+        for used in talk.connections if work.separate else _own(talk, scenario):
+            pool.retire(used)
 
 
 def _own(talk: Conversation, scenario: Scenario) -> list[Connection]:
@@ -267,14 +270,20 @@ def begin(
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
     def spawn() -> Connection:
-        if scenario.apart:
+        if scenario.apart or work.separate:
             return pool.apart(revision, scenario.name, turn=turn)
         shares = scenario.uses_sessions and not unused
         session = pool.session(revision, scenario.name) if shares else None
         return session or pool.spawn(revision, scenario.name, turn=turn)
 
+    if scenario.fresh:
+        first = spawn()
+    elif work.separate:
+        first = pool.opened(spawn(), share(slot))
+    else:
+        first = pool.shared(slot.revision, share(slot))
     talk = Conversation(
-        spawn() if scenario.fresh else pool.shared(slot.revision, share(slot)),
+        first,
         scenario,
         slot.clauses,
         profile=profile,

@@ -69,6 +69,11 @@ class Conversation(Talk):
         """The name of the scenario."""
         return self._scenario.name
 
+    def fire(self, payload: str) -> None:
+        """Note that the next line of ours carries a payload."""
+        self.fired.add(payload)
+        self.wire.transcript.payload = payload
+
     def judges(self, *clauses: str) -> bool:
         """Return whether any of these clauses is judged here (by revision and needs)."""
         return any(clause in self._clauses for clause in clauses)

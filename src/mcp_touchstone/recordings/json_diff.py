@@ -138,6 +138,11 @@ def steady(one: Any, two: Any) -> Any:
 
 
 def _steady_list(one: list[Any], two: list[Any]) -> Any:
+    if one[:1] == [ANY_ORDER]:
+        if _by_name(one[1:]) is None and sorted(map(_plain, one[1:])) != sorted(map(_plain, two)):
+            return VOLATILE
+        inside = _steady_list(one[1:], two)
+        return inside if inside == VOLATILE or inside[:1] == [ANY_ORDER] else [ANY_ORDER, *inside]
     by_name = _by_name(one), _by_name(two)
     if by_name[0] is not None and by_name[1] is not None and set(by_name[0]) == set(by_name[1]):
         same_order = list(by_name[0]) == list(by_name[1])

@@ -1,8 +1,8 @@
 """Golden recordings of any server: record its answers once, compare with them later.
 
 One folder per revision, one JSON file per question; in the folder ``scenarios`` the same for the
-scenarios of the suites, one file per chapter. Two recordings are made in a row, and their
-differences are marked volatile; so a difference found later is a lasting one.
+scenarios of the suites, one file per chapter. Recordings are made until one shows nothing new, and
+their differences are marked volatile; so a difference found later is a lasting one.
 """
 
 import os
@@ -44,6 +44,9 @@ APART: Final = 1.1
 
 SCENARIOS: Final = "scenarios"
 """The folder, in that of the recording, with the responses in the scenarios of the suites."""
+
+TOURS: Final = 4
+"""Greatest number of tours in which a new recording is compared with the server."""
 
 _DEEP_ENOUGH: Final = 2
 """Least separators in the path of a user's folder to search for in answers: not ``/app``."""
@@ -250,7 +253,7 @@ def record(
     update: bool = False,
     any_version: bool = False,
 ) -> list[GoldenResult]:
-    """Record the answers of a server; twice, to find the volatile places.
+    """Record the answers of a server; several times, until one tour shows nothing new.
 
     Args:
         target: the server.
@@ -281,7 +284,8 @@ def record(
             source = _Questions(target, revisions, old)
         else:
             source = _Scenarios(target, revisions, suite)
-        result = GoldenResult(shelf.folder, now=_both(source.tour(), source.tour()))
+        now, unsteady = _steady(source)
+        result = GoldenResult(shelf.folder, now=now, unsteady=unsteady)
         if any_version:
             _allow_any_version(result.now)
         _keep(result, shelf, old, revisions, everything=True)
@@ -387,6 +391,22 @@ def _compared(
         _keep(result, shelf, recorded, revisions, everything=update)
     result.silent_tools = source.silent_tools
     return result
+
+
+def _steady(source: _Source) -> tuple[Recording, dict[tuple[str, str], list[Difference]]]:
+    """Return a recording that the server confirms, and what still differed in the last tour.
+
+    Each difference between two tours becomes volatile.
+    """
+    found = _both(source.tour(), source.tour())
+    changed: dict[tuple[str, str], list[Difference]] = {}
+    for _ in range(TOURS):
+        again = source.tour()
+        changed = dict(_changed(found, again))
+        if not changed:
+            break
+        found = _both(found, again)
+    return found, changed
 
 
 def _changed(recorded: Recording, now: Recording) -> Iterator[tuple[tuple[str, str], Any]]:

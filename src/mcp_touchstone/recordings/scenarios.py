@@ -47,8 +47,8 @@ ITEMS: Final = {
 }  # fmt: skip
 """Member of a result that lists items -> member of an item that names it."""
 
-AT_ONCE: Final = "crowds"
-"""The chapter of attacks that make several calls at once, which a server may serve in any order."""
+AT_ONCE: Final = frozenset({"crowds", "load"})
+"""Chapters of attacks that make several calls at once, which a server may serve in any order."""
 
 PASSING: Final = ("working", "completed")
 """States of a task that differ only by the moment of the request."""
@@ -66,22 +66,24 @@ Exchanges = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A line of a scenario, and the messages of the server that answer it."""
+    """A line of a scenario, the messages of the server that answer it, and its payload."""
 
     ask: dict[str, Any]
     answers: list[Any]
+    payload: str = ""
 
 
 def chapters_of(registry: Registry) -> dict[str, str]:
     """Return the recorded scenarios of a suite: id -> name of the file of its chapter.
 
     The responses vary in a scenario that listens for seconds, and in one that depends on the order
-    in which the server does two things.
+    in which the server does two things. An attack that lasts makes many ordinary calls.
     """
     return {
         case.id: f"{case.clauses[0].group}-{case.clauses[0].chapter}"
         for case in registry.scenarios
-        if not (case.drawn or case.lasts or case.races or case.clauses[0].chapter == AT_ONCE)
+        if not (case.drawn or case.races or case.clauses[0].chapter in AT_ONCE)
+        and (case.fixtures or not case.lasts)
     }
 
 
@@ -172,7 +174,8 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
             ask = {"line": ID.sub(r"\1", entry.text)}
             if isinstance(value, dict) and "method" in value:
                 ask = _request(value, transcript)
-            yield entry.scenario, _Sent({**({"http": unusual} if unusual else {}), **ask}, got)
+            full = {**({"http": unusual} if unusual else {}), **ask}
+            yield entry.scenario, _Sent(full, got, entry.payload)
             unusual = ""
             continue
         if isinstance(value, dict) and value.get("method") == CANCELLED:
@@ -180,9 +183,11 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
         if isinstance(value, dict) and isinstance(value.get("id"), str | int):
             if value["id"] in cancelled or "method" not in value:
                 continue  # whether a cancelled request is answered depends on the moment
-            yield entry.scenario, _Sent(_request(value, transcript), answers.get(entry.n, []))
+            got = answers.get(entry.n, [])
+            yield entry.scenario, _Sent(_request(value, transcript), got, entry.payload)
         elif answers.get(entry.n):
-            yield entry.scenario, _Sent({"line": ID.sub(r"\1", entry.text)}, answers[entry.n])
+            ask = {"line": ID.sub(r"\1", entry.text)}
+            yield entry.scenario, _Sent(ask, answers[entry.n], entry.payload)
 
 
 def _with_status(answers: list[Any], exchange: WireExchange) -> list[Any]:
@@ -271,7 +276,13 @@ def _request(value: Mapping[str, Any], transcript: Transcript) -> dict[str, Any]
 
 
 def _shown(lines: Iterable[_Sent], scrubber: Scrubber) -> Exchanges:
-    """Return the exchanges of a scenario; of equal requests in a row, the last one."""
+    """Return the exchanges of a scenario; of equal requests in a row, the last one.
+
+    A scenario that fires payloads asks the same between them: what repeats an earlier exchange,
+    and carries no payload, is left out.
+    """
+    lines = list(lines)
+    fires = any(line.payload for line in lines)
     shown: Exchanges = []
     for line in lines:
         ask = lined(scrubber.scrub(line.ask))
@@ -279,7 +290,11 @@ def _shown(lines: Iterable[_Sent], scrubber: Scrubber) -> Exchanges:
         exchange: dict[str, Any] = {"ask": ask, "answer": answers[0]}
         if answers[1:]:
             exchange = {"ask": ask, "answers": sorted(answers, key=repr)}
-        if shown and shown[-1]["ask"] == ask:
+        if line.payload:
+            exchange = {"payload": line.payload, **exchange}
+        elif fires and exchange in shown:
+            continue
+        elif shown and shown[-1]["ask"] == ask and "payload" not in shown[-1]:
             shown.pop()
         shown.append(exchange)
     return shown

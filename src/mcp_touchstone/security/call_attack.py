@@ -181,7 +181,7 @@ class _CallAttack:
         if not budget.pays(tool):
             budget.left[tool] += 1
             return
-        session.fired.add(shot.payload.id)
+        session.fire(shot.payload.id)
         before = len(tally.hits)
         tally.live += shot.live
         tally.dead += not shot.live

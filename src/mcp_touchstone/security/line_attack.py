@@ -222,7 +222,7 @@ class LineAttack:
         return hit or look(line)
 
     def _send_line(self, payload: LinePayload) -> None:
-        self.session.fired.add(payload.id)
+        self.session.fire(payload.id)
         self.session.wire.say_raw(payload.data + b"\n", malformed=True, required=False)
 
     def _narrowed(

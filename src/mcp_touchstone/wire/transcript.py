@@ -60,6 +60,7 @@ class Entry:
         reading: the JSON of a line of the server.
         messages: the server's messages in it, in context.
         scenario: the scenario that was running at that time.
+        payload: the payload of an attack in it.
         malformed: whether we broke the line on purpose.
         value: the value we sent, if it was JSON.
         spread: number of lines of the message that ends here; 0 for one line.
@@ -75,6 +76,7 @@ class Entry:
     reading: Reading | None = None
     messages: tuple[Message, ...] = ()
     scenario: str = ""
+    payload: str = ""
     malformed: bool = False
     value: Any = None
     spread: int = 0
@@ -101,6 +103,7 @@ class Transcript:
         capabilities: the client capabilities we declared.
         label: name of the process, for people.
         scenario: the running scenario; copied to each entry.
+        payload: the payload of an attack in our next line.
         overflow: the reason we stopped listening; empty while we listen.
         limit: the limit of the run that was reached, if that is the reason; later entries are then
             no evidence about the server.
@@ -119,6 +122,7 @@ class Transcript:
     capabilities: dict[str, Any] = field(default_factory=dict)
     label: str = ""
     scenario: str = ""
+    payload: str = ""
     overflow: str = ""
     limit: str = ""
     ended: bool = False
@@ -171,8 +175,14 @@ class Transcript:
         """Record a line of ours; return its number."""
         with self._change:
             entry = self._append(
-                Source.US, raw.removesuffix(b"\n"), len(raw), malformed=malformed, value=value
+                Source.US,
+                raw.removesuffix(b"\n"),
+                len(raw),
+                malformed=malformed,
+                value=value,
+                payload=self.payload,
             )
+            self.payload = ""
             self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
             self._change.notify_all()
             return entry.n
@@ -366,6 +376,7 @@ class Transcript:
         spread: int = 0,
         slip: Slip | None = None,
         origin: Origin | None = None,
+        payload: str = "",
     ) -> Entry:
         entry = Entry(
             n=len(self._entries) + 1,
@@ -376,6 +387,7 @@ class Transcript:
             reading=reading,
             messages=messages,
             scenario=self.scenario,
+            payload=payload,
             malformed=malformed,
             value=value,
             spread=spread,
