@@ -297,6 +297,9 @@ class Bindings:
         calls: number of calls that were made to find them.
         untrue: why declarations of the user were refuted, one sentence each; empty if none.
         unbound: names of the tools that were tried and had no effect on files.
+        inside: whether the server starts in the throw-away root.
+        roams: whether a server that was given no root uses files anywhere by their absolute paths.
+        tries: whether tools may be called, in the root or where the user starts the server.
     """
 
     found: tuple[Binding, ...] = ()
@@ -304,6 +307,9 @@ class Bindings:
     calls: int = 0
     untrue: tuple[str, ...] = ()
     unbound: tuple[str, ...] = ()
+    inside: bool = False
+    roams: bool = False
+    tries: bool = False
 
     def of(self, *operations: Operation) -> list[Binding]:
         """Return the bindings of some operations."""
@@ -317,7 +323,7 @@ class Bindings:
     def meet(self, word: str) -> bool:
         """Return whether a word of ``needs.OPERATIONS`` is met."""
         return {
-            "tries-tools": self.calls > 0,
+            "tries-tools": self.tries,
             "reads-files": bool(self.of(Operation.READ)),
             "handles-files": bool(self.of(*HANDLING)),
             "lists-folders": bool(self.of(Operation.LIST)),
