@@ -16,6 +16,7 @@ from mcp_touchstone.report.standing import closing
 from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.transport.sandbox import choose
 from tests.fakes.matrix import attack_file, attacked, target_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
@@ -79,7 +80,10 @@ def test_folder_is_not_copied_into_itself() -> None:
 
 def without_root(name: str, *select: str, root: str = ".") -> Run:
     """Attack a fake whose command does not name the throw-away root."""
-    target = target_of(name)
+    sandbox, why = choose("auto")
+    if sandbox is None:
+        pytest.skip(why)
+    target = replace(target_of(name), sandbox=sandbox)
     command = tuple(root if word == "{root}" else word for word in target.command)
     return judge(replace(target, command=command), load(SECURITY), Choice(select=select, jobs=2))
 
@@ -128,3 +132,12 @@ def test_climb_counts_without_a_root_and_absolute_paths_of_a_roaming_server_do_n
     assert roams.exit_code == 0
     rooted = attacked("ReadsAnyOfMany", ("traversal-absolute",))
     assert [v.outcome for v in rooted.verdicts] == [Outcome.FAIL]
+
+
+def test_server_without_root_and_sandbox_is_asked_for_nothing_that_writes() -> None:
+    target = replace(target_of("ClimbingNotes"), sandbox=None)
+    target = replace(target, command=(*target.command[:-1], "."))
+    run = judge(target, load(SECURITY), Choice(select=("traversal-dotdot", "injection-commands")))
+
+    assert [v.outcome for v in run.verdicts] == [Outcome.UNSEEN]
+    assert not target.guesses

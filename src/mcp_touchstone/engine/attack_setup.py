@@ -25,13 +25,15 @@ from mcp_touchstone.security.attack_session import AttackSession, Claims
 from mcp_touchstone.security.bind_tools import Binder, may_call
 from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
 from mcp_touchstone.security.payload import CANARY
-from mcp_touchstone.target.target import Target
+from mcp_touchstone.target.target import OTHER_FOLDER, Target
 from mcp_touchstone.transport.process import LaunchError
 
 NO_GUESSING: Final = (
     "there is no sandbox, so only tools were tried that --call or --bindings names, and tools "
     "annotated read-only"
 )
+
+NO_ROOT: Final = "the command names no {root}"
 
 OWN_FOLDER: Final = "the command names a folder of its own: put {root} in its place"
 
@@ -122,6 +124,8 @@ def session(
     inside = pool.target.started and profile.bindings is not None and profile.bindings.inside
     rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
     target = (pool.target.inside() if inside else pool.target).under(rests_on)
+    if not pool.target.guesses:
+        target = replace(target, unsafe=target.unsafe or NO_ROOT)
 
     shares = scenario.shares and pool.target.seed is None
     site = None
@@ -177,7 +181,12 @@ def rests_on_root(threat: Threat) -> bool:
 
 
 def bind(
-    pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool = False
+    pool: ProcessPool,
+    profile: ServerProfile,
+    revision: str,
+    *,
+    runs: bool = False,
+    elsewhere: bool = True,
 ) -> Bindings:
     """Find the effects of tools on files, with a separate process in a separate fixture tree.
 
@@ -186,7 +195,12 @@ def bind(
         profile: the server; gets remarks.
         revision: the revision in which the tools are called.
         runs: whether to find tools that run programs, too.
+        elsewhere: whether to call tools although the command names no root.
     """
+    if not (elsewhere or pool.target.rooted or not pool.target.started):
+        found = Bindings(why="the server was given no throw-away root: put {root} into its command")
+        profile.remarks.append(f"no file tool is attacked: {found.why}")
+        return found
     found = _bind(pool, profile, revision, runs=runs)
     if not found.found:
         profile.remarks.append(f"no file tool is attacked: {found.why}")
@@ -263,7 +277,7 @@ def _bind_once(
             if connection.open().result is None:
                 raise LaunchError(
                     "it does not answer when it is started in the throw-away root; "
-                    "--cwd names the folder it has to be started in"
+                    f"--cwd names the folder it has to be started in; {OTHER_FOLDER}"
                 )
         return current[-1]
 

@@ -10,6 +10,7 @@ from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.report.text import plural
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.target.target import OTHER_FOLDER, seems_refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,4 +168,6 @@ def hint(run: Run) -> list[str]:
         ]
     if run.target.sandbox is not None and "Read-only file system" in run.profile.stderr:
         return ["hint: in the sandbox it can write below {root} only; --cwd {root} starts it there"]
+    if run.target.rooted and not run.profile.spoken and seems_refused(run.profile.stderr):
+        return [f"hint: {OTHER_FOLDER}"]
     return []

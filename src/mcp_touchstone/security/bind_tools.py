@@ -44,7 +44,7 @@ from mcp_touchstone.security.bind_calls import OWN_FOLDER, ToolCalls
 from mcp_touchstone.security.bind_effects import Attempt, Effects, makes
 from mcp_touchstone.security.bind_names import NameSearch
 from mcp_touchstone.security.fixture_tree import FixtureTree
-from mcp_touchstone.target.target import Target
+from mcp_touchstone.target.target import OTHER_FOLDER, Target, seems_refused
 
 GLOBS: Final = (f"**/{NAME_MARK}*", f"*{NAME_MARK}*", NAME_MARK)
 """Patterns that find files by the beginning of their names."""
@@ -123,6 +123,8 @@ class Binder:
             why = "the server did not answer in time; the search was cut short"
         elif not found:
             why = "no tool and no resource gave back, listed or changed a file of the root"
+            if any(map(seems_refused, self._calls.said.values())):
+                why += f"; {OTHER_FOLDER}"
         tried = [tool["name"] for tool in tools if any(more_ways(tool, self._named_tools))]
         bound = {binding.tool for binding in found}
         unbound = tuple(name for name in tried if name not in bound)
