@@ -252,6 +252,8 @@ def _others(session: AttackSession) -> Iterator[_Target]:
             for n in range(CANDIDATES)
         ]
         worked = next((call for call in calls if _works(session, call)), None)
+        if session.leaks_anyway(worked or calls[0]):
+            continue
         binding = Binding(Operation.CALL, name, styles=tuple(Style), schema=schema)
         yield _Target(binding, worked or calls[0], worked is not None, taken)
 

@@ -123,6 +123,22 @@ class Reports(SortsAfterOptions):
         return self.ran("printf", "%s", f"report {subject}")
 
 
+class ReportsVariables(Reports):
+    """Shows the environment beside the report, whatever the key: that is no injection."""
+
+    def report(self, subject: str) -> str:
+        return f"{super().report(subject)} {dict(os.environ)}"
+
+    def get_status(self, path: str = "") -> str:
+        del path
+        return str(dict(os.environ))
+
+    tools = ("read_file", "report", "get_status")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        return {"type": "object"} if tool == "get_status" else super().schema(tool)
+
+
 class ReportsByShell(Reports):
     """Puts the key of a report into the line of a shell."""
 

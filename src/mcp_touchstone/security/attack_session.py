@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.bindings.binding import Binding, Bindings, Operation
+from mcp_touchstone.bindings.binding import Binding, Bindings, Call, Operation
 from mcp_touchstone.bindings.call_variants import DANGER
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.catalog.clause import Breach
@@ -295,6 +295,10 @@ class AttackSession(Conversation):
     def leaks(self, reply: Reply) -> bool:
         """Return whether an answer contains a canary of a protected area."""
         return bool(self.canaries(reply, self._protected))
+
+    def leaks_anyway(self, call: Call) -> bool:
+        """Return whether a plain call leaks: the same effect of a payload is no finding then."""
+        return self.leaks(self.wire.request(*call, required=False))
 
     # --- severity
 
