@@ -55,7 +55,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "engine", "gate",
     },
     "report": {
-        "catalog", "runtime", "wire", "client", "target", "discovery", "results", "gate",
+        "catalog", "runtime", "wire", "client", "discovery", "results", "gate",
         "config", "recordings",
     },
     "bridge": {"catalog", "runtime", "wire", "transport", "report"},

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from mcp_touchstone.bindings.binding import Binding, Bindings, Operation
 from mcp_touchstone.bindings.canary import Area
+from mcp_touchstone.catalog.errors import OTHER_FOLDER
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.catalog.threat import ASSUMED, Threat
@@ -25,7 +26,7 @@ from mcp_touchstone.security.attack_session import AttackSession, Claims
 from mcp_touchstone.security.bind_tools import Binder, may_call
 from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
 from mcp_touchstone.security.payload import CANARY
-from mcp_touchstone.target.target import OTHER_FOLDER, Target
+from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 
 NO_GUESSING: Final = (

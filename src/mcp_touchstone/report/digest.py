@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from mcp_touchstone.catalog.attack_level import Tier, option
 from mcp_touchstone.catalog.clause import Clause, Level
+from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.report.text import plural
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
-from mcp_touchstone.target.target import OTHER_FOLDER, seems_refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ from mcp_touchstone.bindings.call_variants import (
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK
 from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Spoken, is_read_only
 from mcp_touchstone.samples.from_schema import words
@@ -44,7 +45,7 @@ from mcp_touchstone.security.bind_calls import OWN_FOLDER, ToolCalls
 from mcp_touchstone.security.bind_effects import Attempt, Effects, makes
 from mcp_touchstone.security.bind_names import NameSearch
 from mcp_touchstone.security.fixture_tree import FixtureTree
-from mcp_touchstone.target.target import OTHER_FOLDER, Target, seems_refused
+from mcp_touchstone.target.target import Target
 
 GLOBS: Final = (f"**/{NAME_MARK}*", f"*{NAME_MARK}*", NAME_MARK)
 """Patterns that find files by the beginning of their names."""

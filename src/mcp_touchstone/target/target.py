@@ -32,21 +32,6 @@ STARTUP: Final = 60.0
 """Limit in seconds for the first answer of a server; cold starts of ten and more are common."""
 
 
-_REFUSING: Final = re.compile(
-    r"\b(director(y|ies)|folders?|vault|workspace|repository|mcp-touchstone-\w+)\b", re.IGNORECASE
-)
-
-OTHER_FOLDER: Final = (
-    "if it refuses the throw-away root, --root-from FOLDER fills it with a copy of a folder that "
-    "it accepts, and --world FOLDER makes it in another place"
-)
-
-
-def seems_refused(said: str) -> bool:
-    """Return whether a server may have refused its folder, to judge by its words; for a hint."""
-    return _REFUSING.search(said) is not None
-
-
 Arguments = Mapping[str, Any] | None
 """Arguments of a tool or prompt; None to have them generated."""
 
