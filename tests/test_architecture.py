@@ -102,6 +102,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "fleet.install",
         "fleet.judge",
         "transport.sandbox",
+        "transport.sandbox_init",
     },
     "time": {"transport.process"},
     "socket": {

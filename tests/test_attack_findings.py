@@ -147,28 +147,28 @@ def test_passed_attack_reports_the_number_of_payloads(tmp_path: Path) -> None:
     assert int(verdict["judgements"][0]["actual"].split()[0]) > 40
 
 
-def test_files_of_a_server_without_root_placeholder_are_not_attacked(
-    capsys: pytest.CaptureFixture[str],
+def test_files_of_a_server_with_a_folder_of_its_own_are_not_attacked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    command = [sys.executable, str(FAKES), "Resolves", "."]
+    command = [sys.executable, str(FAKES), "Resolves", str(tmp_path)]
 
     status = main(["check", "--suite", "security", "--select", "traversal", "--", *command])
 
     assert status == 2
-    assert "put {root} into its command" in capsys.readouterr().err
+    assert "put {root} in its place" in capsys.readouterr().err
 
 
-def test_protocol_of_a_server_without_root_placeholder_is_attacked(
-    capsys: pytest.CaptureFixture[str],
+def test_protocol_of_a_server_with_a_folder_of_its_own_is_attacked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    command = [sys.executable, str(FAKES), "Resolves", "."]
+    command = [sys.executable, str(FAKES), "Resolves", str(tmp_path)]
 
     status = main(["check", "--suite", "security", "--select", "lines", "--", *command])
 
     screen = capsys.readouterr().out
     assert status == 0
     assert "protocol/lines           5 pass" in screen
-    assert "put {root} into its command" in " ".join(screen.split())
+    assert "put {root} in its place" in " ".join(screen.split())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.transport.command_files import Needs, needs
+from mcp_touchstone.transport import command_files
+from mcp_touchstone.transport.command_files import Needs, needs, sandbox_for
+from mcp_touchstone.transport.sandbox import Method
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sandboxes are made on Linux")
 
@@ -178,3 +180,36 @@ def test_symlinks_on_the_path_are_recreated(home: Path, tmp_path: Path) -> None:
 def test_symlink_loop_is_tolerated(home: Path) -> None:
     link(home / "loop", "loop")
     needed(home, "sh", home / "loop")
+
+
+def test_installation_is_shown_with_changes_that_vanish(home: Path, tmp_path: Path) -> None:
+    script = file(home / "work" / "shop" / "server.py")
+    file(home / "work" / "shop" / "pyproject.toml")
+    tool = program(home / "bin" / "tool")
+    world = tmp_path / "world"
+    world.mkdir()
+    box = sandbox_for(
+        Method.UNSHARE, ["sh", str(script), str(tool)], world=world, cwd=world,
+        env={"PATH": "/usr/bin"}, home=home,
+    )  # fmt: skip
+
+    assert script.parent in box.copied
+    assert not [path for path in box.readable if path.is_dir()]
+    assert tool in box.readable
+
+
+def test_installation_in_a_system_folder_is_copied_if_the_user_may_change_it(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opt = tmp_path / "opt"
+    script = file(opt / "app" / "dist" / "server.js")
+    file(opt / "app" / "package.json")
+    tool = program(opt / "bin" / "tool")
+    packages = opt / "lib" / "node_modules"
+    packages.mkdir(parents=True)
+    monkeypatch.setattr(command_files, "SYSTEM", (opt,))
+
+    assert {*needed(home, script, tool)[2].copied} == {opt / "app", packages}
+
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert {*needed(home, script)[2].copied} == set()

@@ -1,15 +1,23 @@
-"""Injection of options and commands: false positives and time limits."""
+"""Injection of options and commands: false positives, time limits, servers without a root."""
 
 import io
 import os
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.report.standing import closing
 from mcp_touchstone.report.terminal import Terminal
+from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
-from tests.fakes.matrix import attack_file, attacked
+from mcp_touchstone.transport.sandbox import choose
+from tests.fakes.matrix import attack_file, attacked, target_of
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -68,3 +76,68 @@ def test_folder_is_not_copied_into_itself() -> None:
 
     assert {v.outcome for v in run.verdicts} == {Outcome.PASS}, run.verdicts
     assert time.monotonic() - begun < 20
+
+
+def without_root(name: str, *select: str, root: str = ".") -> Run:
+    """Attack a fake whose command does not name the throw-away root."""
+    sandbox, why = choose("auto")
+    if sandbox is None:
+        pytest.skip(why)
+    target = replace(target_of(name), sandbox=sandbox)
+    command = tuple(root if word == "{root}" else word for word in target.command)
+    return judge(replace(target, command=command), load(SECURITY), Choice(select=select, jobs=2))
+
+
+def test_server_without_root_is_started_in_it_and_attacked() -> None:
+    run = without_root("ReportsByShell", "injection-commands", "traversal-dotdot")
+
+    assert {v.clause.id: v.outcome for v in run.verdicts} == {
+        "injection-commands": Outcome.FAIL,
+        "traversal-dotdot": Outcome.PASS,
+    }
+    assert any("the command names no {root}" in remark for remark in run.profile.remarks)
+
+
+def test_server_with_another_folder_is_attacked_by_injection_only(tmp_path: Path) -> None:
+    run = without_root("Reports", "injection-commands", "traversal-dotdot", root=str(tmp_path))
+
+    assert {v.clause.id: v.outcome for v in run.verdicts} == {"injection-commands": Outcome.PASS}
+    assert run.exit_code == 0
+    assert closing(run)[2].endswith(
+        "no attack on the protocol and the arguments of fake 1 succeeded; its files: not attacked"
+    )
+    assert not [*tmp_path.iterdir()]
+
+
+def test_server_that_does_not_start_in_the_root_is_attacked_where_the_user_starts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine").touch()
+    monkeypatch.chdir(tmp_path)
+    python, fake, name, _ = target_of("ReportsByShell").command
+    words = ("/bin/sh", "-c", f"test -e mine && exec {python} {fake} {name} .")
+    target = replace(target_of(name), command=words)
+    run = judge(target, load(SECURITY), Choice(select=("injection-commands",), jobs=2))
+
+    assert [v.outcome for v in run.verdicts] == [Outcome.FAIL], run.trouble
+
+
+def test_climb_counts_without_a_root_and_absolute_paths_of_a_roaming_server_do_not() -> None:
+    climbs = without_root("ClimbingNotes", "traversal-dotdot")
+    roams = without_root("ReadsAnyOfMany", "traversal-absolute", "traversal-dotdot")
+
+    assert [v.outcome for v in climbs.verdicts] == [Outcome.FAIL]
+    assert {v.outcome for v in roams.verdicts} == {Outcome.NOTE}
+    assert "--cwd" in roams.verdicts[0].gravest.because
+    assert roams.exit_code == 0
+    rooted = attacked("ReadsAnyOfMany", ("traversal-absolute",))
+    assert [v.outcome for v in rooted.verdicts] == [Outcome.FAIL]
+
+
+def test_server_without_root_and_sandbox_is_asked_for_nothing_that_writes() -> None:
+    target = replace(target_of("ClimbingNotes"), sandbox=None)
+    target = replace(target, command=(*target.command[:-1], "."))
+    run = judge(target, load(SECURITY), Choice(select=("traversal-dotdot", "injection-commands")))
+
+    assert [v.outcome for v in run.verdicts] == [Outcome.UNSEEN]
+    assert not target.guesses

@@ -477,6 +477,22 @@ def test_changes_to_a_copied_folder_stay_in_the_sandbox(
     assert {one.name: one.read_text() for one in cache.iterdir()} == {"old": "old"}
 
 
+def test_small_folder_is_copied_where_there_are_no_overlays(tmp_path: Path) -> None:
+    from mcp_touchstone.transport import sandbox_init  # noqa: PLC0415  (works on Linux only)
+
+    source, target = tmp_path / "source", tmp_path / "target"
+    (source / "below").mkdir(parents=True)
+    (source / "below" / "file").write_text("x" * 100)
+    (source / "link").symlink_to("below")
+    target.mkdir()
+
+    assert not sandbox_init.copy(str(source), str(target), most=3000)
+    assert [*target.iterdir()] == []
+    assert sandbox_init.copy(str(source), str(target), most=4000)
+    assert (target / "below" / "file").read_text() == "x" * 100
+    assert (target / "link").readlink() == Path("below")
+
+
 def test_readable_links_and_hidden_folders_are_respected(
     method: Method, tmp_path: Path, world: Path
 ) -> None:

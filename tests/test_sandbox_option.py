@@ -16,7 +16,7 @@ from mcp_touchstone.engine.attack_setup import NO_GUESSING
 from mcp_touchstone.engine.plan import UsageError
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.report.digest import hint
-from mcp_touchstone.target.target import Named, Target
+from mcp_touchstone.target.target import ROOT, Named, Target
 from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.process import LaunchError, ServerProcess
 from mcp_touchstone.transport.sandbox import Method, Sandbox, probe
@@ -71,11 +71,32 @@ def test_sandbox_has_no_network_without_online() -> None:
 
 @pytest.mark.usefixtures("possible")
 def test_server_that_may_not_write_gets_a_hint() -> None:
-    profile = SimpleNamespace(stderr="OSError: [Errno 30] Read-only file system: 'server.log'")
+    profile = SimpleNamespace(
+        stderr="OSError: [Errno 30] Read-only file system: 'server.log'", spoken={}
+    )
     run = SimpleNamespace(target=target("check", "--suite", "security"), profile=profile)
 
     assert "--cwd {root}" in hint(cast("Run", run))[0]
     assert hint(cast("Run", SimpleNamespace(target=target("check"), profile=profile))) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "is_hinted"),
+    [
+        ("Error: Not a valid Obsidian vault: .obsidian is missing", True),
+        ("refusing to serve a system directory", True),
+        ("no such thing: /tmp/mcp-touchstone-x1/root", True),
+        ("TypeError: x is not a function", False),
+    ],
+)
+def test_server_that_refuses_its_folder_gets_a_hint(said: str, is_hinted: bool) -> None:
+    given = Target(command=("server", ROOT))
+    for spoken in ({}, {"2025-11-25": None}):
+        profile = SimpleNamespace(stderr=said, spoken=spoken)
+        found = hint(cast("Run", SimpleNamespace(target=given, profile=profile)))
+        assert [("--root-from" in line and "--world" in line) for line in found] == (
+            [True] if is_hinted and not spoken else []
+        )
 
 
 def test_bridge_refuses_a_sandbox(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,11 +65,14 @@ def does_no_harm_by_scripts(session: AttackSession) -> None:
 
 
 COMMANDS: Final = frozenset({
-    "exec", "execute", "run", "shell", "bash", "terminal", "process", "spawn", "eval",
+    "exec", "execute", "run", "shell", "bash", "terminal", "process", "spawn", "eval", "evaluate",
+    "repl", "interpreter", "console",
 })  # fmt: skip
 """Words in the name of a tool that says that it runs its arguments."""
 
-CODE: Final = frozenset({"command", "cmd", "code"})
+CODE: Final = frozenset({
+    "command", "commands", "cmd", "code", "script", "program", "argv", "args",
+})  # fmt: skip
 """Words in the name of an argument that says that it is run."""
 
 MARKER: Final = re.compile(r"\b[a-z]+\d*-[0-9a-f]{8}\b")
@@ -84,7 +87,7 @@ PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO,
 
 EXPECTED: Final = "nothing is made outside, no byte from there comes back"
 
-NO_TEXT: Final = "no tool takes a text that it does not run"
+NO_TEXT: Final = "no tool that may be called takes a text that it does not run"
 
 TOTAL: Final = 150.0
 """Seconds a threat may take, shared by the tools."""
@@ -228,7 +231,7 @@ def _bound(session: AttackSession) -> Iterator[_Target]:
 
 
 def _others(session: AttackSession) -> Iterator[_Target]:
-    """Yield the tools that take a path and have no known effect on files."""
+    """Yield the tools that take a text and have no known effect on files."""
     bound = {binding.tool for binding in session.bindings.found}
     root = str(session.field.root)
     places = (
@@ -237,19 +240,22 @@ def _others(session: AttackSession) -> Iterator[_Target]:
     )
     for tool in session.spoken.named("tools"):
         name, way = tool["name"], next(ways(tool, session.claims.callable_tools), None)
-        if name in bound or way is None or COMMANDS & {*words(name)}:
+        if name in bound or not (session.may_call(tool) if way else session.may_guess(tool)):
             continue
-        if not session.may_call(tool):
-            continue
-        schema = way.tool.get("inputSchema") or {}
+        schema = (way.tool if way else tool).get("inputSchema") or {}
+        taken = _texts(schema)
+        if not taken or (COMMANDS & {*words(name)} and len(taken) == len(texts(schema))):
+            continue  # or its command may be in any argument
         calls = [
-            _call(name, assemble(schema, way.fixed, place, n))
+            _call(name, assemble(schema, way.fixed if way else {}, place, n))
             for place in places
             for n in range(CANDIDATES)
         ]
         worked = next((call for call in calls if _works(session, call)), None)
+        if session.leaks_anyway(worked or calls[0]):
+            continue
         binding = Binding(Operation.CALL, name, styles=tuple(Style), schema=schema)
-        yield _Target(binding, worked or calls[0], worked is not None, _texts(schema))
+        yield _Target(binding, worked or calls[0], worked is not None, taken)
 
 
 def _call(tool: str, arguments: Mapping[str, Any]) -> Call:

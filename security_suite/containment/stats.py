@@ -72,7 +72,13 @@ def names_nothing_behind_links(session: AttackSession) -> None:
     """The name of a file behind links outside is not returned."""
     session.begin()
     _plant(session)
-    tools = [tool for style in Style for tool in _tools(session, style)]
+    root = str(session.field.root)
+    tools = [
+        tool
+        for style in Style
+        for tool in _tools(session, style)
+        if not session.leaks_anyway(tool.call(FILE, root))
+    ]
     if tools:
         _fire(session, "stats-names", "stat.name", tools)
     else:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.fakes.server import Guard, Refused
 
@@ -99,6 +100,85 @@ class ComparesWithAnyTarget(ComparesAfterOptions):
     def compare_files(self, path: str, target: str) -> str:
         self.place(path, writing=False)
         return self.ran("sort", target, "--", path)
+
+
+# --- tools without paths
+
+
+class Reports(SortsAfterOptions):
+    """Shows a report by its key, with a program and no shell."""
+
+    tools: tuple[str, ...] = ("read_file", "report")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        if tool != "report":
+            return super().schema(tool)
+        given = {"subject": {"type": "string"}}
+        return {"type": "object", "properties": given, "required": ["subject"]}
+
+    def listed(self, tool: str) -> dict[str, Any]:
+        return {**super().listed(tool), "annotations": {"readOnlyHint": True}}
+
+    def report(self, subject: str) -> str:
+        return self.ran("printf", "%s", f"report {subject}")
+
+
+class ReportsVariables(Reports):
+    """Shows the environment beside the report, whatever the key: that is no injection."""
+
+    def report(self, subject: str) -> str:
+        return f"{super().report(subject)} {dict(os.environ)}"
+
+    def get_status(self, path: str = "") -> str:
+        del path
+        return str(dict(os.environ))
+
+    tools = ("read_file", "report", "get_status")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        return {"type": "object"} if tool == "get_status" else super().schema(tool)
+
+
+class ReportsByShell(Reports):
+    """Puts the key of a report into the line of a shell."""
+
+    trips = frozenset({"injection-commands"})
+
+    def report(self, subject: str) -> str:
+        return self.ran("sh", "-c", f'printf %s "report {subject}"')
+
+
+class FetchesInContainers(Reports):
+    """Has a tool that says that it runs commands, and passes them to a container unseen."""
+
+    tools = ("read_file", "container_exec")
+
+    def schema(self, tool: str) -> dict[str, object]:
+        if tool != "container_exec":
+            return super().schema(tool)
+        texts = {"box": {"type": "string"}, "command": {"type": "string"}}
+        return {"type": "object", "properties": texts, "required": [*texts]}
+
+    def container_exec(self, box: str, command: str) -> str:
+        return self.ran("printf", "%s", f"in {box}: {command}")
+
+
+class ExecutesInContainers(FetchesInContainers):
+    """Puts the name of the container into the line of a shell."""
+
+    trips = frozenset({"injection-commands"})
+
+    def container_exec(self, box: str, command: str) -> str:
+        del command
+        return self.ran("sh", "-c", f"printf %s {box}")
+
+
+class RunsCommandsAsNamed(FetchesInContainers):
+    """Runs the command, as its tool says."""
+
+    def container_exec(self, box: str, command: str) -> str:
+        del box
+        return self.ran("sh", "-c", command)
 
 
 # --- lists of words

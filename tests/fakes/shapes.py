@@ -8,7 +8,15 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.guards import ABSOLUTE, DOTDOT, EXPANSION, SEPARATORS, SIBLING, TWO_READINGS
+from tests.fakes.guards import (
+    ABSOLUTE,
+    DOTDOT,
+    EXPANSION,
+    NAMES,
+    SEPARATORS,
+    SIBLING,
+    TWO_READINGS,
+)
 from tests.fakes.server import STRING, Guard, Refused
 
 
@@ -346,3 +354,86 @@ class ClimbingMentions(Mentions):
     def place(self, text: str, *, writing: bool) -> str:
         del writing
         return self.climbs(text)
+
+
+class NotesInFolders(Shaped):
+    """Takes a path, and optionally a folder that it is below; checks the whole."""
+
+    tools = ("create_note", "read_note")
+    schemas = {  # noqa: RUF012
+        "create_note": schema(filename=STRING, content=STRING) | {"required": ["filename"]},
+        "read_note": schema(filename=STRING) | {"required": ["filename"]},
+    }
+    for _schema in schemas.values():
+        _schema["properties"] = {**_schema["properties"], "folder": STRING}
+
+    def within(self, folder: str, filename: str) -> Path:
+        return Path(self.strictly(os.path.join(folder, filename)))
+
+    def create_note(self, filename: str, content: str = "", folder: str = "") -> str:
+        place = self.within(folder, filename)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(content, encoding="utf-8")
+        return "made"
+
+    def read_note(self, filename: str, folder: str = "") -> str:
+        return self.within(folder, filename).read_text(encoding="utf-8")
+
+
+class NotesInAnyFolder(NotesInFolders):
+    """Checks the path alone, and no folder that climbs."""
+
+    trips = frozenset({DOTDOT})
+
+    def within(self, folder: str, filename: str) -> Path:
+        self.strictly(filename)
+        return Path(self.climbs(os.path.join(folder, filename)) if folder else filename)
+
+
+class NotesInNamedFolders(NotesInFolders):
+    """Takes one name as the folder, also the one above; checks the path for dot-dot."""
+
+    trips = frozenset({DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION})
+
+    def within(self, folder: str, filename: str) -> Path:
+        if not folder:
+            return Path(self.strictly(filename))
+        if "/" in folder or ".." in filename or self.has_links(f"{folder}/{filename}"):
+            raise Refused("no such folder")
+        return Path(self.root, folder, filename.lstrip("/"))
+
+
+class NotesInCheckedFolders(NotesInFolders):
+    """Checks the folder alone if there is one, and the path alone otherwise."""
+
+    trips = frozenset({
+        DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "links-read", "links-write",
+    })  # fmt: skip
+
+    def within(self, folder: str, filename: str) -> Path:
+        if not folder or ".." not in filename:
+            return Path(self.strictly(os.path.join(folder, filename)))
+        return Path(self.strictly(folder), filename)
+
+
+class NotesInProjects(NotesInFolders):
+    """Takes the optional folder as the name of a project below a folder of its own."""
+
+    def within(self, folder: str, filename: str) -> Path:
+        place = f"projects/{folder}/{filename}" if folder else filename
+        return Path(self.project(folder, place))
+
+    def project(self, folder: str, place: str) -> str:
+        del folder
+        return self.strictly(place)
+
+
+class NotesInAnyProject(NotesInProjects):
+    """Checks no name of a project that climbs."""
+
+    trips = frozenset({DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, NAMES})
+
+    def project(self, folder: str, place: str) -> str:
+        if ".." not in folder or self.has_links(place):
+            return self.strictly(place)
+        return self.climbs(place)

@@ -9,9 +9,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot, Pointer, dry_run, put
+from mcp_touchstone.bindings.argument_roles import (
+    ArgumentRole,
+    ArgumentSlot,
+    Pointer,
+    dry_run,
+    leaves,
+    put,
+)
 from mcp_touchstone.bindings.canary import NAME_MARK
-from mcp_touchstone.bindings.file_naming import FileNaming, folder_and_name
+from mcp_touchstone.bindings.file_naming import FileNaming, first_and_rest, folder_and_name
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.wire.framing import brief
 
@@ -112,6 +119,8 @@ class Binding:
         is_verbatim: whether a written file holds the given content and nothing else.
         commands: for a tool that runs programs, the command lines that have worked; ``{file}`` and
             ``{folder}`` in them are paths.
+        climbs_twice: whether the argument for the folder takes only the first part of a path, so
+            that the argument for the name climbs too.
     """
 
     operation: Operation
@@ -125,6 +134,7 @@ class Binding:
     naming: FileNaming = field(default_factory=FileNaming)
     is_verbatim: bool = True
     commands: tuple[str, ...] = ()
+    climbs_twice: bool = False
 
     def __str__(self) -> str:
         """Return a description for reports."""
@@ -135,6 +145,7 @@ class Binding:
         fixed = {k: v for k, v in self.arguments.items() if k not in self.filled}
         how = " or ".join(style.value for style in self.styles)
         named = f"; {self.naming}" if str(self.naming) else ""
+        named += "; divided at the first slash" if self.climbs_twice else ""
         return f"{where}{' ' + brief(fixed, SHOWN) if fixed else ''} (paths {how}{named})"
 
     @property
@@ -184,6 +195,10 @@ class Binding:
         for slot in self.slots:
             if slot.role is ArgumentRole.PATH:
                 values[slot.pointer] = self.naming.filled(path)
+        if self.climbs_twice:
+            folder, name = first_and_rest(path)
+            values |= {s.pointer: folder for s in self.slots if s.role is ArgumentRole.FOLDER}
+            values |= {s.pointer: name for s in self.slots if s.role is ArgumentRole.NAME}
         return self.calls_with(values, root)
 
     def has(self, role: ArgumentRole) -> bool:
@@ -208,7 +223,15 @@ class Binding:
             for slot in self.slots
             if slot.role is not ArgumentRole.FOLDER
         )
-        return replace(self, slots=slots, naming=replace(self.naming, adds_folder=True))
+        folder = self.naming.folder
+        if self.naming.adds_folder:
+            kept = [s.pointer for s in self.slots if s.role is ArgumentRole.FOLDER]
+            folder = posixpath.join(
+                folder, *(str(v) for p, v in leaves(self.arguments) if p in kept)
+            )
+        return replace(
+            self, slots=slots, naming=replace(self.naming, folder=folder, adds_folder=True)
+        )
 
     @property
     def base(self) -> ArgumentSlot | None:
@@ -274,6 +297,9 @@ class Bindings:
         calls: number of calls that were made to find them.
         untrue: why declarations of the user were refuted, one sentence each; empty if none.
         unbound: names of the tools that were tried and had no effect on files.
+        inside: whether the server starts in the throw-away root.
+        roams: whether a server that was given no root uses files anywhere by their absolute paths.
+        tries: whether tools may be called, in the root or where the user starts the server.
     """
 
     found: tuple[Binding, ...] = ()
@@ -281,6 +307,9 @@ class Bindings:
     calls: int = 0
     untrue: tuple[str, ...] = ()
     unbound: tuple[str, ...] = ()
+    inside: bool = False
+    roams: bool = False
+    tries: bool = False
 
     def of(self, *operations: Operation) -> list[Binding]:
         """Return the bindings of some operations."""
@@ -294,7 +323,7 @@ class Bindings:
     def meet(self, word: str) -> bool:
         """Return whether a word of ``needs.OPERATIONS`` is met."""
         return {
-            "tries-tools": self.calls > 0,
+            "tries-tools": self.tries,
             "reads-files": bool(self.of(Operation.READ)),
             "handles-files": bool(self.of(*HANDLING)),
             "lists-folders": bool(self.of(Operation.LIST)),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from mcp_touchstone.bindings.argument_roles import (
     slots,
     texts,
 )
+from mcp_touchstone.bindings.binding import Binding
 from mcp_touchstone.bindings.file_naming import PATH
 from mcp_touchstone.samples.from_schema import required, words
 
@@ -207,6 +209,34 @@ def _placements(schema: Any) -> Iterator[tuple[list[ArgumentSlot], str]]:
 
 
 MOST_SLOTS: Final = 20
+MOST_FOLDERS: Final = 3
+
+
+def beside(known: Binding, tool: Mapping[str, Any]) -> Iterator[CallVariant]:
+    """Yield the call of a binding with its path in two arguments, the folder in an unused one.
+
+    Args:
+        known: a binding whose whole path is in one argument.
+        tool: the definition of its tool.
+    """
+    paths = [slot for slot in known.slots if slot.role is ArgumentRole.PATH]
+    if len(paths) != 1 or known.has(ArgumentRole.NAME):
+        return
+    schema = tool.get("inputSchema")
+    bases = [one for one in slots(schema) if one.role is ArgumentRole.BASE]
+    places = [*named_slots(schema, FOLDERS, ArgumentRole.FOLDER), *bases]
+    used = {slot.pointer for slot in known.slots if slot.role is not ArgumentRole.BASE}
+    kept = [slot for slot in known.slots if slot.role not in {ArgumentRole.PATH, ArgumentRole.BASE}]
+    fixed: dict[Pointer, Any] = {
+        (name,): value for name, value in known.arguments.items() if name not in known.filled
+    }
+    for pointer in islice(
+        dict.fromkeys(p.pointer for p in places if p.pointer not in used), MOST_FOLDERS
+    ):
+        folder = ArgumentSlot(pointer, ArgumentRole.FOLDER, needed=True)
+        name = replace(paths[0], role=ArgumentRole.NAME)
+        others = {p: value for p, value in fixed.items() if p != pointer}
+        yield CallVariant(tool, others, (folder, name, *kept), known.naming.form)
 
 
 def _named_places(

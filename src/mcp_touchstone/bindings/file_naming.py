@@ -86,3 +86,9 @@ def folder_and_name(path: str) -> tuple[str, str]:
     """Split a path into the values of two arguments; the folder of a plain name is ``.``."""
     folder, name = posixpath.split(path)
     return folder or ".", name
+
+
+def first_and_rest(path: str) -> tuple[str, str]:
+    """Split a path behind its first part; the first part of a plain name is ``.``."""
+    first, slash, rest = path.partition("/")
+    return (first or "/", rest) if slash else (".", path)

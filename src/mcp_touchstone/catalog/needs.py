@@ -121,7 +121,7 @@ WORDS: Final[dict[str, NeedWord]] = {
 """Every word. The profile of a server decides them, with the results of probes."""
 
 OPERATIONS: Final[dict[str, NeedWord]] = {
-    "tries-tools": NeedWord("tool that takes a path and may be called in the throw-away root"),
+    "tries-tools": NeedWord("tool that may be called"),
     "reads-files": NeedWord("tool or resource that gave back a file of the throw-away root"),
     "handles-files": NeedWord(
         "tool or resource that read, wrote or moved a file of the throw-away root"

@@ -1,11 +1,14 @@
 """Build fixture trees and start processes in them, for attacks and for tool bindings."""
 
+import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.bindings.binding import Bindings, Operation
+from mcp_touchstone.bindings.binding import Binding, Bindings, Operation
+from mcp_touchstone.bindings.canary import Area
+from mcp_touchstone.catalog.errors import OTHER_FOLDER
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.catalog.threat import ASSUMED, Threat
@@ -22,12 +25,22 @@ from mcp_touchstone.security import rlimits
 from mcp_touchstone.security.attack_session import AttackSession, Claims
 from mcp_touchstone.security.bind_tools import Binder, may_call
 from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
+from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 
 NO_GUESSING: Final = (
     "there is no sandbox, so only tools were tried that --call or --bindings names, and tools "
     "annotated read-only"
+)
+
+NO_ROOT: Final = "the command names no {root}"
+
+OWN_FOLDER: Final = "the command names a folder of its own: put {root} in its place"
+
+STARTED_INSIDE: Final = (
+    "the command names no {root}: the server was started in the throw-away root for the attacks, "
+    "as with --cwd '{root}'"
 )
 
 BASE: Final = ("base",)
@@ -109,10 +122,11 @@ def session(
     """
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
-    calls = profile.bindings.calls if profile.bindings is not None else 0
-    inside = pool.target.started and calls > 0
+    inside = pool.target.started and profile.bindings is not None and profile.bindings.inside
     rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
     target = (pool.target.inside() if inside else pool.target).under(rests_on)
+    if not pool.target.guesses:
+        target = replace(target, unsafe=target.unsafe or NO_ROOT)
 
     shares = scenario.shares and pool.target.seed is None
     site = None
@@ -126,6 +140,7 @@ def session(
 
     threats = [threat for threat in slot.clauses if isinstance(threat, Threat)]
     promised = {*ASSUMED, *pool.target.promises}
+    roams = profile.bindings is not None and profile.bindings.roams
     connection = site.connection if site else start()
     made = AttackSession(
         connection,
@@ -137,7 +152,9 @@ def session(
         claims=Claims(
             terms={threat.id: pool.target.on(threat.promise) for threat in threats},
             callable_tools=tuple(name for name, _ in pool.target.named.calls),
-            unpromised=frozenset(t.id for t in threats if t.promise not in promised),
+            unpromised=frozenset(
+                t.id for t in threats if t.promise not in promised or (roams and rests_on_root(t))
+            ),
         ),
         profile=profile,
         revision=slot.revision,
@@ -159,8 +176,18 @@ def session(
     return made
 
 
+def rests_on_root(threat: Threat) -> bool:
+    """Return whether a threat is only about a server that keeps its tools in a root."""
+    return threat.promise == "containment" and threat.chapter not in {"injection", "urls"}
+
+
 def bind(
-    pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool = False
+    pool: ProcessPool,
+    profile: ServerProfile,
+    revision: str,
+    *,
+    runs: bool = False,
+    elsewhere: bool = True,
 ) -> Bindings:
     """Find the effects of tools on files, with a separate process in a separate fixture tree.
 
@@ -169,7 +196,12 @@ def bind(
         profile: the server; gets remarks.
         revision: the revision in which the tools are called.
         runs: whether to find tools that run programs, too.
+        elsewhere: whether to call tools although the command names no root.
     """
+    if not (elsewhere or pool.target.rooted or not pool.target.started):
+        found = Bindings(why="the server was given no throw-away root: put {root} into its command")
+        profile.remarks.append(f"no file tool is attacked: {found.why}")
+        return found
     found = _bind(pool, profile, revision, runs=runs)
     if not found.found:
         profile.remarks.append(f"no file tool is attacked: {found.why}")
@@ -182,7 +214,30 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: boo
     if not pool.target.started:
         return Bindings(why="we did not start the server")
     if not pool.target.rooted:
-        return Bindings(why="the server was given no throw-away root: put {root} into its command")
+        return _bind_elsewhere(pool, profile, revision, runs=runs)
+    return _bind_in_root(pool, profile, revision, runs=runs)
+
+
+def _bind_elsewhere(
+    pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool
+) -> Bindings:
+    """Find the effects of tools of a server whose command names no throw-away root.
+
+    It is started in one, so relative paths lead there. If it does not start there, or if its
+    command names another folder, its files are not attacked, but the other arguments of tools are.
+    """
+    if pool.target.has_folder:
+        found = _bind_once(pool, profile, revision, runs=False, files=False)
+        return replace(found, why=OWN_FOLDER, tries=True)
+    found = _bind_in_root(pool, profile, revision, runs=runs)
+    if found.inside:
+        profile.remarks.append(STARTED_INSIDE)
+    return replace(found, tries=True)
+
+
+def _bind_in_root(
+    pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool
+) -> Bindings:
     own = pool.target.denied
     if not own.is_default:
         profile.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
@@ -210,7 +265,9 @@ def _arguments(tool: Mapping[str, Any]) -> set[str]:
     return {word for name in known or () for word in words(name)}
 
 
-def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool) -> Bindings:
+def _bind_once(
+    pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool, files: bool = True
+) -> Bindings:
     ground = field(pool, BASE)
     current: list[Connection] = []
 
@@ -221,7 +278,7 @@ def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs
             if connection.open().result is None:
                 raise LaunchError(
                     "it does not answer when it is started in the throw-away root; "
-                    "--cwd names the folder it has to be started in"
+                    f"--cwd names the folder it has to be started in; {OTHER_FOLDER}"
                 )
         return current[-1]
 
@@ -229,10 +286,27 @@ def _bind_once(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs
         get()
         named = [name for name, _ in pool.target.named.calls]
         binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target), runs=runs)
-        found = binder.find(profile.spoken[revision], pool.target.declarations)
+        found = Bindings()
+        if files:
+            found = binder.find(profile.spoken[revision], pool.target.declarations)
+        roams = not pool.target.rooted and any(_roams(get(), one, ground) for one in found.found)
+        found = replace(found, inside=True, tries=True, roams=roams)
     except (LaunchError, OSError) as error:  # OSError: the server removed or replaced our files
         found = Bindings(why=str(error))
     for connection in current:
         connection.transcript.judged = False
         pool.retire(connection)
     return found
+
+
+def _roams(connection: Connection, binding: Binding, ground: FixtureTree) -> bool:
+    """Return whether a tool reads or makes a file outside, named by its plain absolute path."""
+    canary = str(ground.outside / CANARY)
+    new = ground.outside / f"new-{secrets.token_hex(4)}{binding.naming.suffix}"
+    if binding.operation not in {Operation.READ, Operation.CREATE}:
+        return False
+    path = canary if binding.operation is Operation.READ else str(new)
+    call = binding.call(path, str(ground.root), content="touchstone\n")
+    reply = connection.request(*call, required=False)
+    seen = ground.canaries.found_in_message(reply.value or {}, {Area.OUTSIDE})
+    return bool(seen) or new.exists()

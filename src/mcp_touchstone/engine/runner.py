@@ -245,7 +245,7 @@ def survey(
                 if newest := front(list(sought)):
                     from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (as below)
 
-                    profile.bindings = attack_setup.bind(pool, profile, newest[0])
+                    profile.bindings = attack_setup.bind(pool, profile, newest[0], elsewhere=False)
             with interrupts.allowed():
                 pool.settle()
         finally:

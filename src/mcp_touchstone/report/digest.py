@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mcp_touchstone.catalog.attack_level import Tier, option
 from mcp_touchstone.catalog.clause import Clause, Level
+from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.report.text import plural
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
@@ -167,4 +168,6 @@ def hint(run: Run) -> list[str]:
         ]
     if run.target.sandbox is not None and "Read-only file system" in run.profile.stderr:
         return ["hint: in the sandbox it can write below {root} only; --cwd {root} starts it there"]
+    if run.target.rooted and not run.profile.spoken and seems_refused(run.profile.stderr):
+        return [f"hint: {OTHER_FOLDER}"]
     return []

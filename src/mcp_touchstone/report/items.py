@@ -68,7 +68,7 @@ def results(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
         silent = [case.id for case in known if not _own(run, case).verdicts]
         said = [line for line in run.profile.stderr.splitlines() if line.strip()][-3:]
         found |= broken("\n".join([run.trouble, *said, *hint(run)]), [*silent, BASELINE])
-    elif run.unbound and not run.accept_unbound:
+    elif run.unattacked:
         found |= _unattacked(run, known)
     return found
 

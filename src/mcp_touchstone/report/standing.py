@@ -94,10 +94,9 @@ def passed(run: Run) -> tuple[str, str]:
         return "passed", f": {name} has {count} below --fail-on {floor}"
     if noun(run) == "threat":
         if run.unbound:
-            return (
-                "passed",
-                f": no attack on the protocol of {name} succeeded",
-            )
+            tried = any("tries-tools" in verdict.clause.needs for verdict in run.verdicts)
+            what = "the protocol and the arguments" if tried else "the protocol"
+            return "passed", f": no attack on {what} of {name} succeeded; its files: not attacked"
         return "passed", f": no attack on {name} succeeded"
     return "passed", f": {name} breaks no {noun(run)}"
 
@@ -165,7 +164,7 @@ def closing(run: Run) -> tuple[str, str, str]:
     nothing = ""
     if run.empty:
         nothing = f": no selected {noun(run)} applies to {server(run)}"
-    elif run.unbound and not run.accept_unbound:
+    elif run.unattacked:
         nothing = ": no file tool was attacked; name one with --bindings, or pass --accept-unbound"
     if nothing:
         return "not checked", MAGENTA, nothing

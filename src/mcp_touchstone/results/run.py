@@ -249,14 +249,20 @@ class Run:
         return all(verdict.outcome is Outcome.UNSEEN for verdict in self.verdicts)
 
     @property
+    def unattacked(self) -> bool:
+        """Whether no file tool was attacked although the user wanted that."""
+        target = self.target
+        asked = target.rooted or target.declarations or target.seed or target.world
+        return bool(self.unbound and asked and not self.accept_unbound)
+
+    @property
     def exit_code(self) -> int:
         """0 passed, 1 a rule is broken or the baseline is stale, 2 not checked, 130 interrupted."""
         if self.interrupted:
             return 130
         if self.stale or any(self.counts(verdict) for verdict in self.verdicts):
             return 1
-        unattacked = self.unbound and not self.accept_unbound
-        return 2 if self.trouble or self.unjudged or self.empty or unattacked else 0
+        return 2 if self.trouble or self.unjudged or self.empty or self.unattacked else 0
 
 
 def unasked(slot: PlannedCase, clause: Clause, why: str) -> Judgement:

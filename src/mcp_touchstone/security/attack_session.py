@@ -10,13 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.bindings.binding import Binding, Bindings, Operation
+from mcp_touchstone.bindings.binding import Binding, Bindings, Call, Operation
+from mcp_touchstone.bindings.call_variants import DANGER
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.catalog.clause import Breach
-from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.catalog.threat import ASSUMED, Threat
+from mcp_touchstone.client.server_profile import is_read_only
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.talk import Broken
 from mcp_touchstone.results.verdict import AffectedTool
+from mcp_touchstone.samples.from_schema import words
 from mcp_touchstone.security import payload
 from mcp_touchstone.security.bind_tools import may_call
 from mcp_touchstone.security.fixture_tree import CONTROL, FixtureTree
@@ -33,6 +36,11 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 20.0
 """Seconds a call may take; generous, so that a loaded machine or a long path is no finding."""
+
+ROAMS: Final = (
+    "the command names no root, and the server uses files anywhere by their absolute paths: it "
+    "seems to keep no folder; --cwd '{root}' makes it count"
+)
 
 SECRET: Final = frozenset({Area.OUTSIDE, Area.ENVIRONMENT})
 
@@ -106,6 +114,16 @@ class AttackSession(Conversation):
     def may_call(self, tool: Mapping[str, Any]) -> bool:
         """Return whether a tool may be called without a binding by the user."""
         return may_call(tool, self._target)
+
+    def may_guess(self, tool: Mapping[str, Any]) -> bool:
+        """Return whether a tool may be called although it does not seem to take a path.
+
+        A tool that is neither read-only nor named may reach real data, unless a sandbox keeps it
+        from all networks.
+        """
+        named = tool["name"] in self.claims.callable_tools
+        shut = self._target.sandbox is not None and not self._target.network
+        return named or is_read_only(tool) or (shut and not {*words(tool["name"])} & DANGER)
 
     @property
     def targeting(self) -> Targeting:
@@ -278,6 +296,10 @@ class AttackSession(Conversation):
         """Return whether an answer contains a canary of a protected area."""
         return bool(self.canaries(reply, self._protected))
 
+    def leaks_anyway(self, call: Call) -> bool:
+        """Return whether a plain call leaks: the same effect of a payload is no finding then."""
+        return self.leaks(self.wire.request(*call, required=False))
+
     # --- severity
 
     def mild(self, threat: str) -> Breach | None:
@@ -289,4 +311,6 @@ class AttackSession(Conversation):
         row = self._clauses.get(threat)
         if threat not in self.claims.unpromised or not isinstance(row, Threat):
             return ""
+        if row.promise in ASSUMED:
+            return ROAMS
         return f"the server promised no {row.promise}; --promise {row.promise} makes it count"

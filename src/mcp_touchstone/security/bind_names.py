@@ -87,6 +87,8 @@ class NameSearch:
                 yield known.folder, replace(known, form=plan.form)
             elif not known.adds_folder:
                 yield folder, replace(known, folder=folder, form=plan.form)
+            elif known.folder:
+                yield f"{known.folder}/{folder}", replace(known, form=plan.form)
         for suffix in ("", *self.suggested(plan.tool)):
             naming = FileNaming(suffix, folder=folder, form=plan.form)
             for below in (OWN_FOLDER,) if splits else (OWN_FOLDER, ""):
@@ -126,6 +128,7 @@ class NameSearch:
         at = made.parent.relative_to(self._calls.field.root).as_posix()
         at = "" if at == "." else at
         own = at == folder
+        above = at.removesuffix(f"/{folder}") if splits else at
         if not own and OWN.match(at):
             # an earlier call selected this folder; attacks make no such call
             self._calls.restart()
@@ -133,7 +136,7 @@ class NameSearch:
         naming = FileNaming(
             "" if end == TEXT and not adds else end,
             adds_suffix=adds and bool(end),
-            folder=at if at != folder or splits else "",
+            folder=above if at != folder or splits else "",
             adds_folder=not own,
             form=plan.form,
         )

@@ -6,6 +6,7 @@ bound to an operation by its effect: returned bytes, or a changed tree. Nothing 
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -15,17 +16,27 @@ from mcp_touchstone.bindings.argument_roles import (
     dry_run,
     slots,
 )
-from mcp_touchstone.bindings.binding import ROOT, Binding, Bindings, Operation, Style, rooted
+from mcp_touchstone.bindings.binding import (
+    IN_PLACE,
+    ROOT,
+    Binding,
+    Bindings,
+    Operation,
+    Style,
+    rooted,
+)
 from mcp_touchstone.bindings.call_variants import (
     DANGER,
     UNDOING,
     CallVariant,
+    beside,
     more_ways,
     ways,
 )
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK
 from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Spoken, is_read_only
 from mcp_touchstone.samples.from_schema import words
@@ -100,6 +111,7 @@ class Binder:
             self._try_to_undo(plan, found)
         if not briefly:
             self._try_more(tools, found)
+            self._try_folders(tools, found)
         for tool in tools:
             self._try_scripts(tool, found)
             self._try_walks(tool, found)
@@ -112,6 +124,8 @@ class Binder:
             why = "the server did not answer in time; the search was cut short"
         elif not found:
             why = "no tool and no resource gave back, listed or changed a file of the root"
+            if any(map(seems_refused, self._calls.said.values())):
+                why += f"; {OTHER_FOLDER}"
         tried = [tool["name"] for tool in tools if any(more_ways(tool, self._named_tools))]
         bound = {binding.tool for binding in found}
         unbound = tuple(name for name in tried if name not in bound)
@@ -204,6 +218,18 @@ class Binder:
                     continue
                 self._try_namings(operation, attempt, plan, found)
 
+    def _try_folders(self, tools: Iterable[dict[str, Any]], found: list[Binding]) -> None:
+        """Try the arguments of bound tools that may choose a folder beside the path."""
+        known = {tool["name"]: tool for tool in tools}
+        for binding in [one for one in found if one.operation in IN_PLACE and one.tool in known]:
+            for plan in beside(binding, known[binding.tool]):
+                if self._calls.over:
+                    return
+                attempts = dict(self._effects.allowed_by(plan, more=True))
+                if binding.operation in attempts:
+                    attempt = attempts[binding.operation]
+                    self._try_namings(binding.operation, attempt, plan, found)
+
     def _try_namings(
         self,
         operation: Operation,
@@ -230,11 +256,11 @@ class Binder:
         worked: dict[Style, dict[str, Any]],
         found: list[Binding],
     ) -> None:
-        """Add a binding, and the same with the whole path in the argument for the name."""
+        """Add a binding, and those that divide the path between its arguments differently."""
         bound = self._bound(does, plan, worked)
         found.append(bound)
         if bound.by_name is not None:
-            found.append(bound.by_name)
+            found += [bound.by_name, replace(bound, climbs_twice=True)]
 
     def _slots_of(self, tool: Mapping[str, Any], role: ArgumentRole) -> list[ArgumentSlot]:
         """Return the arguments of a tool with a role; none if its name suggests danger."""

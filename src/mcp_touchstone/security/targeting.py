@@ -88,6 +88,12 @@ class AttackCall:
         return ()
 
 
+def _halves(binding: Binding) -> tuple[Pointer, ...]:
+    """Return the arguments that take the path in two parts; empty if one takes it whole."""
+    halves = {ArgumentRole.FOLDER, ArgumentRole.NAME}
+    return tuple(slot.pointer for slot in binding.slots if slot.role in halves)
+
+
 def _names(pointers: Iterable[Pointer]) -> tuple[str, ...]:
     """Return paths to arguments as names, without indexes of lists."""
     names = (".".join(part for part in pointer if isinstance(part, str)) for pointer in pointers)
@@ -135,7 +141,7 @@ class Targeting:
                 if binding.operation in CHANGING and aim is None:
                     continue
                 call = self._aimed(row, text, binding, aim)
-                yield AttackCall(row, text, binding, call, aim is not None)
+                yield AttackCall(row, text, binding, call, aim is not None, into=_halves(binding))
 
     def _named(
         self, row: Payload, plain: str, binding: Binding, aims: dict[str, str | None]

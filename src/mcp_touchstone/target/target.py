@@ -25,6 +25,9 @@ ROOT: Final = "{root}"
 PYTHON: Final = "{python}"
 """Replaced in a command by the interpreter that runs this program."""
 
+CODE: Final = ("__main__.py", "package.json", "pyproject.toml")
+"""Files at the top of a folder that an interpreter or a launcher runs."""
+
 STARTUP: Final = 60.0
 """Limit in seconds for the first answer of a server; cold starts of ten and more are common."""
 
@@ -168,8 +171,11 @@ class Target:
 
     @property
     def guesses(self) -> bool:
-        """Whether tools may be called that are neither named nor annotated read-only."""
-        return not self.unsafe
+        """Whether tools may be called that are neither named nor annotated read-only.
+
+        A server with neither a sandbox nor a root of ours may change what belongs to the user.
+        """
+        return not self.unsafe and (self.sandbox is not None or self.rooted)
 
     @property
     def shelter(self) -> str:
@@ -234,6 +240,16 @@ class Target:
         """Whether the command, the variables or the working folder name the throw-away root."""
         words = (*self.command, *self.env.values(), self.cwd or "")
         return any(ROOT in word for word in words)
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the user names a working folder, or the command or a variable names a folder.
+
+        A folder with code may be the program itself, as in ``python FOLDER``.
+        """
+        _, *named = self.folders_in(Path())
+        data = [path for path in named if not any((path / mark).exists() for mark in CODE)]
+        return self.cwd is not None or bool(data)
 
     def inside(self) -> "Target":
         """Return the target with the throw-away root as its working folder, if it names no folder.

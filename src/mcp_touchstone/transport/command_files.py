@@ -58,6 +58,9 @@ LAUNCHERS: Final[Mapping[str, tuple[str, ...]]] = {
 VERSION_MANAGERS: Final = ("shims", "libexec")
 """Folders of programs that search for the real programs in the folder above."""
 
+PACKAGES: Final = ("node_modules", "python3*/site-packages", "python3*/dist-packages")
+"""Folders below ``lib`` with installed servers, some of which write beside their code."""
+
 SHEBANG: Final = 256
 """Bytes of a script that may hold the name of its interpreter."""
 
@@ -132,11 +135,12 @@ def sandbox_for(
     given = sorted((name, env[name]) for name in names & {*env})
     known = tuple((name, value) for name, value in given if str(world) not in value)
     found = _needs(outside, None if cwd.is_relative_to(world) else cwd, known, home)
+    folders = {path for path in found.readable if path.is_dir()}  # some write beside their code
     return Sandbox(
         method=method,
         writable=(world,),
-        readable=tuple(found.readable),
-        copied=tuple(found.copied),
+        readable=tuple(path for path in found.readable if path not in folders),
+        copied=(*found.copied, *sorted(folders)),
         links=found.links,
         hidden=(home,),
         network=network,
@@ -190,6 +194,9 @@ class _Search:
         """Add a file or folder that was named, with the project it belongs to."""
         path = Path(os.path.normpath(path))
         if not path.exists() or _is_system(path):
+            project = self._project(path.parent)
+            if any((project / mark).exists() for mark in PROJECT_MARKS):
+                self._copy_system(project)
             return
         if path.is_dir():
             self.add_folder(path, self.found.readable)
@@ -245,6 +252,9 @@ class _Search:
     def _add_prefix(self, path: Path) -> None:
         """Add the folder around ``bin`` of an interpreter, a package manager or an environment."""
         folder, prefix = path.parent, path.parent.parent
+        for packages in PACKAGES if _is_system(path) else ():
+            for found in prefix.glob(f"lib/{packages}"):
+                self._copy_system(found)
         if folder.name in VERSION_MANAGERS and not self._is_too_much(prefix):
             self._show(prefix, self.found.readable)
         if folder.name not in {"bin", "sbin"} or self._is_too_much(prefix):
@@ -295,6 +305,11 @@ class _Search:
             last = last.resolve()
         if last.exists() and not _is_system(last):
             among[last] = None
+
+    def _copy_system(self, folder: Path) -> None:
+        """Add a folder of the system that the user may change."""
+        if _is_system(folder) and folder.is_dir() and os.access(folder, os.W_OK):
+            self.found.copied[folder.resolve()] = None
 
     def _steps(self, path: Path) -> Iterator[Path]:
         """Resolve a path; record the links on the way.

@@ -112,7 +112,7 @@ class Sandbox:
         writable: folders it may change.
         readable: files and folders it may read.
         copied: folders it may read and change, but the changes stay in the sandbox and vanish
-            with it. Read-only if the system does not support that.
+            with it. Read-only if the system does not support that and the folder is large.
         links: symbolic links, with their targets.
         hidden: folders that are empty for it, except for the paths above.
         network: whether it has access to the network of the machine.

@@ -61,6 +61,9 @@ RESERVED = 301
 
 TMPFS_OPTIONS = "mode={},size=512m"
 
+LARGEST_COPY = 64 << 20
+"""Size in bytes up to which a folder is copied at each start."""
+
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
@@ -302,8 +305,10 @@ def bind(source: str, place: str) -> str:
 def overlay(lower: str, place: str) -> None:
     """Mount a folder such that changes to it stay in the sandbox; read-only if that fails.
 
+    Where the kernel has no overlays for users, the folder is copied if it is small.
+
     Raises:
-        OSError: both failed.
+        OSError: all failed.
     """
     number = len(os.listdir("/copies"))
     upper, work = f"/copies/{number}", f"/copies/{number + 1}"
@@ -315,7 +320,31 @@ def overlay(lower: str, place: str) -> None:
     try:
         mount("overlay", place, "overlay", MS_NOSUID | MS_NODEV, options)
     except OSError:
-        set_read_only(bind(lower, place), recursive=True)
+        if copy(f"/old{lower}", upper, LARGEST_COPY):
+            mount(upper, place, None, MS_BIND, None)
+        else:
+            set_read_only(bind(lower, place), recursive=True)
+
+
+def copy(source: str, target: str, most: int) -> bool:
+    """Copy the content of a folder, links as links; return whether that was possible.
+
+    Args:
+        source: the folder.
+        target: an empty folder.
+        most: greatest size in bytes; each file and folder counts as 1000 more.
+    """
+    import shutil  # noqa: PLC0415  (slow to import, and rarely needed)
+
+    try:
+        for folder, _, names in os.walk(source):
+            most -= 1000 + sum(1000 + os.lstat(f"{folder}/{name}").st_size for name in names)
+            if most < 0:
+                return False
+        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    except (OSError, shutil.Error):
+        return False
+    return True
 
 
 def set_read_only(place: str, *, recursive: bool = False) -> None:
