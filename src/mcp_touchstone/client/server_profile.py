@@ -27,6 +27,9 @@ LISTS: Final = {
 }
 """Feature -> its list method and the member of the result that holds the items."""
 
+REFUSALS: Final = frozenset({"refused-call", "unanswered-call"})
+"""Words whose examples are no successful calls."""
+
 FAILED_CALL: Final = "tool "
 """Start of the key of a note: the last answer of this tool, no call of which succeeded."""
 
@@ -122,6 +125,14 @@ class Spoken:
     def harmless(self) -> list[str]:
         """Names of tools annotated read-only that need no arguments."""
         return [t["name"] for t in self.named("tools") if is_read_only(t) and _needs_nothing(t)]
+
+    @property
+    def working_tools(self) -> list[str]:
+        """Names of tools with a successful call, in the order of the words."""
+        kept = (
+            e for word, examples in self.found.items() if word not in REFUSALS for e in examples
+        )
+        return [e.name for e in kept if e.method == "tools/call" and e.name]
 
     @property
     def plain_prompts(self) -> list[str]:
