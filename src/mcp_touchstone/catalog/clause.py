@@ -130,6 +130,11 @@ class Clause:
         return str(self.level)
 
     @property
+    def is_raised(self) -> bool:
+        """Whether ``--strict`` raises its warnings; a mild breach of a MUST stays a warning."""
+        return self.strict and self.breach is Breach.WARN
+
+    @property
     def file(self) -> str:
         """Its chapter file: ``basic/ping.toml``."""
         return f"{self.group}/{self.chapter}.toml"

@@ -674,6 +674,11 @@ def _how_it_is_run(
         help="HTTP requests a second at most (default: 5 to a server on another machine that we "
         "did not start, else no limit)",
     )  # fmt: skip
+    _setting(
+        how, "--sdk", read=values.sdk, metavar="'NAME VERSION'",
+        help="the SDK that the server is built on, where its files do not show it (a bundle, a "
+        "container, a URL): 'mcp 1.30.0'",
+    )  # fmt: skip
     how.add_argument("--target", "--server", metavar="NAME", help="name of the server in that file")
     _setting(
         how, "--env", action="append", read=values.variable, metavar="NAME=VALUE",

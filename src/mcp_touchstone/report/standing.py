@@ -170,10 +170,11 @@ def closing(run: Run) -> tuple[str, str, str]:
     if nothing:
         return "not checked", MAGENTA, nothing
     good, rest = passed(run)
-    own = {verdict.clause.id for verdict in run.of(Outcome.WARN) if not run.is_apart(verdict)}
-    warnings = len(own)
-    warned = f"; {plural(warnings, 'warning')}, which --strict counts" if warnings else ""
-    return good, GREEN, rest + warned
+    own = {v.clause.id: v.clause for v in run.of(Outcome.WARN) if not run.is_apart(v)}
+    for option in ("--strict", "--fail-on should"):
+        own_of = [one for one in own.values() if one.is_raised is (option == "--strict")]
+        rest += f"; {plural(len(own_of), 'warning')}, which {option} counts" if own_of else ""
+    return good, GREEN, rest
 
 
 def since(run: Run, say: Line) -> None:

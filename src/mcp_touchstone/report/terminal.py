@@ -19,11 +19,11 @@ from mcp_touchstone.report.digest import (
     again,
     by_clause,
     chapters,
-    excused,
     findings,
     hint,
-    not_own,
     noun,
+    tally,
+    told,
 )
 from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural
@@ -49,6 +49,7 @@ WORDS = {
     Outcome.PASS: "pass",
     Outcome.UNSEEN: "not seen",
 }
+DECLARE = "--sdk 'NAME VERSION' names it"
 LABEL = 11
 WIDEST = 120
 LONGEST = 1200
@@ -148,8 +149,9 @@ class Terminal:
         if not profile.spoken:
             return
         self._row("server", profile.name)
-        if profile.sdk.sdks or profile.sdk.hint:
-            self._row("sdk", str(profile.sdk))
+        if not profile.sdk.needless:
+            unknown = "" if profile.sdk.sdks else f": its faults count as yours; {DECLARE}"
+            self._row("sdk", f"{profile.sdk}{unknown}")
         more = "" if profile.asked == rev.ALL else " (others not tried)"
         self._row("supports", ", ".join(profile.spoken) + more)
         silent = [revision for revision in profile.asked if revision not in profile.spoken]
@@ -220,8 +222,8 @@ class Terminal:
         self._row("actual", judgement.actual or "(see below)", "bold")
         if judgement.because:
             self._row(f"why a {WORDS[finding.outcome]}", judgement.because)
-        if finding.sdk is not None:
-            self._row("whose", f"{finding.sdk.proof}; {finding.sdk.remedy}")
+        if finding.whose:
+            self._row("whose", finding.whose)
         self._tools(judgement.tools)
         if judgement.sometimes:
             self._row("found", f"in {judgement.found} of {judgement.tried} runs of the scenario")
@@ -330,6 +332,8 @@ class Terminal:
             if judgement.expected:
                 self._row("expected", judgement.expected)
             self._row("actual", judgement.actual)
+            if finding.whose:
+                self._row("whose", finding.whose)
             if judgement.because:
                 self._row(f"why a {head}", judgement.because)
             self._row("revision", ", ".join(finding.revisions))
@@ -372,26 +376,28 @@ class Terminal:
         outcomes = list(by_clause(run.verdicts).values())
         judged = [outcome for outcome in outcomes if outcome is not Outcome.UNSEEN]
         revisions = {verdict.revision for verdict in run.verdicts}
-        known, theirs = excused(run), not_own(run)
         self.say("")
         if not judged:
             self.say(*self._next(run), wrap=True)
             return
         parts: list[str | tuple[str, str]] = []
+        counts = tally(run)
         for outcome in (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS):
-            count = judged.count(outcome) - known.get(outcome, 0) - theirs.get(outcome, 0)
+            count = counts[outcome]
             if count or outcome is Outcome.PASS:
                 parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
-        if known:
-            parts += [f", {sum(known.values())} known"]
-        if theirs:
-            parts += [f", {sum(theirs.values())} in the SDK"]
+        apart = {key: counts[key] for key in ("known", "sdk") if counts[key]}
+        parts += [f", {told(apart, WORDS)}"] if apart else []
         self.say(
             f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
             *parts,
             f"   ({plural(run.processes, 'process')}, {run.seconds:.1f} s)",
             wrap=True,
         )
+        notes = {f.clause.id for f in findings(run, Outcome.NOTE)} if not self.verbose else ()
+        if notes and not self.quiet:
+            head = f"{plural(len(notes), 'note')}, which -v shows in full"
+            self.say((f"{head}: {', '.join(sorted(notes))}", STYLES[Outcome.NOTE]), wrap=True)
         seen = {v.clause.id for v in run.verdicts}
         if self.verbose and run.cost is not None:
             self.say((_spent(run.cost), "dim"), wrap=True)
