@@ -131,12 +131,8 @@ class Terminal:
         elif what == "learnt" and isinstance(subject, ServerProfile):
             for remark in subject.remarks:
                 self._row("remark", remark, STYLES[Outcome.WARN])
-        elif what == "plan" and isinstance(subject, list):
-            self._progress.plan(len(subject))
-        elif what in {"start", "done"} and isinstance(subject, PlannedCase):
-            place = subject.case.id.partition("::")[0].removesuffix(".py")
-            step = f"{place}  {subject.revision}"
-            (self._progress.start if what == "start" else self._progress.done)(step)
+        else:
+            self._progress.on_event(what, subject)
             self._show_progress(self._progress.text())
 
     def _show_progress(self, text: str) -> None:
