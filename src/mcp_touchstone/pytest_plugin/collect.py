@@ -8,6 +8,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -287,9 +288,12 @@ class Suite:
     def _tell(self, line: str) -> None:
         """Print a line of progress, unless pytest is quiet or this is a worker of xdist."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
-        if terminal is not None and self.config.option.verbose >= 0:
+        if terminal is None or self.config.option.verbose < 0:
+            return
+        capture = self.config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
             terminal.ensure_newline()
-            terminal.write_line(safe(f"mcp-touchstone: {line}"))
+            terminal.write_line(safe(f"mcp-touchstone: {line}"), flush=True)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         """Print the summary of each server."""
