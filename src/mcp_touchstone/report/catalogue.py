@@ -97,6 +97,7 @@ def explain(clause_id: str) -> None:
     _paragraph("checked by", clause.how)
     _paragraph("not flagged", clause.not_flagged)
     _paragraph("decision", clause.decision)
+    _paragraph("usual cure", clause.cure)
     _paragraph("not yet", clause.deferred)
     _paragraph("not testable", clause.unobservable)
     links = dict.fromkeys(link for r in clause.revisions for link in clause.links(r))
