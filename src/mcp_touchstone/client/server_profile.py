@@ -127,14 +127,6 @@ class Spoken:
         return [t["name"] for t in self.named("tools") if is_read_only(t) and _needs_nothing(t)]
 
     @property
-    def working_tools(self) -> list[str]:
-        """Names of tools with a successful call, in the order of the words."""
-        kept = (
-            e for word, examples in self.found.items() if word not in REFUSALS for e in examples
-        )
-        return [e.name for e in kept if e.method == "tools/call" and e.name]
-
-    @property
     def plain_prompts(self) -> list[str]:
         """Names of prompts that need no arguments."""
         return [p["name"] for p in self.named("prompts") if not required_arguments(p)]
@@ -445,3 +437,9 @@ _OF_TOOLS: Final[dict[str, Callable[[Example], bool]]] = {
     "structured-tool": lambda call: isinstance(call.item.get("outputSchema"), dict),
 }
 """Words that callable tools can meet."""
+
+
+def working_tools(spoken: Spoken) -> list[str]:
+    """Return the names of tools with a successful call, in the order of the words."""
+    kept = (one for word, some in spoken.found.items() if word not in REFUSALS for one in some)
+    return [one.name for one in kept if one.method == "tools/call" and one.name]

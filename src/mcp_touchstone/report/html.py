@@ -94,6 +94,8 @@ def _head(run: Run, name: str) -> Iterator[str]:
     yield f'<p class="standing"><strong>{_text(word)}</strong>{_prose(rest)}</p>'
     if run.trouble:
         yield f"<p>{_text(run.trouble)}</p>"
+    if said := standing.decision(run):
+        yield f"<p>{_text(said)}</p>"
     if left := standing.unattacked(run):
         yield f"<p>{_text(left)}</p>"
     yield f"<p><code>{_text(run.target.shown)}</code></p>"

@@ -56,6 +56,8 @@ def _lines(run: Run) -> Iterator[str]:
     outcomes = list(by_clause(run.verdicts).values())
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
     yield f"Supports {spoken}. {judged} checked: {told(tally(run), _WORDS) or 'none'}."
+    if said := standing.decision(run):
+        yield f"\n{cell(said)}"
     if left := standing.unattacked(run):
         yield f"\n{cell(left)}"
     if run.trouble:

@@ -174,6 +174,7 @@ class Terminal:
             self._lost(run)
             self._tool_use(run)
         self._dropped(run)
+        self._decision(run)
         self._close(run)
 
     def _row(self, label: str, text: str, style: str = "") -> None:
@@ -357,6 +358,15 @@ class Terminal:
             if not number:
                 self.say("")
             self._row("" if number else "tools", f"{label}: {text}")
+
+    def _decision(self, run: Run) -> None:
+        """Print the threats by severity, and what they mean for a decision."""
+        said = "" if self.quiet else standing.decision(run)
+        if said:
+            self.say("")
+            for grade, ids in standing.severities(run).items():
+                self._row(grade, ", ".join(ids))
+            self._row("in short", said)
 
     def _dropped(self, run: Run) -> None:
         """List the files that are new in the user's working folder."""

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.client.server_profile import FAILED_CALL, ServerProfile, is_read_only
+from mcp_touchstone.client.server_profile import (
+    FAILED_CALL,
+    ServerProfile,
+    is_read_only,
+    working_tools,
+)
 from mcp_touchstone.runtime.printable import safe
 
 SHOWN: Final = 10
@@ -91,7 +96,7 @@ def tool_use(profile: ServerProfile) -> ToolUse:
     for spoken in profile.spoken.values() if probed else ():
         for tool in spoken.named("tools"):
             tools[tool["name"]] = tools.get(tool["name"], False) or is_read_only(tool)
-    worked = {revision: spoken.working_tools for revision, spoken in probed.items()}
+    worked = {revision: working_tools(spoken) for revision, spoken in probed.items()}
     called = dict.fromkeys(name for names in worked.values() for name in names)
     failed: dict[str, FailedTool] = {}
     for revision, spoken in probed.items():
