@@ -143,6 +143,8 @@ def _clause(row: coverage.Row) -> Iterator[str]:
         yield "- *Conditional:* checked only if the server exhibits the behaviour."
     if clause.decision:
         yield f"- *Decision:* {clause.decision}"
+    if clause.cure:
+        yield f"- *Usual cure:* {clause.cure}"
     if clause.deferred:
         yield f"- *Not judged yet:* {clause.deferred}"
     if clause.unobservable:

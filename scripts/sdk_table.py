@@ -20,7 +20,7 @@ from typing import Any
 from mcp_touchstone.catalog.clause import Catalogue
 from mcp_touchstone.catalog.loader import CONFORMANCE, rows
 from mcp_touchstone.catalog.revision import LEGACY
-from mcp_touchstone.results.sdk_faults import TABLE
+from mcp_touchstone.results.sdk_faults import TABLE, kind_of_answer
 
 HERE = Path(__file__).resolve().parent / "sdks"
 FOLDER = Path.home() / ".cache" / "mcp-touchstone-sdks"
@@ -137,6 +137,21 @@ def faults(report: dict[str, Any], catalogue: Catalogue) -> Faults:
     return found
 
 
+def answers(report: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
+    """Return the kinds of answers in the findings: clause -> scenario -> kinds."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for verdict in report["verdicts"]:
+        for judgement in verdict["judgements"]:
+            kinds = {kind_of_answer(line["text"]) for line in judgement["wire"] if line["guilty"]}
+            if judgement["outcome"] in FOUND and kinds - {""}:
+                scenarios = found.setdefault(verdict["clause"], {})
+                scenarios.setdefault(judgement["scenario"], set()).update(kinds - {""})
+    return {
+        clause: {scenario: sorted(kinds) for scenario, kinds in scenarios.items()}
+        for clause, scenarios in found.items()
+    }
+
+
 def row(release: Release, report: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a release."""
     return {
@@ -146,6 +161,7 @@ def row(release: Release, report: dict[str, Any]) -> dict[str, Any]:
         "version": release.version,
         "revisions": report["revisions"]["spoken"],
         "chance": sorted(chance(report)),
+        "answers": answers(report),
         "faults": faults(report, rows(CONFORMANCE)),
     }
 

@@ -191,6 +191,18 @@ def test_breached_clause_fails_the_step_and_is_reported(tmp_path: Path) -> None:
     assert "ping-empty-response" in done.summary
 
 
+def test_the_annotation_names_what_fails_the_gate(tmp_path: Path) -> None:
+    rows = [
+        {"clause": "a", "outcome": "fail", "sdk": {}},
+        {"clause": "b", "outcome": "fail", "counts": True},
+        {"clause": "c", "outcome": "warn", "counts": True},
+        {"clause": "d", "outcome": "fail", "known": "why"},
+    ]
+    (tmp_path / "report.json").write_text(json.dumps({"verdicts": rows}), "utf-8")
+
+    assert script("judge").broken(tmp_path) == ["b", "c"]
+
+
 @needs_bash
 def test_url_and_headers_become_options(monkeypatch: pytest.MonkeyPatch) -> None:
     judge = script("judge")

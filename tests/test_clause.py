@@ -17,6 +17,7 @@ from mcp_touchstone.catalog.clause import (
     load_chapter,
     nearest,
 )
+from mcp_touchstone.catalog.loader import load
 
 HEAD = 'title = "Ping"\nsummary = "Either side may ping."\n'
 ROW = """
@@ -362,3 +363,12 @@ def test_judged_contradicting_another_key_is_refused(
 ) -> None:
     with pytest.raises(CatalogueError, match=why):
         load_chapter(chapter(tmp_path, head=head, row=row))
+
+
+def test_rules_that_servers_often_break_have_a_usual_cure() -> None:
+    """What most servers break is what explain says how to correct."""
+    catalogue = load().catalogue
+    often = {"jsonrpc-invalid-request", "tools-unknown-tool-error", "stdio-stdout-only-messages"}
+
+    assert sum(bool(clause.cure) for clause in catalogue) >= 30
+    assert all(catalogue[rule].cure for rule in often)

@@ -26,6 +26,7 @@ header = { X-Key = "env:KEY" }
 ca-file = "ca.pem"
 intrusive = true
 rate = 3
+sdk = "mcp 1.30.0"
 timeout = 30
 call = { echo = { text = "a" }, list = true }
 prompt = { greet = { name = "x" } }
@@ -69,7 +70,7 @@ def options_settings(*words: str) -> Settings:
 
 SAME = (
     "--env=MODE=test", "--cwd={root}", "--url=http://127.0.0.1:{port}/mcp",
-    "--header=X-Key=env:KEY", "--ca-file=ca.pem", "--intrusive", "--rate=3",
+    "--header=X-Key=env:KEY", "--ca-file=ca.pem", "--intrusive", "--rate=3", "--sdk=mcp 1.30.0",
     "--timeout=30", '--call=echo={"text": "a"}', "--call=list",
     '--prompt=greet={"name": "x"}', '--bindings=read={"tool": "get", "path": "name"}',
     "--resource=note:///1", "--root-from=seed", "--world=roots", "--offline",

@@ -141,6 +141,11 @@ def test_probing_continues_after_a_tool_kills_the_server() -> None:
         assert found.pool.started == len(rev.ALL) + 1
 
 
+def test_tool_whose_calls_are_all_errors_is_a_refused_call() -> None:
+    with probed("picky", "echo", words={"callable-tool"}, on=(LEGACY,)) as found:
+        assert found.examples("refused-call") == ['tools/call picky {"colour": "hello"}']
+
+
 def test_call_that_is_never_answered_is_cancelled() -> None:
     with probed("hang", "echo", words={"callable-tool"}, on=(LEGACY,), startup=1.5) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']

@@ -1,5 +1,6 @@
 """The pytest plugin in users' projects, including hostile configurations."""
 
+import re
 import shlex
 import sys
 import xml.etree.ElementTree as ET
@@ -98,6 +99,16 @@ def test_keyword_and_last_failed_options_select_scenarios(
     again.assert_outcomes(failed=1)
     again.stdout.fnmatch_lines([f"{NODE} FAILED*"])
     assert keyword.ret == 0
+
+
+@pytest.mark.parametrize(("words", "shown"), [((), True), (("-q",), False)])
+def test_progress_is_shown_while_a_server_is_judged(
+    run: Run, pytester: pytest.Pytester, words: tuple[str, ...], shown: bool
+) -> None:
+    pytester.makeconftest("import mcp_touchstone.report.progress as p\np.HEARTBEAT = 0.01\n")
+    done = run(*words)
+
+    assert bool(re.search(r"(?m)^mcp-touchstone: \d+ s: \d+/\S+", done.stdout.str())) is shown
 
 
 def test_junit_report_names_clause_and_failure(run: Run, pytester: pytest.Pytester) -> None:

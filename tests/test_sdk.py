@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.catalog.sdk import Sdk
+from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
 from mcp_touchstone.transport.sdk import (
-    NPM,
-    PYPI,
     ProcessFacts,
     SdkFacts,
     collect,
@@ -251,3 +249,46 @@ def test_error_texts_are_only_a_hint() -> None:
 
 def test_an_sdk_without_a_version_is_unknown() -> None:
     assert identify(SdkFacts(registry=NPM, imported=frozenset({"fastmcp"}))).sdks == ()
+
+
+# --- a bundle
+
+TYPESCRIPT = "@modelcontextprotocol/sdk"
+
+
+def bundle(place: Path, written: object = "^1.25.1", kind: str = "devDependencies") -> Path:
+    """Make a package whose bundle imports nothing; return the bundle."""
+    write(place / "package.json", json.dumps({"name": "notes", kind: {TYPESCRIPT: written}}))
+    write(place / "dist/package.json", '{"type": "module"}')
+    return write(place / "dist/bundle.mjs", "var Server = class {};\n")
+
+
+@pytest.mark.parametrize("kind", ["dependencies", "devDependencies"])
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [("^1.25.1", "^1.25.1"), ("~1.25.1", "^1.25.1"), ("1.25.1", "1.25.1")],
+)
+def test_a_published_bundle_has_the_range_of_its_package(
+    tmp_path: Path, kind: str, written: str, shown: str
+) -> None:
+    script = bundle(tmp_path / "node_modules/notes", written, kind)
+    node_package(tmp_path, TYPESCRIPT, "1.32.2")
+
+    assert found("node", script, cwd=tmp_path) == (f"{TYPESCRIPT} {shown}",)
+
+
+@pytest.mark.parametrize("written", ["*", "latest", ">=1.2.0 <3", "workspace:^", None, 3])
+def test_a_bundle_of_an_unclear_range_is_unknown(tmp_path: Path, written: object) -> None:
+    script = bundle(tmp_path / "node_modules/notes", written)
+
+    assert found("node", script, cwd=tmp_path) == ()
+
+
+def test_a_bundle_of_the_author_has_the_locked_or_installed_version(tmp_path: Path) -> None:
+    script = bundle(tmp_path)
+    locked = {"packages": {f"node_modules/{TYPESCRIPT}": {"version": "1.29.0"}}}
+    write(tmp_path / "package-lock.json", json.dumps(locked))
+    assert found("node", script, cwd=tmp_path) == (f"{TYPESCRIPT} 1.29.0",)
+
+    node_package(tmp_path, TYPESCRIPT, "1.30.1")
+    assert found("node", script, cwd=tmp_path) == (f"{TYPESCRIPT} 1.30.1",)

@@ -4,9 +4,11 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +30,7 @@ from mcp_touchstone.results.comparison import compare
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.sdk_faults import TABLE, attribute, judged, version
 from mcp_touchstone.results.threshold import Floor
-from mcp_touchstone.results.verdict import Judgement, Outcome
+from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from tests.conftest import HERE
@@ -215,7 +217,7 @@ def test_without_a_remedy_the_report_says_who_has_to_act() -> None:
 
     fault = made.verdicts[0].sdk
     assert fault is not None
-    assert fault.remedy == "none in your server: mcp has to fix it"
+    assert fault.remedy == "nothing in your server; mcp has to fix it"
     assert fault.proof == "mcp 1.22.0: a minimal server on mcp 1.20.0 does this too"
 
 
@@ -312,6 +314,73 @@ def test_a_new_fault_of_the_sdk_makes_a_run_worse_only_if_it_counts(
 
 
 # --- the reports
+
+
+LINES = {
+    "result": '{"id": 1, "result": {"content": []}}',
+    "isError": '{"id": 1, "result": {"content": [], "isError": true}}',
+    "error -32602": '{"id": 1, "error": {"code": -32602, "message": "no"}}',
+    "": '{"id": 1, "result": {"content": …',
+}
+
+
+@pytest.mark.parametrize(("kind", "line"), LINES.items(), ids=["result", "tool", "error", "cut"])
+def test_an_answer_of_another_kind_is_the_servers_own(kind: str, line: str) -> None:
+    answers = {TOOL: {"s": ["isError"]}}
+    table = sdk_faults.read({"releases": [{**ROWS[1], "answers": answers}, *ROWS[2:]]}, {})
+    made = run({(TOOL, NEW): Outcome.WARN}, "mcp==1.20.0")
+    (verdict,) = made.verdicts
+    wire = (WireLine(1, "→", LINES["result"]), WireLine(2, "←", line, guilty=True))
+    one = replace(verdict.gravest, wire=wire)
+    verdict.gravest, verdict.judgements, verdict.sdk = one, [one], None
+    attribute(made, table)
+
+    assert sdk_faults.kind_of_answer(line) == kind
+    assert owners(made) == ["mcp 1.20.0" if kind in {"isError", ""} else "own"]
+
+
+def test_a_later_release_that_answers_differently_is_no_remedy() -> None:
+    rows = [{**one, "answers": {TOOL: {"s": [kind]}}} for one, kind in
+            zip(ROWS[1:3], ("isError", "result"), strict=True)]  # fmt: skip
+    made = run({(TOOL, NEW): Outcome.WARN}, "mcp==1.20.0")
+    attribute(made, sdk_faults.read({"releases": rows}, {}))
+
+    assert remedy(made) == "nothing in your server; mcp has to fix it"
+
+
+def test_a_range_has_the_faults_of_each_release_in_it() -> None:
+    both = {(BATCH, MID): Outcome.FAIL, (PING, NEW): Outcome.FAIL}
+
+    assert owners(run(both, "mcp==^1.10.0")) == ["mcp ^1.10.0", "own"]
+    assert owners(run(both, "mcp==^1.15.0")) == ["mcp ^1.15.0", "own"]
+    assert owners(run(both, "mcp==^1.9.0")) == ["own", "own"]
+
+
+def test_a_finding_that_some_sdk_has_says_so_if_the_sdk_is_unknown() -> None:
+    made = run(FAILING)
+
+    assert made.verdicts[0].alike == ("mcp", "fastmcp")
+    (finding,) = findings(made, Outcome.FAIL)
+    assert finding.whose == (
+        "yours, as the SDK is unknown; a minimal server on mcp or fastmcp does this too"
+    )
+    assert machine.document(made)["verdicts"][0]["alike"] == ["mcp", "fastmcp"]
+    assert run(FAILING, "mcp==2.1.0").verdicts[0].alike == ()
+
+
+def test_all_reports_count_alike() -> None:
+    made = run({**FAILING, (PING, NEW): Outcome.FAIL}, "mcp==1.20.0")
+    document = machine.document(made)
+    counted = {key: count for key, count in document["summary"]["tally"].items() if count}
+    said = "1 FAIL, 2 in the SDK"
+    chips = re.findall(r'<li class="(\w+)"><b>(\d+)</b>', html.render(made))
+
+    assert counted == {"fail": 1, "sdk": 2}
+    assert f"checked in 2 revisions: 1 FAIL, 0 pass, {said[8:]}" in in_short(made)
+    assert f"checked: {said.lower().replace('sdk', 'SDK')}." in markdown.render(made)
+    assert f'<property name="counted" value="{said}" />' in junit.render(made)
+    assert chips == [("fail", "1"), ("grade", "1"), ("known", "2")]
+    assert [v["clause"] for v in document["verdicts"] if "counts" in v] == [PING]
 
 
 def test_the_screen_shows_the_faults_of_the_sdk_apart() -> None:

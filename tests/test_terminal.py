@@ -127,13 +127,31 @@ def test_progress_shows_the_running_scenario_and_the_remaining_time() -> None:
     progress.done("basic/jsonrpc  2025-11-25")
     assert progress.text() == "1/40  basic/ping  2025-11-25"
     now[0] = 6.0
-    assert progress.text().endswith("25  about 4 min left")
-    for _ in range(19):
+    assert progress.text() == "1/40  basic/ping  2025-11-25"
+    for _ in range(9):
+        progress.done("basic/stdio  2025-11-25")
+    assert progress.text() == "10/40  basic/ping  2025-11-25  about 20 s left"
+    for _ in range(10):
         progress.done("basic/stdio  2025-11-25")
     assert progress.text() == "20/40  basic/ping  2025-11-25  about 10 s left"
     for _ in range(20):
         progress.done("basic/ping  2025-11-25")
     assert progress.text() == "40/40"
+
+
+def test_the_remaining_time_does_not_grow() -> None:
+    now = [0.0]
+    progress = Progress(clock=lambda: now[0])
+    progress.plan(8)
+    for _ in range(4):
+        progress.done("basic/ping  2025-11-25")
+    now[0] = 8.0
+    assert progress.text() == "4/8  about 10 s left"
+    progress.plan(80)
+    for _ in range(20):
+        progress.done("basic/ping  2025-11-25")
+    now[0] = 60.0
+    assert progress.text() == "24/80"
 
 
 def test_progress_counts_done_scenarios_before_the_total_is_known() -> None:

@@ -127,3 +127,14 @@ def test_pytest_names_them_with_its_own_option(tmp_path: Path) -> None:
 
     assert "no call succeeded: picky (isError: picky does not do that)" in done.stdout
     assert "--mcp-call NAME=" in done.stdout
+
+
+@pytest.mark.parametrize(("words", "status"), [((), 0), (("--strict",), 1)])
+def test_strict_counts_a_tool_that_never_answers(words: tuple[str, ...], status: int) -> None:
+    command = ["check", "-q", "--timeout", "2", "--select", "tools-call-answered", *words]
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_touchstone", *command, "--revision", NEW, "--", *TOY, "hang"],
+        capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == status

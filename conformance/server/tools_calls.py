@@ -13,10 +13,12 @@ from mcp_touchstone.suite import (
     Reply,
     Role,
     Seen,
+    allows,
     ambient,
     arguments,
     brief,
     integral,
+    is_read_only,
     scenario,
 )
 
@@ -36,6 +38,13 @@ FEW = 3
 
 PROBES = 2
 """Number of requests sent while a call has no answer."""
+
+INVALID_TEXT = re.compile(
+    r"invalid (tool )?(arguments?|param(eter)?s?)\b|input validation error"
+    r"|(missing|required) (required )?(argument|param(eter)?|field|property)\b|field required",
+    re.IGNORECASE,
+)
+"""Says that the arguments of a call are invalid or missing."""
 
 STACK = "a stack trace"
 TRACE = re.compile(
@@ -93,6 +102,41 @@ def answers_each_call(talk: Conversation) -> None:
         judged = talk.judge(clause, True, expected=f"an answer to {example}")
     if not judged:
         talk.unseen(clause, "each call without an answer reports progress, or asks the client")
+
+
+@scenario("tools-input-schema-complete")
+def accepts_a_call_that_its_schema_allows(talk: Conversation) -> None:
+    """A tool does not refuse every call that its inputSchema allows as invalid."""
+    clause, judged = "tools-input-schema-complete", False
+    for example in talk.examples("refused-call")[:FEW]:
+        whole = arguments.form(example.schema)
+        if not allows(example.schema, {}) or (whole and not is_read_only(example.item)):
+            continue
+        said = [
+            talk.request(CALL, {"name": example.name, "arguments": given}, required=False)
+            for given in ({}, whole)[: 1 + (whole != {} and bool(allows(example.schema, whole)))]
+        ]
+        if all(reply.answered for reply in said):
+            refused = all(
+                reply.code == INVALID or (not whole and _names_arguments(reply)) for reply in said
+            )
+            talk.judge(
+                clause,
+                not refused,
+                expected=f"{example.name} takes a call that its inputSchema allows",
+                actual=f"each is refused as invalid; for {{}}: {said[0]}",
+                at=said[0],
+            )
+            judged = True
+    for example in talk.examples("callable-tool")[:1]:
+        # Discovery got a result.
+        judged = talk.judge(clause, True, expected=f"a result of {example}")
+    if not judged:
+        talk.unseen(clause, "each tool that fails requires an argument, or names one")
+
+
+def _names_arguments(reply: Reply) -> bool:
+    return _is_tool_error(reply) and any(map(INVALID_TEXT.search, _texts(reply.result)))
 
 
 # --- the name
@@ -230,7 +274,8 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
     for example, given in _failing(talk):
         reply = talk.request(CALL, {"name": example.name, "arguments": given}, required=False)
         code = reply.code if reply.is_error else None
-        invalid = code == INVALID and talk.revision <= PROTOCOL_UNTIL
+        # An empty call is one that never worked: tools-input-schema-complete counts its refusal.
+        invalid = code == INVALID and (talk.revision <= PROTOCOL_UNTIL or not given)
         if not (_is_tool_error(reply) or integral(code)) or invalid or code in ASKS_FIRST:
             continue
         talk.judge(
@@ -247,7 +292,8 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
 
 
 def _failing(talk: Conversation) -> Iterator[tuple[Example, dict[str, Any]]]:
-    """Yield calls that fit the schema and are likely to fail, those with paths first."""
+    """Yield calls that fail: those that never worked, then others that are likely to, by paths."""
+    yield from ((one, one.arguments) for one in talk.examples("refused-call")[:FEW])
     found: list[tuple[bool, Example, dict[str, Any]]] = []
     for example in talk.examples("callable-tool"):
         properties = example.schema.get("properties")

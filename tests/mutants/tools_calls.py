@@ -19,6 +19,7 @@ from tests.mutants.tools import TEXT, Calls
 
 OLD = "2024-11-05"
 PLAIN = "list_capabilities"
+TEXTUAL: Json = {"type": "string"}
 
 
 class _Calls(Fault):
@@ -62,6 +63,69 @@ class AnswersOneToolLate(AskingTool):
 
     def on_ask(self, request: Json) -> None:
         self.later(1.0, lambda: super(AnswersOneToolLate, self).on_ask(request))
+
+
+class _Hides(Calls):
+    """Has a tool that refuses each call."""
+
+    RESULT: ClassVar[Json] = {
+        "content": [{"type": "text", "text": "Invalid arguments for tool more: kind: required"}],
+        "isError": True,
+    }
+
+
+@mutant("tools-input-schema-complete")
+class HidesItsArguments(_Hides):
+    """Lists no argument for a tool that refuses each call without one."""
+
+
+@mutant("tools-input-schema-complete", revision=MODERN)
+class RefusesEachAllowedCall(_Hides):
+    """Refuses each call of a tool with optional arguments as invalid."""
+
+    TOOL: ClassVar[Json] = {"inputSchema": {"type": "object", "properties": {"a": TEXTUAL}}}
+    CODE = -32602
+
+    def answer(self, request: Json, result: Json) -> None:
+        self.refuse(request, self.CODE, "no")
+        del result
+
+
+@mutant("tools-execution-error-in-result")
+class FailsAtEachCall(RefusesEachAllowedCall):
+    """Answers each call of a tool that requires an argument with an internal error."""
+
+    TOOL: ClassVar[Json] = {
+        "inputSchema": {"type": "object", "properties": {"a": TEXTUAL}, "required": ["a"]}
+    }
+    CODE = -32603
+
+
+@mutant("tools-execution-error-in-result", revision=OLD)
+class FailsAtEachEmptyCall(FailsAtEachCall):
+    """Answers each call of a tool without required arguments with an internal error."""
+
+    TOOL: ClassVar[Json] = RefusesEachAllowedCall.TOOL
+
+
+@control("tools-input-schema-complete")
+class NeedsAKey(_Hides):
+    """Has a tool without arguments that fails for another reason."""
+
+    RESULT: ClassVar[Json] = {
+        "content": [{"type": "text", "text": "API_KEY is required"}],
+        "isError": True,
+    }
+
+
+@control("tools-input-schema-complete")
+class KnowsNoExample(RefusesEachAllowedCall):
+    """Refuses each name that we make, which its schema requires."""
+
+    TOOL: ClassVar[Json] = FailsAtEachCall.TOOL
+
+    def answer(self, request: Json, result: Json) -> None:
+        Calls.answer(self, request, result)
 
 
 # --- the name

@@ -100,6 +100,7 @@ class Clause:
         how: the stimulus, and the behaviour that breaks the rule.
         not_flagged: behaviour that is accepted, with the reason.
         decision: the decision on a dispute about a real server; empty if there was none.
+        cure: the usual correction of a server that breaks it; empty if none is usual.
         replaces: ids merged into this row; they are never reused.
         deferred: the reason the clause is not judged yet; empty if it is.
         unobservable: the reason no message can show it; empty if one can.
@@ -119,6 +120,7 @@ class Clause:
     how: str = ""
     not_flagged: str = ""
     decision: str = ""
+    cure: str = ""
     replaces: tuple[str, ...] = ()
     deferred: str = ""
     unobservable: str = ""
@@ -128,6 +130,11 @@ class Clause:
     def grade(self) -> str:
         """Its weight in a report: the level of the text."""
         return str(self.level)
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether ``--strict`` raises its warnings; a mild breach of a MUST stays a warning."""
+        return self.strict and self.breach is Breach.WARN
 
     @property
     def file(self) -> str:
@@ -257,7 +264,7 @@ _INHERITED: Final = ("deferred", "transport")
 _KEYS: Final = {
     "id": "string", "level": "string", "breach": "string", "strict": "boolean", "source": "table",
     "statement": "string", "needs": "array of strings", "conditional": "boolean", "how": "string",
-    "not_flagged": "string", "decision": "string", "replaces": "array of strings",
+    "not_flagged": "string", "decision": "string", "cure": "string", "replaces": "array of strings",
     "deferred": "string", "unobservable": "string", "judged": "boolean",
     "transport": "string",
 }  # fmt: skip
@@ -340,6 +347,7 @@ def _clause(
         how=flow(row.get("how", "")),
         not_flagged=flow(row.get("not_flagged", "")),
         decision=flow(row.get("decision", "")),
+        cure=flow(row.get("cure", "")),
         replaces=tuple(row.get("replaces", ())),
         deferred="" if unobservable or lifted else flow(own_deferred or deferred),
         unobservable=flow(unobservable),

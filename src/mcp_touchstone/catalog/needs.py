@@ -77,6 +77,9 @@ WORDS: Final[dict[str, NeedWord]] = {
     "unanswered-call": NeedWord(
         "tool that may be called and does not answer, while the server does", (Probe.CALLS,)
     ),
+    "refused-call": NeedWord(
+        "tool that may be called and answers each call with an error", (Probe.CALLS,)
+    ),
     "argument-tool": NeedWord("callable tool that requires an argument", (Probe.CALLS,)),
     "structured-tool": NeedWord("callable tool with an outputSchema", (Probe.CALLS,), "2025-06-18"),
     "file-tool": NeedWord("callable tool that gave back a file of the world", (Probe.CALLS,)),

@@ -3,6 +3,15 @@
 from dataclasses import dataclass
 from typing import Final
 
+PYPI: Final = "pypi"
+NPM: Final = "npm"
+
+LAYERS: Final = {
+    PYPI: ("fastmcp", "mcp"),
+    NPM: ("fastmcp", "@modelcontextprotocol/server", "@modelcontextprotocol/sdk"),
+}
+"""Registry -> its SDKs, each before those that it is built on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
@@ -30,10 +39,12 @@ class SdkIdentity:
     Attributes:
         sdks: the SDKs, each before those that it is built on; empty if unknown.
         hint: the SDK that error texts look like; proves nothing, empty if there is none.
+        needless: whether it makes no difference: the server is ours.
     """
 
     sdks: tuple[Sdk, ...] = ()
     hint: str = ""
+    needless: bool = False
 
     def __str__(self) -> str:
         """Return it as text: names and versions, or that it is unknown."""

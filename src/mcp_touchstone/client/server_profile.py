@@ -27,6 +27,9 @@ LISTS: Final = {
 }
 """Feature -> its list method and the member of the result that holds the items."""
 
+REFUSALS: Final = frozenset({"refused-call", "unanswered-call"})
+"""Words whose examples are no successful calls."""
+
 FAILED_CALL: Final = "tool "
 """Start of the key of a note: the last answer of this tool, no call of which succeeded."""
 
@@ -434,3 +437,9 @@ _OF_TOOLS: Final[dict[str, Callable[[Example], bool]]] = {
     "structured-tool": lambda call: isinstance(call.item.get("outputSchema"), dict),
 }
 """Words that callable tools can meet."""
+
+
+def working_tools(spoken: Spoken) -> list[str]:
+    """Return the names of tools with a successful call, in the order of the words."""
+    kept = (one for word, some in spoken.found.items() if word not in REFUSALS for one in some)
+    return [one.name for one in kept if one.method == "tools/call" and one.name]

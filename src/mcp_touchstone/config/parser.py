@@ -15,7 +15,7 @@ from mcp_touchstone.config import values
 from mcp_touchstone.runtime.printable import safe
 
 DESCRIPTION: Final = """\
-Check an MCP server that speaks stdio: start it, talk to it in each protocol
+Check an MCP server over stdio or HTTP: start it, talk to it in each protocol
 revision it supports, and report every rule it breaks, with the lines that prove
 it.
 
@@ -46,6 +46,7 @@ examples:
   mcp-touchstone check -- node dist/index.js
   mcp-touchstone check -- npx -y @modelcontextprotocol/server-filesystem {root}
   mcp-touchstone check --select ping --revision 2025-11-25 -v -- ./my-server
+  mcp-touchstone check https://example.org/mcp  a server that runs already
   mcp-touchstone check --self                  check the bundled reference server
   mcp-touchstone init -- ./my-server           write touchstone.toml; `check` reads it
   mcp-touchstone explain ping-empty-response
@@ -678,6 +679,11 @@ def _how_it_is_run(
         how, "--rate", read=values.whole(1, values.MOST_REQUESTS), metavar="N",
         help="HTTP requests a second at most (default: 5 to a server on another machine that we "
         "did not start, else no limit)",
+    )  # fmt: skip
+    _setting(
+        how, "--sdk", read=values.sdk, metavar="'NAME VERSION'",
+        help="the SDK that the server is built on, where its files do not show it (a bundle, a "
+        "container, a URL): 'mcp 1.30.0'",
     )  # fmt: skip
     how.add_argument("--target", "--server", metavar="NAME", help="name of the server in that file")
     _setting(

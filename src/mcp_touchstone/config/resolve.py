@@ -260,6 +260,7 @@ def _plain_target(settings: Settings) -> Target:
         ca_file=settings.ca_file,
         intrusive=settings.intrusive,
         rate=settings.rate,
+        sdk=settings.sdk,
         env=settings.env,
         cwd=settings.cwd,
         startup=settings.timeout,

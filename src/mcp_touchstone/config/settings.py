@@ -13,6 +13,7 @@ from mcp_touchstone.catalog.errors import UserError
 
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.declared import Declaration
+    from mcp_touchstone.catalog.sdk import Sdk
     from mcp_touchstone.target.promises import PromiseTerms
     from mcp_touchstone.target.target import Arguments
 
@@ -39,6 +40,7 @@ class Settings:
         ca_file: certificates to accept beside those of the system; None for none.
         intrusive: send malformed and heavy traffic also to a server on another machine.
         rate: greatest number of HTTP requests a second; 0 for the default.
+        sdk: the SDK of the server, as the user names it; None to look for it.
         bundled: use the bundled reference server instead of a command.
         env: variables set for the server.
         cwd: working folder of the server; None for the user's.
@@ -91,6 +93,7 @@ class Settings:
     ca_file: Path | None = None
     intrusive: bool = False
     rate: int = 0
+    sdk: "Sdk | None" = None
     bundled: bool = False
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None

@@ -54,6 +54,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "ca-file": Key(_TEXT, Path),
     "intrusive": Key(_FLAG),
     "rate": Key(_NUMBER, values.whole(1, values.MOST_REQUESTS)),
+    "sdk": Key(_TEXT, values.sdk),
     "env": Key(_ENV),
     "cwd": Key(_TEXT),
     "root-from": Key(_TEXT, Path),

@@ -15,6 +15,7 @@ from mcp_touchstone.catalog.threat import Severity
 
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.declared import Declaration
+    from mcp_touchstone.catalog.sdk import Sdk
     from mcp_touchstone.target.promises import PromiseTerms
     from mcp_touchstone.target.target import Arguments
 
@@ -109,6 +110,19 @@ def header(text: str) -> tuple[str, str]:
     if not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
         raise ValueError(f"{variable}: no name of a variable that a shell can read")
     return name, variable
+
+
+def sdk(text: str) -> "Sdk":
+    """Read a known SDK with its version: ``NAME VERSION`` or ``NAME==VERSION``."""
+    from mcp_touchstone.catalog.sdk import LAYERS, Sdk  # noqa: PLC0415  (as below)
+
+    words = text.replace("==", " ").split()
+    name, version = words if len(words) == 2 else ("", "")  # noqa: PLR2004  (a pair)
+    registry = next((one for one, names in LAYERS.items() if name in names), "")
+    if not registry or not re.fullmatch(r"v?\d[\w.+-]*", version, re.ASCII):
+        known = ", ".join(dict.fromkeys(name for names in LAYERS.values() for name in names))
+        raise ValueError(f"{text!r}: write NAME VERSION, such as 'mcp 1.30.0'; known are {known}")
+    return Sdk(name, version, registry)
 
 
 def url(text: str) -> str:

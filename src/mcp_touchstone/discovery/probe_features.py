@@ -30,24 +30,29 @@ def find_calls(scout: Prober) -> None:
     for tool in tools:
         if needs_task(tool, scout.revision):
             continue
+        refused: Attempt | None = None
         for exchange in scout.calls(tool):
             attempt = scout.attempt(exchange, tool)
             if attempt is None:
                 break
             if attempt.succeeded:
+                refused = None
                 scout.spoken.notes.pop(FAILED_CALL + tool["name"], None)
                 scout.found("callable-tool", attempt.example())
                 scout.spoken.notes.pop(f"--call {tool['name']}", None)
                 if _holds(attempt.reply.result, scout.places.text.strip()):
                     scout.found("file-tool", attempt.example())
                 break
+            refused = refused or (attempt if _is_refusal(attempt) else None)
             if not attempt.reply.answered and scout.is_alive:
                 scout.found("unanswered-call", attempt.example())
             failed = f"{tool['name']} answered {_failure(attempt)}"
-            if not _is_asking(attempt):
+            if _is_refusal(attempt) or not attempt.reply.answered:
                 scout.spoken.notes[FAILED_CALL + tool["name"]] = _failure(attempt)
             if any(tool["name"] == name for name, _ in scout.named.calls):
                 scout.spoken.notes[f"--call {tool['name']}"] = _failure(attempt)
+        if refused is not None and isinstance(tool.get("inputSchema"), dict):
+            scout.found("refused-call", refused.example())
     if not tools:
         failed = NOT_NAMED
     if failed and not scout.spoken.found.get("callable-tool"):
@@ -59,10 +64,10 @@ def needs_task(tool: Mapping[str, Any], revision: str) -> bool:
     return task_support(tool) == "required" and revision == "2025-11-25"
 
 
-def _is_asking(attempt: Attempt) -> bool:
-    """Return whether the answer asks the client for input: neither success nor error."""
-    result = attempt.reply.result
-    return result is not None and result.get("isError") is not True
+def _is_refusal(attempt: Attempt) -> bool:
+    """Return whether the answer is an error, in either channel."""
+    reply = attempt.reply
+    return reply.is_error or (reply.result or {}).get("isError") is True
 
 
 def _failure(attempt: Attempt) -> str:

@@ -26,6 +26,7 @@ from mcp_touchstone.client.server_profile import (
     Spoken,
     is_read_only,
     may_be_task,
+    working_tools,
 )
 from mcp_touchstone.discovery.probe_features import (
     find_calls,
@@ -430,12 +431,7 @@ def _read_only(*lists: Spoken) -> frozenset[str]:
 def _remark(profile: ServerProfile, revisions: Iterable[str]) -> None:
     """Add a remark for each name given by the user that works in no revision."""
     notes = [profile.spoken[revision].notes for revision in revisions]
-    works = {
-        f"--call {example.name}"
-        for spoken in profile.spoken.values()
-        for examples in spoken.found.values()
-        for example in examples
-    }
+    works = {f"--call {name}" for one in profile.spoken.values() for name in working_tools(one)}
     for option in dict.fromkeys(key for one in notes for key in one if key.startswith("--")):
         if option not in works and all(option in one for one in notes):
             profile.remarks.append(f"{option}: {notes[-1][option]}")

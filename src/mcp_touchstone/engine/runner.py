@@ -14,7 +14,7 @@ from typing import Final
 from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import Tier
-from mcp_touchstone.catalog.clause import Breach, Clause
+from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import OPERATIONS, WORDS
 from mcp_touchstone.catalog.scenario import Ambient, Registry
@@ -292,7 +292,9 @@ def _complete(profile: ServerProfile, pool: ProcessPool) -> None:
 def _sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentity:
     """Return the SDK of the server: of a process that runs, or else of its command."""
     if pool.target.bundled:
-        return UNKNOWN
+        return SdkIdentity(needless=True)
+    if pool.target.sdk is not None:
+        return SdkIdentity((pool.target.sdk,))
     root = pool.world.root
     target = pool.target
     env = {**os.environ, **target.env_in(root)}
@@ -594,7 +596,7 @@ def _fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
             if judgements:
                 gravest = worst(judgements)
                 outcome = gravest.outcome
-                if choice.strict and _strict(clause) and outcome is Outcome.WARN:
+                if choice.strict and clause.is_raised and outcome is Outcome.WARN:
                     outcome = Outcome.FAIL
                 found_clause = _weighed(clause, gravest)
                 verdicts.append(Verdict(found_clause, revision, outcome, gravest, judgements))
@@ -608,11 +610,6 @@ def _weighed(clause: Clause, gravest: Judgement) -> Clause:
     if not isinstance(clause, Threat) or lower is None:
         return clause
     return replace(clause, severity=max(clause.severity, lower, key=order.index))
-
-
-def _strict(clause: Clause) -> bool:
-    """Return whether ``--strict`` raises a warning; a mild breach of a MUST stays a warning."""
-    return clause.strict and clause.breach is Breach.WARN
 
 
 __all__ = ["Choice", "Run", "UsageError", "judge", "survey"]

@@ -108,6 +108,7 @@ class Fleet:
         partial: servers whose check ended at its deadline.
         found: server -> the threats found.
         failing: server -> the clauses it broke, failures only, with the mark of its SDK's faults.
+        servers: server -> what happened, its own failures, those of its SDK; of the first ``FEW``.
         unstarted: server -> class and line, of the first ``FEW`` servers that did not start.
     """
 
@@ -122,6 +123,7 @@ class Fleet:
     partial: int = 0
     found: dict[str, list[str]] = field(default_factory=dict)
     failing: dict[str, list[str]] = field(default_factory=dict)
+    servers: dict[str, tuple[str, int, int]] = field(default_factory=dict)
     unstarted: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -185,6 +187,12 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
     if broken:
         by_sdk = row["sdk_faults"]
         fleet.failing[row["key"]] = [f"{one} (SDK)" if one in by_sdk else one for one in broken]
+    if len(fleet.servers) < FEW:
+        theirs = sum(rule in row["sdk_faults"] for rule in broken)
+        own = len(broken) - theirs
+        word = ("failed" if own else "passed") if worst else "not checked"
+        state = word if started else row["start"]["class"]
+        fleet.servers[row["key"]] = (state, own, theirs)
     for kind, name in _groups(row):
         group = fleet.groups.setdefault(kind, {}).setdefault(name, Group())
         group.servers += 1
@@ -274,6 +282,12 @@ def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     if fleet.partial:
         yield f"{fleet.partial} checks ended at their deadline: their verdicts until then count"
     yield ""
+    if rows := _servers(fleet, names=names):
+        wide = max(len(key) for key, *_ in rows)
+        yield f"  {'server':{wide}}  {'verdict':14}  own  of the SDK"
+        for key, state, own, theirs in rows:
+            yield f"  {key:{wide}}  {state:14} {own:4} {theirs:11}"
+        yield ""
     for kind, count in fleet.starts.most_common():
         yield f"  {kind:14} {count:5}  {_share(count, whole.servers)}"
     for label, seconds in (("start-up", fleet.startup), ("check", fleet.run)):
@@ -449,6 +463,9 @@ def _page(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     yield f"{fleet.partial} checks ended at their deadline. mcp-touchstone {_e(tool['version'])},"
     yield f"rules <code>{_e(tool['catalogue'][:12])}</code>,"
     yield f"settings <code>{_e(json.dumps(fleet.settings))}</code></p>"
+    if rows := _servers(fleet, names=names):
+        yield "<h2>Servers</h2>"
+        yield _table(("server", "verdict", "own failures", "failures of the SDK"), rows)
     yield "<h2>Starting</h2>"
     yield _table(
         ("class", "servers", share, ""),
@@ -492,6 +509,15 @@ def _cells(one: Counts) -> tuple[Any, ...]:
     bar = _Bar(one.failed, one.broken, one.judged)
     numbers = (one.broken, one.failed, one.sdk, one.judged, one.unseen)
     return (*numbers, _share(one.broken, one.judged), bar)
+
+
+def _servers(fleet: Fleet, *, names: bool) -> list[tuple[str, str, int, int]]:
+    """Return the row of each server of a small fleet; one with a security finding if wanted."""
+    if fleet.whole.servers > FEW:
+        return []
+    return [
+        (key, *row) for key, row in sorted(fleet.servers.items()) if names or key not in fleet.found
+    ]
 
 
 def _failing(fleet: Fleet, *, names: bool) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,8 +23,9 @@ from mcp_touchstone.pytest_plugin.jobs import Job, jobs
 from mcp_touchstone.pytest_plugin.options import SERVER
 from mcp_touchstone.report import items as report
 from mcp_touchstone.report.items import BASELINE, ItemResult
+from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.runtime.printable import printable, safe
-from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.transport.process import LaunchError, now
 
 GOLDEN: Final = "mcp-golden"
 """The parent of the items of golden recordings."""
@@ -266,10 +268,15 @@ class Suite:
         planned = self._planned[job.name]
         cases = [case for case in job.registry.cases() if case.id in planned]
         choice = replace(job.choice, cases=frozenset(planned) or None)
+        progress = Progress(now)
+        heartbeat = Heartbeat(now, self._tell, progress.text)
+        heartbeat.start()
         try:
-            run = judge(job.target, job.registry, choice)
+            run = judge(job.target, job.registry, choice, on_event=progress.on_event)
         except (LaunchError, UsageError) as error:
             return _document(report.broken(str(error), (*planned, BASELINE)))
+        finally:
+            heartbeat.stop()
         if run.interrupted:
             raise KeyboardInterrupt
         if job.book is not None:
@@ -277,6 +284,16 @@ class Suite:
         return _document(report.results(run, cases), report.summary(run))
 
     # --- showing
+
+    def _tell(self, line: str) -> None:
+        """Print a line of progress, unless pytest is quiet or this is a worker of xdist."""
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is None or self.config.option.verbose < 0:
+            return
+        capture = self.config.pluginmanager.get_plugin("capturemanager")
+        with capture.global_and_fixture_disabled() if capture else nullcontext():
+            terminal.ensure_newline()
+            terminal.write_line(safe(f"mcp-touchstone: {line}"), flush=True)
 
     def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         """Print the summary of each server."""

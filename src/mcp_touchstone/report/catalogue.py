@@ -56,7 +56,14 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
         say("")
     for kind in kinds:
         noun = "threats" if kind else "clauses"
-        named = [clause for clause in known if isinstance(clause, Threat) is kind]
+        named = [
+            clause
+            for clause in known
+            if isinstance(clause, Threat) is kind
+            and (not words or any(_named(word, clause) for word in words))
+        ]
+        if not named:
+            continue
         judged = sum(clause.judged for clause in named)
         conditional = sum(clause.conditional for clause in named if clause.judged)
         deferred = sum(bool(clause.deferred) for clause in named)
@@ -97,6 +104,7 @@ def explain(clause_id: str) -> None:
     _paragraph("checked by", clause.how)
     _paragraph("not flagged", clause.not_flagged)
     _paragraph("decision", clause.decision)
+    _paragraph("usual cure", clause.cure)
     _paragraph("not yet", clause.deferred)
     _paragraph("not testable", clause.unobservable)
     links = dict.fromkeys(link for r in clause.revisions for link in clause.links(r))

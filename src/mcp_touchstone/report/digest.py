@@ -1,8 +1,9 @@
 """Group the verdicts of a run by clause, finding and chapter, as reports show them."""
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from mcp_touchstone.catalog.attack_level import Tier, option
 from mcp_touchstone.catalog.clause import Clause, Level
@@ -24,6 +25,7 @@ class Finding:
         judgement: the judgement shown (of the newest revision).
         known: the reason given in the baseline; empty if the baseline does not accept it.
         sdk: the fault of the SDK, if the finding is one; None if it is the server's own.
+        alike: the SDKs on which a minimal server has it too, if the SDK is unknown.
     """
 
     clause: Clause
@@ -32,6 +34,17 @@ class Finding:
     judgement: Judgement
     known: str = ""
     sdk: SdkFault | None = None
+    alike: tuple[str, ...] = ()
+
+    @property
+    def whose(self) -> str:
+        """Whose it is and what the user can do; empty if there is no doubt."""
+        if self.sdk is not None:
+            return f"{self.sdk.proof}; {self.sdk.remedy}"
+        if not self.alike:
+            return ""
+        others = " or ".join(self.alike)
+        return f"yours, as the SDK is unknown; a minimal server on {others} does this too"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,7 @@ def findings(
             group[-1].gravest,
             group[-1].known,
             group[-1].sdk,
+            group[-1].alike,
         )
         for group in groups.values()
     ]
@@ -126,6 +140,28 @@ def not_own(run: Run) -> dict[Outcome, int]:
         if any(map(run.is_apart, gravest)) and all(run.is_apart(v) or v.known for v in gravest):
             counts[outcome] = counts.get(outcome, 0) + 1
     return counts
+
+
+def tally(run: Run) -> dict[str, int]:
+    """Count clauses by worst outcome, as each report shows them.
+
+    ``known`` are those whose worst findings the baseline accepts, ``sdk`` those whose worst
+    findings are the SDK's and do not count. They are in no other number.
+    """
+    known, theirs = excused(run), not_own(run)
+    outcomes = list(by_clause(run.verdicts).values())
+    counts = {str(o): outcomes.count(o) - known.get(o, 0) - theirs.get(o, 0) for o in Outcome}
+    return {**counts, "known": sum(known.values()), "sdk": sum(theirs.values())}
+
+
+def told(counts: Mapping[str, int], words: Mapping[Outcome, str], left_out: str = "") -> str:
+    """Return a tally as text: ``1 FAIL, 2 warn, 40 pass, 1 known, 5 in the SDK``."""
+    names = {**{str(outcome): word for outcome, word in words.items()}, **_APART}
+    shown = [f"{n} {names[key]}" for key, n in counts.items() if n and key != left_out]
+    return ", ".join(shown)
+
+
+_APART: Final = {"known": "known", "sdk": "in the SDK"}
 
 
 def chapters(run: Run) -> list[ChapterCount]:

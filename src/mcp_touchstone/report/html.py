@@ -23,11 +23,10 @@ from mcp_touchstone.report.digest import (
     Finding,
     again,
     by_clause,
-    excused,
     findings,
     noun,
-    of_sdks,
     severity,
+    tally,
 )
 from mcp_touchstone.report.text import plural, window
 from mcp_touchstone.results.clause_sets import kept
@@ -95,6 +94,8 @@ def _head(run: Run, name: str) -> Iterator[str]:
     yield f'<p class="standing"><strong>{_text(word)}</strong>{_prose(rest)}</p>'
     if run.trouble:
         yield f"<p>{_text(run.trouble)}</p>"
+    if said := standing.decision(run):
+        yield f"<p>{_text(said)}</p>"
     if left := standing.unattacked(run):
         yield f"<p>{_text(left)}</p>"
     yield f"<p><code>{_text(run.target.shown)}</code></p>"
@@ -102,15 +103,16 @@ def _head(run: Run, name: str) -> Iterator[str]:
     judged = len(outcomes) - outcomes.count(Outcome.UNSEEN)
     yield f"<p>Supports {_text(spoken)}. {plural(judged, noun(run))} checked:</p>"
     yield '<ul class="counts">'
+    counts = tally(run)
     for outcome in Outcome:
-        if count := outcomes.count(outcome):
+        if count := counts[outcome]:
             yield f'<li class="{outcome}"><b>{count}</b> {WORDS[outcome]}</li>'
     for grade, count in _grades(run):
         yield f'<li class="grade"><b>{count}</b> {_text(grade)}</li>'
-    if known := sum(excused(run).values()):
-        yield f'<li class="known"><b>{known}</b> of them accepted by the baseline</li>'
-    for sdk, count in of_sdks(run, Outcome.FAIL).items():
-        yield f'<li class="known"><b>{count}</b> of them of {_text(sdk)}</li>'
+    if counts["known"]:
+        yield f'<li class="known"><b>{counts["known"]}</b> known, in the baseline</li>'
+    if counts["sdk"]:
+        yield f'<li class="known"><b>{counts["sdk"]}</b> in the SDK</li>'
     yield "</ul>"
     for one in kept(run, renamed):
         if one.figure:
@@ -276,9 +278,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         yield from _row("weakness", ", ".join([*weakness, *(f"OWASP {o}" for o in clause.owasp)]))
         yield from _row("seen in", ", ".join(clause.seen_in))
     yield from _row("known", finding.known)
-    if finding.sdk is not None:
-        yield from _row("whose", finding.sdk.proof)
-        yield from _row("what you can do", finding.sdk.remedy)
+    if finding.whose:
+        yield from _row("whose", finding.whose)
     yield from _row("expected", judgement.expected)
     yield from _row("actual", judgement.actual)
     yield from _row(f"why a {WORDS[finding.outcome]}", judgement.because)

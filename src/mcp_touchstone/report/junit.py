@@ -9,8 +9,8 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from mcp_touchstone import __version__
-from mcp_touchstone.report.digest import Finding
-from mcp_touchstone.report.terminal import in_full
+from mcp_touchstone.report.digest import Finding, tally, told
+from mcp_touchstone.report.terminal import WORDS, in_full
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import safe
@@ -53,6 +53,7 @@ def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "command", run.target.shown
     yield "revisions", ", ".join(run.profile.spoken)
     yield "sdk", str(run.profile.sdk)
+    yield "counted", told(tally(run), WORDS)
 
 
 def _case(
@@ -93,6 +94,7 @@ def _story(run: Run, verdict: Verdict) -> str:
         verdict.gravest,
         verdict.known,
         verdict.sdk,
+        verdict.alike,
     )
     text = "\n" + in_full(run, finding) + "\n"
     if verdict.gravest.reproduction:

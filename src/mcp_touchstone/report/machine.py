@@ -9,7 +9,7 @@ from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import comparison
-from mcp_touchstone.report.digest import by_clause
+from mcp_touchstone.report.digest import by_clause, tally
 from mcp_touchstone.results.clause_sets import Kept, kept
 from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
 from mcp_touchstone.results.tool_use import ToolUse
@@ -48,6 +48,7 @@ def document(run: Run) -> dict[str, Any]:
             "trouble": run.trouble,
             **({"unbound": run.unbound} if run.unbound else {}),
             "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
+            "tally": tally(run),
             "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
             "planned": sum(len(slot.clauses) for slot in run.slots),
             "judgements": sum(
@@ -63,7 +64,7 @@ def document(run: Run) -> dict[str, Any]:
             **({} if run.cost is None else {"cost": _cost(run.cost)}),
         },
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
-        "verdicts": [_verdict(verdict) for verdict in run.verdicts],
+        "verdicts": [_verdict(v, counts=run.counts(v)) for v in run.verdicts],
         "lost": [
             {"scenario": slot.case.id, "revision": slot.revision, "how": slot.left}
             for slot in run.lost
@@ -111,7 +112,7 @@ def _cost(cost: Cost) -> dict[str, float]:
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _verdict(verdict: Verdict, *, counts: bool) -> dict[str, Any]:
     return {
         "clause": verdict.clause.id,
         "group": verdict.clause.group,
@@ -119,8 +120,10 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "level": str(verdict.clause.level),
         "revision": verdict.revision,
         "outcome": str(verdict.outcome),
+        **({"counts": True} if counts else {}),
         **({"known": verdict.known} if verdict.known else {}),
         **({} if verdict.sdk is None else {"sdk": _fault(verdict.sdk)}),
+        **({"alike": list(verdict.alike)} if verdict.alike else {}),
         **({"sometimes": True} if verdict.sometimes else {}),
         "spec": list(verdict.clause.links(verdict.revision)),
         **(_threat(verdict.clause) if isinstance(verdict.clause, Threat) else {}),

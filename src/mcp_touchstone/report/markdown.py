@@ -16,6 +16,8 @@ from mcp_touchstone.report.digest import (
     findings,
     noun,
     sdk_failures,
+    tally,
+    told,
 )
 from mcp_touchstone.report.text import cell, cut, plural, prose, window
 from mcp_touchstone.results.run import Run
@@ -52,9 +54,10 @@ def _lines(run: Run) -> Iterator[str]:
     yield ""
     spoken = ", ".join(run.profile.spoken) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())
-    counts = [f"{outcomes.count(o)} {_WORDS[o]}" for o in _COLUMNS if outcomes.count(o)]
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
-    yield f"Supports {spoken}. {judged} checked: {', '.join(counts) or 'none'}."
+    yield f"Supports {spoken}. {judged} checked: {told(tally(run), _WORDS) or 'none'}."
+    if said := standing.decision(run):
+        yield f"\n{cell(said)}"
     if left := standing.unattacked(run):
         yield f"\n{cell(left)}"
     if run.trouble:
@@ -140,8 +143,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     yield f"- actual: {cell(cut(judgement.actual, _LINE))}"
     if judgement.because:
         yield f"- why a {word}: {cell(judgement.because)}"
-    if finding.sdk is not None:
-        yield f"- whose: {cell(finding.sdk.proof)}; {cell(finding.sdk.remedy)}"
+    if finding.whose:
+        yield f"- whose: {cell(finding.whose)}"
     if judgement.tools:
         rows = (row for tool in judgement.tools for row in tool.rows())
         each = (f"{cell(name)}: {plural(count, 'payload')}" for name, count in rows)

@@ -4,11 +4,16 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from mcp_touchstone.results.run import PlannedCase
+
 _ENOUGH: Final = 5.0
 """Seconds after which the pace so far permits an estimate."""
 
 HEARTBEAT: Final = 15.0
 """Seconds between two lines of a run that has no terminal."""
+
+_PART: Final = 4
+"""The part of the steps that must be done before: the first ones are quick."""
 
 _MINUTE: Final = 60
 _STEP: Final = 5
@@ -28,7 +33,17 @@ class Progress:
         self._planned = 0
         self._done = 0
         self._under_way: list[str] = []
+        self._shown = 0.0
         self._lock = threading.Lock()
+
+    def on_event(self, what: str, subject: object) -> None:
+        """Count an event of the runner."""
+        if what == "plan" and isinstance(subject, list):
+            self.plan(len(subject))
+        elif what in {"start", "done"} and isinstance(subject, PlannedCase):
+            place = subject.case.id.partition("::")[0].removesuffix(".py")
+            step = f"{place}  {subject.revision}"
+            (self.start if what == "start" else self.done)(step)
 
     def plan(self, count: int) -> None:
         """Set the number of steps; some may be done already."""
@@ -53,10 +68,16 @@ class Progress:
         return "  ".join(part for part in parts if part)
 
     def _left(self) -> str:
+        """Return the time left; nothing while it would grow, as more steps are planned."""
         elapsed = self._clock() - self._begun
         if elapsed < _ENOUGH or not self._done or self._done >= self._planned:
             return ""
+        if self._done < self._planned / _PART:
+            return ""
         seconds = elapsed / self._done * (self._planned - self._done)
+        if self._shown and seconds > self._shown + _STEP:
+            return ""
+        self._shown = seconds
         if seconds >= 2 * _MINUTE:
             return f"about {round(seconds / _MINUTE)} min left"
         return f"about {-(-int(seconds + 1) // _STEP) * _STEP} s left"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import comparison
 from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
 from mcp_touchstone.report.text import cut, plural, window
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 Line = Callable[..., None]
 SHOWN: Final = 20
 """Names of tools that are listed."""
+
+EFFECTS: Final = 3
+"""Effects of threats that are told for a decision."""
 
 GREY: Final = "dim"
 AMBER: Final = "yellow"
@@ -72,7 +76,7 @@ def file(run: Run) -> str:
 
 def server(run: Run) -> str:
     """Return the name that the server reports, or else its command."""
-    name = run.profile.name or run.target.shown
+    name = run.profile.name if run.profile.spoken else run.target.shown
     return f"{name} (the bundled reference server)" if run.target.bundled else name
 
 
@@ -114,6 +118,32 @@ def unattacked(run: Run) -> str:
     return f"Not attacked with paths, as no effect on files was seen: {shown}{rest}."
 
 
+def severities(run: Run) -> dict[str, list[str]]:
+    """Return the ids of the threats to which a server is open, by severity, the gravest first."""
+    found: dict[str, dict[str, None]] = {}
+    for finding in findings(run, Outcome.FAIL):
+        if isinstance(finding.clause, Threat):
+            found.setdefault(finding.clause.grade, {})[finding.clause.id] = None
+    return {grade: list(ids) for grade, ids in found.items()}
+
+
+def decision(run: Run) -> str:
+    """Return what a security run means, for somebody who decides about a server; or nothing."""
+    if noun(run) != "threat" or not run.verdicts:
+        return ""
+    grave = [f.clause.effect for f in findings(run, Outcome.FAIL) if isinstance(f.clause, Threat)]
+    said = "No attack succeeded."
+    if grave:
+        said = "These holes are open to whoever calls its tools, also a model that was tricked."
+        said = " ".join([said, *list(dict.fromkeys(grave))[:EFFECTS]])
+    tried = {v.clause.id for v in run.verdicts if v.outcome is not Outcome.UNSEEN}
+    absent = len({row.clause for row in run.absent if not row.by_choice} - tried)
+    said += f" {plural(len(tried), 'threat')} {'was' if len(tried) == 1 else 'were'} tried"
+    said += f"; {absent} could not be tried on it." if absent else "."
+    where = "in a sandbox" if run.target.sandbox is not None else "without a sandbox"
+    return f"{said} It ran {where}." if run.target.started else said
+
+
 def incomplete(run: Run) -> str:
     """Return how far a server was checked in a run with trouble; completes "the server ..."."""
     return "was checked in part only" if run.profile.spoken else "could not be checked"
@@ -141,6 +171,8 @@ def closing(run: Run) -> tuple[str, str, str]:
         rules = dict.fromkeys(verdict.clause.id for verdict in failed)
         count = plural(len(rules), f"{'' if run.since is None else 'new '}{noun(run)}")
         verb = "is open to" if noun(run) == "threat" else "breaks"
+        grades = ", ".join(f"{len(ids)} {grade}" for grade, ids in severities(run).items())
+        count += f": {grades}" if noun(run) == "threat" else ""
         theirs = f", beside {sdk_failures(run)}" if sdk_failures(run) else ""
         return (
             word,
@@ -169,10 +201,11 @@ def closing(run: Run) -> tuple[str, str, str]:
     if nothing:
         return "not checked", MAGENTA, nothing
     good, rest = passed(run)
-    own = {verdict.clause.id for verdict in run.of(Outcome.WARN) if not run.is_apart(verdict)}
-    warnings = len(own)
-    warned = f"; {plural(warnings, 'warning')}, which --strict counts" if warnings else ""
-    return good, GREEN, rest + warned
+    own = {v.clause.id: v.clause for v in run.of(Outcome.WARN) if not run.is_apart(v)}
+    for option in ("--strict", "--fail-on should"):
+        own_of = [one for one in own.values() if one.is_raised is (option == "--strict")]
+        rest += f"; {plural(len(own_of), 'warning')}, which {option} counts" if own_of else ""
+    return good, GREEN, rest
 
 
 def since(run: Run, say: Line) -> None:

@@ -19,11 +19,11 @@ from mcp_touchstone.report.digest import (
     again,
     by_clause,
     chapters,
-    excused,
     findings,
     hint,
-    not_own,
     noun,
+    tally,
+    told,
 )
 from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural
@@ -49,6 +49,7 @@ WORDS = {
     Outcome.PASS: "pass",
     Outcome.UNSEEN: "not seen",
 }
+DECLARE = "--sdk 'NAME VERSION' names it"
 LABEL = 11
 WIDEST = 120
 LONGEST = 1200
@@ -130,12 +131,8 @@ class Terminal:
         elif what == "learnt" and isinstance(subject, ServerProfile):
             for remark in subject.remarks:
                 self._row("remark", remark, STYLES[Outcome.WARN])
-        elif what == "plan" and isinstance(subject, list):
-            self._progress.plan(len(subject))
-        elif what in {"start", "done"} and isinstance(subject, PlannedCase):
-            place = subject.case.id.partition("::")[0].removesuffix(".py")
-            step = f"{place}  {subject.revision}"
-            (self._progress.start if what == "start" else self._progress.done)(step)
+        else:
+            self._progress.on_event(what, subject)
             self._show_progress(self._progress.text())
 
     def _show_progress(self, text: str) -> None:
@@ -148,8 +145,9 @@ class Terminal:
         if not profile.spoken:
             return
         self._row("server", profile.name)
-        if profile.sdk.sdks or profile.sdk.hint:
-            self._row("sdk", str(profile.sdk))
+        if not profile.sdk.needless:
+            unknown = "" if profile.sdk.sdks else f": its faults count as yours; {DECLARE}"
+            self._row("sdk", f"{profile.sdk}{unknown}")
         more = "" if profile.asked == rev.ALL else " (others not tried)"
         self._row("supports", ", ".join(profile.spoken) + more)
         silent = [revision for revision in profile.asked if revision not in profile.spoken]
@@ -176,6 +174,7 @@ class Terminal:
             self._lost(run)
             self._tool_use(run)
         self._dropped(run)
+        self._decision(run)
         self._close(run)
 
     def _row(self, label: str, text: str, style: str = "") -> None:
@@ -220,8 +219,8 @@ class Terminal:
         self._row("actual", judgement.actual or "(see below)", "bold")
         if judgement.because:
             self._row(f"why a {WORDS[finding.outcome]}", judgement.because)
-        if finding.sdk is not None:
-            self._row("whose", f"{finding.sdk.proof}; {finding.sdk.remedy}")
+        if finding.whose:
+            self._row("whose", finding.whose)
         self._tools(judgement.tools)
         if judgement.sometimes:
             self._row("found", f"in {judgement.found} of {judgement.tried} runs of the scenario")
@@ -330,6 +329,8 @@ class Terminal:
             if judgement.expected:
                 self._row("expected", judgement.expected)
             self._row("actual", judgement.actual)
+            if finding.whose:
+                self._row("whose", finding.whose)
             if judgement.because:
                 self._row(f"why a {head}", judgement.because)
             self._row("revision", ", ".join(finding.revisions))
@@ -358,6 +359,15 @@ class Terminal:
                 self.say("")
             self._row("" if number else "tools", f"{label}: {text}")
 
+    def _decision(self, run: Run) -> None:
+        """Print the threats by severity, and what they mean for a decision."""
+        said = "" if self.quiet else standing.decision(run)
+        if said:
+            self.say("")
+            for grade, ids in standing.severities(run).items():
+                self._row(grade, ", ".join(ids))
+            self._row("in short", said)
+
     def _dropped(self, run: Run) -> None:
         """List the files that are new in the user's working folder."""
         if run.dropped:
@@ -372,26 +382,28 @@ class Terminal:
         outcomes = list(by_clause(run.verdicts).values())
         judged = [outcome for outcome in outcomes if outcome is not Outcome.UNSEEN]
         revisions = {verdict.revision for verdict in run.verdicts}
-        known, theirs = excused(run), not_own(run)
         self.say("")
         if not judged:
             self.say(*self._next(run), wrap=True)
             return
         parts: list[str | tuple[str, str]] = []
+        counts = tally(run)
         for outcome in (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS):
-            count = judged.count(outcome) - known.get(outcome, 0) - theirs.get(outcome, 0)
+            count = counts[outcome]
             if count or outcome is Outcome.PASS:
                 parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
-        if known:
-            parts += [f", {sum(known.values())} known"]
-        if theirs:
-            parts += [f", {sum(theirs.values())} in the SDK"]
+        apart = {key: counts[key] for key in ("known", "sdk") if counts[key]}
+        parts += [f", {told(apart, WORDS)}"] if apart else []
         self.say(
             f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
             *parts,
             f"   ({plural(run.processes, 'process')}, {run.seconds:.1f} s)",
             wrap=True,
         )
+        notes = {f.clause.id for f in findings(run, Outcome.NOTE)} if not self.verbose else ()
+        if notes and not self.quiet:
+            head = f"{plural(len(notes), 'note')}, which -v shows in full"
+            self.say((f"{head}: {', '.join(sorted(notes))}", STYLES[Outcome.NOTE]), wrap=True)
         seen = {v.clause.id for v in run.verdicts}
         if self.verbose and run.cost is not None:
             self.say((_spent(run.cost), "dim"), wrap=True)

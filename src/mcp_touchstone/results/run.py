@@ -93,7 +93,7 @@ class SdkFault:
         """The remedy for the user."""
         ways = [f"use {self.fixed}, where it is fixed"] if self.fixed else []
         ways += [f"offer only revisions newer than {self.last}"] if self.last else []
-        return ", or ".join(ways) or f"none in your server: {self.sdk.name} has to fix it"
+        return ", or ".join(ways) or f"nothing in your server; {self.sdk.name} has to fix it"
 
 
 @dataclass(slots=True)
@@ -103,6 +103,7 @@ class Verdict:
     Attributes:
         known: the reason given in the baseline; empty if the baseline does not accept it.
         sdk: the fault of the SDK, if the finding is one; None if it is the server's own.
+        alike: the SDKs on which a minimal server has it too, if the SDK is unknown.
     """
 
     clause: Clause
@@ -112,6 +113,7 @@ class Verdict:
     judgements: list[Judgement]
     known: str = ""
     sdk: SdkFault | None = None
+    alike: tuple[str, ...] = ()
 
     @property
     def sometimes(self) -> bool:

@@ -8,14 +8,14 @@ same revision and scenario. Every other finding is the server's own.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
-from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.results.verdict import Judgement, Outcome
 
 TABLE: Final = Path(__file__).with_name("sdk_faults.json")
 """The table; ``scripts/sdk_table.py`` writes it."""
@@ -43,6 +43,7 @@ class Release:
         revisions: the revisions it speaks.
         faults: the findings of the minimal server.
         chance: the clauses with a finding that depends on chance.
+        answers: clause and scenario -> the kinds of answers in the findings; absent if unknown.
     """
 
     sdk: Sdk
@@ -50,6 +51,7 @@ class Release:
     revisions: frozenset[str]
     faults: frozenset[Fault]
     chance: frozenset[str]
+    answers: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -63,6 +65,26 @@ def version(text: str) -> tuple[int, ...]:
     parts = [int(part) for part in numbers.split(".") if part]
     final = not rest or rest.startswith((".post", "+"))
     return (*[*parts, 0, 0, 0, 0][:4], int(final))
+
+
+def kind_of_answer(text: str) -> str:
+    """Return the kind of an answer: ``result``, ``isError`` or ``error CODE``.
+
+    Args:
+        text: a line of the server; one that is cut or no answer has no kind.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(value, dict):
+        return ""
+    error, result = value.get("error"), value.get("result")
+    if isinstance(error, dict):
+        return f"error {error.get('code')}"
+    if not isinstance(result, dict):
+        return ""
+    return "isError" if result.get("isError") is True else "result"
 
 
 # --- the table
@@ -88,6 +110,11 @@ def read(document: Mapping[str, Any], renamed: Mapping[str, str]) -> tuple[Relea
                 for revision in revisions
             ),
             frozenset(renamed.get(clause, clause) for clause in row["chance"]),
+            {
+                (renamed.get(clause, clause), scenario): frozenset(kinds)
+                for clause, scenarios in row.get("answers", {}).items()
+                for scenario, kinds in scenarios.items()
+            },
         )
         for row in document["releases"]
     )
@@ -106,13 +133,17 @@ def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
 
     A version between two judged releases of its major version has the faults that both have. One
     that is newer than all of them has those of the newest. Others have none.
+    A range such as ``^1.25.1`` has the faults that each release in it has.
     """
     known = [one for one in table if (one.sdk.name, one.sdk.registry) == (sdk.name, sdk.registry)]
-    wanted = version(sdk.version)
+    wanted = version(sdk.version.removeprefix("^"))
     major = sorted((one for one in known if one.order[0] == wanted[0]), key=lambda one: one.order)
     same = [one for one in major if one.order == wanted]
     before = [one for one in major if one.order < wanted][-1:]
     after = [one for one in major if one.order > wanted][:1]
+    if sdk.version.startswith("^"):
+        later = [one for one in major if one.order >= wanted]
+        return tuple(later if same else before and before + later)
     return tuple(same or (before and before + after))
 
 
@@ -127,9 +158,11 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
         table: the judged releases, in order; by default those of the package.
     """
     sdks = run.profile.sdk.sdks
-    if not sdks:
-        return
     known = releases() if table is None else table
+    if not sdks and not run.target.bundled:
+        for verdict in run.of(*FINDINGS):
+            names = [one.sdk.name for one in known if _has(one, verdict)]
+            verdict.alike = tuple(dict.fromkeys(names))
     layers = [(sdk, judged(sdk, known)) for sdk in sdks]
     found: dict[str, list[Verdict]] = {}
     for verdict in run.verdicts:
@@ -156,6 +189,17 @@ def _layer(verdict: Verdict, layers: Iterable[_Layer]) -> _Layer | None:
 
 
 def _has(release: Release, verdict: Verdict) -> bool:
+    """Return whether the minimal server has the finding, with the same kinds of answers."""
+    same = (
+        _answers(one) <= release.answers.get((one.clause, one.scenario), _answers(one))
+        for one in verdict.judgements
+        if one.outcome is verdict.gravest.outcome
+    )
+    return _breaks(release, verdict) and all(same)
+
+
+def _breaks(release: Release, verdict: Verdict) -> bool:
+    """Return whether the minimal server breaks the clause there, whatever it answers."""
     gravest = verdict.gravest.outcome
     as_grave = FINDINGS[: FINDINGS.index(gravest) + 1] if gravest in FINDINGS else ()
     scenarios = {one.scenario for one in verdict.judgements if one.outcome is gravest}
@@ -166,6 +210,11 @@ def _has(release: Release, verdict: Verdict) -> bool:
         )
         for scenario in scenarios
     )
+
+
+def _answers(judgement: Judgement) -> frozenset[str]:
+    lines = (kind_of_answer(line.text) for line in judgement.wire if line.guilty)
+    return frozenset(filter(None, lines))
 
 
 def _like(sdk: Sdk, known: Sequence[Release]) -> str:
@@ -189,7 +238,7 @@ def _fixed(verdict: Verdict, layers: Sequence[_Layer], table: Sequence[Release])
             later = [one for one in later if one.order[0] > known[-1].order[0]]
         free = ""
         for release in reversed(later):
-            if verdict.revision not in release.revisions or _has(release, verdict):
+            if verdict.revision not in release.revisions or _breaks(release, verdict):
                 break
             free = str(release.sdk)
         return free

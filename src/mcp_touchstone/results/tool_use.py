@@ -10,8 +10,8 @@ from typing import Any, Final
 from mcp_touchstone.client.server_profile import (
     FAILED_CALL,
     ServerProfile,
-    Spoken,
     is_read_only,
+    working_tools,
 )
 from mcp_touchstone.runtime.printable import safe
 
@@ -20,9 +20,6 @@ SHOWN: Final = 10
 
 LONGEST: Final = 120
 """Characters of a name or an error."""
-
-_REFUSALS: Final = frozenset({"refused-call", "unanswered-call"})
-"""Words whose examples are no successful calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ def tool_use(profile: ServerProfile) -> ToolUse:
     for spoken in profile.spoken.values() if probed else ():
         for tool in spoken.named("tools"):
             tools[tool["name"]] = tools.get(tool["name"], False) or is_read_only(tool)
-    worked = {revision: _worked(spoken) for revision, spoken in probed.items()}
+    worked = {revision: working_tools(spoken) for revision, spoken in probed.items()}
     called = dict.fromkeys(name for names in worked.values() for name in names)
     failed: dict[str, FailedTool] = {}
     for revision, spoken in probed.items():
@@ -116,11 +113,6 @@ def tool_use(profile: ServerProfile) -> ToolUse:
         tuple(name for name in rest if not tools[name]),
         tuple(name for name in rest if tools[name]),
     )
-
-
-def _worked(spoken: Spoken) -> list[str]:
-    examples = (e for word, kept in spoken.found.items() if word not in _REFUSALS for e in kept)
-    return [e.name for e in examples if e.method == "tools/call" and e.name]
 
 
 def _short(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.promises import PromiseTerms, shown
@@ -91,6 +92,7 @@ class Target:
         intrusive: whether malformed and heavy traffic may go to a server that runs on another
             machine.
         rate: greatest number of HTTP requests a second; 0 for the default.
+        sdk: its SDK, as the user names it; None to look for it.
         env: variables added to ours; a value may contain ``{root}``.
         cwd: working folder, by default the user's; may contain ``{root}``.
         startup: limit for the first answer, in seconds.
@@ -133,6 +135,7 @@ class Target:
     ca_file: Path | None = None
     intrusive: bool = False
     rate: int = 0
+    sdk: Sdk | None = None
 
     @property
     def transport(self) -> Transport:
@@ -229,6 +232,7 @@ class Target:
         found += [] if self.ca_file is None else ["--ca-file", str(self.ca_file)]
         found += ["--intrusive"] if self.intrusive else []
         found += ["--rate", str(self.rate)] if self.rate else []
+        found += [] if self.sdk is None else ["--sdk", str(self.sdk)]
         found += replace(self.named, calls=calls).words()
         found += [word for one in self.declarations for word in ("--bindings", one.text)]
         for promise in sorted(self.promises - ours.promises):

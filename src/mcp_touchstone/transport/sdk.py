@@ -2,7 +2,8 @@
 
 The processes of a server name an interpreter and a script. Its imports are followed through the
 files where that interpreter would look, until one of them is an SDK. The version is in the metadata
-beside the SDK. An SDK that is installed and not imported is not the server's.
+beside the SDK. An SDK that is installed and not imported is not the server's. A bundle of Node
+imports none: the ``package.json`` above it names the SDK, with its version or the range of it.
 """
 
 import json
@@ -15,17 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
 from mcp_touchstone.transport.sandbox import find_program
-
-PYPI: Final = "pypi"
-NPM: Final = "npm"
-
-LAYERS: Final = {
-    PYPI: ("fastmcp", "mcp"),
-    NPM: ("fastmcp", "@modelcontextprotocol/server", "@modelcontextprotocol/sdk"),
-}
-"""Registry -> its SDKs, each before those that it is built on."""
 
 HINTS: Final = (
     (re.compile(r'"(?:text|message)": ?"MCP error -\d+: '), "the TypeScript SDK"),
@@ -356,7 +348,37 @@ def _node(process: ProcessFacts, _env: Mapping[str, str]) -> SdkFacts:
                     queue.append(other)
             elif not name.startswith(("node:", "/")):
                 found.update(_node_sdks(_node_package(name), file.parent))
+    found = found or _node_declared(start)
     return SdkFacts(registry=NPM, imported=frozenset(found), installed=found)
+
+
+def _node_declared(script: Path) -> dict[str, str]:
+    """Return the SDK that the package of a bundle was built with, and its version.
+
+    A folder of the author has the installed version, or a lock file. A published package has the
+    range of versions that its author wrote: ``^1.25.1``.
+    """
+    for folder in script.parents:
+        facts = _json(folder / "package.json")
+        if not facts.get("name"):
+            continue
+        needed: dict[str, Any] = {}
+        for kind in ("devDependencies", "dependencies"):
+            members = facts.get(kind)
+            needed |= members if isinstance(members, dict) else {}
+        name = next((one for one in LAYERS[NPM] if one in needed), "")
+        if not name:
+            return {}
+        if "node_modules" not in folder.parts:
+            if _node_place(name, folder) is not None:
+                return _node_sdks(name, folder)
+            packages = _json(folder / "package-lock.json").get("packages")
+            locked = packages.get(f"node_modules/{name}") if isinstance(packages, dict) else None
+            if isinstance(locked, dict) and isinstance(locked.get("version"), str):
+                return {name: locked["version"]}
+        written = re.fullmatch(r"([~^]?)(\d+\.\d+\.\d+)", str(needed[name]))
+        return {name: f"{written[1] and '^'}{written[2]}"} if written else {}
+    return {}
 
 
 def _node_start(words: Sequence[str], cwd: Path) -> Path | None:
