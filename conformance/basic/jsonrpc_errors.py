@@ -203,6 +203,24 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
         talk.unseen("jsonrpc-error-id-unreadable", "the server sent no error for the line")
 
 
+@scenario("jsonrpc-parse-error", hurts=True)
+def survives_a_line_that_is_not_utf8(talk: Conversation) -> None:
+    """A notification with a byte that is not UTF-8 does not disturb the next request."""
+    talk.wire.say_raw(
+        b'{"jsonrpc": "2.0", "method": "notifications/touchstone-\xff"}\n', malformed=True
+    )
+    after = talk.probe(required=False)
+    talk.judge(
+        "jsonrpc-parse-error",
+        after.answered,
+        expected="an answer to the next request, after a byte that is not UTF-8",
+        actual=after,
+        at=after,
+        mild=Breach.WARN,
+        because="the pages ask clients for UTF-8, and do not say what a server does without it",
+    )
+
+
 @scenario("jsonrpc-invalid-request", "jsonrpc-error-id-recoverable", hurts=True)
 def refuses_invalid_requests(talk: Conversation) -> None:
     """JSON that is not a request gets error -32600 with its id; the next request is served."""
