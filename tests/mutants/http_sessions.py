@@ -166,13 +166,20 @@ class EndsAllSessionsWithAConnection(EndsAllSessions):
 
 
 @mutant("sessions-none-minted", revision=MODERN)
-class IssuesAnIdPerRequest(HttpFault):
-    """Issues a session id with each answer of 2026-07-28."""
+class IssuesAnIdPerRequest(WithoutHandshake):
+    """Has no handshake, and issues a session id with each answer of 2026-07-28."""
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         if self.command == "POST" and self.is_modern:
             extra[SESSION] = "0b7f5a2e-4a3c-4f6e-9b7d-0c1d2e3f4a5b"
         return status, body, extra
+
+
+@control(revision=MODERN)
+class IssuesIdsInBothEras(IssuesAnIdPerRequest):
+    """Speaks revisions with a handshake too, and issues a session id with each answer."""
+
+    behind: ClassVar[str] = ""
 
 
 @mutant("sessions-header-ignored", revision=MODERN)
