@@ -80,6 +80,7 @@ def test_each_payload_is_proven_by_a_fake() -> None:
 
 
 FEATURES = {
+    "callers-crossed": {"callable-tool", "tools", "resources", "prompts"},
     "callers-listed": {"task-tool", "tasks.list"},
     "callers-overheard": {"resources.subscribe"},
 }

@@ -121,9 +121,10 @@ def refuses_params_without_required_members(talk: Conversation) -> None:
         if feature not in talk.spoken.capabilities:
             continue
         reply = talk.request(method, {})
+        mismatch = (-32020,) if talk.over_http else ()  # over HTTP the member is a header too
         talk.judge(
             "jsonrpc-invalid-params",
-            reply.refused(-32602),
+            reply.refused(-32602, *mismatch),
             expected=f"error -32602 for {method} without its required member",
             actual=reply,
             at=reply,
@@ -201,6 +202,24 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
         )
     if not errors:
         talk.unseen("jsonrpc-error-id-unreadable", "the server sent no error for the line")
+
+
+@scenario("jsonrpc-parse-error", hurts=True)
+def survives_a_line_that_is_not_utf8(talk: Conversation) -> None:
+    """A notification with a byte that is not UTF-8 does not disturb the next request."""
+    talk.wire.say_raw(
+        b'{"jsonrpc": "2.0", "method": "notifications/touchstone-\xff"}\n', malformed=True
+    )
+    after = talk.probe(required=False)
+    talk.judge(
+        "jsonrpc-parse-error",
+        after.answered,
+        expected="an answer to the next request, after a byte that is not UTF-8",
+        actual=after,
+        at=after,
+        mild=Breach.WARN,
+        because="the pages ask clients for UTF-8, and do not say what a server does without it",
+    )
 
 
 @scenario("jsonrpc-invalid-request", "jsonrpc-error-id-recoverable", hurts=True)

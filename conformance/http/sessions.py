@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from mcp_touchstone.suite import (
+    Breach,
     Conversation,
+    HttpAnswer,
     Record,
     Seen,
     ambient,
@@ -18,6 +20,7 @@ BAD_REQUEST = 400
 NOT_FOUND = 404
 NOT_ALLOWED = 405
 SUCCESS = range(200, 300)
+BUSY = (409, 429, 503)
 VISIBLE = range(0x21, 0x7F)
 SESSIONS = 3
 NONE = "the server issues no session ids"
@@ -97,13 +100,20 @@ def answers_404_after_the_end_of_a_session(talk: Conversation) -> None:
             talk.unseen(clause, f"the server does not let clients end a session: {ended}")
         return
     answer = talk.http.post(talk.wire.build("ping"), {SESSION: session})
+    judge_ended(talk, session, answer, "an ended session", ended.line)
+
+
+def judge_ended(
+    talk: Conversation, session: str, answer: HttpAnswer, what: str, *also: int
+) -> None:
+    """Judge the answers to a ping and to a GET with the id of a session that is over."""
     talk.judge(
         "sessions-ended-404",
         answer.status == NOT_FOUND,
-        expected="404 Not Found for a request of an ended session",
+        expected=f"404 Not Found for a request of {what}",
         actual=answer,
         at=answer.line,
-        also=(ended.line,),
+        also=also,
     )
     stream = talk.http.get({SESSION: session})
     if stream.status == NOT_ALLOWED:
@@ -112,12 +122,79 @@ def answers_404_after_the_end_of_a_session(talk: Conversation) -> None:
     talk.judge(
         "sessions-ended-get-404",
         stream.status == NOT_FOUND,
-        expected="404 Not Found for a GET of an ended session",
+        expected=f"404 Not Found for a GET of {what}",
         actual=stream,
         at=stream.line,
-        also=(ended.line,),
+        also=also,
     )
     stream.close()
+
+
+@scenario("sessions-ended-404", "sessions-ended-get-404", alone=True)
+def answers_404_after_a_restart(talk: Conversation) -> None:
+    """The id of a session of a process that has ended is answered by 404."""
+
+    def leave(why: str) -> None:
+        for clause in ("sessions-ended-404", "sessions-ended-get-404"):
+            talk.unseen(clause, why)
+
+    if not talk.http.started:
+        return leave("we did not start the server, so we do not restart it")
+    talk.need(talk.wire.open(), "the opening of a session")
+    session = talk.http.session_id
+    if session is None:
+        return leave(NONE)
+    talk.replace_server()
+    if talk.wire.open().result is None:
+        return leave("the server does not start again on its port")
+    answer = talk.http.post(talk.wire.build("ping"), {SESSION: session})
+    if answer.reply.result is not None:
+        return leave("the server keeps its sessions when it is restarted, or needs no id")
+    return judge_ended(talk, session, answer, "a session that the server lost by a restart")
+
+
+@scenario("sessions-other-clients", alone=True)
+def serves_a_client_whatever_others_do(talk: Conversation) -> None:
+    """A client is served while and after others open, end and break off their connections."""
+    clause = "sessions-other-clients"
+    talk.need(talk.wire.open(), "the opening of the first client")
+
+    def served(what: str, answer: HttpAnswer, light: dict[int, str]) -> bool:
+        because = light.get(answer.status, "")
+        return talk.judge(
+            clause,
+            answer.reply.result is not None,
+            expected=what,
+            actual=answer,
+            at=answer.reply,
+            mild=Breach.WARN if because else None,
+            because=because,
+        )
+
+    def opens(which: str) -> HttpAnswer | None:
+        busy = dict.fromkeys(BUSY, "the server may limit the number of its clients")
+        opening = talk.http.first_request()
+        return (
+            opening if served(f"a result for the first request of {which}", opening, busy) else None
+        )
+
+    def pings(when: str) -> bool:
+        ended = {NOT_FOUND: "a server may end a session at any time"}
+        answer = talk.http.post(talk.wire.build("ping"))
+        return served(f"a result for a ping of the first client {when}", answer, ended)
+
+    second = opens("a second client, as for the first")
+    if second is None or not pings("beside a second one"):
+        return
+    talk.http.end_session(second)
+    if not pings("after the second one ended its session"):
+        return
+    half = b'{"jsonrpc": "2.0", '
+    talk.http.send("POST", {"Content-Length": str(2 * len(half))}, body=half, wait=False).close()
+    if pings("after another one broke off its connection"):
+        third = opens("a third client, after another one broke off its connection")
+        if third is not None:
+            talk.http.end_session(third)
 
 
 @ambient("sessions-none-minted")
@@ -141,12 +218,14 @@ def issues_no_session_id(record: Record) -> Iterator[Seen]:
 def ignores_a_session_id(talk: Conversation) -> None:
     """A session id on a request is ignored."""
     request = talk.wire.build(talk.wire.everyday)
-    answer = talk.http.post(request, {SESSION: "touchstone-no-such-session"})
+    unknown = "touchstone-no-such-session"
+    answer = talk.http.post(request, {SESSION: unknown})
+    repeated = answer.header(SESSION) == unknown
     talk.judge(
         "sessions-header-ignored",
-        answer.reply.result is not None and answer.header(SESSION) is None,
-        expected=f"a result without {SESSION}",
-        actual=answer if answer.header(SESSION) is None else f"{answer} that repeats the id",
+        answer.reply.result is not None and not repeated,
+        expected="a result that does not repeat the session id",
+        actual=f"{answer} that repeats the id" if repeated else answer,
         at=answer.line,
     )
 

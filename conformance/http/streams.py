@@ -210,21 +210,22 @@ def asks_proxies_not_to_buffer(record: Record) -> Iterator[Seen]:
 @ambient("streams-event-ids-unique")
 def gives_events_unique_ids(record: Record) -> Iterator[Seen]:
     """The id of an event is unique in its session."""
-    used: dict[tuple[str | None, str], int] = {}
+    used: dict[tuple[str | None, str], tuple[int, int]] = {}
     for exchange in record.transcript.exchanges:
         if not exchange.streams or exchange.said(LAST_EVENT) is not None:
             continue
         session = exchange.said("Mcp-Session-Id") or exchange.header("Mcp-Session-Id")
-        for event in exchange.events:
+        for place, event in enumerate(list(exchange.events)):
             if event.id:
-                first = used.setdefault((session, event.id), exchange.number)
-                again = first != exchange.number
+                own = exchange.number, place
+                first = used.setdefault((session, event.id), own)
+                again = first != own
                 yield Seen(
                     "streams-event-ids-unique",
                     not again,
                     exchange.line or None,
                     "an event id that no other event has",
-                    f"the id {event.id} of an event of exchange {first}",
+                    f"the id {event.id} of an event of exchange {first[0]}",
                 )
 
 

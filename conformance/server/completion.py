@@ -26,6 +26,7 @@ MOST = 20
 """Number of arguments and variables that one scenario completes."""
 
 MOST_VALUES = 100
+INTERNAL_ERROR = -32603
 ODD = ("../" * 8, "a\x00b", "{{7*7}} ${7*7} %s%n", "x" * 8192)
 
 
@@ -113,12 +114,26 @@ def _completions(record: Record) -> Iterator[tuple[Entry, dict[str, Any]]]:
             yield entry, completion
 
 
-@scenario("completion-max-100-values")
+@scenario("completion-max-100-values", "completion-listed-argument")
 def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
-    """No completion of an empty value has more than 100 values."""
+    """An empty value of a listed argument is completed, with no more than 100 values."""
     clause, judged = "completion-max-100-values", False
-    for ref, name in talk.spoken.completable[:MOST]:
+    listed = talk.spoken.completable[:MOST]
+    if not listed:
+        talk.unseen("completion-listed-argument", "no listed item has an argument")
+    for ref, name in listed:
         reply = _complete(talk, ref, name)
+        internal = reply.refused(INTERNAL_ERROR)
+        only = (
+            reply.is_error and not internal and _complete(talk, ref, name, "a").result is not None
+        )
+        talk.judge(
+            "completion-listed-argument",
+            not (internal or only),
+            expected=f"a completion of {name}, which the server lists, from an empty value",
+            actual=reply,
+            at=reply,
+        )
         if reply.result is not None:
             count = len(_values(reply))
             expected, actual = f"at most {MOST_VALUES} values", f"{count} values"

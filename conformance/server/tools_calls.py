@@ -246,6 +246,8 @@ def validates_tool_arguments(talk: Conversation) -> None:
             passed = reply.answered and not _ran(reply)
             expected = f"an error for {example.name} with {brief(given, 80)}: invalid {argument}"
             talk.judge(valid, passed, expected=expected, actual=reply, at=reply)
+            if talk.over_http and reply.code == HEADER_MISMATCH:
+                continue  # an argument that is no text or number has no header
             if reply.is_error or _is_tool_error(reply):
                 talk.judge(
                     channel,

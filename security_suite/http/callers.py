@@ -2,7 +2,8 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
@@ -14,6 +15,7 @@ from mcp_touchstone.security.suite import (
     HttpCaller,
     Spoken,
     attack,
+    is_modern,
     served,
 )
 
@@ -23,8 +25,14 @@ IDS: Final = 5
 LEAST: Final = 3
 """Least number of ids from which the next one is computed."""
 
-ROUNDS: Final = 15
-"""Pairs of requests with the same id in two sessions."""
+CALLS: Final = 4
+"""Arguments of tools that are tried: whether the answer repeats them."""
+
+ROUNDS: Final = 10
+"""Pairs of requests of two callers with the same id."""
+
+WAIT: Final = 2.0
+"""Seconds for the answers to a pair; some servers answer one of two only."""
 
 STREAMS: Final = 4
 
@@ -39,19 +47,18 @@ def keeps_sessions_apart(session: AttackSession) -> None:
     """Ids of sessions cannot be guessed or made up, and sessions get only their own messages."""
     session.open()
     caller = HttpCaller(session)
-    threats = ("callers-guessed", "callers-made-up", "callers-crossed", "callers-replayed")
     if session.http.session_id is None:
-        for threat in threats:
+        for threat in ("callers-guessed", "callers-made-up", "callers-replayed"):
             session.unseen(threat, NO_IDS)
+        _cross(session, caller, None)
         return
     _guess(session, caller)
     _make_up(session, caller)
     other = caller.another()
+    _cross(session, caller, other)
     if other is None:
-        session.unseen("callers-crossed", "the server opens one session only")
         session.unseen("callers-replayed", "the server opens one session only")
         return
-    _cross(session, caller, other)
     _replay(session, caller, other)
     caller.leave(other)
 
@@ -127,35 +134,87 @@ def _make_up(session: AttackSession, caller: HttpCaller) -> None:
     )
 
 
-def _cross(session: AttackSession, caller: HttpCaller, other: str) -> None:
+Asked = tuple[str, Mapping[str, Any]]
+"""A method and its params."""
+
+Twins = tuple[Asked, Asked, Callable[[Any], int | None]]
+"""Two requests, and a function: an answer -> the index of its request, None if that is unknown."""
+
+
+def _cross(session: AttackSession, caller: HttpCaller, other: str | None) -> None:
+    """Send pairs of requests with one id: in two sessions, without one, and in 2026-07-28."""
     session.mark()
-    listing = _list_of(session.spoken)
-    if listing is None:
-        session.unseen("callers-crossed", "the server lists nothing, so answers look alike")
-        return
-    member, method = listing
-    found = ""
-    at: int | None = None
-    for _ in range(ROUNDS):
-        marker = caller.marker("same")
-        asked = session.http.post(caller.request(method, {}, marker), wait=False)
-        pinged = session.http.post(caller.request("ping", None, marker), {SESSION: other})
-        asked.wait_closed() if not asked.exchange.streams else asked.wait_messages()
-        for answer, wrong in ((pinged, True), (asked, False)):
+    legacy = not session.modern and (other is not None or session.http.session_id is None)
+    eras = [session.revision] * legacy + [r for r in session.profile.spoken if is_modern(r)]
+    kept = 0
+    for (*twins, owner), revision, _ in itertools.product(
+        list(_twins(session, caller)), eras, range(ROUNDS)
+    ):
+        same = caller.marker("same")
+        headers: tuple[dict[str, Change], ...] = ({}, {SESSION: other} if other else {})
+        requests = []
+        for (method, params), change in zip(twins, headers, strict=True):
+            if is_modern(revision):
+                modern = "server/discover" if method == "ping" else method
+                requests.append(caller.stateless(modern, revision, same, params))
+            else:
+                requests.append((caller.request(method, params, same), change))
+        owners = []
+        for index, answer in enumerate(caller.together(*requests)):
+            answer.wait_messages(seconds=WAIT)
             for one, entry in zip(answer.messages, answer.entries, strict=False):
-                result = one.get("result") if isinstance(one, dict) else None
-                if isinstance(result, dict) and (member in result) is wrong:
-                    what = f"the answer to {method}" if wrong else "the answer to ping"
-                    found, at = f"{what} of another session came", entry.n
-        if found:
-            break
+                owners.append(owner(one))
+                if owners[-1] == 1 - index:
+                    session.conclude(
+                        "callers-crossed",
+                        f"the answer to {twins[1 - index][0]} of another caller came",
+                        expected="each caller gets the answer to its own request",
+                        passed="",
+                        at=entry.n,
+                        also=(answer.line,),
+                    )
+                    return
+        kept += {*owners} == {0, 1}
+    if not kept:
+        session.unseen("callers-crossed", "no two requests with the same id got different answers")
+        return
     session.conclude(
         "callers-crossed",
-        found,
-        expected="each session gets the answer to its own request",
-        passed=f"{ROUNDS} pairs of requests with the same id were kept apart",
-        at=at or None,
+        "",
+        expected="each caller gets the answer to its own request",
+        passed=f"{kept} pairs of requests with the same id were kept apart",
     )
+
+
+def _twins(session: AttackSession, caller: HttpCaller) -> Iterator[Twins]:
+    """Yield pairs of requests with different answers: calls that repeat an argument, and a list."""
+    tried = 0
+    for example in session.examples("callable-tool"):
+        given = example.params.get("arguments") or {}
+        for name, value in given.items():
+            if not isinstance(value, str) or tried == CALLS:
+                continue
+            tried += 1
+            marks = caller.marker("first"), caller.marker("second")
+            calls = [
+                (example.method, {**example.params, "arguments": {**given, name: mark}})
+                for mark in marks
+            ]
+            if marks[0] in str(session.wire.request(*calls[0], required=False).value):
+                yield calls[0], calls[1], partial(_marked, marks)
+    listing = _list_of(session.spoken)
+    if listing is not None:
+        yield (listing[1], {}), ("ping", {}), partial(_listed, listing[0])
+
+
+def _marked(marks: tuple[str, str], answer: Any) -> int | None:
+    has = [mark in str(answer) for mark in marks]
+    return None if has[0] == has[1] else has.index(True)
+
+
+def _listed(member: str, answer: Any) -> int | None:
+    result = answer.get("result") if isinstance(answer, dict) else None
+    return (0 if member in result else 1) if isinstance(result, dict) else None
 
 
 def _list_of(spoken: Spoken) -> tuple[str, str] | None:

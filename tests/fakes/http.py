@@ -275,6 +275,54 @@ class SharesOneTable(SpeaksHttp):
         Exchanges.open = note  # type: ignore[assignment,method-assign]
 
 
+class GivesNoSessionIds(SpeaksHttp):
+    """Gives out no session id, and answers one request after the other."""
+
+    families = ("callers",)
+    answering = threading.Lock()
+
+    class endpoint(Endpoint):
+        def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
+            del extra
+            super().answer(status, body)
+
+        def _session(self) -> BridgeSession:
+            return list(self.server.sessions._all.values())[-1]
+
+        def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
+            with GivesNoSessionIds.answering:
+                super()._post(line, messages)
+
+
+class SharesOneTableWithoutSessions(SpeaksHttp):
+    """Gives out no session id, and answers to the last client that used the id of a request."""
+
+    trips = frozenset({"callers-crossed"})
+
+    class endpoint(GivesNoSessionIds.endpoint):
+        def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
+            Endpoint._post(self, line, messages)
+
+    def arrange(self, listener: Listener) -> None:
+        del listener
+        answered, opened = Exchanges.answered, Exchanges.open
+        opening = threading.Lock()
+
+        def answer_last(own: Exchanges, *words: Any) -> HttpExchange | None:
+            time.sleep(0.05)  # both requests have arrived
+            return answered(own, *words)
+
+        def add_first(own: Exchanges, messages: Any) -> HttpExchange | None:
+            with opening:
+                before, own._open = own._open, []
+                exchange = opened(own, messages)
+                own._open += before
+            return exchange
+
+        Exchanges.answered = answer_last  # type: ignore[assignment,method-assign]
+        Exchanges.open = add_first  # type: ignore[assignment,method-assign]
+
+
 class ReplaysAnyStream(StreamsEveryAnswer):
     """Looks for the stream of an event id in all sessions."""
 

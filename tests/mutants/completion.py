@@ -156,6 +156,28 @@ class SuggestsAHundred(_Many):
     MANY = 100
 
 
+class _WantsText(_Completes):
+    """Completes no empty value."""
+
+    code = -32603
+
+    def changed(self, message: Json, request: Json) -> Out:
+        empty = "result" in message and params(request)["argument"]["value"] == ""
+        return refusal(request, self.code, "expected <= 100 items") if empty else message
+
+
+@mutant("completion-listed-argument")
+class FailsOnTooManyValues(_WantsText):
+    """Answers a completion of an empty value by an internal error."""
+
+
+@mutant("completion-listed-argument", revision=MODERN)
+class RefusesAnEmptyValue(_WantsText):
+    """Refuses a completion of an empty value as invalid."""
+
+    code = -32602
+
+
 @mutant("completion-total-has-more-consistent")
 class CountsTheRest(_Completes):
     """Gives the number of omitted values as total."""

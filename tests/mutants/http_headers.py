@@ -1,5 +1,6 @@
 """HTTP servers that break a rule of http/headers."""
 
+import json
 from typing import Any, ClassVar
 
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake, meta_version, named
@@ -215,12 +216,32 @@ class AnswersMismatchesWith422(HttpFault):
         return 422 if b"-32020" in body else status, body, extra
 
 
+@mutant("headers-mismatch-status", revision=MODERN)
+class AnswersWrongNamesWith422(AnswersMismatchesWith422):
+    """Rejects a request because of its name, and no other, with 422."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        named = b"tools/call" in self.received or b"resources/read" in self.received
+        return super().answering(status, body, extra) if named else (status, body, extra)
+
+
 @mutant("headers-mismatch-code", revision=MODERN)
 class RejectsMismatchesAsInvalidRequests(HttpFault):
     """Rejects a request because of a header with the code -32600."""
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         return status, body.replace(b"-32020", b"-32600"), extra
+
+
+@control("jsonrpc-invalid-params", revision=MODERN)
+class RefusesReadsWithoutAName(HttpFault):
+    """Refuses resources/read without uri, because Mcp-Name is missing."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        nameless = b'"resources/read"' in self.received and b'"uri"' not in self.received
+        if nameless and b"-32602" in body:
+            return 400, body.replace(b"-32602", b"-32020"), extra
+        return status, body, extra
 
 
 # --- headers that repeat arguments
@@ -273,6 +294,21 @@ class ComparesArguments(Corrects):
         """Replace a header."""
         if condition:
             self.set_header(header, None if value is None else str(value))
+
+
+@control("tools-validate-inputs", revision=MODERN)
+class RefusesObjectsForTheHeader(ComparesArguments):
+    """Refuses an object for an annotated argument, because its header is missing."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        asked = json.loads(self.received) if self.command == "POST" else {}
+        given = (asked.get("params") or {}).get("arguments")
+        values = given.values() if isinstance(given, dict) else ()
+        if any(isinstance(value, dict) for value in values):
+            error = {"code": -32020, "message": "the header of an argument is missing"}
+            answer = {"jsonrpc": "2.0", "id": asked["id"], "error": error}
+            return 400, json.dumps(answer).encode(), extra
+        return status, body, extra
 
 
 @mutant("headers-param-mismatch-rejected", revision=MODERN)

@@ -3,6 +3,7 @@
 import itertools
 from typing import Any, ClassVar
 
+from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
 from tests.mutants.kit import LEGACY, MODERN, control, mutant
 
@@ -15,6 +16,7 @@ SESSION = "Mcp-Session-Id"
     "sessions-id-required",
     "sessions-ended-404",
     "sessions-ended-get-404",
+    "sessions-other-clients",
     revision=LEGACY,
 )
 class EndsSessions(HttpFault):
@@ -91,14 +93,93 @@ class AnswersGetOfAnEndedSessionWith400(HttpFault):
         return (400 if ended else status), body, extra
 
 
+class ForgetsSessions(RenamesSessions):
+    """Answers the id of a session of an earlier process by 400."""
+
+    verb: ClassVar[str]
+    names: ClassVar[dict[str, str]] = {}
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        lost = self.header(SESSION) == "unknown" and self.command == self.verb
+        return super().answering(400 if status == 404 and lost else status, body, extra)
+
+
+@mutant("sessions-ended-404", revision=LEGACY)
+class AnswersAForgottenSessionWith400(ForgetsSessions):
+    """Answers a request of a session of an earlier process by 400."""
+
+    verb = "POST"
+
+
+@mutant("sessions-ended-get-404", revision=LEGACY)
+class AnswersGetOfAForgottenSessionWith400(ForgetsSessions):
+    """Answers a GET of a session of an earlier process by 400."""
+
+    verb = "GET"
+
+
+@mutant("sessions-other-clients", revision=LEGACY)
+class ServesItsFirstClientOnly(HttpFault):
+    """Answers each initialize after the first by 500."""
+
+    served: ClassVar[list[bool]] = []
+
+    def _initialize(self, line: bytes, request: Any) -> None:
+        if self.served:
+            self.answer(500)
+            return
+        self.served.append(True)
+        super()._initialize(line, request)
+
+
+class EndsAllSessions(HttpFault):
+    """Answers all by 500 once something has ended."""
+
+    ended: ClassVar[list[bool]] = []
+
+    def _session(self) -> Any:
+        found = super()._session()
+        if self.ended:
+            raise Refusal(500, INTERNAL_ERROR, "the clean-up failed")
+        return found
+
+
+@mutant("sessions-other-clients", revision=LEGACY)
+class EndsAllSessionsWithOne(EndsAllSessions):
+    """Answers all other sessions by 500 after one was ended."""
+
+    def do_DELETE(self) -> None:  # noqa: N802  (the name in the base class)
+        super().do_DELETE()
+        self.ended.append(True)
+
+
+@mutant("sessions-other-clients", revision=LEGACY)
+class EndsAllSessionsWithAConnection(EndsAllSessions):
+    """Answers all sessions by 500 after a client broke off its connection."""
+
+    def _body(self) -> bytes:
+        try:
+            return super()._body()
+        except ConnectionError:
+            self.ended.append(True)
+            raise
+
+
 @mutant("sessions-none-minted", revision=MODERN)
-class IssuesAnIdPerRequest(HttpFault):
-    """Issues a session id with each answer of 2026-07-28."""
+class IssuesAnIdPerRequest(WithoutHandshake):
+    """Has no handshake, and issues a session id with each answer of 2026-07-28."""
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         if self.command == "POST" and self.is_modern:
             extra[SESSION] = "0b7f5a2e-4a3c-4f6e-9b7d-0c1d2e3f4a5b"
         return status, body, extra
+
+
+@control(revision=MODERN)
+class IssuesIdsInBothEras(IssuesAnIdPerRequest):
+    """Speaks revisions with a handshake too, and issues a session id with each answer."""
+
+    behind: ClassVar[str] = ""
 
 
 @mutant("sessions-header-ignored", revision=MODERN)

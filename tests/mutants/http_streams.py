@@ -243,6 +243,14 @@ class NumbersEventsPerStream(HttpFault):
         super()._chunk(re.sub(rb"^id: \d+-0\b", b"id: 1-0", data))
 
 
+@mutant("streams-event-ids-unique", revision=LEGACY)
+class NumbersStreams(HttpFault):
+    """Gives all events of one stream the same id."""
+
+    def _chunk(self, data: bytes) -> None:
+        super()._chunk(re.sub(rb"^id: (\d+)-\d+", rb"id: \1-0", data))
+
+
 @mutant("streams-replay-own", revision=LEGACY)
 class RepeatsEverything(HttpFault):
     """Repeats the messages of all streams on a resumed one."""

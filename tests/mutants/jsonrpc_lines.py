@@ -38,6 +38,17 @@ class DiesOfBadJson(BadJson):
         os._exit(1)
 
 
+@mutant("jsonrpc-parse-error", outcome="warn")
+class DiesOfBadUtf8(Fault):
+    """Exits when it reads a byte that is not UTF-8."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        del message
+        if b"\xff" in line:
+            os._exit(1)
+        return line
+
+
 @mutant("jsonrpc-parse-error", revision=MODERN)
 class HangsAfterBadJson(BadJson):
     """Never finds the end of a broken line, and appends all further lines to it."""

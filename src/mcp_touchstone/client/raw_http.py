@@ -158,6 +158,16 @@ class RawHttp:
         """Whether the server is on the loopback of this machine."""
         return self._channel.endpoint.local
 
+    @property
+    def started(self) -> bool:
+        """Whether we started the server."""
+        return self._channel.started
+
+    @property
+    def port(self) -> int:
+        """The port of the endpoint."""
+        return self._channel.endpoint.port
+
     def addresses(self) -> list[str]:
         """Return the addresses on which a server that we started listens; empty if unknown."""
         return self._channel.addresses()

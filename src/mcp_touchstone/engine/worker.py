@@ -269,7 +269,10 @@ def begin(
     else:
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
-    def spawn() -> Connection:
+    def spawn(port: int = 0) -> Connection:
+        if port:
+            place = pool.target.on_port(port)
+            return pool.spawn(revision, scenario.name, target=place, turn=turn)
         if scenario.apart or work.separate:
             return pool.apart(revision, scenario.name, turn=turn)
         shares = scenario.uses_sessions and not unused

@@ -52,7 +52,7 @@ class Conversation(Talk):
         *,
         profile: ServerProfile,
         revision: str,
-        spawn: Callable[[], Connection],
+        spawn: Callable[..., Connection],
         settle: Settle = lambda _revision, _word: None,
     ) -> None:
         super().__init__(connection, profile=profile, revision=revision, spawn=spawn, settle=settle)

@@ -44,7 +44,7 @@ class Talk:
         connection: a process of the server.
         profile: the profile of the server.
         revision: the judged revision.
-        spawn: starts a further process.
+        spawn: starts a further process; over HTTP it takes a port.
         settle: waits for discovery; returns at once if discovery has ended.
 
     Attributes:
@@ -57,7 +57,7 @@ class Talk:
         *,
         profile: ServerProfile,
         revision: str,
-        spawn: Callable[[], Connection],
+        spawn: Callable[..., Connection],
         settle: Settle = lambda _revision, _word: None,
     ) -> None:
         self.wire = connection
@@ -258,9 +258,25 @@ class Talk:
         self.wire.wait(came, self.pace.reply)
         return self.wire.answer_to(line, self.pace.silence), self.strays(line)
 
+    def replace_server(self) -> Connection:
+        """End the process of an HTTP server, and start another one on its port.
+
+        The session is not ended: its id is one that the server has lost.
+
+        Raises:
+            LaunchError: the other process could not be started.
+            LookupError: we did not start the server.
+        """
+        port = self.http.port
+        self.wire.end(polite=False)
+        return self._continue(port)
+
     def restart(self) -> Connection:
         """Continue on an unused process; the old one is shut down with the scenario."""
-        self.wire = self._spawn()
+        return self._continue()
+
+    def _continue(self, *port: int) -> Connection:
+        self.wire = self._spawn(*port)
         self._start = 0
         self._used.append(self.wire)
         return self.wire

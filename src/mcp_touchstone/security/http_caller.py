@@ -15,7 +15,7 @@ from mcp_touchstone.transport.http_exchange import request_bytes
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.framing import encode
-from mcp_touchstone.wire.http_headers import SESSION
+from mcp_touchstone.wire.http_headers import SESSION, repeated
 
 READ: Final = 1 << 20
 """Maximum number of bytes read from a raw connection."""
@@ -96,6 +96,30 @@ class HttpCaller:
         given = {} if params is None else {"params": params}
         known = marker or self.marker("call")
         return {"jsonrpc": "2.0", "id": known, "method": method, **given}
+
+    def stateless(
+        self, method: str, revision: str, marker: str, params: Mapping[str, Any] = {}
+    ) -> tuple[dict[str, Any], dict[str, Change]]:
+        """Return a request of 2026-07-28 with the id ``marker``, and its headers."""
+        wire = self.session.wire
+        meta = wire.meta(version=revision, capabilities={})
+        message = self.request(method, {**params, "_meta": meta}, marker)
+        return message, {SESSION: None, **dict(repeated(message, revision))}
+
+    def together(self, *requests: tuple[Any, Mapping[str, Change]]) -> list[HttpAnswer]:
+        """POST several requests at once: the last byte of each is sent after all others.
+
+        Args:
+            requests: messages and their changes of the ordinary headers.
+        """
+        answers = []
+        for message, change in requests:
+            body = self.http.body(message)
+            whole = {**change, "Content-Length": str(len(body))}
+            answers.append((self.http.post(message, whole, body=body[:-1], wait=False), body[-1:]))
+        for answer, rest in answers:
+            answer.write(rest)
+        return [answer for answer, _ in answers]
 
     def begin(self, change: Mapping[str, Change] | None = None) -> HttpAnswer:
         """Send an ``initialize`` request without a session."""

@@ -26,6 +26,7 @@ from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.revision import is_modern
 from mcp_touchstone.catalog.scenario import attack
 from mcp_touchstone.client.raw_http import Change, HttpAnswer
 from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
@@ -166,6 +167,7 @@ __all__ = [
     "found_if",
     "git_repo",
     "id_key",
+    "is_modern",
     "is_read_only",
     "killed",
     "lexical",
