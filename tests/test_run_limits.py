@@ -173,3 +173,12 @@ def test_output_limit_causes_no_failures_or_warnings(monkeypatch: pytest.MonkeyP
     assert "in all processes" in run.trouble
     assert not run.of(Outcome.FAIL, Outcome.WARN)
     assert run.exit_code == 2
+
+
+def test_limit_of_the_output_grows_with_our_requests() -> None:
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{}}'
+    asked, silent = Allowance(limit=0), Allowance(limit=0)
+    asked.ask()
+
+    assert asked.take(answer, {}) == ""
+    assert silent.take(answer, {})

@@ -234,6 +234,11 @@ class Binding:
         )
 
     @property
+    def is_divided(self) -> bool:
+        """Whether the folder of the path is in an argument of its own, or is fixed there."""
+        return self.naming.adds_folder or self.has(ArgumentRole.NAME)
+
+    @property
     def base(self) -> ArgumentSlot | None:
         """The argument for the folder to which the path is relative; None if there is none."""
         return next((slot for slot in self.slots if slot.role is ArgumentRole.BASE), None)

@@ -258,9 +258,14 @@ class AttackSession(Conversation):
         return ()
 
     def promised_by(self, threat: str, *operations: Operation) -> list[Binding]:
-        """Return the bindings of some or all operations that the promise on a threat covers."""
+        """Return the bindings of some or all operations that the promise on a threat covers.
+
+        Of a tool that takes the path in one argument or in two, those with one argument.
+        """
         terms = self.claims.terms.get(threat, PromiseTerms())
-        return [b for b in self.bindings.of(*(operations or Operation)) if terms.binds(b.tool)]
+        found = [b for b in self.bindings.of(*(operations or Operation)) if terms.binds(b.tool)]
+        whole = {(b.tool, b.operation) for b in found if not b.is_divided}
+        return [b for b in found if not b.is_divided or (b.tool, b.operation) not in whole]
 
     # --- answers
 

@@ -7,6 +7,9 @@ from typing import Any, Final
 LIMIT: Final = 192 * 1024 * 1024
 """Bytes of memory that the lines of all servers of one run may take, as estimated."""
 
+PER_REQUEST: Final = 4 * 1024
+"""Bytes more for each request of ours: a run of all attacks sends forty thousand."""
+
 BIG: Final = 4 * 1024
 """Least bytes of a line whose equal results are stored once: long lists are often repeated."""
 
@@ -31,8 +34,14 @@ class Allowance:
         self._limit = limit
         self.met = ""
         self._taken = 0
+        self._asked = 0
         self._results: dict[bytes, dict[str, Any]] = {}
         self._lock = threading.Lock()
+
+    def ask(self) -> None:
+        """Count a request of ours."""
+        with self._lock:
+            self._asked += 1
 
     def take(self, raw: bytes, value: Any) -> str:
         """Count a line; return the limit it reached, or nothing.
@@ -49,7 +58,7 @@ class Allowance:
             cost += len(raw) + _PER_VALUE * (raw.count(b",") + raw.count(b":"))
         with self._lock:
             self._taken += cost
-            if self._taken > self._limit and not self.met:
+            if self._taken > self._limit + self._asked * PER_REQUEST and not self.met:
                 self.met = f"the server wrote more than {self._limit >> 20} MiB in all processes"
             return self.met
 

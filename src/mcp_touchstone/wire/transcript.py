@@ -183,6 +183,8 @@ class Transcript:
                 payload=self.payload,
             )
             self.payload = ""
+            if isinstance(value, dict) and "method" in value and "id" in value:
+                self.allowance.ask()
             self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
             self._change.notify_all()
             return entry.n
