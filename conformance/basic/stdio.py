@@ -428,7 +428,6 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
         last,
         "an exit when its input is closed, or else on SIGTERM",
         f"the server {ending}",
-        mild=Breach.NOTE if ending.step is Step.TERMINATED else None,
     )
 
 

@@ -127,7 +127,7 @@ class HasToBeKilled(Stays):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY, outcome="note")
+@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
 class ExitsOnSigterm(Stays):
     """Ignores the end of its input, but exits on SIGTERM."""
 
