@@ -76,7 +76,7 @@ def file(run: Run) -> str:
 
 def server(run: Run) -> str:
     """Return the name that the server reports, or else its command."""
-    name = run.profile.name if run.profile.spoken else run.target.shown
+    name = run.profile.name or run.target.shown
     return f"{name} (the bundled reference server)" if run.target.bundled else name
 
 
