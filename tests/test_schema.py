@@ -341,6 +341,8 @@ WITHOUT_A_NODE: Final = {
     "completion-context-accepted": ACCEPTED,
     "completion-resource-ref-forms": ACCEPTED,
     "discover-supported-versions-current": "it compares with the request",
+    "completion-listed-argument": ACCEPTED,
+    "tools-input-schema-complete": ACCEPTED,
     "elicitation-complete-removed": "no schema has what is gone",
     "ping-removed": "the same",
     "exttasks-task-shape": "the schema of an extension",

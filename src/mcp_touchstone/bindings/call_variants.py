@@ -223,9 +223,9 @@ def beside(known: Binding, tool: Mapping[str, Any]) -> Iterator[CallVariant]:
     if len(paths) != 1 or known.has(ArgumentRole.NAME):
         return
     schema = tool.get("inputSchema")
-    bases = [one for one in slots(schema) if one.role is ArgumentRole.BASE]
-    places = [*named_slots(schema, FOLDERS, ArgumentRole.FOLDER), *bases]
-    used = {slot.pointer for slot in known.slots if slot.role is not ArgumentRole.BASE}
+    bases = {one.pointer for one in slots(schema) if one.role is ArgumentRole.BASE}
+    places = named_slots(schema, FOLDERS, ArgumentRole.FOLDER)
+    used = {slot.pointer for slot in known.slots} | bases  # bases-argument attacks a base
     kept = [slot for slot in known.slots if slot.role not in {ArgumentRole.PATH, ArgumentRole.BASE}]
     fixed: dict[Pointer, Any] = {
         (name,): value for name, value in known.arguments.items() if name not in known.filled
