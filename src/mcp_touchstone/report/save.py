@@ -1,7 +1,8 @@
 """Transcripts and reproduction scripts as files, for ``--save`` and ``--scripts``."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.report.text import masked
@@ -9,6 +10,12 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import ARROWS, Outcome, carrier, carriers
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.wire.exchange import Exchange
+
+PART: Final = 64 * 1024
+"""Characters of a line that ends a part of a file."""
+
+LINES: Final = 200
+"""Greatest number of lines of a part."""
 
 
 def transcripts(
@@ -25,24 +32,37 @@ def transcripts(
         transcript = connection.transcript
         label = transcript.label.replace(" ", "-")
         path = directory / f"{count:02d}-{transcript.revision}-{label}.txt"
-        lines = [f"# revision {transcript.revision}, process {transcript.label}"]
-        scenario = None
-        carried = carriers(transcript.exchanges)
-        for entry in transcript:
-            if entry.scenario != scenario:
-                scenario = entry.scenario
-                lines.append(f"# {scenario or 'recon'}")
-            lines.append(f"{entry.n:>4} {entry.at:8.3f} {ARROWS[entry.source]} {safe(entry.text)}")
-            if http := carrier(entry, carried):
-                lines.append(f"{'':>16}{safe(http)}")
-        if transcript.exchanges:
-            lines += ["# HTTP exchanges", *map(_exchange, list(transcript.exchanges))]
-        words = connection.channel.stderr()
-        if words.strip():
-            lines += ["# stderr", *(safe(line) for line in words.splitlines())]
-        text = masked("\n".join(lines) + "\n", environment)
-        path.write_text(text, encoding="utf-8")
+        with path.open("w", encoding="utf-8") as file:
+            part: list[str] = []  # a transcript may be longer than the memory
+            for line in _lines(connection, environment):
+                part.append(line)
+                if len(line) > PART or len(part) >= LINES:
+                    file.write(masked("\n".join([*part, ""]), environment))
+                    part.clear()
+            file.write(masked("\n".join([*part, ""]), environment))
     return count
+
+
+def _lines(connection: Connection, environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of the file of a process, stderr without secrets of several lines."""
+    transcript = connection.transcript
+    yield f"# revision {transcript.revision}, process {transcript.label}"
+    scenario = None
+    carried = carriers(transcript.exchanges)
+    for entry in transcript:
+        if entry.scenario != scenario:
+            scenario = entry.scenario
+            yield f"# {scenario or 'recon'}"
+        yield f"{entry.n:>4} {entry.at:8.3f} {ARROWS[entry.source]} {safe(entry.text)}"
+        if http := carrier(entry, carried):
+            yield f"{'':>16}{safe(http)}"
+    if transcript.exchanges:
+        yield "# HTTP exchanges"
+        yield from map(_exchange, list(transcript.exchanges))
+    words = connection.channel.stderr()
+    if words.strip():
+        yield "# stderr"
+        yield from map(safe, masked(words, environment).splitlines())
 
 
 def _exchange(exchange: Exchange) -> str:
