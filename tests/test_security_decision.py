@@ -24,7 +24,7 @@ def run(**found: Outcome) -> Run:
     return made
 
 
-def test_findings_are_counted_by_severity_and_their_effects_are_told() -> None:
+def test_findings_are_counted_by_severity_and_their_effects_are_named() -> None:
     made = run(
         traversal_dotdot=Outcome.FAIL,
         special_pipes=Outcome.FAIL,

@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from mcp_touchstone import __version__
-from mcp_touchstone.report.digest import Finding, tally, told
+from mcp_touchstone.report.digest import Finding, counts_text, tally
 from mcp_touchstone.report.terminal import WORDS, in_full
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
@@ -53,7 +53,7 @@ def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "command", run.target.shown
     yield "revisions", ", ".join(run.profile.spoken)
     yield "sdk", str(run.profile.sdk)
-    yield "counted", told(tally(run), WORDS)
+    yield "counted", counts_text(tally(run), WORDS)
 
 
 def _case(

@@ -12,12 +12,12 @@ from mcp_touchstone.report.digest import (
     again,
     by_clause,
     chapters,
+    counts_text,
     excused,
     findings,
     noun,
     sdk_failures,
     tally,
-    told,
 )
 from mcp_touchstone.report.text import cell, cut, plural, prose, window
 from mcp_touchstone.results.run import Run
@@ -55,7 +55,7 @@ def _lines(run: Run) -> Iterator[str]:
     spoken = ", ".join(run.profile.spoken) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
-    yield f"Supports {spoken}. {judged} checked: {told(tally(run), _WORDS) or 'none'}."
+    yield f"Supports {spoken}. {judged} checked: {counts_text(tally(run), _WORDS) or 'none'}."
     if said := standing.decision(run):
         yield f"\n{cell(said)}"
     if left := standing.unattacked(run):

@@ -18,7 +18,7 @@ SHOWN: Final = 20
 """Names of tools that are listed."""
 
 EFFECTS: Final = 3
-"""Effects of threats that are told for a decision."""
+"""Greatest number of effects of threats in the paragraph for a decision."""
 
 GREY: Final = "dim"
 AMBER: Final = "yellow"

@@ -19,11 +19,11 @@ from mcp_touchstone.report.digest import (
     again,
     by_clause,
     chapters,
+    counts_text,
     findings,
     hint,
     noun,
     tally,
-    told,
 )
 from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural
@@ -393,7 +393,7 @@ class Terminal:
             if count or outcome is Outcome.PASS:
                 parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
         apart = {key: counts[key] for key in ("known", "sdk") if counts[key]}
-        parts += [f", {told(apart, WORDS)}"] if apart else []
+        parts += [f", {counts_text(apart, WORDS)}"] if apart else []
         self.say(
             f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
             *parts,
