@@ -154,10 +154,10 @@ def tally(run: Run) -> dict[str, int]:
     return {**counts, "known": sum(known.values()), "sdk": sum(theirs.values())}
 
 
-def counts_text(counts: Mapping[str, int], words: Mapping[Outcome, str], left_out: str = "") -> str:
+def counts_text(counts: Mapping[str, int], words: Mapping[Outcome, str]) -> str:
     """Return a tally as text: ``1 FAIL, 2 warn, 40 pass, 1 known, 5 in the SDK``."""
     names = {**{str(outcome): word for outcome, word in words.items()}, **_APART}
-    shown = [f"{n} {names[key]}" for key, n in counts.items() if n and key != left_out]
+    shown = [f"{n} {names[key]}" for key, n in counts.items() if n]
     return ", ".join(shown)
 
 
