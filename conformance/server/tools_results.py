@@ -8,6 +8,7 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Example,
+    Kind,
     Record,
     Seen,
     allows,
@@ -63,6 +64,34 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
         judged = True
     if not judged:
         talk.unseen(clause, "no complete result could be compared with an outputSchema")
+
+
+@ambient("tools-structured-content-conforms")
+def keeps_its_output_schema_in_errors(record: Record) -> Iterator[Seen]:
+    """Structured content beside isError true fits the outputSchema."""
+    spoken = record.profile.spoken.get(record.revision)
+    tools = spoken.named("tools") if spoken is not None else []
+    schemas = {tool.get("name"): tool.get("outputSchema") for tool in tools}
+    for entry, message in record.answers(Kind.RESULT):
+        result, asked = message.value["result"], record.asked_on(message.answers)
+        if message.method != "tools/call" or not isinstance(result, dict) or asked is None:
+            continue
+        if result.get("isError") is not True or not isinstance(asked.value, dict):
+            continue
+        name, value = asked.value["params"].get("name"), result.get("structuredContent")
+        schema = schemas.get(name) if isinstance(name, str) else None
+        if not isinstance(value, dict) or not isinstance(schema, dict):
+            continue
+        if _fits(schema, value, record.revision) is False:
+            yield Seen(
+                "tools-structured-content-conforms",
+                False,
+                entry.n,
+                f"no structuredContent, or one that fits the outputSchema of {name}",
+                f"{brief(value, 160)} beside isError true, which clients of the TypeScript SDK"
+                " refuse",
+                mild=Breach.NOTE,
+            )
 
 
 def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:

@@ -18,6 +18,7 @@ from tests.mutants.kit import (
 from tests.mutants.tools import TEXT, Calls
 
 OLD = "2024-11-05"
+TROUBLE = {"error": "it failed"}
 PLAIN = "list_capabilities"
 TEXTUAL: Json = {"type": "string"}
 
@@ -356,6 +357,34 @@ class OmitsARequiredMember(_Structured):
     def structure(self, result: Json) -> None:
         result["structuredContent"] = {}
         result["content"] = [{"type": "text", "text": "{}"}]
+
+
+@mutant("tools-structured-content-conforms", outcome="note")
+class ExplainsItsErrorsInAForeignShape(_Calls):
+    """Returns structured content of another form than its output schema beside isError true."""
+
+    def result(self, message: Json, request: Json) -> Out:
+        if message["result"].get("isError"):
+            message["result"]["structuredContent"] = TROUBLE
+            message["result"]["content"] = [{"type": "text", "text": json.dumps(TROUBLE)}]
+        return message
+
+
+@control("tools-structured-content-conforms")
+class RepeatsItsOutputSchemaInErrors(_Calls):
+    """Returns structured content that fits beside isError true."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fitting: Json = {}
+
+    def result(self, message: Json, request: Json) -> Out:
+        result, name = message["result"], str(params(request).get("name"))
+        if "structuredContent" in result:
+            self.fitting[name] = result["structuredContent"]
+        elif result.get("isError") and name in self.fitting:
+            result["structuredContent"] = self.fitting[name]
+        return message
 
 
 @mutant("tools-structured-content-text-copy")
