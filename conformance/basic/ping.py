@@ -5,10 +5,23 @@
 
 from collections.abc import Iterator
 
-from mcp_touchstone.suite import Breach, Conversation, Record, Role, Seen, ambient, scenario
+from mcp_touchstone.suite import (
+    Breach,
+    Conversation,
+    Entry,
+    Record,
+    Reply,
+    Role,
+    Seen,
+    ambient,
+    scenario,
+)
 
 WINDOW = 10.0
 GENEROUS = 10
+ATTEMPTS = 3
+LASTED = 0.5
+"""A call that is over sooner, in seconds, is too short to tell what answers came during it."""
 
 
 @scenario("ping-empty-response")
@@ -32,6 +45,38 @@ def answers_a_ping(talk: Conversation) -> None:
             at=reply,
             mild=Breach.WARN,
         )
+
+
+@scenario("ping-during-call", fresh=True, lasts=True)
+def answers_a_ping_during_a_call(talk: Conversation) -> None:
+    """A ping that is sent during a call that lasts is answered before that call."""
+    talk.need(talk.wire.open(), "an ordinary opening")
+    clause, call = "ping-during-call", talk.here(talk.example("slow-call"))
+    late: list[tuple[Reply, Entry]] = []
+    for _ in range(ATTEMPTS):
+        pending = talk.start(call)
+        ping = talk.request("ping", required=False, seconds=3 * call.seconds + talk.pace.reply)
+        if not ping.answered:
+            break
+        over = [entry for entry, _ in pending.answers() if entry.n < (ping.entry or 0)]
+        if not over:
+            pending.cancel("the ping was answered")
+            talk.judge(clause, True, expected="an answer to ping during a call", at=ping)
+            return
+        if over[0].at - talk.wire.transcript[pending.line].at >= LASTED:
+            late.append((ping, over[0]))
+    if not late:
+        talk.unseen(clause, "no ping was answered, or each call was over too soon")
+        return
+    ping, response = late[-1]
+    talk.judge(
+        clause,
+        False,
+        expected=f"an answer to ping before the call of {call.name} is over",
+        actual=f"the ping was answered after the call, in {len(late)} of {ATTEMPTS} calls",
+        at=ping,
+        also=(response.n,),
+    )
 
 
 @scenario("ping-removed")

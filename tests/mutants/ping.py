@@ -1,5 +1,6 @@
 """Servers that break a rule of basic/ping."""
 
+import json
 import time
 from typing import Any
 
@@ -69,6 +70,37 @@ class BlocksWhileItAsks(AskingTool):
         for line in self.late:
             self._forward(line)
         self.late.clear()
+
+
+@mutant("ping-during-call")
+class RunsOneRequestAtATime(Fault):
+    """Reads nothing during a call of a tool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: set[Any] = set()
+        self.late: list[bytes] = []
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if self.calls:
+            self.late.append(line)
+            return None
+        if isinstance(message, dict) and message.get("method") == "tools/call":
+            self.calls.add(message.get("id"))
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") != "tools/call":
+            return message  # type: ignore[no-any-return]
+        self.emit(message)
+        self.calls.discard(request.get("id"))
+        while self.late and not self.calls:
+            line = self.late.pop(0)
+            known = json.loads(line)
+            if isinstance(known, dict) and known.get("method") == "tools/call":
+                self.calls.add(known.get("id"))
+            self._forward(line)
+        return None
 
 
 @control("ping-empty-response")
