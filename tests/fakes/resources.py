@@ -2,13 +2,14 @@
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import urlopen
 
 from tests.fakes.promises import LISTED
-from tests.fakes.server import Guard, Refused, answered
+from tests.fakes.server import STRING, Guard, Refused, answered
 
 
 class Workspace(Guard):
@@ -152,3 +153,47 @@ class AsksTheListAboutText(Workspace):
         if LISTED & {*uri.split("/")}:
             raise Refused("that is denied")
         return place
+
+
+class MatchesWithoutLimit(Workspace):
+    """Matches URIs with an expression that backtracks."""
+
+    trips = frozenset({"matchers-backtrack"})
+    families = ("matchers",)
+
+    def resource(self, uri: str) -> dict[str, Any]:
+        if not re.fullmatch(self.prefix + "[^/]+(?:,[^/]+)*", uri):
+            return {"error": {"code": -32002, "message": f"no such resource: {uri}"}}
+        return super().resource(uri)
+
+
+class ChecksPatternsWithoutLimit(Guard):
+    """Checks an argument with an expression that backtracks."""
+
+    trips = frozenset({"matchers-backtrack"})
+    families = ("matchers",)
+    callable: tuple[str, ...] = ("read_file",)
+    pattern = "^(\\w+\\.?)+$"
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        found = super().schema(tool)
+        found["properties"] = {**found["properties"], "tag": {**STRING, "pattern": self.pattern}}
+        return found
+
+    def read_file(self, path: str, tag: str = "") -> str:
+        if tag and not re.search(self.pattern, tag):
+            raise Refused("that is no tag")
+        return super().read_file(path)
+
+
+class ChecksPatternsInOnePass(ChecksPatternsWithoutLimit):
+    """Checks an argument with an expression that cannot backtrack."""
+
+    trips = frozenset()
+    pattern = "^[\\w.]+$"
+
+
+class MatchesInOnePass(Workspace):
+    """Matches URIs by their prefix."""
+
+    families = ("matchers",)

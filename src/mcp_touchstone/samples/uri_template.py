@@ -96,14 +96,20 @@ def variables(template: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def expand(template: str, values: Mapping[str, str]) -> str:
+def expand(template: str, values: Mapping[str, str], *, encoded: bool = False) -> str:
     """Replace the variables by texts; a variable without a value is left out.
+
+    Args:
+        template: the template.
+        values: variable -> text.
+        encoded: whether the texts are inserted as they are.
 
     Raises:
         ValueError: the template cannot be parsed.
     """
     return "".join(
-        part if isinstance(part, str) else _expanded(part, values) for part in parts(template)
+        part if isinstance(part, str) else _expanded(part, values, encoded=encoded)
+        for part in parts(template)
     )
 
 
@@ -112,7 +118,7 @@ def path(text: str) -> str:
     return quote(text, _PATH)
 
 
-def _expanded(expression: Expression, values: Mapping[str, str]) -> str:
+def _expanded(expression: Expression, values: Mapping[str, str], *, encoded: bool) -> str:
     operator = expression.operator
     kept = _RESERVED_TOO if operator in {"+", "#"} else ""
     words = []
@@ -122,7 +128,7 @@ def _expanded(expression: Expression, values: Mapping[str, str]) -> str:
         value = values[name]
         if modifier.startswith(":"):
             value = value[: int(modifier[1:])]
-        text = quote(value, kept)
+        text = value if encoded else quote(value, kept)
         if operator and operator in _NAMED:
             bare = operator == ";" and not text
             text = name if bare else f"{name}={text}"

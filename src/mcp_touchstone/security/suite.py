@@ -33,6 +33,7 @@ from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
 from mcp_touchstone.judging.talk import Broken
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.runtime.safe_path import SafePath
+from mcp_touchstone.samples import from_regex, uri_template
 from mcp_touchstone.samples.from_schema import (
     BRIEF,
     CANDIDATES,
@@ -165,6 +166,7 @@ __all__ = [
     "extend",
     "fill",
     "found_if",
+    "from_regex",
     "git_repo",
     "id_key",
     "is_modern",
@@ -190,6 +192,7 @@ __all__ = [
     "take",
     "texts",
     "unique",
+    "uri_template",
     "walking",
     "ways",
     "whose",
