@@ -17,6 +17,7 @@ from mcp_touchstone.suite import (
     Entry,
     Fault,
     Message,
+    OutputStream,
     Phase,
     Record,
     Role,
@@ -414,21 +415,50 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
     if _was_in_flight(record):
         return
     last = len(record.transcript)
+    left = ending.strays if ending.step is Step.INPUT_CLOSED else 0
+    actual = f"the server {ending}" + (f"; {left} processes it had started ran on" * bool(left))
     if ending.step is Step.INPUT_CLOSED or not ending.hurried:
         yield Seen(
             "stdio-exit-on-eof",
-            ending.step is Step.INPUT_CLOSED,
+            ending.step is Step.INPUT_CLOSED and not left,
             last,
             "an exit within seconds after its input ends",
-            f"the server {ending}",
+            actual,
         )
+    exited = ending.step is Step.INPUT_CLOSED or (ending.step is Step.TERMINATED and ending.hurried)
     yield Seen(
         "lifecycle-shutdown-on-stdin-close",
-        ending.step is Step.INPUT_CLOSED or (ending.step is Step.TERMINATED and ending.hurried),
+        exited and not left,
         last,
         "an exit when its input is closed, or else on SIGTERM",
-        f"the server {ending}",
+        actual,
     )
+
+
+@scenario("lifecycle-shutdown-on-stdin-close", alone=True, lasts=True)
+def exits_although_a_request_is_in_flight(talk: Conversation) -> None:
+    """The server exits at the end of its input, with a request in flight or without a reader."""
+    clause = "lifecycle-shutdown-on-stdin-close"
+    if talk.pace.hurried:
+        talk.unseen(clause, "with --quick nothing waits for the exit")
+        return
+    for how in ("with a request in flight", "after its output was closed"):
+        if how.startswith("after"):
+            talk.restart()
+        talk.need(talk.wire.open(), "an ordinary opening")
+        process = talk.wire.process
+        if how.startswith("after"):
+            process.neglect(OutputStream.STDOUT)
+            talk.probe(required=False)  # the read in progress ends with this answer
+            process.hang_up()
+        talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
+        talk.wire.close_input()
+        talk.judge(
+            clause,
+            process.wait(talk.pace.farewell) is not None,
+            expected=f"an exit when its input is closed {how}",
+            actual=f"it ran on for {talk.pace.farewell:.0f} s",
+        )
 
 
 def _was_in_flight(record: Record) -> bool:

@@ -4,6 +4,7 @@ and how they leave.
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -132,6 +133,35 @@ class ExitsOnSigterm(Stays):
     """Ignores the end of its input, but exits on SIGTERM."""
 
 
+@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
+class LeavesAProcessBehind(Fault):
+    """Exits at the end of its input, but a process that it started runs on."""
+
+    seconds = LINGER
+
+    def start(self) -> None:
+        subprocess.Popen(["sleep", str(self.seconds)], stdin=subprocess.DEVNULL)
+
+
+@control("lifecycle-shutdown-on-stdin-close")
+class StartsAShortProcess(Fault):
+    """Starts a process that exits soon after the end of the input."""
+
+    def end(self) -> None:
+        subprocess.Popen(["sleep", "0.3"], stdin=subprocess.DEVNULL)
+
+
+@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
+class WaitsForItsReader(Fault):
+    """Tries for ever to write to an output that nobody reads."""
+
+    def emit(self, message: Out) -> None:
+        try:
+            super().emit(message)
+        except OSError:
+            time.sleep(LINGER)
+
+
 class _StaysWhileBusy(Fault):
     """Runs on after the end of its input while something is not finished."""
 
@@ -140,6 +170,20 @@ class _StaysWhileBusy(Fault):
     def end(self) -> None:
         if self.busy:
             time.sleep(LINGER)
+
+
+@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
+class ForgetsItsEndInARequest(_StaysWhileBusy):
+    """Does not exit if its input ends before it has answered a ping."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") != "ping":
+            return message  # type: ignore[no-any-return]
+        self.busy = True
+        time.sleep(0.05)
+        if not self.done:
+            self.busy = False
+        return message  # type: ignore[no-any-return]
 
 
 @control("lifecycle-shutdown-on-stdin-close")

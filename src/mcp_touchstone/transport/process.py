@@ -51,6 +51,9 @@ PIPE: Final = 4096
 STDERR_KEPT: Final = 65_536
 """Bytes of the end of stderr kept for people; all of it is drained."""
 
+GRACE: Final = 2.0
+"""Greatest seconds for the descendants of a process to exit after it."""
+
 LAST_WORDS: Final = 1.0
 """Greatest seconds for reading the stderr of an exited process to its end."""
 
@@ -175,6 +178,7 @@ class ServerProcess:
         self.ending: Ending | None = None
         self._stuck: threading.Event | None = None
         self._stdin_closed = self._terminated = False
+        self._hung_up = False
         self._heeded = {stream: threading.Event() for stream in OutputStream}
         self.heed()
         self._splitter = LineSplitter()
@@ -294,6 +298,12 @@ class ServerProcess:
             with contextlib.suppress(OSError, ValueError):
                 fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
 
+    def hang_up(self) -> None:
+        """Close our end of its stdout, which ``neglect`` has stopped reading."""
+        self._hung_up = True
+        if self._popen.stdout is not None:
+            self._popen.stdout.close()
+
     def unread(self, stream: OutputStream) -> int | None:
         """Return the number of bytes in the pipe of an output; None if unknown."""
         pipe = self._popen.stdout if stream is OutputStream.STDOUT else self._popen.stderr
@@ -383,7 +393,8 @@ class ServerProcess:
             self._signal_all(family, force=True)
             status = self.wait(5.0)
         spent = now() - begun
-        strays = self._end_strays(family)
+        waits = step is Step.INPUT_CLOSED and hurry is None
+        strays = self._end_strays(family, min(patience, GRACE) if waits else 0.0)
         self.close_stdin()
         self.join(0.5)  # each closes its pipe; a daemon may keep one open until ``sweep``
         launched.discard(self._popen.pid)
@@ -459,17 +470,22 @@ class ServerProcess:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
 
-    def _end_strays(self, family: list[psutil.Process]) -> int:
-        """End processes that the server left in its group or below it; return their number."""
-        left = {process.pid for process in family if alive(process)}
+    def _end_strays(self, family: list[psutil.Process], grace: float) -> int:
+        """End processes that the server left in its group or below it; return their number.
+
+        They have ``grace`` seconds to exit by themselves.
+        """
+        left = [process for process in family if alive(process)]
         helpers = {process.pid for process in family if self.sandbox and is_helper(process.pid)}
         if not WINDOWS:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, 0)  # cheap; only an existing group is searched
-                left |= {process.pid for process in everybody() if self._owns(process)}
+                left += [process for process in everybody() if self._owns(process)]
+        if left and grace:
+            left = psutil.wait_procs(left, grace)[1]
         if left:
             self._signal_all(family, force=True)
-        return len(left - helpers)
+        return len({process.pid for process in left} - helpers)
 
     def _owns(self, process: psutil.Process) -> bool:
         """Return whether a process of the server's group is alive; zombies do not count."""
@@ -479,6 +495,8 @@ class ServerProcess:
 
     def _read(self, descriptor: int, stream: OutputStream) -> bytes:
         self._heeded[stream].wait()
+        if self._hung_up and stream is OutputStream.STDOUT:
+            return b""
         return _read(descriptor)
 
     def _read_stdout(self, pipe: IO[bytes]) -> None:
@@ -499,7 +517,7 @@ class ServerProcess:
             rest = self._splitter.close()
         if rest is not None and not self.transcript.overflow:
             self.transcript.heard(rest)
-        if not self._stdin_closed:
+        if not self._stdin_closed and not self._hung_up:
             self.transcript.happened("the server closed its output")
         self.transcript.finished()
 
