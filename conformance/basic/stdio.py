@@ -1,5 +1,6 @@
 """basic/stdio: one JSON-RPC message per line on stdout, UTF-8, nothing else."""
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from mcp_touchstone.suite import (
     OutputStream,
     Phase,
     Record,
+    Reply,
     Role,
     Seen,
     Slip,
@@ -50,6 +52,10 @@ IN_LINES = {
     Slip.TEXT_BEFORE,
 }
 """Faults of a line that contains a message and other text."""
+
+FOREIGN = "größe-試金石"
+LOCALE = {"LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+"""An environment in which programs prefer another encoding than UTF-8, as on Windows."""
 
 LISTEN = "subscriptions/listen"
 CLOSED = b"we closed its input"
@@ -106,6 +112,38 @@ def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
             passed = not entry.spread
             yield Seen("stdio-no-embedded-newlines", passed, entry.n, expected, actual)
     yield from _visibility(record, lines)
+
+
+@scenario("stdio-utf8-output", restarts=True)
+def writes_utf8_in_a_foreign_locale(talk: Conversation) -> None:
+    """The answers do not depend on the encoding that the system prefers."""
+    asked: list[tuple[str, dict[str, Any] | None]] = [("x-touchstone/" + FOREIGN, None)]
+    if "tools" in talk.spoken.capabilities:
+        asked += [("tools/list", None), ("tools/call", {"name": FOREIGN, "arguments": {}})]
+    usual = [talk.request(method, params, required=False) for method, params in asked]
+    talk.restart(LOCALE)
+    talk.wire.transcript.judged = False  # what it writes here is not more than a note
+    opening = talk.wire.open()
+    lost, at = "" if opening.answered else str(opening), opening
+    for (method, params), before in zip(asked, usual, strict=True):
+        if lost or not before.answered:
+            continue
+        at = talk.request(method, params, required=False)
+        missing = _foreign_letters(before) - _foreign_letters(at)
+        lost = str(at) if not at.answered else "".join(sorted(missing))
+        lost = f"{method}: {brief(lost, 60)}" if lost else ""
+    talk.judge(
+        "stdio-utf8-output",
+        not lost,
+        expected=f"the same answers with {' '.join(f'{k}={v}' for k, v in LOCALE.items())}",
+        actual=f"missing in the answer to {lost}",
+        at=at,
+        mild=Breach.NOTE,
+    )
+
+
+def _foreign_letters(reply: Reply) -> set[str]:
+    return {letter for letter in json.dumps(reply.value, ensure_ascii=False) if letter > "\x7f"}
 
 
 def _pieces(lines: list[Entry]) -> set[int]:

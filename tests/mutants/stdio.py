@@ -200,6 +200,27 @@ class WritesLatin1(Fault):
             return message  # type: ignore[no-any-return]
 
 
+@mutant("stdio-utf8-output", outcome="note")
+class WritesInTheEncodingOfTheSystem(Fault):
+    """Writes in the encoding that the system prefers, like Python's print."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+        return json.dumps(message, ensure_ascii=False).encode(encoding, "replace") + b"\n"
+
+
+@mutant("stdio-utf8-output", outcome="note", revision=MODERN)
+class ExitsInAForeignLocale(Fault):
+    """Exits at a letter that the encoding of the system lacks."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        del message
+        if "PYTHONIOENCODING" in os.environ and not line.isascii():
+            os._exit(1)
+        return line
+
+
 @mutant("stdio-utf8-output", outcome="warn")
 class EscapesHalfASurrogatePair(Fault):
     """Cuts a description inside a surrogate pair, like JavaScript's slice."""

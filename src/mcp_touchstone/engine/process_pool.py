@@ -211,7 +211,7 @@ class ProcessPool:
         root = (world or self.world).root
         target = self._placed(target or self.target)
         env = self._env
-        if world is not None or target.url:
+        if world is not None or target.url or target.env != self.target.env:
             env = self._env_in(world or self.world, target)
         transcript = self._transcript(revision, label, born)
         if self.allowance.met:

@@ -4,7 +4,7 @@ Not all cases can be judged at once: they are added to a lane while it runs.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from mcp_touchstone.catalog import revision as rev
@@ -269,9 +269,10 @@ def begin(
     else:
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
-    def spawn(port: int = 0) -> Connection:
-        if port:
-            place = pool.target.on_port(port)
+    def spawn(port: int = 0, env: Mapping[str, str] | None = None) -> Connection:
+        if port or env:
+            place = pool.target.on_port(port) if port else pool.target
+            place = replace(place, env={**place.env, **(env or {})})
             return pool.spawn(revision, scenario.name, target=place, turn=turn)
         if scenario.apart or work.separate:
             return pool.apart(revision, scenario.name, turn=turn)

@@ -44,7 +44,7 @@ class Talk:
         connection: a process of the server.
         profile: the profile of the server.
         revision: the judged revision.
-        spawn: starts a further process; over HTTP it takes a port.
+        spawn: starts a further process; it takes ``env``, variables to add, and over HTTP a port.
         settle: waits for discovery; returns at once if discovery has ended.
 
     Attributes:
@@ -271,12 +271,16 @@ class Talk:
         self.wire.end(polite=False)
         return self._continue(port)
 
-    def restart(self) -> Connection:
-        """Continue on an unused process; the old one is shut down with the scenario."""
-        return self._continue()
+    def restart(self, env: Mapping[str, str] | None = None) -> Connection:
+        """Continue on an unused process; the old one is shut down with the scenario.
 
-    def _continue(self, *port: int) -> Connection:
-        self.wire = self._spawn(*port)
+        Args:
+            env: variables to add to its environment.
+        """
+        return self._continue(**({"env": env} if env else {}))
+
+    def _continue(self, *port: int, **how: Any) -> Connection:
+        self.wire = self._spawn(*port, **how)
         self._start = 0
         self._used.append(self.wire)
         return self.wire
