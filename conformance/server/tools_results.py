@@ -16,6 +16,7 @@ from mcp_touchstone.suite import (
     brief,
     each,
     loads,
+    misfit,
     scenario,
 )
 
@@ -58,7 +59,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
             clause,
             fits,
             expected=f"structuredContent that fits the outputSchema of {example.name}",
-            actual="no structuredContent" if value is MISSING else brief(value, 200),
+            actual=_actual(example.item["outputSchema"], value),
             at=reply,
         )
         judged = True
@@ -92,6 +93,13 @@ def keeps_its_output_schema_in_errors(record: Record) -> Iterator[Seen]:
                 " refuse",
                 mild=Breach.NOTE,
             )
+
+
+def _actual(schema: dict[str, Any], value: Any) -> str:
+    if value is MISSING:
+        return "no structuredContent"
+    where = misfit(schema, value)
+    return brief(value, 200) + (f"; {brief(where, 120)}" if where else "")
 
 
 def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:

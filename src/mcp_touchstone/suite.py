@@ -63,7 +63,7 @@ from mcp_touchstone.wire.matchers import (
 )
 from mcp_touchstone.wire.near_miss import CURES, Slip, near_miss
 from mcp_touchstone.wire.schema import Flaw
-from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, dialect_of, violations
+from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, dialect_of, misfit, violations
 from mcp_touchstone.wire.task_states import Sighting, sightings
 from mcp_touchstone.wire.transcript import Entry, Source
 
@@ -151,6 +151,7 @@ __all__ = [
     "loads",
     "marked_arguments",
     "may_be_task",
+    "misfit",
     "near_miss",
     "normalised",
     "object_in",

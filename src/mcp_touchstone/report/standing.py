@@ -110,10 +110,15 @@ def unattacked(run: Run) -> str:
     if run.unbound:
         return f"No file tool was attacked: {run.unbound}."
     known = run.profile.bindings
-    if known is None or not known.unbound:
+    if known is None:
         return ""
-    shown = ", ".join(known.unbound[:SHOWN])
-    more = len(known.unbound) - SHOWN
+    judgements = [judgement for verdict in run.verdicts for judgement in verdict.judgements]
+    reached = {tool.name for judgement in judgements for tool in judgement.tools}
+    unbound = [name for name in known.unbound if name not in reached]
+    if not unbound:
+        return ""
+    shown = ", ".join(unbound[:SHOWN])
+    more = len(unbound) - SHOWN
     rest = f" and {more} more" if more > 0 else ""
     return f"Not attacked with paths, as no effect on files was seen: {shown}{rest}."
 

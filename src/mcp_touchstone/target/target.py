@@ -204,12 +204,13 @@ class Target:
         return " ".join([*words, *map(shlex.quote, self.command)])
 
     def words(self) -> list[str]:
-        """Return the words of a command line that selects this target again."""
+        """Return the words of a command line that selects this target again, in any environment."""
         if self.origin:
             return list(self.origin)
         if self.url and not self.command:
             return [*self.options(), self.url]
-        return [*self.options(), *(["--self"] if self.bundled else ["--", *self.command])]
+        command = [word.replace(PYTHON, sys.executable) for word in self.command]
+        return [*self.options(), *(["--self"] if self.bundled else ["--", *command])]
 
     def options(self) -> list[str]:
         """Return its settings as options, without the defaults of the bundled server."""

@@ -81,11 +81,20 @@ def violations(schema: Any, dialect: str = "") -> tuple[tuple[str, str], ...]:
 
 
 def allows(schema: Any, value: Any) -> bool | None:
-    """Return whether a schema allows a value, in the schema's own dialect; None if undecided.
+    """Return whether a schema allows a value; None if undecided, as in ``misfit``."""
+    found = misfit(schema, value)
+    return None if found is None else not found
+
+
+def misfit(schema: Any, value: Any) -> str | None:
+    """Return where a value breaks a schema, in the schema's own dialect.
 
     References are followed inside the schema only. A foreign pattern may take unlimited time: no
     ``pattern`` is matched, and ``patternProperties`` makes the result undecided. So does a schema
     or value above the limits of length and steps.
+
+    Returns:
+        The place and the reason of one breach; empty if the value fits; None if undecided.
     """
     from referencing import Registry  # noqa: PLC0415  (comes with jsonschema)
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
@@ -102,9 +111,13 @@ def allows(schema: Any, value: Any) -> bool | None:
             return None
         _budget.left, _budget.depth = MOST_STEPS, 0
         found = _reader(dialect)(schema, registry=Registry()).iter_errors(value)  # fetches nothing
-        return next(found, None) is None
+        error = next(found, None)
     except (ArithmeticError, LookupError, TypeError, Unresolvable, ValueError, _TooMuchError):
         return None
+    if error is None:
+        return ""
+    place = path_text("", error.absolute_path)
+    return f"{place}: {sentence(error)}" if place else sentence(error)
 
 
 class _TooMuchError(Exception):
