@@ -1,4 +1,6 @@
-"""Write docs/attacked.md from JSON reports: ``python scripts/attacked.py REPORTS_DIR``.
+"""Keep what JSON reports say of attacked servers: ``python scripts/attacked.py REPORTS_DIR``.
+
+The rows are in ``attacked.jsonl``; the site makes the page from them.
 
 The folder has three files for each server: ``NAME.json`` (``check --suite security --json``),
 ``NAME.recon.json`` (``recon --json``) and ``NAME.label``. The label has one line with the name and
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "attacked.md"
+DATA = Path(__file__).with_name("attacked.jsonl")
 WIDTH = 110
 
 INTRO = """\
@@ -27,7 +29,7 @@ INTRO = """\
 The [security suite](security.md) was run on released servers with file tools, each in the newest
 release of the day. None was configured, except for its folder:
 `mcp-touchstone check --suite security --sandbox bwrap -- COMMAND {root}`, or with `--cwd {root}` or
-`--env NAME={root}`. `python scripts/attacked.py DIR` writes this page from the reports.
+`--env NAME={root}`. `python scripts/attacked.py DIR` keeps what this page shows of the reports.
 *Payloads* counts the payloads that reach their target on an unguarded server and had no effect
 here. The seconds were measured on two cores that did other work too.
 """
@@ -85,6 +87,7 @@ count.
 | threat | servers | observation | decision |
 |---|---|---|---|"""
 
+COLUMNS = ("server", "sdk", "bound", "judged", "not_applicable", "payloads", "seconds")
 HEAD = """\
 | server | SDK | bound without configuration | judged | not applicable | payloads | seconds |
 |---|---|---|---|---|---|---|"""
@@ -205,49 +208,66 @@ WITHHELD = {"repositories-hooks", "stats-names"}
 """Threats whose warnings are findings in releases without a fixed release."""
 
 
-def page(folder: Path) -> Iterator[str]:
+Row = dict[str, Any]
+
+
+def pages() -> dict[str, str]:
+    """Make the page for the site."""
+    *rows, total = map(json.loads, DATA.read_text("utf-8").splitlines())
+    return {"attacked.md": "\n".join(page(rows, total)).rstrip() + "\n"}
+
+
+def page(rows: list[Row], total: Row) -> Iterator[str]:
     """Write the page."""
     yield INTRO
     yield HEAD
-    limits, judged, held, unasked, notes = [], 0, 0, 0, Counter[str]()
-    paths = [path for path in sorted(folder.glob("*.json")) if ".recon" not in path.name]
-    for path in paths:
-        report = json.loads(path.read_text("utf-8"))
-        recon = json.loads(path.with_suffix(".recon.json").read_text("utf-8"))
-        name, sdk, *own = path.with_suffix(".label").read_text("utf-8").strip().split("\n")
-        counts = report["summary"]["clauses"]
-        all_of = sum(counts.values()) - counts["unseen"]
-        judged += all_of
-        held += counts["pass"]
-        unasked += counts["broken"]
-        seen = [v["clause"] for v in report["verdicts"] if v["outcome"] in {"note", "warn"}]
-        notes.update(clause for clause in seen if clause not in WITHHELD)
-        limits += [wrapped(f"- **{name}**: {line}") for line in own]
-        row = [
-            name, sdk, bound(recon), all_of, len(report["not_applicable"]) + counts["unseen"],
-            payloads(report), round(report["summary"]["seconds"]),
-        ]  # fmt: skip
-        yield "| " + " | ".join(map(str, row)) + " |"
+    for row in rows:
+        yield "| " + " | ".join(str(row[word]) for word in COLUMNS) + " |"
+    judged, unasked = sum(row["judged"] for row in rows), total["broken"]
     failed = f", {unasked} times it could not be judged (a call without an answer, for example)"
     yield (
-        f"\n{len(paths)} servers, {judged} times a threat was judged: {held} times the "
+        f"\n{len(rows)} servers, {judged} times a threat was judged: {total['pass']} times the "
         f"attack had no effect{failed if unasked else ''}.\n"
     )
     yield PRIVATE
     yield "## Documented limits\n"
-    yield "\n".join(limits) + "\n"
+    for row in rows:
+        yield from (wrapped(f"- **{row['server']}**: {line}") for line in row["limits"])
+    yield ""
     yield NOTED_HEAD
-    yield from noted(notes)
+    yield from noted(total["notes"])
     yield ""
     yield ADVISED
     for advisory in ADVISORIES:
-        proven(advisory, folder / "advisories")
         by = ", ".join(f"`{threat}`" for threat in advisory.threats)
         where = f" through `{advisory.tool}`" if advisory.tool else ""
         flagged = f"{advisory.package} {', '.join(advisory.flagged)}"
-        row = [advisory.id, advisory.what, flagged, by + where, advisory.cleared]
-        yield "| " + " | ".join(row) + " |"
+        cells = [advisory.id, advisory.what, flagged, by + where, advisory.cleared]
+        yield "| " + " | ".join(cells) + " |"
     yield "\n" + NOTES
+
+
+def distilled(folder: Path) -> Iterator[Row]:
+    """Yield a row for each server, and at the end one for all together."""
+    total, notes = Counter[str](), Counter[str]()
+    for path in sorted(folder.glob("*.json")):
+        if ".recon" in path.name:
+            continue
+        report = json.loads(path.read_text("utf-8"))
+        recon = json.loads(path.with_suffix(".recon.json").read_text("utf-8"))
+        name, sdk, *own = path.with_suffix(".label").read_text("utf-8").strip().split("\n")
+        counts = report["summary"]["clauses"]
+        total.update({word: counts[word] for word in ("pass", "broken")})
+        seen = [v["clause"] for v in report["verdicts"] if v["outcome"] in {"note", "warn"}]
+        notes.update(clause for clause in seen if clause not in WITHHELD)
+        unseen = len(report["not_applicable"]) + counts["unseen"]
+        judged = sum(counts.values()) - counts["unseen"]
+        seconds = round(report["summary"]["seconds"])
+        cells = (name, sdk, bound(recon), judged, unseen, payloads(report), seconds)
+        yield dict(zip(COLUMNS, cells, strict=True)) | {"limits": own}
+    for advisory in ADVISORIES:
+        proven(advisory, folder / "advisories")
+    yield {**total, "notes": notes}
 
 
 def wrapped(item: str) -> str:
@@ -255,7 +275,7 @@ def wrapped(item: str) -> str:
     return textwrap.fill(item, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def noted(notes: Counter[str]) -> Iterator[str]:
+def noted(notes: dict[str, int]) -> Iterator[str]:
     """Write the decision about each noted threat; exit if one has no decision."""
     if unread := notes.keys() ^ {one.threat for one in NOTED}:
         raise SystemExit(
@@ -294,5 +314,6 @@ def proven(advisory: Advisory, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    text = "\n".join(page(Path(sys.argv[1]))).rstrip() + "\n"
-    PAGE.write_text(text, encoding="utf-8", newline="\n")
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in distilled(Path(sys.argv[1]))]
+    DATA.write_text("".join(lines), encoding="utf-8", newline="\n")
+    pages()

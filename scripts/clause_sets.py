@@ -6,6 +6,7 @@ differs. A set that was released must not change: `tests/test_clause_sets.py` ha
 
 import json
 import sys
+import textwrap
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach, Catalogue
@@ -34,7 +35,9 @@ def main() -> int:
             print(f"{revision}/{len(numbered)}: {len(now)} clauses")
     lines = [
         f"{json.dumps(revision)}: [\n"
-        + ",\n".join(json.dumps(ids, indent=1) for ids in numbered)
+        + ",\n".join(
+            textwrap.fill(json.dumps(ids), 110, break_on_hyphens=False) for ids in numbered
+        )
         + "\n]"
         for revision, numbered in known.items()
     ]

@@ -24,6 +24,9 @@ PAGES: Final = {
 }
 """File of the project -> its path on the site."""
 
+GENERATING: Final = ("pages.py", "witnesses.py", "attacked.py")
+"""Scripts whose ``pages`` returns generated pages."""
+
 _SOURCES: Final = {page: source for source, page in PAGES.items()}
 _LINK: Final = re.compile(r"\[([^\]\n]*)\]\(([^)\s:]+?)(#[^)\s]*)?\)")
 
@@ -31,8 +34,9 @@ _LINK: Final = re.compile(r"\[([^\]\n]*)\]\(([^)\s:]+?)(#[^)\s]*)?\)")
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages and the pages outside docs/."""
     outside = {page: (ROOT / source).read_text("utf-8") for source, page in PAGES.items()}
-    generated = runpy.run_path(str(ROOT / "scripts" / "pages.py"))["pages"]()
-    for page, text in (outside | generated).items():
+    for script in GENERATING:
+        outside |= runpy.run_path(str(ROOT / "scripts" / script))["pages"]()
+    for page, text in outside.items():
         files.append(File.generated(config, page, content=text))
     return files
 

@@ -1,4 +1,6 @@
-"""Write docs/witnesses.md from JSON reports: ``python scripts/witnesses.py REPORTS_DIR``.
+"""Keep what JSON reports say of servers: ``python scripts/witnesses.py REPORTS_DIR``.
+
+The rows are in ``witnesses.jsonl``; the site makes the page of witnesses from them.
 
 A report is a ``NAME.json`` of ``mcp-touchstone check --json``, with a ``NAME.label`` beside it: one
 line with the server and its version. ``NAME-http.json`` and ``NAME-http-MODE.json`` are of the same
@@ -10,14 +12,14 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.catalog.clause import Catalogue
 from mcp_touchstone.catalog.loader import load
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "witnesses.md"
+DATA = Path(__file__).with_name("witnesses.jsonl")
 SHOWN = 240
 HTTP = "-http"
 
@@ -32,7 +34,7 @@ INTRO = """\
 
 These servers were written by other people, except for minimal ones on the official SDKs. Each was
 judged with `mcp-touchstone check --json NAME.json -- COMMAND`. `python scripts/witnesses.py DIR`
-writes this page from the reports. For each server it lists the revisions, the number of judged
+keeps what this page shows of the reports: for each server the revisions, the number of judged
 clauses, and each failure and warning with the line that proves it and the decision. On
 server-everything four tools that are not annotated read-only were named too:
 `--call trigger-elicitation-request`, `--call trigger-url-elicitation`,
@@ -47,29 +49,59 @@ not listed and not counted here, for any server.
 """
 
 
-Verdicts = list[dict[str, Any]]
+Row = dict[str, Any]
+Verdicts = list[Row]
 Findings = dict[tuple[str, str], Verdicts]
 
 
-def page(reports: dict[str, tuple[str, dict[str, Any]]], catalogue: Catalogue) -> Iterator[str]:
+def pages() -> dict[str, str]:
+    """Make the page for the site."""
+    rows = map(json.loads, DATA.read_text("utf-8").splitlines())
+    return {"witnesses.md": "\n".join(page(rows, load().catalogue)) + "\n"}
+
+
+def page(rows: Iterable[Row], catalogue: Catalogue) -> Iterator[str]:
     """Write the page."""
     yield INTRO
     yield "| server | revisions | judged | fail | warn | note |"
     yield "|---|---|---|---|---|---|"
-    for label, report in reports.values():
-        counts = counted(report, catalogue)
-        judged = sum(counts.values()) - counts["unseen"]
-        spoken = ", ".join(report["revisions"]["spoken"])
-        row = [label, spoken, judged, counts["fail"], counts["warn"], counts["note"]]
-        yield "| " + " | ".join(map(str, row)) + " |"
+    servers: list[tuple[Row, list[Row]]] = []
+    for row in rows:
+        if "server" in row:
+            servers.append((row, []))
+            words = ("server", "revisions", "judged", "fail", "warn", "note")
+            yield "| " + " | ".join(str(row[word]) for word in words) + " |"
+        else:
+            servers[-1][1].append(row)
+    for server, found in servers:
+        yield f"\n## {server['server']}\n"
+        for row in found:
+            word = "FAIL" if row["outcome"] == "fail" else row["outcome"]
+            yield f"**{word} `{row['clause']}`** in {row['revisions']}\n"
+            yield f"Expected: {row['expected']}. Actual: {code(row['actual'])}\n"
+            yield from (f"    {line}\n" for line in row["wire"])
+            yield f"{catalogue[row['clause']].decision}\n"
+        if not found:
+            yield "Nothing to report.\n"
+        if again := [f"`{clause}`" for clause in server["stdio"]]:
+            yield f"As over stdio: {', '.join(again)}.\n"
+
+
+def distilled(reports: dict[str, tuple[str, Row]], catalogue: Catalogue) -> Iterator[Row]:
+    """Yield a row for each server, and behind it one for each failure and warning."""
     for name, (label, report) in reports.items():
-        yield f"\n## {label}\n"
+        counts = counted(report, catalogue)
         twin = reports.get(name.partition(HTTP)[0]) if HTTP in name else None
         known = grouped(twin[1], catalogue) if twin is not None else {}
         groups = grouped(report, catalogue)
-        yield from [*findings(groups, known, catalogue)] or ["Nothing to report.\n"]
-        if again := [f"`{clause}`" for _, clause in sorted(groups.keys() & known.keys())]:
-            yield f"As over stdio: {', '.join(again)}.\n"
+        yield {
+            "server": label,
+            "revisions": ", ".join(report["revisions"]["spoken"]),
+            "judged": sum(counts.values()) - counts["unseen"],
+            **{word: counts[word] for word in ("fail", "warn", "note")},
+            "stdio": [clause for _, clause in sorted(groups.keys() & known.keys())],
+        }
+        yield from findings(groups, known)
 
 
 def listed(report: dict[str, Any], catalogue: Catalogue) -> Iterator[dict[str, Any]]:
@@ -101,21 +133,25 @@ def grouped(report: dict[str, Any], catalogue: Catalogue) -> Findings:
     return groups
 
 
-def findings(groups: Findings, known: Findings, catalogue: Catalogue) -> Iterator[str]:
-    """Write each failure and warning that is not known once, with all its revisions."""
+def findings(groups: Findings, known: Findings) -> Iterator[Row]:
+    """Yield each failure and warning that is not known once, with all its revisions."""
     for (outcome, clause), verdicts in sorted(groups.items()):
         if (outcome, clause) in known:
             continue
         judgement = next(j for j in verdicts[-1]["judgements"] if j["outcome"] == outcome)
-        revisions = ", ".join(verdict["revision"] for verdict in verdicts)
-        word = "FAIL" if outcome == "fail" else outcome
-        yield f"**{word} `{clause}`** in {revisions}\n"
-        yield f"Expected: {placeless(judgement['expected'])}. Actual: {code(judgement['actual'])}\n"
-        for line in judgement["wire"]:
-            if line["guilty"]:
-                arrow = {"client": "→", "server": "←", "event": "·"}[line["from"]]
-                yield f"    {arrow} {placeless(line['text'])[:SHOWN]}\n"
-        yield f"{catalogue[clause].decision or '(not settled)'}\n"
+        arrows = {"client": "→", "server": "←", "event": "·"}
+        yield {
+            "outcome": outcome,
+            "clause": clause,
+            "revisions": ", ".join(verdict["revision"] for verdict in verdicts),
+            "expected": placeless(judgement["expected"]),
+            "actual": placeless(judgement["actual"])[:SHOWN],
+            "wire": [
+                f"{arrows[line['from']]} {placeless(line['text'])[:SHOWN]}"
+                for line in judgement["wire"]
+                if line["guilty"]
+            ],
+        }
 
 
 def placeless(text: str) -> str:
@@ -125,13 +161,12 @@ def placeless(text: str) -> str:
 
 def code(text: str) -> str:
     """Quote text of a server for Markdown."""
-    shown = placeless(text)[:SHOWN]
-    clean = "".join(c if c.isprintable() else "?" for c in shown).replace("`", "'")
+    clean = "".join(c if c.isprintable() else "?" for c in text).replace("`", "'")
     return f"`{clean}`"
 
 
 def main(directory: str) -> int:
-    """Read the reports and write the page; return 1 if a finding has no decision."""
+    """Read the reports and write the rows; return 1 if a finding has no decision."""
     reports = {
         path.stem: (
             path.with_suffix(".label").read_text("utf-8").strip(),
@@ -139,9 +174,11 @@ def main(directory: str) -> int:
         )
         for path in sorted(Path(directory).glob("*.json"))
     }
-    text = "\n".join(page(reports, load().catalogue)) + "\n"
-    PAGE.write_text(text, encoding="utf-8", newline="\n")
-    return int("(not settled)" in text)
+    catalogue = load().catalogue
+    rows = [*distilled(reports, catalogue)]
+    lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    DATA.write_text("".join(lines), encoding="utf-8", newline="\n")
+    return int(any(not catalogue[row["clause"]].decision for row in rows if "clause" in row))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def payloads(*families: str) -> Iterator[dict[str, Any]]:
         text = (SUITE / "payloads" / f"{family}.toml").read_text(encoding="utf-8")
         for group in tomllib.loads(text)["class"]:
             for payload in group["payload"]:
-                yield {"class": group["id"], **payload}
+                yield {**group, "class": group["id"], **payload}
 
 
 class Field:

@@ -87,6 +87,14 @@ WRONG = {
         row(source='{ "2025-11-52" = "x" }'),
         "ping-answer: source: unknown revision '2025-11-52'; did you mean '2025-11-25'?",
     ),
+    "newer before older": (
+        row(source='{ "2025-11-25..2025-03-26" = "x" }'),
+        "ping-answer: source: 2025-11-25..2025-03-26 is no range, or names a revision again",
+    ),
+    "a revision twice": (
+        row(source='{ "2025-03-26..2025-11-25" = "x", "2025-11-25" = "y" }'),
+        "ping-answer: source: 2025-11-25 is no range, or names a revision again",
+    ),
     "no page": (
         row(source='{ "2025-11-25" = [] }'),
         "ping-answer: source: 2025-11-25 is no page and no array of pages",
@@ -222,6 +230,13 @@ def test_revisions_are_sorted_by_age(load_row: Load) -> None:
 
     assert clause.revisions == ("2024-11-05", "2026-07-28")
     assert clause.source["2024-11-05"] == ("a", "c")
+
+
+def test_range_of_revisions_names_each_of_them(load_row: Load) -> None:
+    clause = load_row(source='{ "2025-11-25" = "b", "2024-11-05..2025-06-18" = "a" }')
+
+    older = {"2024-11-05": ("a",), "2025-03-26": ("a",), "2025-06-18": ("a",)}
+    assert clause.source == older | {"2025-11-25": ("b",)}
 
 
 @pytest.mark.parametrize("key", ["deferred", "unobservable"])

@@ -242,7 +242,7 @@ def test_list_prints_all_clauses_or_one_chapter() -> None:
     chapter = touchstone("list", "basic/ping").stdout.splitlines()
 
     assert len(everything) > 400
-    assert sum(line.startswith("  ") for line in chapter) == 6
+    assert sum(line.startswith("  ") for line in chapter) == 7
 
 
 def test_list_selects_by_suite_level_and_severity() -> None:

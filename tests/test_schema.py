@@ -43,8 +43,7 @@ def name_of(case: Case) -> str:
 
 
 def file_of(revision: str) -> Json:
-    found: Json = json.loads((FOLDER / f"{revision}.json").read_text(encoding="utf-8"))
-    return found
+    return SCHEMAS._file(revision)
 
 
 @pytest.mark.parametrize("revision", rev.ALL)
@@ -59,9 +58,9 @@ def test_each_schema_file_is_valid_json_schema(revision: str) -> None:
 
 @pytest.mark.parametrize("revision", rev.ALL)
 def test_each_definition_is_used(revision: str) -> None:
-    text = (FOLDER / f"{revision}.json").read_text(encoding="utf-8")
+    text = json.dumps(file_of(revision))
 
-    unused = [name for name in json.loads(text)["$defs"] if f'"#/$defs/{name}"' not in text]
+    unused = [name for name in file_of(revision)["$defs"] if f'"#/$defs/{name}"' not in text]
 
     assert unused == []
 

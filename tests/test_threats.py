@@ -64,8 +64,9 @@ def test_payload_class_is_used_or_names_the_threat_that_covers_it(group: str) ->
 @pytest.mark.parametrize("path", sorted((home() / "security_suite/payloads").glob("*.toml")))
 def test_payload_file_has_no_unknown_key(path: Path) -> None:
     known = {"id", "payload", "via", "op", "expect", "live", "target", "fixture", "platforms"}
-    known |= {"note", "tier", "gen", "enc", "names", "cwe", "severity"}
+    known |= {"note", "tier", "gen", "enc", "names"}
     for group in tomllib.loads(path.read_text(encoding="utf-8"))["class"]:
+        assert {*group} - known <= {"instead"}, group["id"]
         for row in group["payload"]:
             assert {*row} <= known, row["id"]
 

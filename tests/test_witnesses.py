@@ -3,7 +3,7 @@
 from typing import Any
 
 from mcp_touchstone.catalog.loader import load
-from scripts.witnesses import page
+from scripts.witnesses import distilled, page
 
 
 def report(*found: tuple[str, str]) -> dict[str, Any]:
@@ -21,7 +21,8 @@ def report(*found: tuple[str, str]) -> dict[str, Any]:
 
 def written(**reports: dict[str, Any]) -> str:
     named = {name.replace("_", "-"): (name, one) for name, one in reports.items()}
-    return "\n".join(page(named, load().catalogue))
+    catalogue = load().catalogue
+    return "\n".join(page(distilled(named, catalogue), catalogue))
 
 
 def test_run_over_http_lists_what_stdio_did_not_find() -> None:

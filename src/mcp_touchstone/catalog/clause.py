@@ -314,11 +314,7 @@ def _clause(
         raise wrong(f"transport {transport!r} is none of {', '.join(Transport)}")
     level = Level(row["level"])
     breach = Breach(row["breach"]) if "breach" in row else _BREACH_OF[level]
-    for revision, cited in row["source"].items():
-        if revision not in rev.ALL:
-            raise wrong(f"source: unknown revision {revision!r}{nearest(revision, rev.ALL)}")
-        if not cited or not (_is(cited, "string") or _is(cited, "array of strings")):
-            raise wrong(f"source: {revision} is no page and no array of pages")
+    pages = _pages(row["source"], wrong)
     own_deferred = row.get("deferred", "")
     unobservable = row.get("unobservable", "")
     if own_deferred and unobservable:
@@ -328,11 +324,6 @@ def _clause(
         _check_lifted(row, deferred, wrong)
     if not unobservable and not row.get("how"):
         raise wrong("how is missing: say what is driven and what breaks the rule")
-    pages = {
-        revision: (cited,) if isinstance(cited, str) else tuple(cited)
-        for revision in rev.ALL
-        if (cited := row["source"].get(revision))
-    }
     return Clause(
         id=name,
         group=group,
@@ -353,6 +344,26 @@ def _clause(
         unobservable=flow(unobservable),
         transports=tuple(Transport) if transport is None else (Transport(transport),),
     )
+
+
+def _pages(
+    source: Mapping[str, Any], wrong: Callable[[str], CatalogueError]
+) -> dict[str, tuple[str, ...]]:
+    """Return the pages of each revision; a key ``first..last`` names all from one to another."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, cited in source.items():
+        ends = key.split("..", 1)
+        for revision in ends:
+            if revision not in rev.ALL:
+                raise wrong(f"source: unknown revision {revision!r}{nearest(revision, rev.ALL)}")
+        if not cited or not (_is(cited, "string") or _is(cited, "array of strings")):
+            raise wrong(f"source: {key} is no page and no array of pages")
+        meant = [revision for revision in rev.ALL if ends[0] <= revision <= ends[-1]]
+        if not meant or found.keys() & {*meant}:
+            raise wrong(f"source: {key} is no range, or names a revision again")
+        pages = (cited,) if isinstance(cited, str) else tuple(cited)
+        found |= dict.fromkeys(meant, pages)
+    return {revision: found[revision] for revision in rev.ALL if revision in found}
 
 
 def _check_lifted(

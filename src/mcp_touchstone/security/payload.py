@@ -87,11 +87,11 @@ def _load(folder: Path) -> Mapping[str, tuple[Payload, ...]]:
     found = {}
     for path in sorted(folder.glob("*.toml")):
         for group in tomllib.loads(path.read_text(encoding="utf-8"))["class"]:
-            found[group["id"]] = tuple(_payload(row, group) for row in group["payload"])
+            found[group["id"]] = tuple(_payload({**group, **row}) for row in group["payload"])
     return found
 
 
-def _payload(row: Mapping[str, Any], group: Mapping[str, Any]) -> Payload:
+def _payload(row: Mapping[str, Any]) -> Payload:
     return Payload(
         id=row["id"],
         text=_generated(row.get("gen", "")) or row["payload"],
@@ -106,7 +106,7 @@ def _payload(row: Mapping[str, Any], group: Mapping[str, Any]) -> Payload:
         tier=_tier(row),
         recipe=row.get("gen", ""),
         is_bytes=row.get("enc") == "bytes",
-        instead=tuple(group.get("instead", ())),
+        instead=tuple(row.get("instead", ())),
         is_default=row.get("names") == "default",
     )
 

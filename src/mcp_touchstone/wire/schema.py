@@ -1,11 +1,12 @@
 """Validate messages against compact JSON Schemas, one file per revision. Pure.
 
 A file is data of the suite (``conformance/schemas/<revision>.json``), JSON Schema 2020-12 written
-by hand from the revision's schema.ts. Beside ``$defs`` it has parts, each a table of method ->
-schema: ``results`` (the result of a request), ``notifications`` and ``requests`` (the whole message
-of the server), ``errors`` (the error object, by its code), and where the revision has them
-``input_required`` and ``tasks`` (permitted in place of the result). Object members are open;
-enumerations and unions are not.
+by hand from the revision's schema.ts. A file with the member ``changes`` only has what differs from
+the revision named there, as a JSON merge patch (RFC 7396): null removes a member. Beside ``$defs``
+it has parts, each a table of method -> schema: ``results`` (the result of a request),
+``notifications`` and ``requests`` (the whole message of the server), ``errors`` (the error object,
+by its code), and where the revision has them ``input_required`` and ``tasks`` (permitted in place
+of the result). Object members are open; enumerations and unions are not.
 
 Three conventions, all of them plain annotations or assertions to any other validator:
 
@@ -165,7 +166,9 @@ class Schemas:
     def _file(self, revision: str) -> dict[str, Any]:
         if revision not in self._files:
             path = self._folder / f"{revision}.json"
-            self._files[revision] = json.loads(path.read_text(encoding="utf-8"))
+            file = json.loads(path.read_text(encoding="utf-8"))
+            base = file.pop("changes", "")
+            self._files[revision] = _patched(self._file(base), file) if base else file
         return self._files[revision]
 
     def _validator(self, revision: str, part: str, method: str) -> "Validator":
@@ -173,6 +176,15 @@ class Schemas:
         if key not in self._compiled:
             self._compiled[key] = _dialect()(self.expanded(*key))
         return self._compiled[key]
+
+
+def _patched(base: Any, patch: Any) -> Any:
+    """Return the result of a JSON merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    known = base if isinstance(base, dict) else {}
+    merged = known | {name: _patched(known.get(name), one) for name, one in patch.items()}
+    return {name: one for name, one in merged.items() if one is not None}
 
 
 _START: Final = {"notifications": "", "requests": "", "errors": "error"}
