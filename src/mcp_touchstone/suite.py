@@ -32,7 +32,7 @@ from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import NOTE, traces
 from mcp_touchstone.samples import from_schema as arguments
 from mcp_touchstone.samples import uri_template
-from mcp_touchstone.transport.process import OutputStream, Step
+from mcp_touchstone.transport.process import Step
 from mcp_touchstone.wire import timestamps
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
 from mcp_touchstone.wire.framing import (
@@ -104,7 +104,6 @@ __all__ = [
     "HttpExchange",
     "Kind",
     "Message",
-    "OutputStream",
     "Pending",
     "Phase",
     "Property",

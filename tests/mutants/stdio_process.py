@@ -151,6 +151,16 @@ class StartsAShortProcess(Fault):
         subprocess.Popen(["sleep", "0.3"], stdin=subprocess.DEVNULL)
 
 
+@control("stdio-newline-terminated", "lifecycle-shutdown-on-stdin-close")
+class WritesLineFeedsApart(Fault):
+    """Writes each line feed by itself, as Python without buffers does."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        del request
+        self.emit(encode(message).rstrip(b"\n"))
+        return b"\n"
+
+
 @mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
 class WaitsForItsReader(Fault):
     """Tries for ever to write to an output that nobody reads."""

@@ -299,10 +299,8 @@ class ServerProcess:
                 fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
 
     def hang_up(self) -> None:
-        """Close our end of its stdout, which ``neglect`` has stopped reading."""
+        """Drop its next output, and then close our end of its stdout."""
         self._hung_up = True
-        if self._popen.stdout is not None:
-            self._popen.stdout.close()
 
     def unread(self, stream: OutputStream) -> int | None:
         """Return the number of bytes in the pipe of an output; None if unknown."""
@@ -481,8 +479,10 @@ class ServerProcess:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._popen.pid, 0)  # cheap; only an existing group is searched
                 left += [process for process in everybody() if self._owns(process)]
-        if left and grace:
-            left = psutil.wait_procs(left, grace)[1]
+        until = now() + grace
+        while left and now() < until:
+            sleep(0.05)
+            left = [process for process in left if alive(process)]
         if left:
             self._signal_all(family, force=True)
         return len({process.pid for process in left} - helpers)
@@ -495,13 +495,13 @@ class ServerProcess:
 
     def _read(self, descriptor: int, stream: OutputStream) -> bytes:
         self._heeded[stream].wait()
-        if self._hung_up and stream is OutputStream.STDOUT:
-            return b""
         return _read(descriptor)
 
     def _read_stdout(self, pipe: IO[bytes]) -> None:
         descriptor = pipe.fileno()
         while chunk := self._read(descriptor, OutputStream.STDOUT):
+            if self._hung_up:
+                break
             with self._splitting:
                 for line in self._splitter.feed(chunk):
                     self.transcript.heard(line)
