@@ -342,10 +342,12 @@ class Terminal:
                     )
 
     def _lost(self, run: Run) -> None:
-        """List the scenarios after which the server had exited or no longer answered."""
+        """List the scenarios that ended the server, except where a finding says so."""
         lost: dict[str, list[PlannedCase]] = {}
         for slot in run.lost:
-            lost.setdefault(slot.case.id, []).append(slot)
+            found = (j for j in slot.judgements if j.outcome in {Outcome.FAIL, Outcome.WARN})
+            if not any(slot.left in judgement.actual for judgement in found):
+                lost.setdefault(slot.case.id, []).append(slot)
         for case, slots in lost.items():
             self.say("")
             self.say(("server lost", STYLES[Outcome.WARN]), "  ", (case, "bold"))
@@ -372,7 +374,10 @@ class Terminal:
         """List the files that are new in the user's working folder."""
         if run.dropped:
             self.say("")
-            self.say(("new files", STYLES[Outcome.WARN]), "  in your working folder")
+            self.say(
+                ("new files", STYLES[Outcome.WARN]),
+                "  in your working folder, of the server or of another program",
+            )
             for name in run.dropped[:LISTED]:
                 self.say(f"  {name}")
             if len(run.dropped) > LISTED:
