@@ -55,8 +55,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "engine", "gate",
     },
     "report": {
-        "catalog", "runtime", "wire", "client", "discovery", "results", "gate",
-        "config", "recordings",
+        "catalog", "runtime", "wire", "transport", "bindings", "client", "target", "discovery",
+        "results", "gate", "config", "recordings",
     },
     "bridge": {"catalog", "runtime", "wire", "transport", "report"},
     "pytest_plugin": {

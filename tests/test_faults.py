@@ -15,7 +15,8 @@ from tests.forked_runs import Nursery, Ran
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
-CHECK = ["check", "--select", "ping", "--revision", "2025-11-25", "--examples", "0"]
+PINGS = ["--select", "ping-empty-response", "--select", "ping-before-initialized"]
+CHECK = ["check", *PINGS, "--revision", "2025-11-25", "--examples", "0"]
 SOUND = ["--", sys.executable, "-S", str(HERE / "hostile" / "renames_itself.py")]
 ODD = ["--", sys.executable, "-S", str(HERE / "hostile" / "writes_escape_sequences.py")]
 
@@ -63,7 +64,7 @@ def test_unwritable_output_prints_one_line(nursery: Nursery, folder: Path) -> No
 
 @pytest.mark.parametrize("nofile", [12, 20])
 def test_too_few_file_descriptors_are_reported(nofile: int, nursery: Nursery, folder: Path) -> None:
-    everywhere = ["check", "--select", "ping", "--examples", "0"]
+    everywhere = ["check", *PINGS, "--examples", "0"]
     ran = nursery.run([*everywhere, *SOUND], folder, nofile=nofile)
 
     assert ran.status == 2

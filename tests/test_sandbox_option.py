@@ -215,7 +215,10 @@ def test_new_files_in_the_working_folder_are_listed(
     words = ["--select", "ping-empty-response", "--", "sh", "-c", command, "sh", "{root}"]
     main(["check", *words])
     out = capsys.readouterr().out
-    assert "new files  in your working folder, of the server or of another program\n  left.txt\n" in out
+    assert (
+        "new files  in your working folder, of the server or of another program\n  left.txt\n"
+        in out
+    )
     (tmp_path / "left.txt").unlink()
     works(Method.UNSHARE)
     main(["check", "--sandbox", "unshare", *words])

@@ -337,6 +337,22 @@ def _diff(options: argparse.Namespace) -> int:
     return found.exit_code
 
 
+def _report(options: argparse.Namespace) -> int:
+    from mcp_touchstone.report import kinds
+    from mcp_touchstone.report.reread import read
+
+    given = ((kind, getattr(options, kind)) for kind in kinds.RENDERERS)
+    words = [f"{kind}:{path}" for kind, path in given if path is not None]
+    if not words:
+        known = ", ".join(f"--{kind}" for kind in kinds.RENDERERS)
+        return _complain(f"no report is named; add one of {known}")
+    wanted = kinds.wanted(words)
+    lost = kinds.write(wanted, read(options.run), os.environ)
+    for line in lost:
+        _complain(line)
+    return 2 if lost else 0
+
+
 def _recon(options: argparse.Namespace, settings: Settings) -> int:
     import json
 
@@ -588,6 +604,7 @@ def _completion(options: argparse.Namespace) -> int:
 
 WITHOUT_SERVER: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "diff": _diff,
+    "report": _report,
     "list": _list,
     "explain": _explain,
     "completion": _completion,

@@ -189,6 +189,7 @@ def parser() -> Parser:
     action.completer = lambda **_: list(values.GRADES)
     _recon(_command(commands, "recon"))
     _diff(_command(commands, "diff"))
+    _report(_command(commands, "report"))
     _golden(_command(commands, "golden"))
     _bridge(_command(commands, "bridge"))
     _fleet(_command(commands, "fleet"))
@@ -393,6 +394,16 @@ def _diff(diff: Parser) -> None:
         "--format", choices=("text", "json", "markdown"), default="text", help="default: text"
     )
     diff.add_argument("-v", "--verbose", action="store_true", help="print all findings in full")
+
+
+def _report(report: Parser) -> None:
+    report.description = "Make other reports of one that `check --json` wrote."
+    report.add_argument("run", type=Path, metavar="RUN.json")
+    for kind, what in (
+        ("html", "an HTML page"), ("markdown", "Markdown"), ("junit", "JUnit XML"),
+        ("sarif", "SARIF"), ("badge", "the JSON of a shields.io badge"),
+    ):  # fmt: skip
+        report.add_argument(f"--{kind}", type=Path, metavar="FILE", help=f"write {what}")
 
 
 def _fail_on(group: "Parser | argparse._ArgumentGroup") -> None:

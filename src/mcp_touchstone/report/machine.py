@@ -34,6 +34,9 @@ def document(run: Run) -> dict[str, Any]:
         "target": {
             "command": list(run.target.command),
             "bundled": run.target.bundled,
+            "again": run.target.words(),
+            **({"url": run.target.url} if run.target.url else {}),
+            **({"sandbox": str(run.target.sandbox)} if run.target.sandbox is not None else {}),
             "server": {r: s.server_info for r, s in run.profile.spoken.items()},
             "sdk": [_sdk(sdk) for sdk in run.profile.sdk.sdks],
             **({"sdk_hint": run.profile.sdk.hint} if run.profile.sdk.hint else {}),
@@ -47,6 +50,7 @@ def document(run: Run) -> dict[str, Any]:
             "interrupted": run.interrupted,
             "trouble": run.trouble,
             **({"unbound": run.unbound} if run.unbound else {}),
+            **_unbound(run),
             "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
             "tally": tally(run),
             "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
@@ -78,7 +82,13 @@ def document(run: Run) -> dict[str, Any]:
         **({} if run.since is None else {"since": comparison.document(run.since)}),
         **({} if run.settled is None else {"baseline": _baseline(run.settled)}),
         "not_applicable": [
-            {"clause": row.clause, "revision": row.revision, "why": row.why} for row in run.absent
+            {
+                "clause": row.clause,
+                "revision": row.revision,
+                "why": row.why,
+                **({"by_choice": True} if row.by_choice else {}),
+            }
+            for row in run.absent
         ],
     }
 
@@ -90,6 +100,11 @@ def write(run: Run, path: Path) -> None:
         OSError: the file cannot be written.
     """
     path.write_text(json.dumps(document(run), indent=2, ensure_ascii=True) + "\n", "utf-8")
+
+
+def _unbound(run: Run) -> dict[str, Any]:
+    known = run.profile.bindings
+    return {"unbound_tools": list(known.unbound)} if known is not None and known.unbound else {}
 
 
 def _kept(one: Kept) -> dict[str, str | int]:
@@ -140,6 +155,7 @@ def _fault(fault: SdkFault) -> dict[str, str]:
         **_sdk(fault.sdk),
         **({"like": fault.like} if fault.like else {}),
         **({"fixed": fault.fixed} if fault.fixed else {}),
+        **({"last": fault.last} if fault.last else {}),
         "remedy": fault.remedy,
     }
 
@@ -195,13 +211,16 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "source": judgement.source,
         "process": judgement.process,
         **({"origin": judgement.origin} if judgement.origin else {}),
+        **({"replay": list(judgement.replay)} if judgement.replay else {}),
+        **({"raced": True} if judgement.raced else {}),
+        **({} if judgement.severity is None else {"severity": str(judgement.severity)}),
         **_tools(judgement.tools),
         **({"tried": judgement.tried, "found": judgement.found} if judgement.tried > 1 else {}),
         **({"reproduction": judgement.reproduction} if judgement.reproduction else {}),
         "wire": [
             {
                 "line": line.n,
-                "from": _SIDES[line.arrow],
+                "from": SIDES[line.arrow],
                 "text": line.text,
                 "guilty": line.guilty,
                 **({"http": line.http} if line.http else {}),
@@ -221,4 +240,4 @@ def _tools(tools: tuple[AffectedTool, ...]) -> dict[str, Any]:
     }
 
 
-_SIDES: Final = {"→": "client", "←": "server", "·": "event"}
+SIDES: Final = {"→": "client", "←": "server", "·": "event"}

@@ -174,6 +174,7 @@ class Run:
         since: the changes since an older report; only findings that are new since then count.
         unbound: the reason no tool that handles files was attacked; empty if one was.
         accept_unbound: whether the user accepts that.
+        used: the use of its tools, if the profile does not show it; None to derive it.
     """
 
     target: "Target"
@@ -195,6 +196,7 @@ class Run:
     since: "Comparison | None" = None
     unbound: str = ""
     accept_unbound: bool = False
+    used: ToolUse | None = None
 
     @property
     def fired(self) -> frozenset[str]:
@@ -212,7 +214,7 @@ class Run:
     @property
     def tools(self) -> ToolUse:
         """The tools that were called, those that answered errors, and the others."""
-        return tool_use(self.profile)
+        return tool_use(self.profile) if self.used is None else self.used
 
     @property
     def lost(self) -> list[PlannedCase]:

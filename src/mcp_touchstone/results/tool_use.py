@@ -3,7 +3,7 @@
 Reports lay this out. Otherwise a tool that stopped working would only make the run shorter.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -75,6 +75,19 @@ class ToolUse:
                 yield label, "; ".join([*map(_shown, tools[:SHOWN]), *more])
         if self.failed or self.left_out or self.unreached:
             yield "to call one", f'{option} NAME=\'{{"argument": "value"}}\''
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> "ToolUse":
+        """Read the JSON that ``document`` returned; all empty for an empty object."""
+        return cls(
+            tuple(document.get("called", ())),
+            tuple(
+                FailedTool(tool["name"], tool["error"], tuple(tool["revisions"]))
+                for tool in document.get("failed", ())
+            ),
+            tuple(document.get("not_read_only", ())),
+            tuple(document.get("not_reached", ())),
+        )
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""

@@ -1,0 +1,169 @@
+"""A finished run from its JSON report, so that other reports can be made of it later."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.bindings.binding import Bindings
+from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause
+from mcp_touchstone.catalog.loader import BOTH, renamed, rows
+from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
+from mcp_touchstone.catalog.threat import Severity
+from mcp_touchstone.client.server_profile import ServerProfile, Spoken
+from mcp_touchstone.report.machine import SIDES
+from mcp_touchstone.report.recorded import ReportError, load
+from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
+from mcp_touchstone.results.run import Absent, Run, SdkFault, Settlement, Stale, Verdict
+from mcp_touchstone.results.threshold import Floor
+from mcp_touchstone.results.tool_use import ToolUse
+from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome, WireLine, worst
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.sandbox import Method
+from mcp_touchstone.wire.reply import Reply
+
+_ARROWS: Final = {side: arrow for arrow, side in SIDES.items()}
+
+Json = dict[str, Any]
+
+
+def read(path: Path) -> Run:
+    """Read the run of a report that ``check --json`` wrote.
+
+    The conversations and the scenarios of the run are not in a report, so its ``connections`` and
+    ``slots`` are empty.
+
+    Raises:
+        ReportError: it is no such report, or has a rule that this version does not have.
+    """
+    document = load(path)
+    catalogue, names = rows(BOTH), renamed()
+    target, summary = document["target"], document["summary"]
+    if "again" not in target:
+        raise ReportError(f"{path}: an older version wrote it; run `check --json` again")
+    try:
+        verdicts = [_verdict(one, catalogue, names) for one in document["verdicts"]]
+    except CatalogueError as error:
+        raise ReportError(f"{path}: {error}; another version wrote it") from error
+    settled, since = document.get("baseline"), document.get("since")
+    return Run(
+        Target(
+            command=tuple(target["command"]),
+            url=target.get("url", ""),
+            bundled=target["bundled"],
+            origin=tuple(target["again"]),
+            sandbox=Method(target["sandbox"]) if "sandbox" in target else None,
+        ),
+        _profile(document),
+        absent=[
+            Absent(row["clause"], row["revision"], row["why"], row.get("by_choice", False))
+            for row in document["not_applicable"]
+        ],
+        verdicts=verdicts,
+        trouble=summary["trouble"],
+        interrupted=summary["interrupted"],
+        processes=summary["processes"],
+        strays=summary["strays"],
+        seconds=summary["seconds"],
+        started=summary.get("started", ""),
+        floor=Floor.read(document["gate"]["fail_on"]),
+        settled=None if settled is None else _settlement(settled),
+        since=None if since is None else _comparison(since, summary["trouble"]),
+        unbound=summary.get("unbound", ""),
+        accept_unbound=summary["exit_code"] == 0,
+        used=ToolUse.read(document.get("tools", {})),
+    )
+
+
+def _profile(document: Json) -> ServerProfile:
+    target, seen = document["target"], document["revisions"]
+    servers: Json = target["server"]
+    spoken = {
+        revision: Spoken(Reply(1, value={"result": {"serverInfo": servers.get(revision, {})}}))
+        for revision in seen["spoken"]
+    }
+    sdks = tuple(Sdk(**one) for one in target.get("sdk", ()))
+    unbound = tuple(document["summary"].get("unbound_tools", ()))
+    return ServerProfile(
+        Pace(document["summary"]["startup_seconds"]),
+        spoken,
+        bindings=Bindings(unbound=unbound) if unbound else None,
+        sdk=SdkIdentity(sdks, target.get("sdk_hint", "")),
+    )
+
+
+def _verdict(one: Json, catalogue: Catalogue, names: dict[str, str]) -> Verdict:
+    name: str = one["clause"]
+    clause = catalogue[names.get(name, name)]
+    judgements = [_judgement(row, clause, one["revision"]) for row in one["judgements"]]
+    sdk = one.get("sdk")
+    return Verdict(
+        clause,
+        one["revision"],
+        Outcome(one["outcome"]),
+        worst(judgements),
+        judgements,
+        known=one.get("known", ""),
+        sdk=None if sdk is None else _fault(sdk),
+        alike=tuple(one.get("alike", ())),
+    )
+
+
+def _fault(row: Json) -> SdkFault:
+    sdk = Sdk(row["name"], row["version"], row["registry"])
+    return SdkFault(sdk, row.get("like", ""), row.get("fixed", ""), row.get("last", ""))
+
+
+def _judgement(row: Json, clause: Clause, revision: str) -> Judgement:
+    return Judgement(
+        clause=clause.id,
+        revision=revision,
+        outcome=Outcome(row["outcome"]),
+        scenario=row["scenario"],
+        expected=row["expected"],
+        actual=row["actual"],
+        wire=tuple(
+            WireLine(
+                line["line"],
+                _ARROWS[line["from"]],
+                line["text"],
+                line["guilty"],
+                line.get("http", ""),
+            )
+            for line in row["wire"]
+        ),
+        count=row["count"],
+        source=row["source"],
+        process=row["process"],
+        reproduction=row.get("reproduction", ""),
+        replay=tuple(row.get("replay", ())),
+        because=row.get("because", ""),
+        origin=row.get("origin", ""),
+        raced=row.get("raced", False),
+        severity=Severity(row["severity"]) if "severity" in row else None,
+        tried=row.get("tried", 1),
+        found=row.get("found", 1),
+        tools=tuple(_tools(row.get("tools", {}), row.get("arguments", {}))),
+    )
+
+
+def _tools(
+    payloads: dict[str, int], arguments: dict[str, dict[str, int]]
+) -> Iterable[AffectedTool]:
+    for name, count in payloads.items():
+        yield AffectedTool(name, count, tuple(arguments.get(name, {}).items()))
+
+
+def _settlement(row: Json) -> Settlement:
+    stale = [
+        Stale(one["rule"], tuple(one["revisions"]), one["reason"], one["why"])
+        for one in row["stale"]
+    ]
+    return Settlement(row["file"], row["entries"], stale)
+
+
+def _comparison(row: Json, trouble: str) -> Comparison:
+    items = tuple(
+        ComparedFinding(**{**item, "change": Change(item["change"])}) for item in row["items"]
+    )
+    return Comparison(row["old"], items, ("", ""), same=True, trouble=trouble)
