@@ -140,3 +140,12 @@ def test_descriptors_count_only_if_the_server_answered_a_later_request(
     usage = SimpleNamespace(descriptors=lambda: open_now)
 
     assert suite.descriptors_left(session, usage, 10, 15) == left
+
+
+def test_raw_answer_names_the_http_library() -> None:
+    from mcp_touchstone.security.http_caller import RawAnswer  # noqa: PLC0415
+
+    head = b"HTTP/1.1 200 OK\r\ndate: x\r\nserver: uvicorn\r\n\r\n"
+
+    assert RawAnswer(head, 1).library == "uvicorn"
+    assert RawAnswer(b"HTTP/1.1 200 OK\r\n\r\nserver: no", 1).library == ""

@@ -292,3 +292,27 @@ def test_a_bundle_of_the_author_has_the_locked_or_installed_version(tmp_path: Pa
 
     node_package(tmp_path, TYPESCRIPT, "1.30.1")
     assert found("node", script, cwd=tmp_path) == (f"{TYPESCRIPT} 1.30.1",)
+
+
+LOCKS = {
+    "pnpm-lock.yaml": f"packages:\n\n  '{TYPESCRIPT}@1.29.0':\n    engines: {{}}\n",
+    "pnpm-lock.yaml with peers": f"snapshots:\n  '{TYPESCRIPT}@1.29.0(zod@3.25.0)':\n    x: 1\n",
+    "yarn.lock": f'"{TYPESCRIPT}@^1.25.0":\n  version "1.29.0"\n',
+    "yarn.lock of yarn 2": f'"{TYPESCRIPT}@npm:^1.25.0":\n  version: 1.29.0\n',
+}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_bundle_of_the_author_has_the_version_of_any_lock_file(name: str, tmp_path: Path) -> None:
+    script = bundle(tmp_path)
+    write(tmp_path / name.split(maxsplit=1)[0], LOCKS[name])
+
+    assert found("node", script, cwd=tmp_path) == (f"{TYPESCRIPT} 1.29.0",)
+
+
+def test_a_lock_file_with_two_versions_decides_nothing(tmp_path: Path) -> None:
+    script = bundle(tmp_path, "*")
+    both = "".join(f"  '{TYPESCRIPT}@{version}':\n    x: 1\n" for version in ("1.29.0", "1.30.0"))
+    write(tmp_path / "pnpm-lock.yaml", both)
+
+    assert found("node", script, cwd=tmp_path) == ()

@@ -68,6 +68,7 @@ def _smuggle(session: AttackSession, caller: HttpCaller) -> None:
             tried += 1
             if inner in answer.results:
                 found, at = f"the second request behind {what} was carried out", answer.line
+                found += f", by the HTTP library {answer.library}" if answer.library else ""
                 break
     session.conclude(
         "requests-smuggled",

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import secrets
 import socket
 from collections.abc import Mapping
@@ -32,6 +33,13 @@ class RawAnswer:
 
     data: bytes
     line: int
+
+    @property
+    def library(self) -> str:
+        """The value of the ``Server`` header: the HTTP library; empty without one."""
+        head, _, _ = self.data.partition(b"\r\n\r\n")
+        found = re.search(rb"(?im)^server:[ \t]*([^\r\n]{1,60})", head)
+        return found[1].decode("latin-1").strip() if found else ""
 
     @property
     def results(self) -> set[Any]:

@@ -6,6 +6,7 @@ beside the SDK. An SDK that is installed and not imported is not the server's. A
 imports none: the ``package.json`` above it names the SDK, with its version or the range of it.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -372,13 +373,34 @@ def _node_declared(script: Path) -> dict[str, str]:
         if "node_modules" not in folder.parts:
             if _node_place(name, folder) is not None:
                 return _node_sdks(name, folder)
-            packages = _json(folder / "package-lock.json").get("packages")
-            locked = packages.get(f"node_modules/{name}") if isinstance(packages, dict) else None
-            if isinstance(locked, dict) and isinstance(locked.get("version"), str):
-                return {name: locked["version"]}
+            locked = _locked(folder, name)
+            if locked:
+                return {name: locked}
         written = re.fullmatch(r"([~^]?)(\d+\.\d+\.\d+)", str(needed[name]))
         return {name: f"{written[1] and '^'}{written[2]}"} if written else {}
     return {}
+
+
+def _locked(folder: Path, name: str) -> str:
+    """Return the version of a package in a lock file of npm, pnpm or yarn; empty if not sure."""
+    packages = _json(folder / "package-lock.json").get("packages")
+    found = packages.get(f"node_modules/{name}") if isinstance(packages, dict) else None
+    if isinstance(found, dict) and isinstance(found.get("version"), str):
+        return str(found["version"])
+    for file, pattern in _LOCKED.items():
+        with contextlib.suppress(OSError, ValueError):
+            text = (folder / file).read_text("utf-8")
+            versions = set(re.findall(pattern.format(re.escape(name)), text, re.MULTILINE))
+            if len(versions) == 1:
+                return str(versions.pop())
+    return ""
+
+
+_LOCKED: Final = {
+    "pnpm-lock.yaml": r"^ +'?/?{}[@/](\d+\.\d+\.\d+)[^\n:]*:",
+    "yarn.lock": r'^"?{}@[^\n]*:\n +version:? "?(\d+\.\d+\.\d+)',
+}
+"""Lock file -> the pattern of the versions of a package in it."""
 
 
 def _node_start(words: Sequence[str], cwd: Path) -> Path | None:
