@@ -16,9 +16,7 @@ from mcp_touchstone.engine.plan import Traffic
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.target.target import ROOT, Target
-from tests.mutants.__main__ import HERE
-from tests.test_mutants import MUTANTS, REGISTRY, run_mutant
+from tests.test_mutants import MUTANTS, REGISTRY, run_mutant, target_of
 
 RULES = {clause.id: rule for rule in REGISTRY.ambients for clause in rule.clauses}
 BROKEN = (Outcome.FAIL, Outcome.WARN, Outcome.NOTE)
@@ -65,14 +63,13 @@ def test_printed_command_reproduces_the_finding(name: str) -> None:
 @pytest.mark.parametrize("name", sample())
 def test_rule_node_id_reproduces_the_finding(name: str) -> None:
     mutant = MUTANTS[name]
-    command = (sys.executable, HERE, mutant.name, ROOT)
     clause = next(c for c in mutant.breaks if c in RULES or "MCP_TOUCHSTONE_WHOLE" in os.environ)
     cases = frozenset(
         case.id for case in REGISTRY.cases() if clause in {one.id for one in case.clauses}
     )
 
     run = judge(
-        Target(command=command, startup=mutant.startup),
+        target_of(mutant),
         REGISTRY,
         Choice(cases=cases, revisions=(mutant.revision,), examples=mutant.examples, repeats=0),
     )
@@ -92,8 +89,9 @@ def test_rule_selected_alone_judges_the_traffic_of_all_scenarios() -> None:
     assert Choice(cases=frozenset({rule.id})).traffic(REGISTRY) is Traffic.WHOLE
 
 
-def test_chapter_selection_judges_discovery_traffic() -> None:
+def test_chapter_selection_judges_discovery_traffic_and_over_http_all() -> None:
     assert Choice(select=("ping",)).traffic(REGISTRY) is Traffic.DISCOVERED
+    assert Choice(select=("http/streams",)).traffic(REGISTRY) is Traffic.WHOLE
     assert Choice(select=(DISCOVERY, "ping-not-excessive")).traffic(REGISTRY) is Traffic.DISCOVERED
 
 

@@ -83,6 +83,10 @@ WRONG = {
         row(breach='"error"'),
         "ping-answer: breach 'error' is none of fail, warn, note",
     ),
+    "failure by a SHOULD": (
+        row(level='"SHOULD"', breach='"fail"'),
+        "ping-answer: a breach of a SHOULD is no failure: only a MUST or the schema fails",
+    ),
     "unknown revision": (
         row(source='{ "2025-11-52" = "x" }'),
         "ping-answer: source: unknown revision '2025-11-52'; did you mean '2025-11-25'?",

@@ -556,3 +556,35 @@ def test_other_runs_choose_other_ports() -> None:
 
     assert int(done.stdout) > FIRST_PORT + ours
     assert not done.stderr
+
+
+RESULT = b'{"jsonrpc":"2.0","id":%s,"result":{}}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "cause"),
+    [
+        (EVENTS, b"data: %s\n", "an event without the empty line that ends it"),
+        (EVENTS, b"event: result\ndata: %s\n\n", 'an event named "result" is no message'),
+        (EVENTS, b"%s", "JSON without `data:`, which is application/json"),
+        (EVENTS, b"%s\n\n", "JSON without `data:`, which is application/json"),
+        ("application/json", b"data: %s\n\n", "events, which are text/event-stream"),
+    ],
+)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_response_that_holds_no_message_has_its_cause(
+    kind: str, form: bytes, cause: str, is_open: bool
+) -> None:
+    def write(connection: socket.socket, request: bytes) -> None:
+        body = form % (RESULT % str(message_of(request)["id"]).encode())
+        length = "" if is_open else f"Content-Length: {len(body)}\r\n"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n{length}\r\n"
+        connection.sendall(head.encode() + body)
+        if is_open and kind == EVENTS:
+            connection.recv(1)
+
+    with talking(write) as (wire, _server):
+        reply = wire.probe()
+
+    assert not reply.answered
+    assert cause in reply.why

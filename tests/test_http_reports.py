@@ -3,10 +3,11 @@
 import json
 import socket
 from pathlib import Path
+from typing import Any
 
 from mcp_touchstone.wire.exchange import Exchange, Origin, curl
 from mcp_touchstone.wire.sse import ServerEvent
-from tests.http_canned import Answer, mcp, response, serving
+from tests.http_canned import Answer, mcp, message_of, response, serving
 from tests.test_http_targets import check
 
 SECRET = "s3cret-token-of-a-user"
@@ -54,6 +55,35 @@ def test_reports_show_requests_responses_and_curl_without_a_secret(tmp_path: Pat
     for path in (p for p in tmp_path.rglob("*") if p.is_file()):
         assert SECRET not in path.read_text(), path
     assert SECRET not in done.stdout + done.stderr
+
+
+def test_unanswered_call_has_the_cause_in_its_stream() -> None:
+    inner = mcp()
+    tool = {"name": "a", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+
+    def write(connection: socket.socket, request: bytes) -> None:
+        asked = message_of(request)
+        result: dict[str, Any] = {"tools": [tool]}
+        if asked.get("method") == "initialize":
+            info = {"name": "canned", "version": "1"}
+            result = {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}},
+                "serverInfo": info,
+            }
+        body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "result": result}).encode()
+        if asked.get("method") in {"initialize", "tools/list"}:
+            connection.sendall(response(body=body))
+        elif asked.get("method") == "tools/call":
+            event = b"event: result\ndata: " + body + b"\n\n"
+            connection.sendall(response("200 OK", "text/event-stream", event))
+        else:
+            inner(connection, request)
+
+    with serving(write) as server:
+        done = check("--select", "tools-call-answered", server.url)
+
+    assert 'an event named "result" is no message' in " ".join(done.stdout.split())
 
 
 def test_exchange_and_event_are_named_in_few_words() -> None:

@@ -33,7 +33,10 @@ COMPLETE = {
 }  # fmt: skip
 """Chapters without deferred clauses."""
 
-GAPS = {"jsonrpc-no-batch-output": "batches exist in 2025-03-26 and nowhere else"}
+GAPS = {
+    "jsonrpc-no-batch-output": "batches exist in 2025-03-26 and nowhere else",
+    "authorization-www-authenticate": "2025-06-18 has authorization-challenge",
+}
 """Clauses that skip a revision between two others, and the reason."""
 
 

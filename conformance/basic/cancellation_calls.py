@@ -65,6 +65,10 @@ class Aftermath:
 def stops_a_cancelled_call(talk: Conversation) -> None:
     """A long call that is cancelled sends no response and no notifications, and stops its work."""
     talk.need(talk.wire.open(), "an ordinary opening")
+    if talk.over_http and not talk.modern and talk.http.session_id is None:
+        for clause in (NO_RESPONSE, NO_MESSAGES, NO_WORK):
+            talk.unseen(clause, "without a session a cancellation belongs to no request")
+        return
     call = talk.here(talk.example("slow-call"))
     for number, times in enumerate(TIMES, 1):
         longer = _prolonged(call, times)

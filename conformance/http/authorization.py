@@ -9,11 +9,23 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_touchstone.suite import Breach, Change, Conversation, HttpAnswer, loads, scenario
+from mcp_touchstone.suite import (
+    Breach,
+    Change,
+    Conversation,
+    HttpAnswer,
+    HttpExchange,
+    Record,
+    Seen,
+    ambient,
+    loads,
+    scenario,
+)
 
 SESSION = "Mcp-Session-Id"
 UNAUTHORIZED = 401
 BAD_REQUEST = 400
+NOT_ALLOWED = 405
 OK = 200
 SUCCESS = range(200, 300)
 OFFLINE = "offline_access"
@@ -97,18 +109,62 @@ def wants_a_token_with_401(talk: Conversation) -> None:
 
 @scenario("authorization-each-request")
 def wants_a_token_with_each_request(talk: Conversation) -> None:
-    """A request of a session without a token is answered by 401."""
-    if challenged(talk, "authorization-each-request") is None:
+    """Each request without a token, or with garbage for one, is answered by 401."""
+    clause = "authorization-each-request"
+    if challenged(talk, clause) is None:
         return
-    answer = talk.http.post(talk.wire.build("ping"), {"Authorization": None})
-    talk.judge(
-        "authorization-each-request",
-        answer.status == UNAUTHORIZED,
-        expected="401 Unauthorized for a request of a session without a token",
-        actual=answer,
-        at=answer.line,
-    )
+    tokens = {"no token": None, "an invalid token": f"Bearer {GARBAGE}"}
+    if attempt(talk, tokens["an invalid token"]).status != UNAUTHORIZED:
+        del tokens["an invalid token"]  # authorization-garbage-401 counts it
+    for what, token in tokens.items():
+        for where, answer in places(talk, {"Authorization": token}):
+            light = token is not None and answer.status == BAD_REQUEST
+            talk.judge(
+                clause,
+                answer.status == UNAUTHORIZED,
+                expected=f"401 Unauthorized for {where} with {what}",
+                actual=answer,
+                at=answer.line,
+                mild=Breach.WARN if light else None,
+                because="400 is for malformed requests" if light else "",
+            )
+    if talk.http.session_id is not None:
+        for where, answer in places(talk, {"Authorization": None, SESSION: None}):
+            talk.judge(
+                clause,
+                answer.status not in SUCCESS,
+                expected=f"a refusal of {where} before a session and without a token",
+                actual=answer,
+                at=answer.line,
+            )
 
+
+def places(talk: Conversation, change: dict[str, Change]) -> Iterator[tuple[str, HttpAnswer]]:
+    """Send each kind of request with other headers; yield what it is."""
+    messages = [talk.wire.build(method) for method in (talk.wire.everyday, *talk.spoken.listing)]
+    calls = [{"name": tool, "arguments": {}} for tool in talk.spoken.harmless[:1]]
+    messages += [talk.wire.build("tools/call", call) for call in calls]
+    if not talk.modern:
+        messages += UNANSWERED
+    for message in messages:
+        yield str(message.get("method", "a response")), talk.http.post(message, change)
+    if talk.modern:
+        return
+    opening = talk.http.first_request()
+    own = {SESSION: opening.header(SESSION), **change}
+    stream, ended = talk.http.get(own), talk.http.delete(own)
+    stream.close()
+    if stream.status != NOT_ALLOWED:
+        yield "a GET", stream
+    if talk.http.end_session(opening) or ended.status in SUCCESS:
+        yield "a DELETE", ended
+
+
+NOBODY = "touchstone-no-such-request"
+UNANSWERED: tuple[dict[str, Any], ...] = (
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": NOBODY}},
+    {"jsonrpc": "2.0", "id": NOBODY, "result": {}},
+)
 
 INVALID = (
     "authorization-garbage-401",
@@ -173,10 +229,10 @@ def ignores_a_token_in_the_query(talk: Conversation) -> None:
 # --- the challenge and the metadata
 
 
-def challenge(answer: HttpAnswer) -> dict[str, str]:
+def challenge(exchange: HttpExchange) -> dict[str, str]:
     """Return the parameters of the WWW-Authenticate headers of a response."""
     found: dict[str, str] = {}
-    for name, value in answer.exchange.headers:
+    for name, value in exchange.headers:
         if name.lower() == "www-authenticate":
             for parameter, quoted, plain in PARAMETER.findall(value):
                 found.setdefault(parameter.lower(), quoted or plain)
@@ -185,7 +241,7 @@ def challenge(answer: HttpAnswer) -> dict[str, str]:
 
 def documents(talk: Conversation, answer: HttpAnswer) -> Iterator[str]:
     """Yield the paths at which the metadata can be; none if they are on another host."""
-    named = challenge(answer).get("resource_metadata")
+    named = challenge(answer.exchange).get("resource_metadata")
     own = urlsplit(f"//{talk.http.authority}")
     if named is not None:
         parts = urlsplit(named)
@@ -217,6 +273,33 @@ def read(answer: HttpAnswer) -> Any:
         return None
 
 
+@ambient("authorization-challenge", "authorization-www-authenticate")
+def challenges_with_each_401(record: Record) -> Iterator[Seen]:
+    """Each 401 of a server that takes the user's token has a challenge."""
+    exchanges = record.transcript.exchanges
+    if not any(one.said("Authorization") and one.status in SUCCESS for one in exchanges):
+        return
+    for exchange in exchanges:
+        if exchange.status != UNAUTHORIZED:
+            continue
+        said = exchange.header("WWW-Authenticate") or ""
+        for clause, passed, expected in (
+            (
+                "authorization-challenge",
+                "resource_metadata" in challenge(exchange),
+                "resource_metadata",
+            ),
+            ("authorization-www-authenticate", "bearer" in said.lower(), "the scheme Bearer"),
+        ):
+            yield Seen(
+                clause,
+                passed,
+                exchange.line or exchange.event_line or None,
+                f"WWW-Authenticate with {expected} in each 401",
+                said or "no WWW-Authenticate",
+            )
+
+
 @scenario("authorization-challenge", "authorization-scope")
 def says_what_to_ask_for(talk: Conversation) -> None:
     """The challenge of a 401 names the metadata and the scope."""
@@ -224,7 +307,7 @@ def says_what_to_ask_for(talk: Conversation) -> None:
     answer = challenged(talk, *clauses)
     if answer is None:
         return
-    found = challenge(answer)
+    found = challenge(answer.exchange)
     if answer.status != UNAUTHORIZED:
         for clause in clauses:
             talk.unseen(clause, f"there is no 401: {answer}")
@@ -320,7 +403,7 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
     else:
         talk.unseen("authorization-metadata-resource", "there is no resource")
     if talk.judges("authorization-no-offline-access"):
-        scopes = [*challenge(refusal).get("scope", "").split()]
+        scopes = [*challenge(refusal.exchange).get("scope", "").split()]
         supported = members.get("scopes_supported")
         scopes += supported if isinstance(supported, list) else []
         talk.judge(

@@ -6,11 +6,15 @@ from typing import Any
 from mcp_touchstone.suite import (
     META,
     Conversation,
+    Fault,
     HttpAnswer,
     HttpExchange,
+    Kind,
     Record,
     Seen,
     ambient,
+    brief,
+    list_methods,
     scenario,
 )
 
@@ -21,8 +25,14 @@ NOT_FOUND = 404
 NOT_ALLOWED = 405
 SUCCESS = range(200, 300)
 TYPES = ("application/json", "text/event-stream")
+UNKNOWN_METHOD = -32601
 INVALID_PARAMS = -32602
+HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
+
+INVENTED = "touchstone/no-such-method"
+REMOVED = {"ping": {}, "logging/setLevel": {"level": "info"}}
+"""Methods of older revisions that 2026-07-28 does not have."""
 
 CANCEL = {
     "jsonrpc": "2.0",
@@ -81,6 +91,73 @@ def accepts_a_batch_of_notifications(talk: Conversation) -> None:
     judge_accepted(talk, "endpoint-batch-accepted", answer, "a batch of notifications")
 
 
+def _needs_no_answer(value: Any) -> tuple[str, str] | None:
+    """Return the clause on a body without a request, and what it is; None for another body."""
+    members = value if isinstance(value, list) else [value]
+    if not members or not all(isinstance(one, dict) for one in members):
+        return None
+    noted = all("method" in one and "id" not in one for one in members)
+    if isinstance(value, list):
+        return ("endpoint-batch-accepted", "a batch of notifications") if noted else None
+    if noted:
+        return "endpoint-notification-accepted", brief(value["method"])
+    answers = "id" in value and "method" not in value and ("result" in value) != ("error" in value)
+    return ("endpoint-response-accepted", "a response") if answers else None
+
+
+@ambient("endpoint-notification-accepted", "endpoint-response-accepted", "endpoint-batch-accepted")
+def accepts_what_needs_no_answer(record: Record) -> Iterator[Seen]:
+    """Each accepted message without a request in it is answered by 202 without a body."""
+    errors = {
+        id(e.origin.exchange) for e, m in record.messages() if e.origin and m.kind is Kind.ERROR
+    }
+    for exchange in record.transcript.exchanges:
+        if exchange.verb != "POST" or not exchange.line or exchange.status not in SUCCESS:
+            continue
+        said = record.transcript[exchange.line]
+        found = None if said.malformed else _needs_no_answer(said.value)
+        if found is None or id(exchange) in errors:
+            continue
+        clause, what = found
+        empty = not exchange.messages and not exchange.body.strip()
+        yield Seen(
+            clause,
+            exchange.status == ACCEPTED and empty,
+            exchange.line,
+            f"202 Accepted without a body for {what}",
+            str(exchange) if empty else f"{exchange} with a body",
+        )
+
+
+@ambient("endpoint-utf8-output")
+def writes_utf8(record: Record) -> Iterator[Seen]:
+    """Each message in a response is UTF-8."""
+    for entry in record.lines():
+        if entry.reading is not None and entry.reading.readable:
+            yield Seen(
+                "endpoint-utf8-output",
+                Fault.NOT_UTF8 not in entry.reading.faults,
+                entry.n,
+                "a message in UTF-8",
+                "bytes that are not UTF-8",
+            )
+
+
+@scenario("endpoint-utf8-input")
+def reads_utf8(talk: Conversation) -> None:
+    """An id in accented letters, CJK and emoji comes back as it was sent."""
+    for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
+        # Sent as a malformed line, so that this clause alone judges the reply.
+        answer = talk.http.post(talk.wire.build(talk.wire.everyday, id=text), malformed=True)
+        talk.judge(
+            "endpoint-utf8-input",
+            answer.reply.answered,
+            expected=f"a response with id {brief(text)}",
+            actual=answer,
+            at=answer.line,
+        )
+
+
 def _has_request(value: Any) -> bool:
     members: Sequence[Any] = value if isinstance(value, list) else [value]
     return any(isinstance(one, dict) and "method" in one and "id" in one for one in members)
@@ -95,6 +172,8 @@ def answers_requests_with_json_or_a_stream(record: Record) -> Iterator[Seen]:
         said = record.transcript[exchange.line]
         if said.malformed or not _has_request(said.value):
             continue
+        if not exchange.kind and _is_cancelled(record, exchange.line):
+            continue  # there is nothing left that it could answer
         yield Seen(
             "endpoint-request-content-type",
             exchange.kind in TYPES,
@@ -102,6 +181,11 @@ def answers_requests_with_json_or_a_stream(record: Record) -> Iterator[Seen]:
             "application/json or text/event-stream",
             exchange.kind or "no Content-Type",
         )
+
+
+def _is_cancelled(record: Record, line: int) -> bool:
+    asked = [one for one in record.transcript.session.asked if one.line == line]
+    return any(one.cancelled for one in asked)
 
 
 def _outlived(record: Record, get: HttpExchange) -> bool:
@@ -152,33 +236,48 @@ def refuses_get_and_delete(talk: Conversation) -> None:
 
 @scenario("endpoint-unknown-method-404")
 def answers_an_unknown_method_with_404(talk: Conversation) -> None:
-    """A method that does not exist is answered by 404."""
-    answer = talk.http.post(talk.wire.build("touchstone/no-such-method"))
-    talk.judge(
-        "endpoint-unknown-method-404",
-        answer.status == NOT_FOUND,
-        expected="404 Not Found",
-        actual=answer,
-        at=answer.line,
-    )
+    """A method that the server does not implement is answered by 404."""
+    offered = list_methods(talk.spoken.capabilities).values()
+    lists = {feature: f"{feature}/list" for feature in ("tools", "resources", "prompts")}
+    others: dict[str, dict[str, Any]] = {
+        method: {} for method in lists.values() if method not in offered
+    }
+    for method, params in {INVENTED: {}, **REMOVED, **others}.items():
+        answer = talk.http.post(talk.wire.build(method, params))
+        code, is_found = answer.error_code, answer.status == NOT_FOUND
+        unclear = method in others and not is_found and code != UNKNOWN_METHOD
+        if method != INVENTED and (answer.reply.result is not None or unclear):
+            continue
+        talk.judge(
+            "endpoint-unknown-method-404",
+            is_found and (method == INVENTED or code == UNKNOWN_METHOD),
+            expected=f"404 Not Found with the error {UNKNOWN_METHOD} for {method}",
+            actual=answer,
+            at=answer.line,
+        )
 
 
 @scenario("endpoint-missing-meta-400")
 def answers_an_incomplete_meta_with_400(talk: Conversation) -> None:
-    """A request without the capabilities of the client is refused with 400."""
-    meta = talk.wire.meta()
-    del meta[META + "clientCapabilities"]
-    answer = talk.http.post(talk.wire.build(talk.wire.everyday, meta=meta), malformed=True)
-    if answer.error_code != INVALID_PARAMS:
-        talk.unseen("endpoint-missing-meta-400", f"no error {INVALID_PARAMS}: {answer}")
-        return
-    talk.judge(
-        "endpoint-missing-meta-400",
-        answer.status == BAD_REQUEST,
-        expected=f"400 Bad Request with the error {INVALID_PARAMS}",
-        actual=answer,
-        at=answer.line,
-    )
+    """A request without _meta, or without a required member of it, is refused with 400."""
+    clause = "endpoint-missing-meta-400"
+    for missing in ("clientCapabilities", "protocolVersion", "_meta", "params"):
+        meta = talk.wire.meta()
+        meta.pop(META + missing, None)
+        message = talk.wire.build(talk.wire.everyday, meta=meta)
+        message.get("params", {}).pop(missing, None)
+        message.pop(missing, None)
+        answer = talk.http.post(message, malformed=True)
+        if answer.error_code in {INVALID_PARAMS, HEADER_MISMATCH}:
+            talk.judge(
+                clause,
+                answer.status == BAD_REQUEST,
+                expected=f"400 Bad Request for a request without {missing}",
+                actual=answer,
+                at=answer.line,
+            )
+    if not talk.judgements:
+        talk.unseen(clause, f"no error {INVALID_PARAMS} or {HEADER_MISMATCH}: {answer}")
 
 
 @ambient("endpoint-missing-capability-400")

@@ -2,22 +2,31 @@
 
 import base64
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from mcp_touchstone.suite import (
+    LATEST_LEGACY,
     Change,
     Conversation,
     Example,
     HttpAnswer,
     marked_arguments,
+    object_in,
     scenario,
 )
 
 HEADER_MISMATCH = -32020
 UNSUPPORTED_VERSION = -32022
 BAD_REQUEST = 400
+NOT_ALLOWED = 405
+SUCCESS = range(200, 300)
 
-OLD = "1999-01-01"
+VERSION = "MCP-Protocol-Version"
+SESSION = "Mcp-Session-Id"
+OLD, FUTURE = "1999-01-01", "2099-01-01"
+OLDEST = "2025-03-26"
 NAMED = ("callable-tool", "readable-resource", "rendered-prompt")
 STRANGE = "\xe9"
 REJECTED = ("headers-mismatch-status", "headers-mismatch-code")
@@ -39,21 +48,47 @@ def encoded(text: str) -> str:
 @scenario("headers-version-invalid")
 def refuses_an_invalid_version(talk: Conversation) -> None:
     """A version header that the server does not support is refused with 400."""
-    for version in (OLD, "not-a-version"):
-        answer = talk.http.post(talk.wire.build("ping"), {"MCP-Protocol-Version": version})
-        talk.judge(
-            "headers-version-invalid",
-            answer.status == BAD_REQUEST,
-            expected=f"400 Bad Request for the version {version}",
-            actual=answer,
-            at=answer.line,
-        )
+    refused = talk.profile.refused
+    unspoken = [r for r in talk.profile.asked if r not in talk.profile.spoken]
+    known = [r for r in unspoken if r not in refused or refused[r].error is not None]
+    for version in (OLD, "not-a-version", FUTURE, *known):
+        answer = talk.http.post(talk.wire.build("ping"), {VERSION: version})
+        judge_version(talk, answer, f"the version {version}")
+    note = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+    answer = talk.http.post(note, {VERSION: FUTURE})
+    judge_version(talk, answer, f"a notification with the version {FUTURE}")
+    opening = talk.http.first_request()
+    if opening.header(SESSION) is None:
+        return
+    change = {SESSION: opening.header(SESSION), VERSION: FUTURE}
+    stream, ended = talk.http.get(change), talk.http.delete(change)
+    stream.close()
+    if stream.status != NOT_ALLOWED:
+        judge_version(talk, stream, f"a GET with the version {FUTURE}")
+    can_end = talk.http.end_session(opening) or ended.status in SUCCESS
+    if can_end and ended.status != NOT_ALLOWED:
+        judge_version(talk, ended, f"a DELETE with the version {FUTURE}")
+
+
+def judge_version(talk: Conversation, answer: HttpAnswer, what: str) -> None:
+    """Judge the response to a request with an invalid version."""
+    talk.judge(
+        "headers-version-invalid",
+        answer.status == BAD_REQUEST,
+        expected=f"400 Bad Request for {what}",
+        actual=answer,
+        at=answer.line,
+    )
 
 
 @scenario("headers-version-absent")
 def serves_a_request_without_the_version(talk: Conversation) -> None:
     """A request of a session without the version header is served."""
-    answer = talk.http.post(talk.wire.build("ping"), {"MCP-Protocol-Version": None})
+    if talk.http.session_id is None and OLDEST not in talk.profile.spoken:
+        why = f"without a session the version is {OLDEST}, which the server does not speak"
+        talk.unseen("headers-version-absent", why)
+        return
+    answer = talk.http.post(talk.wire.build("ping"), {VERSION: None})
     talk.judge(
         "headers-version-absent",
         served(answer),
@@ -122,7 +157,7 @@ def compares_the_headers_with_the_body(talk: Conversation) -> None:
     for clause, what, change in wrong:
         rejects(talk, clause, talk.http.post(talk.wire.build(method), change), what)
     request = talk.wire.build(method, meta=talk.wire.meta(version="2025-11-25"))
-    older = talk.http.post(request, {"MCP-Protocol-Version": talk.revision}, malformed=True)
+    older = talk.http.post(request, {VERSION: talk.revision}, malformed=True)
     what = "a version header that differs from _meta"
     rejects(talk, "headers-version-mismatch-rejected", older, what, version=True)
     unseen_form(talk)
@@ -131,32 +166,40 @@ def compares_the_headers_with_the_body(talk: Conversation) -> None:
 def unseen_form(talk: Conversation) -> None:
     """Record that no rejection was seen whose form could be judged."""
     judged = {judgement.clause for judgement in talk.judgements}
-    for clause in REJECTED:
-        if clause not in judged:
+    for clause in (*REJECTED, "headers-value-case"):
+        if clause not in judged and talk.judges(clause):
             talk.unseen(clause, "no request was rejected because of a header")
 
 
 @scenario("headers-version-missing-rejected")
 def refuses_a_request_without_the_version(talk: Conversation) -> None:
-    """A server without a handshake rejects a request without the version header."""
-    request = talk.wire.build(talk.wire.everyday)
-    answer = talk.http.post(request, {"MCP-Protocol-Version": None})
-    rejects(talk, "headers-version-missing-rejected", answer, "a request without the version")
+    """A server that serves no clients before 2025-06-18 wants the version header."""
+    clause = "headers-version-missing-rejected"
+    is_modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
+    refuses = OLDEST in talk.profile.asked and OLDEST not in talk.profile.spoken
+    if not (is_modern_only or refuses):
+        talk.unseen(clause, f"the server did not refuse {OLDEST}, so a client may omit the version")
+        return
+    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {VERSION: None})
+    judging = rejects if is_modern_only else judge_rejected
+    judging(talk, clause, answer, "a request without the version")
 
 
 @scenario("headers-version-unsupported-status")
 def answers_an_unsupported_version_with_400(talk: Conversation) -> None:
     """A version that the server does not implement is answered by 400."""
-    meta = talk.wire.meta(version=OLD)
-    request = talk.wire.build(talk.wire.everyday, meta=meta)
-    answer = talk.http.post(request, {"MCP-Protocol-Version": OLD}, malformed=True)
-    talk.judge(
-        "headers-version-unsupported-status",
-        answer.status == BAD_REQUEST,
-        expected="400 Bad Request",
-        actual=answer,
-        at=answer.line,
-    )
+    older = [] if talk.profile.lacks(("modern-only",), talk.revision) else [LATEST_LEGACY]
+    for version in (OLD, FUTURE, *older):
+        meta = talk.wire.meta(version=version)
+        request = talk.wire.build(talk.wire.everyday, meta=meta)
+        answer = talk.http.post(request, {VERSION: version}, malformed=True)
+        talk.judge(
+            "headers-version-unsupported-status",
+            answer.status == BAD_REQUEST,
+            expected=f"400 Bad Request for the version {version}",
+            actual=answer,
+            at=answer.line,
+        )
 
 
 @scenario("headers-name-case")
@@ -189,26 +232,33 @@ def named_examples(talk: Conversation) -> Iterator[Example]:
     "headers-name-missing-rejected",
     "headers-name-decoded-mismatch",
     "headers-invalid-characters",
+    "headers-value-case",
     *REJECTED,
 )
 def compares_the_name_with_the_body(talk: Conversation) -> None:
     """A call, a read or a prompt whose Mcp-Name differs from its body is rejected."""
     for example in named_examples(talk):
         name = str(example.params.get("name") or example.params.get("uri"))
+        ignored = False
         changes: tuple[tuple[str, str, Change], ...] = (
             ("headers-name-mismatch-rejected", "another Mcp-Name", "touchstone-no-such-name"),
             ("headers-name-missing-rejected", "a request without Mcp-Name", None),
             ("headers-name-decoded-mismatch", "another encoded Mcp-Name", encoded("no-such")),
             ("headers-name-decoded-mismatch", "a broken encoding", "=?base64?%%%?="),
             ("headers-invalid-characters", "the byte 0xE9 in Mcp-Name", name + STRANGE),
+            ("headers-value-case", "an Mcp-Name in other case", name.swapcase()),
         )
         for clause, what, value in changes:
+            counted = ignored and clause == "headers-value-case"
+            if value == name or counted or not talk.judges(clause):
+                continue
             request = talk.wire.build(example.method, example.params)
             answer = talk.http.post(request, {"Mcp-Name": value})
             if clause == "headers-invalid-characters":
                 judge_rejected(talk, clause, answer, what)
             else:
                 rejects(talk, clause, answer, what)
+            ignored |= served(answer) and clause == "headers-name-mismatch-rejected"
     unseen_form(talk)
 
 
@@ -240,7 +290,7 @@ PARAMS = (
 )
 
 
-@scenario(*PARAMS, *REJECTED)
+@scenario(*PARAMS, *REJECTED, "headers-value-case")
 def compares_the_annotated_arguments(talk: Conversation) -> None:
     """Headers of annotated arguments are compared with the arguments of the call."""
     tools = {
@@ -252,17 +302,32 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
     judged: set[str] = set()
     for example in talk.examples("callable-tool"):
         tool = tools.get(example.params.get("name"), {})
-        arguments = example.params.get("arguments") or {}
-        for name, header in marked_arguments(tool):
-            if isinstance(arguments.get(name), str | int):
-                judged |= _compares_one(talk, example, header, arguments[name])
-            elif name not in arguments:
-                judged.add("headers-param-not-expected")
+        for path, header in marked_arguments(tool):
+            around = object_in(example.arguments, *path[:-1])
+            if path[:-1] and not around:
+                continue
+            value = around.get(path[-1])
+            if isinstance(value, str | int):
+                judged |= _compares_one(talk, example, header, value)
+            elif path[-1] not in around:
                 _expects(talk, "headers-param-not-expected", example, {}, "without the argument")
+            null = replace(example, params=_with_null(example, path))
+            _expects(talk, "headers-param-not-expected", null, {}, f"with null for {path[-1]}")
+            judged.add("headers-param-not-expected")
     for clause in PARAMS:
         if clause not in judged:
             talk.unseen(clause, "no tool that may be called has such an argument")
     unseen_form(talk)
+
+
+def _with_null(example: Example, path: tuple[str, ...]) -> dict[str, Any]:
+    """Return the params of a call with null in place of one argument."""
+    params = deepcopy(dict(example.params))
+    around = params.setdefault("arguments", {})
+    for name in path[:-1]:
+        around = around[name]
+    around[path[-1]] = None
+    return params
 
 
 def _call(talk: Conversation, example: Example, change: Mapping[str, Change]) -> HttpAnswer:
@@ -284,17 +349,24 @@ def _expects(
 
 def _compares_one(talk: Conversation, example: Example, header: str, value: Any) -> set[str]:
     text = str(value).lower() if isinstance(value, bool) else str(value)
+    ignored = False
     wrong: tuple[tuple[str, str, Change], ...] = (
         ("headers-param-mismatch-rejected", f"another {header}", text + "0"),
+        ("headers-param-mismatch-rejected", f"another encoded {header}", encoded(text + "0")),
+        ("headers-value-case", f"{header} in other case", text.swapcase()),
         ("headers-param-missing-rejected", f"a call without {header}", None),
         ("headers-param-invalid-characters", f"the byte 0xE9 in {header}", text + STRANGE),
     )
     for clause, what, change in wrong:
+        counted = ignored and clause == "headers-value-case"
+        if change == text or counted or not talk.judges(clause):
+            continue
         answer = _call(talk, example, {header: change})
         if clause == "headers-param-invalid-characters":
             judge_rejected(talk, clause, answer, what)
         else:
             rejects(talk, clause, answer, what)
+        ignored |= served(answer) and clause == "headers-param-mismatch-rejected"
     _expects(
         talk, "headers-param-decoded", example, {header: encoded(text)}, "with an encoded value"
     )

@@ -10,21 +10,37 @@ from mcp_touchstone.suite import (
 )
 
 FOREIGN = "http://touchstone.invalid"
+NEAR = ("http://localhost.touchstone.invalid", "http://touchstone-localhost")
+"""Origins of strangers that begin or end like one of this machine."""
+
+NULL = "null"
+"""The origin of a page in a sandbox, or of a file."""
+
+NOBODY = "touchstone-no-such-request"
+UNANSWERED = (
+    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": NOBODY}},
+    {"jsonrpc": "2.0", "id": NOBODY, "result": {}},
+)
 SESSION = "Mcp-Session-Id"
 SUCCESS = range(200, 300)
 FORBIDDEN = 403
 
 
-def judge_origin(talk: Conversation, clause: str, answer: HttpAnswer, *, served: bool) -> None:
+def judge_origin(
+    talk: Conversation, clause: str, answer: HttpAnswer, *, served: bool, origin: str = FOREIGN
+) -> None:
     """Judge a request with a foreign Origin, and the status of its refusal."""
+    because = "" if talk.http.local else "a server on the internet may permit every origin"
+    if origin == NULL:
+        because = because or "a local file has this origin too"
     talk.judge(
         clause,
         not served,
-        expected=f"no service for the Origin {FOREIGN}",
+        expected=f"no service for the Origin {origin}",
         actual=answer,
         at=answer.line,
-        mild=None if talk.http.local else Breach.WARN,
-        because="" if talk.http.local else "a server on the internet may permit every origin",
+        mild=Breach.WARN if because else None,
+        because=because,
     )
     if not talk.judges("origin-status-403"):
         return
@@ -34,7 +50,7 @@ def judge_origin(talk: Conversation, clause: str, answer: HttpAnswer, *, served:
     talk.judge(
         "origin-status-403",
         answer.status == FORBIDDEN,
-        expected=f"403 Forbidden for the Origin {FOREIGN}",
+        expected=f"403 Forbidden for the Origin {origin}",
         actual=answer,
         at=answer.line,
     )
@@ -43,25 +59,50 @@ def judge_origin(talk: Conversation, clause: str, answer: HttpAnswer, *, served:
 @scenario("origin-refused", "origin-status-403")
 def refuses_the_first_request_of_a_foreign_page(talk: Conversation) -> None:
     """The first request of a client with a foreign Origin is refused with 403."""
-    answer = talk.http.first_request({"Origin": FOREIGN})
-    judge_origin(talk, "origin-refused", answer, served=answer.reply.result is not None)
-    talk.http.end_session(answer)
+    for origin in (FOREIGN, *NEAR, NULL):
+        answer = talk.http.first_request({"Origin": origin})
+        served = answer.reply.result is not None
+        judge_origin(talk, "origin-refused", answer, served=served, origin=origin)
+        talk.http.end_session(answer)
+    if talk.modern:
+        messages = [talk.wire.build(method) for method in talk.spoken.listing]
+        if talk.http.post(UNANSWERED[0]).status in SUCCESS:
+            messages.append(UNANSWERED[0])
+        for message in messages:
+            answer = talk.http.post(message, {"Origin": FOREIGN})
+            is_note = "id" not in message and answer.status in SUCCESS
+            served = is_note or answer.reply.result is not None
+            judge_origin(talk, "origin-refused", answer, served=served)
 
 
-@scenario("origin-refused-in-session")
+@scenario("origin-refused-in-session", "origin-status-403")
 def refuses_a_request_of_a_foreign_page_in_a_session(talk: Conversation) -> None:
     """A request of a session with a foreign Origin is refused with 403."""
+    if talk.modern:
+        talk.unseen("origin-status-403", "there are no sessions")
+        return
+    clause = "origin-refused-in-session"
     answer = talk.http.post(talk.wire.build(talk.wire.everyday), {"Origin": FOREIGN})
-    served = answer.reply.result is not None
-    judge_origin(talk, "origin-refused-in-session", answer, served=served)
+    judge_origin(talk, clause, answer, served=answer.reply.result is not None)
+    for message in UNANSWERED:
+        if talk.http.post(message).status in SUCCESS:
+            answer = talk.http.post(message, {"Origin": FOREIGN})
+            judge_origin(talk, clause, answer, served=answer.status in SUCCESS)
+    opening = talk.http.first_request()
+    if opening.header(SESSION) is not None:
+        answer = talk.http.delete({"Origin": FOREIGN, SESSION: opening.header(SESSION)})
+        served = answer.status in SUCCESS
+        if talk.http.end_session(opening) or served:
+            judge_origin(talk, clause, answer, served=served)
 
 
-@scenario("origin-refused-on-get")
+@scenario("origin-refused-on-get", "origin-status-403")
 def opens_no_stream_for_a_foreign_page(talk: Conversation) -> None:
     """A GET with a foreign Origin opens no stream."""
     ordinary = [one for one in talk.wire.transcript.exchanges if one.verb == "GET"]
     if not any(one.streams and one.status in SUCCESS for one in ordinary):
-        talk.unseen("origin-refused-on-get", "the server opens no stream for a GET")
+        for clause in ("origin-refused-on-get", "origin-status-403"):
+            talk.unseen(clause, "the server opens no stream for a GET")
         return
     opening = talk.http.first_request()  # our session has a stream already
     session = {SESSION: opening.header(SESSION)}

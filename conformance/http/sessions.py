@@ -25,6 +25,17 @@ VISIBLE = range(0x21, 0x7F)
 SESSIONS = 3
 NONE = "the server issues no session ids"
 
+NOBODY = "touchstone-no-such-request"
+UNANSWERED = {
+    "a notification": {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": NOBODY},
+    },
+    "a response": {"jsonrpc": "2.0", "id": NOBODY, "result": {}},
+}
+"""What a client sends without waiting for an answer."""
+
 
 def opens_session(talk: Conversation) -> str | None:
     """Open a session beside ours; return its id, None for none."""
@@ -72,17 +83,31 @@ def refuses_a_request_without_the_id_with_400(talk: Conversation) -> None:
     if talk.http.session_id is None:
         talk.unseen("sessions-id-required", NONE)
         return
-    answer = talk.http.post(talk.wire.build("ping"), {SESSION: None})
-    if not answer.refused:
-        talk.unseen("sessions-id-required", f"it does not require an id: {answer}")
-        return
-    talk.judge(
-        "sessions-id-required",
-        answer.status == BAD_REQUEST,
-        expected="400 Bad Request for a request without a session id",
-        actual=answer,
-        at=answer.line,
-    )
+    can_end = talk.http.end_session(talk.http.first_request())
+    for what, answer in places(talk, None):
+        if what == "a ping" and not answer.refused:
+            talk.unseen("sessions-id-required", f"it does not require an id: {answer}")
+            return
+        exists = answer.status != NOT_ALLOWED and (can_end or what != "a DELETE")
+        if answer.refused and exists:
+            talk.judge(
+                "sessions-id-required",
+                answer.status == BAD_REQUEST,
+                expected=f"400 Bad Request for {what} without a session id",
+                actual=answer,
+                at=answer.line,
+            )
+
+
+def places(talk: Conversation, session: str | None) -> Iterator[tuple[str, HttpAnswer]]:
+    """Send each kind of request with a session id, None for none; yield what it is."""
+    yield "a ping", talk.http.post(talk.wire.build("ping"), {SESSION: session})
+    for what, message in UNANSWERED.items():
+        yield what, talk.http.post(message, {SESSION: session})
+    for send in (talk.http.get, talk.http.delete):
+        answer = send({SESSION: session})
+        yield f"a {answer.exchange.verb}", answer
+        answer.close()
 
 
 @scenario("sessions-ended-404", "sessions-ended-get-404")
@@ -99,35 +124,29 @@ def answers_404_after_the_end_of_a_session(talk: Conversation) -> None:
         for clause in clauses:
             talk.unseen(clause, f"the server does not let clients end a session: {ended}")
         return
-    answer = talk.http.post(talk.wire.build("ping"), {SESSION: session})
-    judge_ended(talk, session, answer, "an ended session", ended.line)
+    judge_ended(talk, session, "an ended session", ended.line)
 
 
-def judge_ended(
-    talk: Conversation, session: str, answer: HttpAnswer, what: str, *also: int
-) -> None:
-    """Judge the answers to a ping and to a GET with the id of a session that is over."""
-    talk.judge(
-        "sessions-ended-404",
-        answer.status == NOT_FOUND,
-        expected=f"404 Not Found for a request of {what}",
-        actual=answer,
-        at=answer.line,
-        also=also,
-    )
-    stream = talk.http.get({SESSION: session})
-    if stream.status == NOT_ALLOWED:
-        talk.unseen("sessions-ended-get-404", "the server has no stream for GET")
-        return
-    talk.judge(
-        "sessions-ended-get-404",
-        stream.status == NOT_FOUND,
-        expected=f"404 Not Found for a GET of {what}",
-        actual=stream,
-        at=stream.line,
-        also=also,
-    )
-    stream.close()
+def judge_ended(talk: Conversation, session: str, whose: str, *also: int) -> None:
+    """Judge the responses to all requests with the id of a session that is over."""
+    lacking = {what for what, message in UNANSWERED.items() if talk.http.post(message).refused}
+    if not talk.http.end_session(talk.http.first_request()):
+        lacking.add("a DELETE")
+    for what, answer in places(talk, session):
+        if what in lacking:
+            continue
+        clause = "sessions-ended-get-404" if what == "a GET" else "sessions-ended-404"
+        if answer.status == NOT_ALLOWED and what == "a GET":
+            talk.unseen(clause, "the server has no stream for GET")
+            continue
+        talk.judge(
+            clause,
+            answer.status == NOT_FOUND,
+            expected=f"404 Not Found for {what} of {whose}",
+            actual=answer,
+            at=answer.line,
+            also=also,
+        )
 
 
 @scenario("sessions-ended-404", "sessions-ended-get-404", alone=True)
@@ -150,7 +169,7 @@ def answers_404_after_a_restart(talk: Conversation) -> None:
     answer = talk.http.post(talk.wire.build("ping"), {SESSION: session})
     if answer.reply.result is not None:
         return leave("the server keeps its sessions when it is restarted, or needs no id")
-    return judge_ended(talk, session, answer, "a session that the server lost by a restart")
+    return judge_ended(talk, session, "a session that the server lost by a restart")
 
 
 @scenario("sessions-other-clients", alone=True)

@@ -1,7 +1,7 @@
 """http/streams: when streams begin and end, what they carry, and how they are resumed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -28,6 +28,9 @@ PROGRESS = "notifications/progress"
 LOGGED = "notifications/message"
 GRACE = 2.0
 """Seconds in which a stream ends after its response."""
+
+SHORTEST, LONGEST = 0.3, 5.0
+"""Seconds between two attempts to resume a stream."""
 
 OVER = 1.15
 """A call is over after this many times its earlier duration."""
@@ -117,6 +120,28 @@ def sends_retry_before_it_closes(record: Record) -> Iterator[Seen]:
                 "an event with retry before the connection is closed",
                 "no retry in the stream",
             )
+    for exchange in streams(record, "GET"):
+        if _goes_on_without(record, exchange) and any(event.id for event in exchange.events):
+            yield Seen(
+                "streams-retry-before-close",
+                any(event.retry is not None for event in exchange.events),
+                exchange.event_line or None,
+                "an event with retry before the connection of a GET is closed",
+                "no retry in the stream of a GET",
+            )
+
+
+def _goes_on_without(record: Record, get: HttpExchange) -> bool:
+    """Whether the server closed the stream of a GET in a session that went on."""
+    if get.left or get.fault or get.ended is None or get.line:
+        return False
+    session = get.said("Mcp-Session-Id")
+    later = [
+        one
+        for one in record.transcript.exchanges
+        if one.said("Mcp-Session-Id") == session and one.began >= get.ended
+    ]
+    return any(one.verb == "POST" and one.status in SUCCESS for one in later)
 
 
 @ambient("streams-open-until-response")
@@ -247,9 +272,17 @@ def shortest(talk: Conversation) -> Example:
     return min(talk.examples("progress-call"), key=lambda example: example.seconds)
 
 
-@scenario("streams-get-unrelated", "streams-post-related", "streams-notifications-related")
+@scenario(
+    "streams-get-unrelated",
+    "streams-post-related",
+    "streams-notifications-related",
+    "streams-no-broadcast",
+)
 def sends_progress_on_the_stream_of_its_request(talk: Conversation) -> None:
-    """Progress comes on the stream of the request that has its token."""
+    """Progress comes on the stream of the request that has its token, and on no other."""
+    if not talk.examples("progress-call"):
+        talk.unseen("streams-no-broadcast", "no call reports progress")
+        return
     call = shortest(talk)
     tokens = ("touchstone-one", "touchstone-two")
     calls = [talk.start(call, token=token) for token in tokens]
@@ -267,6 +300,17 @@ def _judge_progress(talk: Conversation, pending: Pending) -> None:
     on_other = [
         entry for entry, exchange in found if exchange.line and exchange.line != pending.line
     ]
+    again = [entry for entry, exchange in found if exchange.line != pending.line]
+    again = [entry for entry in again if entry.raw in own]
+    if talk.judges("streams-no-broadcast"):
+        on_other = [entry for entry in on_other if entry.raw not in own]
+        talk.judge(
+            "streams-no-broadcast",
+            not again,
+            expected="each message on one stream only",
+            actual="the same progress on two streams",
+            at=again[0] if again else pending.line,
+        )
     if talk.judges("streams-get-unrelated"):
         talk.judge(
             "streams-get-unrelated",
@@ -315,7 +359,10 @@ def sends_no_progress_on_a_subscription(talk: Conversation) -> None:
 def sends_each_request_on_one_stream(talk: Conversation) -> None:
     """A request of the server comes on one stream only."""
     words = ("elicits", "samples", "lists-roots")
-    example = next(e for word in words for e in talk.examples(word))
+    example = next((e for word in words for e in talk.examples(word)), None)
+    if example is None:
+        talk.unseen("streams-no-broadcast", "the server sends no requests")
+        return
     start = len(talk.wire.transcript)
     talk.provoke(example)
     talk.quiet()
@@ -348,15 +395,27 @@ def streamed(talk: Conversation, *, ids: bool = False) -> HttpAnswer:
     answer = talk.http.post(talk.wire.build(talk.wire.everyday))
     if _ids(answer) if ids else answer.exchange.streams:
         return answer
-    if calls := talk.examples("progress-call"):
-        call = min(calls, key=lambda example: example.seconds)
-        meta = talk.wire.tagged(token=f"touchstone-{len(talk.wire.transcript)}")
-        answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta))
-    return answer
+    return reporting(talk) or answer
+
+
+def reporting(talk: Conversation) -> HttpAnswer | None:
+    """Make the fastest call that reports progress, with a token of its own; None without one."""
+    calls = talk.examples("progress-call")
+    if not calls:
+        return None
+    call = min(calls, key=lambda example: example.seconds)
+    meta = talk.wire.tagged(token=f"touchstone-{len(talk.wire.transcript)}")
+    return talk.http.post(talk.wire.build(call.method, call.params, meta=meta))
 
 
 def _ids(answer: HttpAnswer) -> list[str]:
     return [event.id for event in answer.exchange.events if event.id]
+
+
+def _delay(stream: HttpAnswer) -> float:
+    """Return the seconds before a stream is resumed, as the server wishes it."""
+    wishes = [event.retry for event in stream.exchange.events if event.retry is not None]
+    return min(LONGEST, wishes[-1] / 1000) if wishes else SHORTEST
 
 
 def resumed(talk: Conversation, last: str) -> HttpAnswer | None:
@@ -365,20 +424,12 @@ def resumed(talk: Conversation, last: str) -> HttpAnswer | None:
     return stream if stream.status in SUCCESS and stream.exchange.streams else None
 
 
-def answers_in(stream: HttpAnswer) -> Iterable[int]:
-    """Yield the lines of our requests that a stream answers."""
-    for entry in stream.entries:
-        for message in entry.messages:
-            if message.answers is not None:
-                yield message.answers
-
-
 @scenario("streams-replay-own", fresh=True)
 def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     """A resumed stream repeats no messages of another stream."""
     talk.wire.open()
     talk.wire.transcript.judged = False  # the second answers in it are repeated as we ask
-    first, second = streamed(talk, ids=True), streamed(talk, ids=True)
+    first, second = streamed(talk, ids=True), reporting(talk) or streamed(talk, ids=True)
     if not _ids(first) or not second.reply.answered:
         talk.unseen("streams-replay-own", "the events of the server have no ids")
         return
@@ -389,13 +440,15 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     stream.wait_messages()
     talk.quiet()
     stream.close()
+    own = {entry.raw for entry in second.entries}
+    repeated = [entry for entry in stream.entries if entry.raw in own]
     talk.judge(
         "streams-replay-own",
-        second.line not in answers_in(stream),
-        expected="no response to another request in a resumed stream",
-        actual=f"the response to line {second.line}",
-        at=second.line,
-        also=(first.line, stream.line),
+        not repeated,
+        expected="no message of another request in a resumed stream",
+        actual=f"a message of the stream of line {second.line}",
+        at=repeated[0] if repeated else second.line,
+        also=(first.line, second.line, stream.line),
     )
 
 
@@ -413,17 +466,25 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
         talk.unseen(clause, "there was no event with an id before the response")
         return
     answer.close()
-    stream = resumed(talk, _ids(answer)[-1])
-    if stream is None:
+    found = resumed(talk, _ids(answer)[-1])
+    if found is None:
         talk.unseen(clause, "the server resumes no streams")
         return
+    stream: HttpAnswer = found
 
     def decided() -> bool:
         return answer.reply.answered or stream.closed
 
     # A server that sends nothing there is not judged, so a longer wait would be wasted.
     over = talk.wire.transcript[answer.line].at + OVER * talk.slowdown("slow-call") * call.seconds
-    talk.wire.wait(decided, max(0.0, over - talk.wire.transcript.clock()))
+    is_last = False
+    while talk.wire.wait(decided, max(0.0, over - talk.wire.transcript.clock())):
+        # It may close a connection whose stream goes on, and have the client ask again.
+        if answer.reply.answered or is_last:
+            break
+        talk.quiet(_delay(stream))
+        is_last = talk.wire.transcript.clock() > over
+        stream = resumed(talk, [*_ids(answer), *_ids(stream)][-1]) or stream
     if not decided():
         talk.probe(required=False)  # A busy server writes its late messages before this answer.
         talk.wire.wait(decided, talk.pace.settle)

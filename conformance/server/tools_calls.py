@@ -88,11 +88,13 @@ def answers_each_call(talk: Conversation) -> None:
         if not call.answers() and (busy or alive < PROBES):
             continue
         judged = True
+        instead = talk.instead(call.line)
+        waited = f"no answer within {call.age:.0f} s" if instead == "silence" else instead
         talk.judge(
             clause,
             bool(call.answers()),
             expected=f"an answer to {example}",
-            actual=f"no answer within {call.age:.0f} s; {alive} later requests were answered",
+            actual=f"{waited}; {alive} later requests were answered",
             at=call.line,
         )
         if not call.answers():

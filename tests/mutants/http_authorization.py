@@ -78,6 +78,7 @@ class Protected(HttpFault):
 @control(
     "authorization-missing-401",
     "authorization-each-request",
+    "authorization-www-authenticate",
     *INVALID,
     "authorization-token-in-query",
     "authorization-metadata-found",
@@ -94,13 +95,15 @@ class ProtectsOlderSessions(Protected):
     """Keeps every rule on authorization in sessions of 2025-06-18."""
 
 
-@control("authorization-server-metadata", revision=OLDEST)
+@control("authorization-server-metadata", "authorization-www-authenticate", revision=OLDEST)
 class ProtectsOldestSessions(Protected):
     """Keeps every rule on authorization in sessions of 2025-03-26."""
 
 
 @control(
     "authorization-missing-401",
+    "authorization-each-request",
+    "authorization-www-authenticate",
     *INVALID,
     "authorization-metadata-found",
     *DOCUMENT,
@@ -128,6 +131,124 @@ class TrustsSessionIds(Protected):
 
     def admits(self, authorization: str) -> bool:
         return super().admits(authorization) or (not authorization and bool(self.header(SESSION)))
+
+
+class AdmitsAPlace(Protected):
+    """Serves some requests without a valid token."""
+
+    def admits(self, authorization: str) -> bool:
+        return super().admits(authorization) or (bool(self.header(SESSION)) and self.is_open())
+
+    def is_open(self) -> bool:
+        """Whether this request needs no token."""
+        raise NotImplementedError
+
+    @property
+    def posted(self) -> bytes:
+        """The body of a POST; empty for another method."""
+        return self.rfile.peek(1) if self.command == "POST" else b""  # type: ignore[attr-defined]
+
+
+@mutant("authorization-each-request", revision=LEGACY)
+class OpensStreamsForAll(AdmitsAPlace):
+    """Opens the stream of a GET without a token."""
+
+    def is_open(self) -> bool:
+        return self.command == "GET"
+
+
+@mutant("authorization-each-request", revision=OLDER)
+class EndsSessionsForAll(AdmitsAPlace):
+    """Ends a session without a token."""
+
+    def is_open(self) -> bool:
+        return self.command == "DELETE"
+
+
+@mutant("authorization-each-request", revision=LEGACY)
+class TakesNotificationsOfAll(AdmitsAPlace):
+    """Accepts a notification without a token."""
+
+    def is_open(self) -> bool:
+        return bool(self.posted) and b'"id"' not in self.posted
+
+
+@mutant("authorization-each-request", revision=OLDEST)
+class CallsToolsForAll(AdmitsAPlace):
+    """Calls a tool without a token."""
+
+    def is_open(self) -> bool:
+        return b'"tools/call"' in self.posted
+
+
+@mutant("authorization-each-request", revision=LEGACY)
+class AdmitsGarbageInSessions(AdmitsAPlace):
+    """Serves each request of a session with any token."""
+
+    def is_open(self) -> bool:
+        return self.header("Authorization") is not None
+
+
+@mutant("authorization-each-request", revision=MODERN)
+class ListsForAll(Protected):
+    """Serves a list of 2026-07-28 without a token."""
+
+    def admits(self, authorization: str) -> bool:
+        listed = (self.header("Mcp-Method") or "").endswith("/list")
+        return super().admits(authorization) or listed
+
+
+@mutant("authorization-each-request", revision=LEGACY)
+class TakesNotificationsOutsideSessions(Protected):
+    """Accepts a notification without a session and without a token."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        taken = status == 401 and self.header(SESSION) is None and self.command == "POST"
+        if taken and b'"id"' not in self.rfile.peek(1):  # type: ignore[attr-defined]
+            return 202, b"", extra
+        return status, body, extra
+
+
+class ChallengesSome(Protected):
+    """Sends some 401 without a challenge."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        if status == 401 and self.is_bare():
+            del extra["WWW-Authenticate"]
+        return status, body, extra
+
+    def is_bare(self) -> bool:
+        """Whether this 401 has no challenge."""
+        return True
+
+
+@mutant("authorization-www-authenticate", revision=OLDEST)
+class ChallengesNobody(ChallengesSome):
+    """Sends each 401 without a challenge."""
+
+
+@mutant("authorization-www-authenticate", revision=LEGACY)
+class ChallengesWithoutATokenOnly(ChallengesSome):
+    """Sends the 401 for an invalid token without a challenge."""
+
+    def is_bare(self) -> bool:
+        return self.header("Authorization") is not None
+
+
+@mutant("authorization-challenge", revision=OLDER)
+class ChallengesOutsideSessionsOnly(ChallengesSome):
+    """Sends the 401 of a session without a challenge."""
+
+    def is_bare(self) -> bool:
+        return self.header(SESSION) is not None
+
+
+@mutant("authorization-www-authenticate", revision=MODERN)
+class ChallengesWithBasic(Protected):
+    """Sends each 401 with a challenge of the scheme Basic."""
+
+    def challenge(self) -> str:
+        return super().challenge().replace("Bearer", "Basic")
 
 
 @mutant("authorization-garbage-401", revision=LEGACY)

@@ -1,9 +1,11 @@
 """HTTP servers that break a rule of http/endpoint."""
 
-from typing import ClassVar
+import json
+import re
+from typing import Any, ClassVar
 
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
-from tests.mutants.kit import LEGACY, MODERN, control, mutant
+from tests.mutants.kit import LEGACY, MODERN, Fault, Json, Out, control, mutant
 
 BATCHES = "2025-03-26"
 ERROR = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"Not wanted"}}'
@@ -14,6 +16,8 @@ ERROR = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"Not wanted"}}'
     "endpoint-response-accepted",
     "endpoint-request-content-type",
     "endpoint-get-stream-or-405",
+    "endpoint-utf8-output",
+    "endpoint-utf8-input",
     revision=LEGACY,
 )
 class EndpointWithSessions(HttpFault):
@@ -74,6 +78,85 @@ class AcceptsNotificationsWithABody(HttpFault):
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         return status, (b"Accepted" if status == 202 else body), extra
+
+
+class AcceptsOneKindWith200(HttpFault):
+    """Answers one kind of message by 200."""
+
+    mark: ClassVar[bytes]
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return (200 if status == 202 and self.mark in self.received else status), body, extra
+
+
+@mutant("endpoint-notification-accepted", revision=LEGACY)
+class AcceptsTheHandshakeWith200(AcceptsOneKindWith200):
+    """Answers notifications/initialized by 200."""
+
+    mark = b"notifications/initialized"
+
+
+@mutant("endpoint-response-accepted", revision=LEGACY)
+class AcceptsWantedResponsesWith200(AcceptsOneKindWith200):
+    """Answers the response to a request of its own by 200."""
+
+    behind: ClassVar[str] = "Samples"
+    mark = b'"role":"assistant"'
+
+
+class AnswersInLatin1(HttpFault):
+    """Writes its answers in Latin-1 where it can."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return status, _latin1(body), extra
+
+    def _chunk(self, data: bytes) -> None:
+        super()._chunk(_latin1(data))
+
+
+def _latin1(data: bytes) -> bytes:
+    text = re.sub(r"\\u00([c-f][0-9a-f])", lambda found: chr(int(found[1], 16)), data.decode())
+    try:
+        return text.encode("latin-1")
+    except ValueError:
+        return data
+
+
+@mutant("endpoint-utf8-output", revision=LEGACY)
+class AnswersSessionsInLatin1(AnswersInLatin1):
+    """Writes its answers in Latin-1 in a session."""
+
+
+@mutant("endpoint-utf8-output", revision=MODERN)
+class AnswersRequestsInLatin1(AnswersInLatin1):
+    """Writes its answers in Latin-1 in 2026-07-28."""
+
+
+@mutant("endpoint-utf8-output", revision=LEGACY)
+class StreamsInLatin1(AnswersInLatin1):
+    """Writes its events, and no bodies, in Latin-1."""
+
+    def respond(self, exchange: Any, prompt: float, *more: Any, **others: Any) -> bool:
+        exchange.only = lambda: None
+        return super().respond(exchange, prompt, *more, **others)
+
+
+@mutant("endpoint-utf8-input", revision=LEGACY)
+class ReadsPostsInLatin1(HttpFault):
+    """Reads its input as Latin-1."""
+
+    def _body(self) -> bytes:
+        return super()._body().decode("latin-1").encode()
+
+
+@control("endpoint-request-content-type", revision=LEGACY)
+class AnswersCancelledRequestsWith202(HttpFault):
+    """Answers a request that was cancelled by 202 without a body."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        asked = {} if self.command != "POST" else json.loads(self.received)
+        cancelled = asked.get("method") == "tools/call" and b"cancelled" in body
+        return (202, b"", extra) if cancelled else (status, body, extra)
 
 
 @mutant("endpoint-notification-refused", "jsonrpc-notification-no-response", revision=LEGACY)
@@ -151,12 +234,70 @@ class AnswersUnknownMethodsWith200(HttpFault):
         return (200 if b"-32601" in body else status), body, extra
 
 
+class RefusesOneMethod(HttpFault):
+    """Refuses one removed method with another status or another code."""
+
+    method: ClassVar[str] = "ping"
+    refusal: ClassVar[tuple[int, bytes]] = (200, b"-32601")
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        if status != 404 or b'"%s"' % self.method.encode() not in self.received:
+            return status, body, extra
+        return self.refusal[0], body.replace(b"-32601", self.refusal[1]), extra
+
+
+@mutant("endpoint-unknown-method-404", revision=MODERN)
+class AnswersRemovedPingsWith200(RefusesOneMethod):
+    """Sends the error about ping with 200."""
+
+
+@mutant("endpoint-unknown-method-404", revision=MODERN)
+class AnswersRemovedLevelsAsInvalid(RefusesOneMethod):
+    """Sends another error about logging/setLevel."""
+
+    method = "logging/setLevel"
+    refusal = (404, b"-32600")
+
+
+@control(revision=MODERN)
+class OffersNoPrompts(Fault):
+    """Offers no prompts."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        if isinstance(message, dict) and str(message.get("method")).startswith("prompts/"):
+            self.refuse(message, -32601, "Method not found")
+            return None
+        return line
+
+    def said(self, message: Any, request: Json) -> Out:
+        if isinstance(message, dict) and "result" in message:
+            message["result"].get("capabilities", {}).pop("prompts", None)
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("endpoint-unknown-method-404", revision=MODERN)
+class AnswersHiddenPromptsWith200(RefusesOneMethod):
+    """Offers no prompts, and sends the error about their list with 200."""
+
+    behind: ClassVar[str] = "OffersNoPrompts"
+    method = "prompts/list"
+
+
 @mutant("endpoint-missing-meta-400", revision=MODERN)
 class AnswersAnIncompleteMetaWith200(HttpFault):
     """Sends the error about an incomplete _meta with 200."""
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         return (200 if b"-32602" in body else status), body, extra
+
+
+@mutant("endpoint-missing-meta-400", revision=MODERN)
+class AnswersAMissingMetaWith422(WithoutHandshake):
+    """Answers a request without _meta, and no other, by 422."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        bare = self.command == "POST" and b'"_meta"' not in self.received
+        return (422 if status == 400 and bare else status), body, extra
 
 
 @mutant("endpoint-missing-capability-400", revision=MODERN)

@@ -9,8 +9,10 @@ from tests.mutants.kit import (
     META,
     MODERN,
     AskingTool,
+    Fault,
     Json,
     ModernOnly,
+    Out,
     control,
     mutant,
 )
@@ -34,6 +36,81 @@ class ServesEveryVersion(HttpFault):
     def _session(self) -> Any:
         self.set_header(VERSION, None)
         return super()._session()
+
+
+class ServesSomeVersions(HttpFault):
+    """Does not check the version header of some requests."""
+
+    def _session(self) -> Any:
+        if self.header(VERSION) is not None and self.serves(self.header(VERSION) or ""):
+            self.set_header(VERSION, LEGACY)
+        return super()._session()
+
+    def serves(self, version: str) -> bool:
+        """Whether the version of this request is not checked."""
+        raise NotImplementedError
+
+
+@mutant("headers-version-invalid", revision=LEGACY)
+class ServesFutureVersions(ServesSomeVersions):
+    """Compares the version header with the oldest revision only."""
+
+    def serves(self, version: str) -> bool:
+        return version[:2] == "20"
+
+
+@mutant("headers-version-invalid", revision=LEGACY)
+class ServesNotificationsOfEveryVersion(ServesSomeVersions):
+    """Ignores the version header of a notification."""
+
+    def serves(self, version: str) -> bool:
+        del version
+        return self.command == "POST" and b'"id"' not in self.received
+
+
+@mutant("headers-version-invalid", revision=LEGACY)
+class OpensStreamsOfEveryVersion(ServesSomeVersions):
+    """Ignores the version header of a GET."""
+
+    def serves(self, version: str) -> bool:
+        del version
+        return self.command == "GET"
+
+
+@mutant("headers-version-invalid", revision="2025-06-18")
+class EndsSessionsOfEveryVersion(ServesSomeVersions):
+    """Ignores the version header of a DELETE."""
+
+    def serves(self, version: str) -> bool:
+        del version
+        return self.command == "DELETE"
+
+
+@control("headers-version-invalid", revision=LEGACY)
+class HasNoStreamsInLaterRevisions(HttpFault):
+    """Answers GET and DELETE of a later version by 405."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        later = status == 400 and (self.header(VERSION) or "") > LEGACY
+        return (405 if later and self.command != "POST" else status), body, extra
+
+
+@control(revision="2025-06-18")
+class SpeaksOlderRevisions(Fault):
+    """Answers a handshake of 2025-11-25, or of no revision, by 2025-06-18."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize" and "result" in message:
+            offered = message["result"]["protocolVersion"]
+            message["result"]["protocolVersion"] = min(offered, "2025-06-18")
+        return message  # type: ignore[no-any-return]
+
+
+@mutant("headers-version-invalid", revision="2025-06-18")
+class ServesARefusedRevision(HttpFault):
+    """Serves requests whose version header is a revision that its handshake refuses."""
+
+    behind: ClassVar[str] = "SpeaksOlderRevisions"
 
 
 @mutant("headers-version-invalid", revision="2025-06-18")
@@ -150,6 +227,24 @@ class ComparesMethodsInAnyCase(Corrects):
             self.set_header("Mcp-Method", message["method"])
 
 
+@mutant("headers-value-case", revision=MODERN)
+class ComparesNamesInAnyCase(Corrects):
+    """Compares Mcp-Name without regard to case."""
+
+    def correct(self, message: Json) -> None:
+        if (self.header("Mcp-Name") or "").lower() == str(named(message)).lower():
+            self.set_header("Mcp-Name", named(message))
+
+
+@mutant("headers-version-unsupported-status", revision=MODERN)
+class AnswersAnOlderVersionWith200(WithoutHandshake):
+    """Has no handshake, and sends the error about 2025-11-25, and no other, with 200."""
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        older = status == 400 and self.header(VERSION) == LEGACY
+        return 200 if older else status, body, extra
+
+
 @mutant("headers-name-case", revision=MODERN)
 class WantsHeaderNamesAsWritten(Corrects):
     """Knows the standard headers in one spelling only."""
@@ -259,8 +354,15 @@ class MarksArguments(AskingTool):
                 "region": {"type": "string", "enum": ["eu-west"], "x-mcp-header": "Region"},
                 "count": {"type": "integer", "minimum": 42, "x-mcp-header": "Count"},
                 "place": {"type": "string", "x-mcp-header": "Place"},
+                "filter": {
+                    "type": "object",
+                    "properties": {
+                        "level": {"type": "string", "enum": ["high"], "x-mcp-header": "Level"}
+                    },
+                    "required": ["level"],
+                },
             },
-            "required": ["region", "count"],
+            "required": ["region", "count", "filter"],
         },
     }
 
@@ -303,8 +405,8 @@ class RefusesObjectsForTheHeader(ComparesArguments):
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         asked = json.loads(self.received) if self.command == "POST" else {}
         given = (asked.get("params") or {}).get("arguments")
-        values = given.values() if isinstance(given, dict) else ()
-        if any(isinstance(value, dict) for value in values):
+        given = given if isinstance(given, dict) else {}
+        if any(isinstance(given.get(name), dict) for name in ("region", "count", "place")):
             error = {"code": -32020, "message": "the header of an argument is missing"}
             answer = {"jsonrpc": "2.0", "id": asked["id"], "error": error}
             return 400, json.dumps(answer).encode(), extra
@@ -319,6 +421,43 @@ class IgnoresArgumentHeaders(ComparesArguments):
         said = self.header("Mcp-Param-Region") or ""
         plain = said.isascii() and said != "" and not said.startswith("=?")
         self.replace_if(plain, "Mcp-Param-Region", arguments["region"])
+
+
+@mutant("headers-param-mismatch-rejected", revision=MODERN)
+class TrustsEncodedArguments(ComparesArguments):
+    """Does not compare an encoded argument header."""
+
+    def change(self, arguments: Json) -> None:
+        encoded = (self.header("Mcp-Param-Region") or "").startswith("=?base64?")
+        self.replace_if(encoded, "Mcp-Param-Region", arguments["region"])
+
+
+@mutant("headers-param-mismatch-rejected", revision=MODERN)
+class IgnoresHeadersOfNestedArguments(ComparesArguments):
+    """Serves a call whose header of a nested argument has another value."""
+
+    def change(self, arguments: Json) -> None:
+        said = self.header("Mcp-Param-Level") or ""
+        differs = said.isascii() and said.lower() != "high" and said != ""
+        self.replace_if(differs, "Mcp-Param-Level", "high")
+
+
+@mutant("headers-value-case", revision=MODERN)
+class ComparesArgumentsInAnyCase(ComparesArguments):
+    """Compares the header of an argument without regard to case."""
+
+    def change(self, arguments: Json) -> None:
+        alike = (self.header("Mcp-Param-Region") or "").lower() == arguments["region"]
+        self.replace_if(alike, "Mcp-Param-Region", arguments["region"])
+
+
+@mutant("headers-param-not-expected", revision=MODERN)
+class WantsHeadersOfNull(ComparesArguments):
+    """Refuses a call with null for an argument without its header."""
+
+    def change(self, arguments: Json) -> None:
+        null = arguments.get("place", "") is None
+        self.replace_if(null, "Mcp-Param-Place", "null")
 
 
 @mutant("headers-param-missing-rejected", revision=MODERN)
@@ -349,6 +488,7 @@ class WantsEveryArgumentHeader(ComparesArguments):
         ordinary = (
             self.header("Mcp-Param-Region") == arguments["region"]
             and self.header("Mcp-Param-Count") == str(arguments["count"])
+            and self.header("Mcp-Param-Level") == "high"
             and "place" not in arguments
         )
         self.replace_if(listed and ordinary, "Mcp-Param-Place", "wanted")

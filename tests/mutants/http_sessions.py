@@ -3,9 +3,9 @@
 import itertools
 from typing import Any, ClassVar
 
-from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal
+from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
-from tests.mutants.kit import LEGACY, MODERN, control, mutant
+from tests.mutants.kit import LEGACY, MODERN, Fault, Json, Out, control, mutant
 
 SESSION = "Mcp-Session-Id"
 
@@ -21,6 +21,53 @@ SESSION = "Mcp-Session-Id"
 )
 class EndsSessions(HttpFault):
     """Keeps every rule on sessions."""
+
+
+@control(revision=LEGACY)
+class SpeaksNewerRevisions(Fault):
+    """Answers a handshake of 2025-03-26 by 2025-06-18."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        if request.get("method") == "initialize" and "result" in message:
+            offered = message["result"]["protocolVersion"]
+            message["result"]["protocolVersion"] = max(offered, "2025-06-18")
+        return message  # type: ignore[no-any-return]
+
+
+@control(revision=LEGACY)
+class KeepsNoSessions(HttpFault):
+    """Issues no ids, takes each cancelled request for unknown, and wants the version header."""
+
+    behind: ClassVar[str] = "SpeaksNewerRevisions"
+    newest: ClassVar[list[str]] = []
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if keyword == SESSION:
+            self.newest.append(value)
+        else:
+            super().send_header(keyword, value)
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        del resumable
+        return super().write_stream(stream, after, resumable=None)
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        if messages[0].get("method") == "notifications/cancelled":
+            self.answer(202)
+        else:
+            super()._post(line, messages)
+
+    def _session(self) -> Any:
+        self.set_header(SESSION, self.newest[-1] if self.newest else None)
+        if self.header("MCP-Protocol-Version") is None:
+            raise Refusal(400, INVALID_REQUEST, "2025-03-26 is not served")
+        return super()._session()
+
+    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
+        self._others()
+
+    def do_DELETE(self) -> None:  # noqa: N802  (the name in the base class)
+        self._others()
 
 
 class RenamesSessions(HttpFault):
@@ -75,13 +122,82 @@ class AnswersAMissingIdWith404(HttpFault):
         return super()._session()
 
 
-@mutant("sessions-ended-404", revision=LEGACY)
-class AnswersAnEndedSessionWith400(HttpFault):
-    """Answers a request of an ended session by 400."""
+class MistakesThePlace(HttpFault):
+    """Answers some requests without a session, or of an ended one, by another status."""
+
+    status: ClassVar[tuple[int, int]] = (404, 400)
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        ended = status == 404 and self.command == "POST"
-        return (400 if ended else status), body, extra
+        mistaken = status == self.status[0] and self.mistakes()
+        return (self.status[1], b"", extra) if mistaken else (status, body, extra)
+
+    def mistakes(self) -> bool:
+        """Whether this request is one of them."""
+        return self.command == "POST" and b'"method"' in self.received and b'"id"' in self.received
+
+
+@mutant("sessions-ended-404", revision=LEGACY)
+class AnswersAnEndedSessionWith400(MistakesThePlace):
+    """Answers a request of an ended session by 400."""
+
+
+@mutant("sessions-ended-404", revision=LEGACY)
+class AcceptsNotificationsOfEndedSessions(MistakesThePlace):
+    """Answers a notification of an ended session by 202."""
+
+    status = (404, 202)
+
+    def mistakes(self) -> bool:
+        return self.command == "POST" and b'"id"' not in self.received
+
+
+@mutant("sessions-ended-404", revision=LEGACY)
+class AcceptsResponsesOfEndedSessions(MistakesThePlace):
+    """Answers a response of an ended session by 400."""
+
+    def mistakes(self) -> bool:
+        return self.command == "POST" and b'"method"' not in self.received
+
+
+@mutant("sessions-ended-404", revision=LEGACY)
+class EndsASessionTwice(MistakesThePlace):
+    """Answers the DELETE of an ended session by 204."""
+
+    status = (404, 204)
+
+    def mistakes(self) -> bool:
+        return self.command == "DELETE"
+
+
+@mutant("sessions-id-required", revision=LEGACY)
+class WantsAnIdForStreamsWith406(MistakesThePlace):
+    """Answers a GET without a session id by 406."""
+
+    status = (400, 406)
+
+    def mistakes(self) -> bool:
+        return self.command == "GET" and self.header(SESSION) is None
+
+
+@mutant("sessions-id-required", revision=LEGACY)
+class WantsAnIdToEndWith404(MistakesThePlace):
+    """Answers a DELETE without a session id by 404."""
+
+    status = (400, 404)
+
+    def mistakes(self) -> bool:
+        return self.command == "DELETE" and self.header(SESSION) is None
+
+
+@mutant("sessions-id-required", revision=LEGACY)
+class WantsAnIdForNotificationsWith404(MistakesThePlace):
+    """Answers a notification without a session id by 404."""
+
+    status = (400, 404)
+
+    def mistakes(self) -> bool:
+        posted = self.command == "POST" and b'"id"' not in self.received
+        return posted and self.header(SESSION) is None
 
 
 @mutant("sessions-ended-get-404", revision=LEGACY)
@@ -91,6 +207,23 @@ class AnswersGetOfAnEndedSessionWith400(HttpFault):
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         ended = status == 404 and self.command == "GET"
         return (400 if ended else status), body, extra
+
+
+@control("sessions-ended-404", revision=LEGACY)
+class LetsNoClientEnd(HttpFault):
+    """Has neither GET nor DELETE, and accepts no notification about a cancellation."""
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        if messages[0].get("method") == "notifications/cancelled":
+            self.answer(400)
+        else:
+            super()._post(line, messages)
+
+    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
+        self._others()
+
+    def do_DELETE(self) -> None:  # noqa: N802  (the name in the base class)
+        self._others()
 
 
 class ForgetsSessions(RenamesSessions):

@@ -81,6 +81,31 @@ class ClosesEarlyWithoutRetry(ClosesEarly):
     """Closes the stream of a request without retry."""
 
 
+class ClosesListening(HttpFault):
+    """Closes the first stream of a GET, and resumes it later."""
+
+    FIRST: ClassVar[bytes] = b""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        if self.command != "GET" or self.header("Last-Event-ID"):
+            return super().write_stream(stream, after, resumable=resumable)
+        self._chunk(b"id: %d-%d\n%sdata: \n\n" % (stream.number, after, self.FIRST))
+        self._chunk(b"")
+        return True
+
+
+@control("streams-retry-before-close", revision=LEGACY)
+class ClosesListeningWithRetry(ClosesListening):
+    """Sends retry before it closes the stream of a GET."""
+
+    FIRST: ClassVar[bytes] = b"retry: 50\n"
+
+
+@mutant("streams-retry-before-close", revision=LEGACY)
+class ClosesListeningWithoutRetry(ClosesListening):
+    """Closes the stream of a GET without retry."""
+
+
 @mutant("streams-open-until-response", revision=OLDER)
 class ClosesEarlyInAnOlderSession(ClosesEarly):
     """Closes the stream of a request before its response in 2025-06-18."""
@@ -235,6 +260,17 @@ class SendsRequestsEverywhere(Diverts):
         put(data)
 
 
+@mutant("streams-no-broadcast", revision=LEGACY)
+class SendsProgressEverywhere(Diverts):
+    """Sends progress on the stream of the call and on that of the GET."""
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        session = self.header("Mcp-Session-Id")
+        if b"notifications/progress" in data and session:
+            self.server.sessions.find(session).listening.put(data)
+        put(data)
+
+
 @mutant("streams-event-ids-unique", revision=LEGACY)
 class NumbersEventsPerStream(HttpFault):
     """Gives the first events of different streams the same id."""
@@ -255,14 +291,37 @@ class NumbersStreams(HttpFault):
 class RepeatsEverything(HttpFault):
     """Repeats the messages of all streams on a resumed one."""
 
+    mark: ClassVar[bytes] = b""
+
     def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
         if self.command == "GET" and self.header("Last-Event-ID"):
             session = self.server.sessions.find(self.header("Mcp-Session-Id"))
             for other in list(session._finished):
                 if other is not stream:
                     for number, data in other.after(0, 0.0):
-                        self._chunk(event(data, id=f"{other.number}-{number}"))
+                        if self.mark in data:
+                            self._chunk(event(data, id=f"{other.number}-{number}"))
         return super().write_stream(stream, after, resumable=resumable)
+
+
+@mutant("streams-replay-own", revision=LEGACY)
+class RepeatsAllProgress(RepeatsEverything):
+    """Repeats the progress of all streams on a resumed one."""
+
+    mark = b"notifications/progress"
+
+
+@control("streams-disconnect-is-no-cancellation", revision=LEGACY)
+class ClosesResumedStreams(HttpFault):
+    """Closes each connection on which a stream was resumed, until the response is there."""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        resumed = self.command == "GET" and self.header("Last-Event-ID")
+        if not resumed or stream.closed or not stream.number:
+            return super().write_stream(stream, after, resumable=resumable)
+        self._chunk(b"id: %d-%d\nretry: 300\ndata: \n\n" % (stream.number, after))
+        self._chunk(b"")
+        return True
 
 
 @mutant("streams-disconnect-is-no-cancellation", revision=LEGACY)

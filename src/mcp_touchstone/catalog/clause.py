@@ -314,6 +314,8 @@ def _clause(
         raise wrong(f"transport {transport!r} is none of {', '.join(Transport)}")
     level = Level(row["level"])
     breach = Breach(row["breach"]) if "breach" in row else _BREACH_OF[level]
+    if breach is Breach.FAIL is not _BREACH_OF[level]:
+        raise wrong(f"a breach of a {level} is no failure: only a MUST or the schema fails")
     pages = _pages(row["source"], wrong)
     own_deferred = row.get("deferred", "")
     unobservable = row.get("unobservable", "")

@@ -326,7 +326,9 @@ class Connection:
             return Reply(asked, entry.n, message.value)
         if limit >= self.pace.reply:
             self._deaf_since = self._heard()
-        instead = self._instead(asked)
+        exchanges = self.transcript.exchanges
+        lost = next((one.lost for one in exchanges if one.line == asked and one.lost), "")
+        instead = f"; in its response is {lost}" if lost else self._instead(asked)
         if self.near_miss is not None and not self.gone:
             return Reply(asked, why=instead.removeprefix("; "))
         return Reply(asked, why=self.absence(limit) + instead)

@@ -8,7 +8,7 @@ from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_exchange import HttpResponse
 from mcp_touchstone.wire.exchange import Exchange, Headers
 from mcp_touchstone.wire.framing import encode
-from mcp_touchstone.wire.http_headers import SESSION, VERSION, annotated
+from mcp_touchstone.wire.http_headers import SESSION, VERSION, Path, annotated
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry
 
@@ -231,11 +231,13 @@ class RawHttp:
         without: dict[str, Change] = {SESSION: None, VERSION: None}
         return self.post(wire.build("initialize", params), without | dict(change or {}), path=path)
 
-    def end_session(self, opening: HttpAnswer) -> None:
-        """End the session that a first request opened, if it opened one."""
+    def end_session(self, opening: HttpAnswer) -> bool:
+        """End the session that a first request opened; return whether there was one to end."""
         issued = opening.header(SESSION)
-        if issued and opening.reply.result is not None:
-            self.delete({SESSION: issued})
+        if not issued or opening.reply.result is None:
+            return False
+        status = self.delete({SESSION: issued}).status
+        return 200 <= status < 300  # noqa: PLR2004  (the server lets clients end a session)
 
     def get(self, change: Mapping[str, Change] | None = None, **more: Any) -> HttpAnswer:
         """GET the endpoint with the ordinary headers and some changes; wait for the status."""
@@ -321,12 +323,9 @@ def changed(headers: Headers, change: Mapping[str, Change]) -> Headers:
     return (*found, *((name, one) for name, values in wanted.values() for one in values))
 
 
-def marked_arguments(tool: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the arguments of a tool with an ``x-mcp-header``, and the names of their headers.
-
-    Those inside other objects are left out.
-    """
-    return [(path[0], name) for path, name in annotated(tool.get("inputSchema")) if len(path) == 1]
+def marked_arguments(tool: Mapping[str, Any]) -> list[tuple[Path, str]]:
+    """Return the paths of the arguments of a tool with an ``x-mcp-header``, and their headers."""
+    return list(annotated(tool.get("inputSchema")))
 
 
 def _values(change: Change) -> tuple[str, ...]:

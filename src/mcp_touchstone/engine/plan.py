@@ -135,7 +135,8 @@ class Choice:
 
         There are none if a scenario or discovery is selected by name, as in the command that
         reproduces a finding. If all scenarios of its file are selected, a rule is tested as a
-        chapter, beside discovery. Otherwise all run, since any of them may break the rule.
+        chapter, beside discovery. Otherwise all run, since any of them may break the rule. All run
+        for a rule of HTTP too: most of its traffic is that of other chapters.
         """
         restricted = bool(self.select or self.levels) or self.cases is not None
         rules = [rule for rule in registry.ambients if self.selects(rule)]
@@ -146,7 +147,8 @@ class Choice:
             return Traffic.SELECTED
         for rule in rules:
             together = [one for one in registry.scenarios if one.path == rule.path]
-            if not together or not all(map(self.selects, together)):
+            of_http = all(clause.transports == (Transport.HTTP,) for clause in rule.clauses)
+            if of_http or not together or not all(map(self.selects, together)):
                 return Traffic.WHOLE
         return Traffic.DISCOVERED
 

@@ -72,7 +72,8 @@ def _refused(exchange: Exchange, headers: Sequence[str]) -> str:
     if status in SUCCESS and exchange.kind == "text/html":
         shown = f" ({page})" if (page := _title(exchange)) else ""
         return f"{said}: a web page{shown}, no MCP endpoint; is the path right? Often it is /mcp"
-    return f"{said}: {kind} in place of a JSON-RPC message"
+    lost = f" ({exchange.lost})" if exchange.lost else ""
+    return f"{said}: {kind} in place of a JSON-RPC message{lost}"
 
 
 def _unauthorized(headers: Sequence[str]) -> str:

@@ -689,7 +689,8 @@ class HttpChannel:
                 how = f"status {status}" if status >= 0 else signal_name(-status)
                 return f"the server left ({how})"
         is_cut = exchange.streams and exchange.messages
-        return f"its stream ended without an answer ({exchange})" if is_cut else str(exchange)
+        lost = f"; {exchange.lost}" if exchange.lost else ""
+        return f"its stream ended without an answer ({exchange}{lost})" if is_cut else str(exchange)
 
     def advice(self) -> str:
         """Return why the first request got no answer, and the remedy; empty if it is unknown."""

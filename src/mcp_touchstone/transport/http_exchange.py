@@ -15,8 +15,8 @@ from typing import Final
 import h11
 
 from mcp_touchstone.transport.http_endpoint import Endpoint
-from mcp_touchstone.wire.exchange import Exchange, Origin
-from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Kind, Line, kind_of, read
+from mcp_touchstone.wire.exchange import EVENTS, Exchange, Origin
+from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Kind, Line, brief, kind_of, read
 from mcp_touchstone.wire.sse import EventReader
 
 CHUNK: Final = 65_536
@@ -35,6 +35,9 @@ MOST_EVENTS: Final = 50_000
 
 BODY_KEPT: Final = 16_384
 """Bytes of a body without a message that are kept."""
+
+FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:")
+"""Beginnings of the body of a stream of events."""
 
 HTTP2: Final = b"\x00\x00"
 """The first bytes of a frame of HTTP/2 that a server sends at once (SETTINGS is short)."""
@@ -278,6 +281,7 @@ class _Stream(_Body):
     def __init__(self, exchange: Exchange, heard: Callable[[Line, Origin], bool]) -> None:
         super().__init__(exchange, heard)
         self._reader = EventReader()
+        self._named = ""
 
     def feed(self, data: bytes) -> bool:
         for event in self._reader.feed(data):
@@ -285,12 +289,15 @@ class _Stream(_Body):
             self.exchange.events.append(bare)
             if len(self.exchange.events) > MOST_EVENTS:
                 raise h11.RemoteProtocolError(f"more than {MOST_EVENTS:,} events")
+            if event.data and event.name != "message":
+                self._named = f"an event named {brief(event.name, 40)} is no message"
             if not event.data or event.name != "message":
                 continue  # no message: an event that primes the client, or one of another kind
             self.exchange.messages += 1
             line = Line(event.data, len(event.data))
             if not self._heard(line, Origin(self.exchange, bare)):
                 return False
+        self.exchange.lost = self._reader.loss or self._named
         if self._reader.overlong:
             return self._heard(Line(b"", LINE_LIMIT + 1), Origin(self.exchange))
         return True
@@ -319,6 +326,8 @@ class _Plain(_Body):
             self._heard(line, Origin(self.exchange))
         else:
             self.exchange.body = data[:BODY_KEPT]
+            if data.startswith(FIELDS):
+                self.exchange.lost = f"events, which are {EVENTS}"
 
 
 def _is_message(value: object, refuses: bool) -> bool:

@@ -31,6 +31,7 @@ class Exchange:
         messages: number of messages in the response so far.
         body: the beginning of a body that holds no message.
         fault: the reason the response was cut off; empty if it was not.
+        lost: why what came in it is no message; empty if nothing came.
         left: whether we closed the connection before its end.
         events: the events of a stream, without their data.
         crafted: whether a scenario wrote the request itself.
@@ -49,6 +50,7 @@ class Exchange:
     messages: int = 0
     body: bytes = b""
     fault: str = ""
+    lost: str = ""
     left: bool = False
     events: list[ServerEvent] = field(default_factory=list)
     crafted: bool = False
@@ -93,7 +95,8 @@ class Exchange:
         if not self.status:
             return f"no response to {self.verb}"
         kind = f", {self.kind}" if self.kind else ""
-        return f"HTTP {self.status}{kind}" + (f" ({self.fault})" if self.fault else "")
+        why = self.fault or ("" if self.messages else self.lost)
+        return f"HTTP {self.status}{kind}" + (f" ({why})" if why else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class EventReader:
         self._begun = False
         self._after_cr = False
         self._fields: list[tuple[bytes, bytes]] = []
+        self._stray = b""
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
@@ -78,6 +79,16 @@ class EventReader:
         return events
 
     @property
+    def loss(self) -> str:
+        """Why text that was read is in no event; empty if there is none."""
+        names = [self._stray, *(name for name, _ in self._fields), bytes(self._line[:5])]
+        if any(name.lstrip().startswith((b"{", b"[")) for name in names):
+            return "JSON without `data:`, which is application/json"
+        if any(name.startswith(b"data") for name in names):
+            return "an event without the empty line that ends it"
+        return ""
+
+    @property
     def unfinished(self) -> bool:
         """Whether an event without its end was read; a browser drops it at the end of a stream."""
         return bool(self._line or self._fields)
@@ -104,6 +115,7 @@ class EventReader:
         last = dict(fields)
         known = {b"data", b"event", b"id", b"retry"}
         if not known & last.keys():
+            self._stray = fields[0][0] if fields else self._stray
             return []
         ids = [value for name, value in fields if name == b"id" and b"\0" not in value]
         retries = [value for name, value in fields if name == b"retry" and value.isdigit()]
