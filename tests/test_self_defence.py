@@ -46,7 +46,7 @@ def check(nursery: Nursery, folder: Path, name: str, case: Case, *options: str) 
     server = [sys.executable, "-S", script, ROOT, "{root}", str(folder / "outside"), case.argument]
     return nursery.run(
         ["check", "--timeout", str(case.patience), "--revision", "2025-11-25", "--examples", "0",
-         *(w for one in case.select.split() for w in ("--select", one)), *options, "--", *server],
+         "--select", case.select, *options, "--", *server],
         folder,
         seconds=SECONDS,
         env={"COLUMNS": "100", "NO_COLOR": "1"},
