@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from .operation.log import Log
-    from .protocol.calls import Call
+    from .protocol.calls import Call, Handler
     from .protocol.connection import Connection
-    from .protocol.methods import Handler
     from .settings import Settings
     from .workspace import Workspace
 

@@ -70,7 +70,7 @@ class Roots:
             self._asking = True
             self._holding_until = time.monotonic() + PATIENCE
             self._held = []
-            session.hold = self._hold
+            self._connection.hold = self._hold
         self._connection.workers.submit(self._run)
 
     def _hold(self, call: Call) -> bool:

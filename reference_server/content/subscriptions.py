@@ -79,7 +79,7 @@ class Listener:
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
         if params:
             message["params"] = params
-        self._surface.connection.calls.send(encode(message))
+        self._surface.connection.send(encode(message))
 
     def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
         """Announce and record changes; ``listed`` is None if the list is not needed."""

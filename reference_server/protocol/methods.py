@@ -11,44 +11,18 @@ The dispatcher only uses these tables. It needs no checks for methods that a rev
 
 from __future__ import annotations
 
+from .calls import Method
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, TypeAlias
 
-    from .calls import Call
+    from .calls import Call, Handler
     from .messages import Params
 
-    Handler: TypeAlias = Callable[[Call], dict[str, Any] | None]
     Listener: TypeAlias = Callable[[Params], None]
     LogToClient: TypeAlias = Callable[[Call, str, Any, str | None], None]
-
-
-class Method:
-    """One request method of one or more revisions.
-
-    Attributes:
-        name: Value of the member ``method``.
-        handler: Takes the call and returns its result. It may raise ProtocolError or
-            CancelledError. It may also return None and call ``finish`` on the call later, from any
-            thread.
-        slow: True if the handler may block; it then runs on a worker thread.
-        endless: True if the answer may be missing until the connection ends, as for
-            ``subscriptions/listen``. The end of input does not wait for it.
-        cacheable: True if 2026-07-28 requires caching hints in the result
-            (server/utilities/caching#cacheable-results).
-    """
-
-    __slots__ = ("cacheable", "endless", "handler", "name", "slow")
-
-    def __init__(
-        self, name: str, handler: Handler, *, slow: bool, endless: bool, cacheable: bool
-    ) -> None:
-        self.name = name
-        self.handler = handler
-        self.slow = slow
-        self.endless = endless
-        self.cacheable = cacheable
 
 
 class Methods:

@@ -230,7 +230,7 @@ class Tasks:
         connection = self._surface.connection
         if connection.session.ready:
             notification = {"method": "notifications/tasks/status", "params": task.shown()}
-            connection.calls.send(encode({"jsonrpc": "2.0", **notification}))
+            connection.send(encode({"jsonrpc": "2.0", **notification}))
 
     def _find(self, call: Call) -> Task:
         """Return the task with the id in the params; the ``_meta`` of the request is ignored.
