@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reference_server.cedarscript import engine
-from reference_server.cedarscript.explain import find
+from reference_server.features.cedarscript import engine
+from reference_server.features.cedarscript.explain import find
 from tests.cedarscript_client import CASES, WHY_NOT, Client, lay, tree
 from tests.reference_client import ALL, CHECKOUT, MODERN, ask, modern, notification
 from tests.test_process import until
@@ -595,7 +595,7 @@ print(finder.get_parser("python").hits)
 def in_worker(program: str) -> str:
     """Run a program with the worker's modules as package ``w``; return its last line of output."""
     start = "import sys, types\npackage = types.ModuleType('w')\npackage.__path__ = sys.argv[1:]\n"
-    here = str(CHECKOUT / "reference_server" / "cedarscript")
+    here = str(CHECKOUT / "reference_server" / "features" / "cedarscript")
     command = (sys.executable, "-P", "-c", f"{start}sys.modules['w'] = package\n{program}", here)
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()[-1]

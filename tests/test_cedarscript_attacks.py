@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from reference_server.cedarscript import engine
+from reference_server.features.cedarscript import engine
 from tests.attack_field import CANARY_NAME, MARK, Field, payloads
 from tests.cedarscript_client import WHY_NOT, Client
 from tests.reference_client import CHECKOUT, Spawned, modern
@@ -174,7 +174,7 @@ def test_worker_ends_if_the_server_is_killed(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     hostile = apply("UPDATE FILE 'redos.txt' DELETE LINE REGEX r'^(a+)+$'")
     for message in (apply("UPDATE FILE 'm.py' DELETE LINE 'x = 1'"), hostile):
-        short = "from reference_server.cedarscript import engine; engine.RUN_SECONDS = 2.0"
+        short = "from reference_server.features.cedarscript import engine; engine.RUN_SECONDS = 2.0"
         with spawned(field.root, field.root, short) as server:
             server.send(message)
             worker = worker_of(server)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from reference_server.cedarscript.explain import find
+from reference_server.features.cedarscript.explain import find
 from tests.cedarscript_client import WHY_NOT, Client
 
 if TYPE_CHECKING:

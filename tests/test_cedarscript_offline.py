@@ -13,13 +13,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from reference_server.cedarscript import available, engine, explain
-from reference_server.cedarscript.indentation import DEFAULT, Indentation, find_unit
-from reference_server.cedarscript.scan import ScriptError, find_blocks
-from reference_server.cedarscript.tree_cache import TreeCache
-from reference_server.cedarscript.unified import unified
 from reference_server.failure import ToolError
-from reference_server.tools.diffs import apply
+from reference_server.features.cedarscript import available, engine, explain
+from reference_server.features.cedarscript.indentation import DEFAULT, Indentation, find_unit
+from reference_server.features.cedarscript.scan import ScriptError, find_blocks
+from reference_server.features.cedarscript.tree_cache import TreeCache
+from reference_server.features.cedarscript.unified import unified
+from reference_server.features.patching.diffs import apply
 from tests.cedarscript_client import WHY_NOT, Client
 from tests.reference_client import (
     CHECKOUT,
@@ -199,7 +199,7 @@ def test_diff_applied_to_the_old_text_gives_the_new_one(before: str, after: str)
 
 
 def test_error_advice_table_is_complete() -> None:
-    path = CHECKOUT / "reference_server" / "cedarscript" / "advice.toml"
+    path = CHECKOUT / "reference_server" / "features" / "cedarscript" / "advice.toml"
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     codes = [row["code"] for row in table["rules"]]
     assert len(codes) == len(set(codes))
@@ -386,7 +386,7 @@ FAKES = {
 
 def fake_library(place: Path, source: str, version: str) -> None:
     """Write packages with the library's names to a folder that is first on the path."""
-    from reference_server.cedarscript.library import VERSIONS  # noqa: PLC0415
+    from reference_server.features.cedarscript.library import VERSIONS  # noqa: PLC0415
 
     for package in ("cedarscript_editor", "cedarscript_ast_parser", "packaging"):
         (place / package).mkdir()
@@ -409,7 +409,7 @@ def test_tools_of_a_broken_library_are_withdrawn(
     root.mkdir()
     fake_library(place, source, "9.9" if fake == "other version" else "")
     monkeypatch.setattr(engine, "reason_against", lambda: None)
-    monkeypatch.setattr("reference_server.cedarscript.tools.reason_against", lambda: None)
+    monkeypatch.setattr("reference_server.features.cedarscript.tools.reason_against", lambda: None)
     monkeypatch.setenv("PYTHONPATH", str(place))
     with Client(root, log_level="off") as client:
         assert names(client) == ["parse_cedarscript", "apply_cedarscript", *ALWAYS]

@@ -15,9 +15,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.runtime.scratch import World
-from reference_server.cedarscript import engine
-from reference_server.cedarscript import tools as cedarscript_tools
-from reference_server.content import watcher
+from reference_server.features.cedarscript import engine
+from reference_server.features.cedarscript import tools as cedarscript_tools
+from reference_server.features.subscriptions import watcher
 from reference_server.protocol import progress
 from tests.cedarscript_client import WHY_NOT
 from tests.conftest import HERE, mutant_command

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reference_server.client import client_log
-from reference_server.features import client_log as feature
+from reference_server.bundle import client_log as feature
+from reference_server.features import client_log
 from reference_server.protocol.calls import Call
 from reference_server.protocol.modern import LOG_LEVELS
 from reference_server.protocol.toolbox import Tool
@@ -213,7 +213,7 @@ def test_write_is_logged_with_its_paths_and_without_its_contents(tmp_path: Path)
         def work(call: Call, _arguments: Message) -> Message:
             edit = surface.workspace.edit(call.who)
             edit.put("a", b"secret")
-            assert surface.part("client.confirm").commit(call, edit, {}) is None
+            assert surface.part("features.confirmation").commit(call, edit, {}) is None
             return {}
 
         schema = {"type": "object", "properties": {}}

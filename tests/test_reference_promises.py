@@ -15,8 +15,8 @@ import psutil
 import pytest
 
 from mcp_touchstone import __version__
-from reference_server.cedarscript.library import VERSIONS
 from reference_server.failure import ToolError
+from reference_server.features.cedarscript.library import VERSIONS
 from reference_server.protocol.advice import advised
 from reference_server.protocol.identity import VERSION
 from reference_server.settings import MEBIBYTE, Settings

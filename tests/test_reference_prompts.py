@@ -8,12 +8,14 @@ from typing import Any, Self
 
 import pytest
 
-from reference_server.content import completion, guides, prompts
+from reference_server import bundle
+from reference_server.features import completion
+from reference_server.features.text_editor import guides, prompts
+from reference_server.features.text_editor.schema import COMMANDS, checked, input_schema
 from reference_server.protocol.arguments import problem_with
 from reference_server.protocol.revisions import ALL
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.editor_schema import COMMANDS, checked, input_schema
 from tests.reference_client import MODERN, InProcess, Message, ask, code_of
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
@@ -21,11 +23,12 @@ INVALID_PARAMS = -32602
 
 
 def prompting(surface: Surface) -> None:
+    bundle.text_editor(surface)
     methods = surface.methods
     methods.request("prompts/list", ALL, surface.later("content.prompts", "list"), cacheable=True)
     methods.request("prompts/get", ALL, surface.later("content.prompts", "get"), slow=True)
     methods.request(
-        "completion/complete", ALL, surface.later("content.completion", "complete"), slow=True
+        "completion/complete", ALL, surface.later("features.completion", "complete"), slow=True
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reference_server.features import roots
+from reference_server.bundle import roots
 from reference_server.protocol.calls import Call
 from reference_server.settings import Settings
 from reference_server.surface import Surface

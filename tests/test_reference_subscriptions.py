@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from reference_server import features
-from reference_server.content import subscriptions, watcher
+from reference_server import bundle
+from reference_server.features import subscriptions
+from reference_server.features.subscriptions import watcher
 from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
@@ -53,7 +54,7 @@ def offer(surface: Surface) -> None:
         return {}
 
     def announce(_call: Any, arguments: Any) -> dict[str, Any]:
-        part = surface.part("content.subscriptions")
+        part = surface.part("features.subscriptions")
         if "uri" in arguments:
             part.resource_updated(arguments["uri"])
         else:
@@ -93,7 +94,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client(root: Path, quick: None) -> Iterator[InProcess]:
-    with InProcess(Settings([str(root)]), [*features.ALL_FEATURES, offer]) as one:
+    with InProcess(Settings([str(root)]), [*bundle.ALL_FEATURES, offer]) as one:
         yield one
 
 
@@ -187,7 +188,7 @@ def test_own_edit_is_announced_at_once(
     root: Path, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher, "PERIOD", 600.0)
-    with InProcess(Settings([str(root)]), [*features.ALL_FEATURES, offer]) as client:
+    with InProcess(Settings([str(root)]), [*bundle.ALL_FEATURES, offer]) as client:
         client.open(revision)
         answer(client, ask(revision, 1, "resources/subscribe", uri=A))
         heard = run(client, revision, "write", path="a.txt", text="two")
@@ -266,7 +267,11 @@ def test_session_gets_no_notification_before_initialized(client: InProcess, root
 
 
 def test_undeclared_list_change_is_not_announced(root: Path) -> None:
-    with InProcess(Settings([str(root)]), [features.resources, offer]) as client:
+    def undeclare(surface: Surface) -> None:
+        surface.methods.capability("tools", {}, ("2025-11-25",))
+
+    features = [bundle.resources, bundle.subscriptions, undeclare, offer]
+    with InProcess(Settings([str(root)]), features) as client:
         client.open("2025-11-25")
         answer(client, ask("2025-11-25", 1, "tools/list"))
         assert run(client, "2025-11-25", "announce") == [list_changed("resources")]
@@ -413,7 +418,7 @@ def test_tools_subscription_starts_no_watcher(client: InProcess) -> None:
 
 
 def test_change_between_acknowledgment_and_first_look_is_announced(root: Path) -> None:
-    with InProcess(Settings([str(root)]), [*features.ALL_FEATURES, offer]) as client:
+    with InProcess(Settings([str(root)]), [*bundle.ALL_FEATURES, offer]) as client:
         listen(client, 1, resourceSubscriptions=[A], resourcesListChanged=True)
         put(root, "a.txt", b"another")
         put(root, "new.txt", b"")

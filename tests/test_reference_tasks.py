@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from reference_server import features
+from reference_server import bundle
 from reference_server.failure import ToolError
+from reference_server.features import tasks
 from reference_server.protocol.errors import ProtocolError
 from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools import tasks
 from tests.reference_client import (
     ALL,
     LEGACY,
@@ -48,7 +48,7 @@ class Bench:
         self.go = threading.Event()
         self.stopped = threading.Event()
         self.client = InProcess(
-            Settings([str(root)], **settings), [*features.ALL_FEATURES, self.offer]
+            Settings([str(root)], **settings), [*bundle.ALL_FEATURES, self.offer]
         )
         self.statuses: list[Message] = []
         self.others: list[Message] = []

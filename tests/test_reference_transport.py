@@ -344,7 +344,7 @@ BY_COMMAND = ("mcp_touchstone", "serve")
     ("late", "program"),
     [
         *(("operation.options", one) for one in (BY_MODULE, BY_COMMAND)),
-        *(("reference_server.features", one) for one in (BY_MODULE, BY_COMMAND)),
+        *(("reference_server.bundle", one) for one in (BY_MODULE, BY_COMMAND)),
         ("reference_server.__main__", BY_COMMAND),
         ("bridge.reference", (*BY_COMMAND, "--http", "127.0.0.1:0")),
     ],

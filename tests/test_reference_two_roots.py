@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_touchstone.runtime.scratch import NOTES
-from reference_server.content import watcher
+from reference_server.features.subscriptions import watcher
 from reference_server.protocol import progress
 from reference_server.settings import Settings
 from reference_server.workspace.paths import names_of

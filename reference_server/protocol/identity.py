@@ -13,8 +13,8 @@ TITLE = "MCP Touchstone reference server"
 VERSION = "0.1.0"
 
 
-def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) -> str:
-    """Return the instructions for a model, without any directory of this host.
+def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) -> list[str]:
+    """Return the sentences of the instructions for a model, without any directory of this host.
 
     Args:
         roots: Names of the roots.
@@ -43,10 +43,9 @@ def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) ->
     else:
         sentences.append(
             "file_apply_patch_only changes a file with a unified diff and the hash of the text "
-            "that you read. apply_cedarscript, if it is listed, shows a preview unless dry_run is "
-            "false."
+            "that you read."
         )
-    return " ".join([*sentences, "An error says what to do next."])
+    return sentences
 
 
 def implementation(revision: str) -> dict[str, Any]:

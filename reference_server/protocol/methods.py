@@ -29,13 +29,13 @@ class Methods:
     """The tables of methods, notifications and capabilities, by revision.
 
     Attributes:
-        instructions: Instructions for a model; ``""`` for none.
+        instructions: Sentences of the instructions for a model; may be empty.
         log_to_client: Sends a log message for a call. Takes the call, the level, the data and the
             logger, see ``Call.log``. Without the feature it does nothing.
     """
 
     def __init__(self) -> None:
-        self.instructions = ""
+        self.instructions: list[str] = []
         self.log_to_client: LogToClient = _send_nothing
         self._requests: dict[tuple[str, str], Method] = {}
         self._notifications: dict[tuple[str, str], Listener] = {}
@@ -76,7 +76,9 @@ class Methods:
 
     def introduction(self) -> dict[str, Any]:
         """Return the member ``instructions`` for the answer that describes the server."""
-        return {"instructions": self.instructions} if self.instructions else {}
+        if not self.instructions:
+            return {}
+        return {"instructions": " ".join([*self.instructions, "An error says what to do next."])}
 
     def capabilities(self, revision: str) -> dict[str, Any]:
         """Return the capabilities to declare in one revision."""

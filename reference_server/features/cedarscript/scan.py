@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from ..failure import ToolError
+from ...failure import ToolError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

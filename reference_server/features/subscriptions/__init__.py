@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import threading
 
-from ..protocol.errors import invalid_params, invalid_request
-from ..protocol.framing import encode
-from . import uris
-from .resources import asked_for, not_found
+from ...content import uris
+from ...content.resources import asked_for, not_found
+from ...protocol.errors import invalid_params, invalid_request
+from ...protocol.framing import encode
 from .watcher import Watcher, look
 
 TYPE_CHECKING = False
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ..protocol.calls import Call
-    from ..protocol.messages import Params
-    from ..surface import Surface
+    from ...protocol.calls import Call
+    from ...protocol.messages import Params
+    from ...surface import Surface
     from .watcher import Look
 
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"

@@ -7,14 +7,14 @@ place is kept, including its newlines.
 
 from __future__ import annotations
 
-from ..failure import ToolError
-from .text import newline_at, newline_before, next_newline, skip_lines
+from ...failure import ToolError
+from ...tools.text import newline_at, newline_before, next_newline, skip_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .text import Text
+    from ...tools.text import Text
 
 NUMBER = 7
 """Characters of a line number and its tab in a view, up to line 999999."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ..failure import ToolError
-from .text import newline_at, next_newline
+from ...failure import ToolError
+from ...tools.text import newline_at, next_newline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

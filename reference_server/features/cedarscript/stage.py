@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ..failure import ToolError
-from ..tools.text import LONGEST_TEXT, Text, read_text
-from ..workspace.refusals import Refusal
+from ...failure import ToolError
+from ...tools.text import LONGEST_TEXT, Text, read_text
+from ...workspace.refusals import Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ..protocol.calls import Call
-    from ..workspace import Edit, Snapshot, Workspace
+    from ...protocol.calls import Call
+    from ...workspace import Edit, Snapshot, Workspace
 
 _NEWLINES = {"lf": "\n", "none": "\n", "crlf": "\r\n", "cr": "\r"}
 _MOST_FILES = 200

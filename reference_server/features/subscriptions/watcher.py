@@ -14,8 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol, TypeAlias
 
-    from ..surface import Surface
-    from ..workspace import Workspace
+    from ...surface import Surface
+    from ...workspace import Workspace
 
     Look: TypeAlias = tuple[int, ...] | None
 

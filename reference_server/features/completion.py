@@ -8,11 +8,10 @@ concurrent requests is limited (``Settings.workers``).
 
 from __future__ import annotations
 
+from ..content.uris import LINES_TEMPLATE, TEMPLATE
 from ..failure import ToolError
 from ..protocol.errors import invalid_params, quote
 from ..tools.text import read_text
-from . import guides
-from .uris import LINES_TEMPLATE, TEMPLATE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +77,6 @@ class Completion:
         self._surface = surface
         self._suggest: dict[str, Callable[[Call, str, Values], Suggestions]] = {
             "path": self._paths,
-            "task": lambda _call, typed, _chosen: _beginning(typed, guides.TASKS),
             "first": lambda _call, typed, _chosen: _beginning(typed, ["1"]),
             "last": self._last_line,
         }
@@ -90,27 +88,31 @@ class Completion:
             ProtocolError: -32602, ``ref`` names no prompt and no template of this server, or it
                 does not have the argument (#error-handling).
         """
-        names = self._variables(_object(call.params, "ref"))
+        known = self._variables(_object(call.params, "ref"))
         argument = _object(call.params, "argument")
         name, typed = _string(argument, "name"), _string(argument, "value")
         chosen = _chosen(call)
-        if name not in names:
+        if name not in known:
             raise invalid_params(f"nothing to complete has an argument {quote(name)}")
-        return self._suggest[name](call, typed, chosen).result()
+        suggest = self._suggest.get(name)
+        if known[name] or suggest is None:
+            return _beginning(typed, known[name]).result()
+        return suggest(call, typed, chosen).result()
 
-    def _variables(self, ref: dict[str, Any]) -> Sequence[str]:
+    def _variables(self, ref: dict[str, Any]) -> dict[str, Sequence[str]]:
+        """Return what can be completed, with its values if they are fixed."""
         kind = _string(ref, "type")
         if kind == "ref/prompt":
             name = _string(ref, "name")
-            names: Sequence[str] | None = self._surface.part("content.prompts").arguments_of(name)
-            if names is None:
+            prompt = self._surface.part("content.prompts").find(name)
+            if prompt is None:
                 raise invalid_params(f"unknown prompt {quote(name)}")
-            return names
+            return {one.name: one.values for one in prompt.arguments}
         if kind == "ref/resource":
             uri = _string(ref, "uri")
             if uri not in _TEMPLATES:
                 raise invalid_params(f"unknown resource template {quote(uri)}")
-            return _TEMPLATES[uri]
+            return dict.fromkeys(_TEMPLATES[uri], ())
         raise invalid_params(f"unknown type of reference {quote(kind)}")
 
     def _paths(self, call: Call, typed: str, _chosen: Values) -> Suggestions:

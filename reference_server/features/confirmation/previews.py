@@ -10,13 +10,13 @@ from __future__ import annotations
 import difflib
 import re
 
-from ..protocol.printable import printable
+from ...protocol.printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..workspace import Change
+    from ...workspace import Change
 
 MOST_FILES = 50
 """Maximum number of files in a summary."""

@@ -23,9 +23,9 @@ import io
 import re
 from collections import deque
 
-from ..failure import ToolError
+from ...failure import ToolError
+from ...tools.text import newline_at, newline_before, next_newline, skip_lines
 from .diff_headers import MORE_FILES, Lines, no_change, read_headers
-from .text import newline_at, newline_before, next_newline, skip_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """The table of the features that the bundled server offers.
 
-Each line names the part that does the work. A part is imported at its first request, so the server
-answers its first message as fast as a bare loop.
+A feature is a function that takes the surface and adds itself. Each names the part that does the
+work. A part is imported at its first request, so the server answers its first message as fast as a
+bare loop. The packages beside this table are features without which the server still works.
 """
 
 from __future__ import annotations
@@ -23,24 +24,45 @@ if TYPE_CHECKING:
     from .protocol.messages import Params
     from .surface import Feature, Surface
 
-FAMILIES = ("tools.files", "tools.patches", "tools.editor", "cedarscript", "tools.digest")
-"""Modules with tools, in the order of ``tools/list``; each has ``install(surface)``."""
+
+def _family(surface: Surface, name: str) -> None:
+    """Register a module with tools, which has ``install(surface)``."""
+    surface.toolbox.later(lambda: surface.module(name).install(surface))
 
 
 def tools(surface: Surface) -> None:
-    """Offer the tools of every family."""
-    toolbox = surface.toolbox
-    for name in FAMILIES:
-        toolbox.later(lambda name=name: surface.module(name).install(surface))  # type: ignore[misc]
-    settings = surface.settings
+    """Offer tools, first those that read files."""
+    toolbox, settings = surface.toolbox, surface.settings
+    _family(surface, "tools.files")
     surface.methods.instructions = instructions(
         roots=_names(settings.roots),
         text_editor=settings.text_editor,
         read_only=settings.read_only,
     )
     toolbox.page_size = settings.page_size
-    toolbox.changed = lambda: surface.part("content.subscriptions").tools_changed()
-    surface.methods.capability("tools", {"listChanged": True}, ALL)
+
+
+def patching(surface: Surface) -> None:
+    """Offer the tool that applies a unified diff."""
+    _family(surface, "features.patching.patches")
+
+
+def text_editor(surface: Surface) -> None:
+    """Offer the editor and the prompts about it, if the settings allow it."""
+    _family(surface, "features.text_editor.editor")
+    if surface.settings.text_editor:
+        surface.prompts.append(
+            lambda: surface.module("features.text_editor.prompts").offered(surface)
+        )
+
+
+def cedarscript(surface: Surface) -> None:
+    """Offer the tools that carry out CEDARScript, if its library is installed."""
+    _family(surface, "features.cedarscript")
+    if not surface.settings.read_only:
+        surface.methods.instructions.append(
+            "apply_cedarscript, if it is listed, shows a preview unless dry_run is false."
+        )
 
 
 def _names(roots: Sequence[str]) -> Sequence[str]:
@@ -54,7 +76,7 @@ def _names(roots: Sequence[str]) -> Sequence[str]:
 def resources(surface: Surface) -> None:
     """Offer the files below the roots as resources."""
     methods, later = surface.methods, surface.later
-    methods.capability("resources", {"subscribe": True, "listChanged": True}, ALL)
+    methods.capability("resources", {}, ALL)
     methods.request(
         "resources/list",
         ALL,
@@ -67,29 +89,37 @@ def resources(surface: Surface) -> None:
     )
     templates = later("content.resources", "list_templates")
     methods.request("resources/templates/list", ALL, templates, cacheable=True)
-    subscribe, unsubscribe = (
-        later("content.subscriptions", name) for name in ("subscribe", "unsubscribe")
-    )
-    methods.request("resources/subscribe", LEGACY, subscribe, slow=True)
-    methods.request("resources/unsubscribe", LEGACY, unsubscribe, slow=True)
 
 
 def subscriptions(surface: Surface) -> None:
-    """Announce changes on streams, in revisions without sessions."""
-    listen = surface.later("content.subscriptions", "listen")
-    surface.methods.request("subscriptions/listen", MODERN, listen, slow=True, endless=True)
+    """Announce changes of files and of lists: in sessions, and on streams."""
+    methods, later = surface.methods, surface.later
+    methods.capability("tools", {"listChanged": True}, ALL)
+    methods.capability("resources", {"subscribe": True, "listChanged": True}, ALL)
+    for name in ("subscribe", "unsubscribe"):
+        handler = later("features.subscriptions", name)
+        methods.request(f"resources/{name}", LEGACY, handler, slow=True)
+    listen = later("features.subscriptions", "listen")
+    methods.request("subscriptions/listen", MODERN, listen, slow=True, endless=True)
+
+    def listed(call: Call, paths: frozenset[str]) -> None:
+        surface.part("features.subscriptions").listed(call, paths)
+
+    surface.resources_listed = listed
+    surface.toolbox.changed = lambda: surface.part("features.subscriptions").tools_changed()
 
 
 def tasks(surface: Surface) -> None:
     """Allow some tools to be called as tasks; in 2026-07-28, this is an extension."""
+    _family(surface, "features.digest")
     methods, only = surface.methods, (WITH_TASKS,)
     declared: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     methods.capability("tasks", declared, only)
-    methods.request("tools/call", only, surface.later("tools.tasks", "call_tool"), slow=True)
-    methods.request("tasks/get", only, surface.later("tools.tasks", "get"))
-    methods.request("tasks/result", only, surface.later("tools.tasks", "result"))
-    methods.request("tasks/list", only, surface.later("tools.tasks", "list_tasks"))
-    methods.request("tasks/cancel", only, surface.later("tools.tasks", "cancel"))
+    methods.request("tools/call", only, surface.later("features.tasks", "call_tool"), slow=True)
+    methods.request("tasks/get", only, surface.later("features.tasks", "get"))
+    methods.request("tasks/result", only, surface.later("features.tasks", "result"))
+    methods.request("tasks/list", only, surface.later("features.tasks", "list_tasks"))
+    methods.request("tasks/cancel", only, surface.later("features.tasks", "cancel"))
 
 
 def client_log(surface: Surface) -> None:
@@ -103,17 +133,17 @@ def client_log(surface: Surface) -> None:
 
     def send(call: Call, level: str, data: Any, logger: str | None) -> None:
         if call.revision in revisions:
-            surface.part("client.client_log").write(call, level, data, logger)
+            surface.part("features.client_log").write(call, level, data, logger)
 
     surface.methods.log_to_client = send
     surface.methods.request(
-        "logging/setLevel", LEGACY, surface.later("client.client_log", "set_level")
+        "logging/setLevel", LEGACY, surface.later("features.client_log", "set_level")
     )
 
 
 def prompts(surface: Surface) -> None:
-    """Offer the prompts, if the text editor that they describe is offered."""
-    if surface.settings.text_editor:
+    """Offer the prompts, if an earlier feature has some."""
+    if surface.prompts:
         methods, later = surface.methods, surface.later
         # No listChanged, because the list depends on settings alone.
         methods.capability("prompts", {}, ALL)
@@ -126,7 +156,7 @@ def completion(surface: Surface) -> None:
     methods = surface.methods
     methods.capability("completions", {}, ALL[1:])
     methods.request(
-        "completion/complete", ALL, surface.later("content.completion", "complete"), slow=True
+        "completion/complete", ALL, surface.later("features.completion", "complete"), slow=True
     )
 
 
@@ -134,7 +164,7 @@ def roots(surface: Surface) -> None:
     """Restrict the workspace to the client's roots; ``legacy`` requests the first list too."""
 
     def changed(_params: Params) -> None:
-        surface.part("client.roots").refresh()
+        surface.part("features.roots").refresh()
 
     surface.methods.notification(ROOTS_CHANGED, LEGACY, changed)
 
@@ -158,6 +188,9 @@ def recovery(surface: Surface) -> None:
 ALL_FEATURES = (
     recovery,
     tools,
+    patching,
+    text_editor,
+    cedarscript,
     resources,
     subscriptions,
     tasks,

@@ -9,7 +9,7 @@ import time
 
 from ..failure import ToolError
 from ..protocol.toolbox import Tool
-from .schemas import CWD, inputs, outputs
+from ..tools.schemas import CWD, inputs, outputs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

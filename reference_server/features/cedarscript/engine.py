@@ -20,7 +20,7 @@ import threading
 import time
 from queue import Empty, Queue
 
-from ..failure import ToolError
+from ...failure import ToolError
 from .available import reason_against
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..surface import Surface
+    from ...surface import Surface
 
     Answer = dict[str, Any]
 

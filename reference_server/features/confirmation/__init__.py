@@ -8,9 +8,9 @@ to the paths and to all bytes before and after. Either exactly these changes are
 
 from __future__ import annotations
 
-from ..failure import ToolError
-from ..protocol.questions import UnansweredError
-from ..protocol.seal import Seal, UnsealedError, fingerprint
+from ...failure import ToolError
+from ...protocol.questions import UnansweredError
+from ...protocol.seal import Seal, UnsealedError, fingerprint
 from .previews import diffs, summary
 
 TYPE_CHECKING = False
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ..protocol.calls import Call
-    from ..surface import Surface
-    from ..workspace import Change, Edit
+    from ...protocol.calls import Call
+    from ...surface import Surface
+    from ...workspace import Change, Edit
 
 TOKEN_SECONDS = 600.0
 """Time until a token expires, long enough for a person to read the preview."""

@@ -5,24 +5,24 @@ Its commands and arguments are those of the text editor tool that models are tra
 
 from __future__ import annotations
 
-from ..failure import ToolError
-from ..protocol.toolbox import Tool
-from ..workspace.entries import sha256
-from ..workspace.refusals import IsDirectory, OutsideClientRoots, Refusal
+from ...failure import ToolError
+from ...protocol.toolbox import Tool
+from ...tools.text import LONGEST_TEXT, Text, advice, read_text
+from ...workspace.entries import sha256
+from ...workspace.refusals import IsDirectory, OutsideClientRoots, Refusal
 from .editing import NUMBER, insert, numbered, replace, snippet
-from .editor_schema import checked, description, input_schema, output_schema
 from .history import History, Step
-from .text import LONGEST_TEXT, Text, advice, read_text
+from .schema import checked, description, input_schema, output_schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from ..protocol.calls import Call
-    from ..protocol.toolbox import Arguments
-    from ..surface import Surface
-    from ..workspace import Edit, Entry, Snapshot
+    from ...protocol.calls import Call
+    from ...protocol.toolbox import Arguments
+    from ...surface import Surface
+    from ...workspace import Edit, Entry, Snapshot
     from .editing import Edited
 
 MOST_ENTRIES = 1_000
@@ -250,7 +250,7 @@ class Editor:
 
     def _commit(self, call: Call, edit: Edit, arguments: Arguments) -> dict[str, Any] | None:
         """Write and return None, or return the result that asks the user for confirmation."""
-        pending: dict[str, Any] | None = self._surface.part("client.confirm").commit(
+        pending: dict[str, Any] | None = self._surface.part("features.confirmation").commit(
             call, edit, arguments
         )
         return pending

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..failure import ToolError
-from .schemas import CONFIRM, CWD, inputs, outputs
-from .text import FACTS
+from ...failure import ToolError
+from ...tools.schemas import CONFIRM, CWD, inputs, outputs
+from ...tools.text import FACTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..protocol.toolbox import Arguments
-    from ..settings import Settings
+    from ...protocol.toolbox import Arguments
+    from ...settings import Settings
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "view": (),

@@ -9,15 +9,15 @@ import json
 import re
 from functools import cache
 
-from ..failure import ToolError
-from ..protocol.revisions import is_modern
+from ...failure import ToolError
+from ...protocol.revisions import is_modern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
-    from ..protocol.calls import Call
+    from ...protocol.calls import Call
 
 _LONGEST_READ = 4_000
 """Number of characters of a message that are searched. The rest is ignored."""

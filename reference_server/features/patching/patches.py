@@ -9,19 +9,19 @@ would apply a diff of an old text; it must read the file again.
 
 from __future__ import annotations
 
-from ..failure import ToolError
-from ..protocol.toolbox import Tool
+from ...failure import ToolError
+from ...protocol.toolbox import Tool
+from ...tools.schemas import CONFIRM, CWD, PATH, inputs, outputs
+from ...tools.text import ENCODING, FACTS, Text, read_text
 from .diffs import apply
-from .schemas import CONFIRM, CWD, PATH, inputs, outputs
-from .text import ENCODING, FACTS, Text, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..protocol.calls import Call
-    from ..protocol.toolbox import Arguments
-    from ..surface import Surface
+    from ...protocol.calls import Call
+    from ...protocol.toolbox import Arguments
+    from ...surface import Surface
 
 _HASH = {
     "type": "string",
@@ -106,7 +106,9 @@ def _patch(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any]
     new = Text(old.encode(patched.text), old.encoding)
     edit = surface.workspace.edit(call.who, call.request_id)
     edit.put(path, new.data, cwd=cwd, before=snapshot)
-    pending: dict[str, Any] | None = surface.part("client.confirm").commit(call, edit, arguments)
+    pending: dict[str, Any] | None = surface.part("features.confirmation").commit(
+        call, edit, arguments
+    )
     if pending is not None:
         return pending
     return {

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..surface import Surface
+    from ...surface import Surface
 
 
 def install(surface: Surface) -> None:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from ..protocol.toolbox import Tool
-from ..tools.schemas import CONFIRM, CWD, inputs, outputs
+from ...protocol.toolbox import Tool
+from ...tools.schemas import CONFIRM, CWD, inputs, outputs
 from .available import reason_against
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ..failure import ToolError
-    from ..protocol.calls import Call
-    from ..protocol.toolbox import Arguments
-    from ..surface import Surface
+    from ...failure import ToolError
+    from ...protocol.calls import Call
+    from ...protocol.toolbox import Arguments
+    from ...surface import Surface
     from .engine import Engine
 
-_ENGINE = "cedarscript.engine"
+_ENGINE = "features.cedarscript.engine"
 _STRING = {"type": "string"}
 _STRINGS = {"type": "array", "items": _STRING}
 _SCRIPT = {
@@ -88,7 +88,7 @@ class _Tools:
     def _parse(
         self, call: Call, content: str, field: str
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        from ..failure import ToolError  # noqa: PLC0415
+        from ...failure import ToolError  # noqa: PLC0415
         from .scan import find_blocks  # noqa: PLC0415 - compiles patterns
 
         try:
@@ -105,7 +105,7 @@ class _Tools:
 
     def apply(self, call: Call, arguments: Arguments) -> dict[str, Any]:
         """Carry out a script, or show its changes in a dry run."""
-        from ..workspace.refusals import ReadOnly  # noqa: PLC0415
+        from ...workspace.refusals import ReadOnly  # noqa: PLC0415
         from .stage import Stage  # noqa: PLC0415
 
         dry_run = arguments.get("dry_run") is not False
@@ -126,7 +126,7 @@ class _Tools:
             edit = workspace.edit(call.who, call.request_id)
             stage.put(edit, made["files"])
             if not dry_run:
-                pending = self._surface.part("client.confirm").commit(call, edit, arguments)
+                pending = self._surface.part("features.confirmation").commit(call, edit, arguments)
                 if pending is not None:
                     waiting: dict[str, Any] = pending
                     return waiting
@@ -177,7 +177,7 @@ def _raise_refused(answer: dict[str, Any]) -> None:
 
 
 def _refusal(facts: dict[str, Any]) -> ToolError:
-    from ..failure import ToolError  # noqa: PLC0415
+    from ...failure import ToolError  # noqa: PLC0415
     from .explain import rules  # noqa: PLC0415
 
     rule = rules().get(facts["code"])
