@@ -19,10 +19,10 @@ from reference_server.features.cedarscript import engine
 from reference_server.features.cedarscript import tools as cedarscript_tools
 from reference_server.features.subscriptions import watcher
 from reference_server.protocol import progress
-from tests.cedarscript_client import WHY_NOT
 from tests.conftest import HERE, mutant_command
 from tests.goldens import GOLDEN, scrubbed
 from tests.reference_client import LEGACY, MODERN
+from tests.reference_server.cedarscript.client import WHY_NOT
 from tests.tours import TOURS, Tour
 
 NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")

@@ -13,8 +13,8 @@ import pytest
 
 from reference_server.features.cedarscript import engine
 from tests.attack_field import CANARY_NAME, MARK, Field, payloads
-from tests.cedarscript_client import WHY_NOT, Client
 from tests.reference_client import CHECKOUT, Spawned, modern
+from tests.reference_server.cedarscript.client import WHY_NOT, Client
 
 if TYPE_CHECKING:
     from pathlib import Path

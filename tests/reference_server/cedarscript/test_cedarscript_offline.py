@@ -20,7 +20,6 @@ from reference_server.features.cedarscript.scan import ScriptError, find_blocks
 from reference_server.features.cedarscript.tree_cache import TreeCache
 from reference_server.features.cedarscript.unified import unified
 from reference_server.features.patching.diffs import apply
-from tests.cedarscript_client import WHY_NOT, Client
 from tests.reference_client import (
     CHECKOUT,
     MODERN,
@@ -31,6 +30,7 @@ from tests.reference_client import (
     modern_as,
     notification,
 )
+from tests.reference_server.cedarscript.client import WHY_NOT, Client
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,7 +18,7 @@ WHY_NOT = reason_against()
 """Why these tests cannot run the library here, or None."""
 
 CASES: dict[str, Any] = json.loads(
-    Path(__file__).with_name("cedarscript_cases.json").read_text(encoding="utf-8")
+    Path(__file__).with_name("cases.json").read_text(encoding="utf-8")
 )
 
 

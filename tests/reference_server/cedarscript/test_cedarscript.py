@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from reference_server.features.cedarscript import engine
 from reference_server.features.cedarscript.explain import find
-from tests.cedarscript_client import CASES, WHY_NOT, Client, lay, tree
 from tests.reference_client import ALL, CHECKOUT, MODERN, ask, modern, notification
+from tests.reference_server.cedarscript.client import CASES, WHY_NOT, Client, lay, tree
 from tests.test_process import until
 
 if TYPE_CHECKING:

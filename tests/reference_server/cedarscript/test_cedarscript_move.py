@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from reference_server.features.cedarscript.explain import find
-from tests.cedarscript_client import WHY_NOT, Client
+from tests.reference_server.cedarscript.client import WHY_NOT, Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
