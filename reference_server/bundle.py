@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .protocol.messages import Params
     from .surface import Feature, Surface
 
+_AFTER_READING = 3
+"""Index in the instructions, behind the sentences about reading."""
+
 
 def _family(surface: Surface, name: str) -> None:
     """Register a module with tools, which has ``install(surface)``."""
@@ -35,9 +38,7 @@ def tools(surface: Surface) -> None:
     toolbox, settings = surface.toolbox, surface.settings
     _family(surface, "tools.files")
     surface.methods.instructions = instructions(
-        roots=_names(settings.roots),
-        text_editor=settings.text_editor,
-        read_only=settings.read_only,
+        roots=_names(settings.roots), read_only=settings.read_only
     )
     toolbox.page_size = settings.page_size
 
@@ -45,12 +46,24 @@ def tools(surface: Surface) -> None:
 def patching(surface: Surface) -> None:
     """Offer the tool that applies a unified diff."""
     _family(surface, "features.patching.patches")
+    if not surface.settings.read_only:
+        surface.methods.instructions.append(
+            "file_apply_patch_only changes a file with a unified diff and the hash of the text "
+            "that you read."
+        )
 
 
 def text_editor(surface: Surface) -> None:
     """Offer the editor and the prompts about it, if the settings allow it."""
     _family(surface, "features.text_editor.editor")
     if surface.settings.text_editor:
+        surface.methods.instructions.insert(
+            _AFTER_READING,
+            "List a directory with text_editor."
+            if surface.settings.read_only
+            else "List a directory and edit with text_editor (view, create, str_replace, insert, "
+            "undo_edit).",
+        )
         surface.prompts.append(
             lambda: surface.module("features.text_editor.prompts").offered(surface)
         )
