@@ -15,7 +15,6 @@ from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.reference_client import (
     ALL,
-    LEGACY,
     META,
     MODERN,
     InProcess,
@@ -25,7 +24,6 @@ from tests.reference_client import (
     ask,
     code_of,
     converse,
-    data_of,
     initialize,
     modern,
     notification,
@@ -318,25 +316,6 @@ def test_modern_request_gets_the_expected_answer(row: str) -> None:
 # --- Opening a session ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", LEGACY)
-def test_initialize_echoes_each_legacy_revision_in_its_own_shape(revision: str) -> None:
-    result = only(converse(initialize(revision)))["result"]
-    assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
-    assert result["protocolVersion"] == revision
-    assert result["capabilities"]["tools"] == {"listChanged": True}
-    expected = {"name", "version"}
-    expected |= {"title"} if revision >= "2025-06-18" else set()
-    expected |= {"description"} if revision >= "2025-11-25" else set()
-    assert set(result["serverInfo"]) == expected
-    assert all(isinstance(value, str) and value for value in result["serverInfo"].values())
-
-
-@pytest.mark.parametrize("wanted", ["1900-01-01", "2099-01-01", MODERN, ""])
-def test_unknown_revision_is_answered_with_the_newest_legacy_revision(wanted: str) -> None:
-    answer = only(converse(initialize(wanted)))
-    assert answer["result"]["protocolVersion"] == "2025-11-25"
-
-
 @pytest.mark.parametrize(
     ("member", "wrong"),
     [
@@ -355,19 +334,6 @@ def test_initialize_with_a_mistyped_member_is_refused_and_may_be_repeated(
     assert accepted["result"]["protocolVersion"] == "2025-11-25"
 
 
-@pytest.mark.parametrize("member", ["protocolVersion", "capabilities", "clientInfo"])
-def test_initialize_without_a_required_member_is_refused(member: str) -> None:
-    message = initialize("2025-11-25", 1)
-    del message["params"][member]
-    assert code_of(only(converse(message))) == -32602
-
-
-def test_unknown_client_capabilities_are_accepted() -> None:
-    message = initialize("2025-11-25")
-    message["params"]["capabilities"] = {"x": 1, "com.example/y": {}, "experimental": {"z": {}}}
-    assert "result" in only(converse(message))
-
-
 def test_before_initialize_only_ping_is_served() -> None:
     heard = converse(request(1, "ping"), request(2, "tools/list"), initialize("2025-11-25"))
     assert heard[0] == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -383,11 +349,6 @@ def test_initialized_before_initialize_is_ignored() -> None:
 def test_requests_between_initialize_and_initialized_are_served() -> None:
     heard = converse(initialize("2025-11-25"), request(1, "ping"), request(2, "tools/list"))
     assert [message["id"] for message in heard if "result" in message] == ["init", 1, 2]
-
-
-def test_server_sends_nothing_before_the_client() -> None:
-    with InProcess() as client:
-        assert client.hears_nothing(0.3)
 
 
 # --- Both eras at once ---------------------------------------------------------------------------
@@ -417,81 +378,6 @@ def test_first_request_does_not_fix_the_era() -> None:
     assert "result" in heard[2]
 
 
-def test_version_is_checked_per_request() -> None:
-    bad = request(1, "server/discover", modern_meta(version="1900-01-01"))
-    heard = converse(bad, modern(2, "server/discover"), {**bad, "id": 3})
-    assert [message.get("error", {}).get("code") for message in heard] == [-32022, None, -32022]
-    assert data_of(heard[0]) == {"supported": [MODERN], "requested": "1900-01-01"}
-
-
-def test_discover_returns_versions_capabilities_and_instructions() -> None:
-    result = only(converse(modern("d", "server/discover")))["result"]
-    assert result["supportedVersions"] == [MODERN]
-    assert result["capabilities"]["tools"] == {"listChanged": True}
-    assert isinstance(result["instructions"], str)
-    assert_modern(result)
-    assert_cacheable(result)
-
-
-def assert_modern(result: Message) -> None:
-    assert result["resultType"] == "complete"
-    info = result["_meta"]["io.modelcontextprotocol/serverInfo"]
-    assert isinstance(info["name"], str)
-    assert isinstance(info["version"], str)
-
-
-def assert_cacheable(result: Message) -> None:
-    assert type(result["ttlMs"]) is int
-    assert result["ttlMs"] >= 0
-    assert result["cacheScope"] in ("public", "private")
-
-
-def test_modern_list_is_cacheable_and_modern_call_is_not() -> None:
-    heard = converse(
-        modern(1, "tools/list"),
-        modern(2, "tools/call", name="file_read", arguments={"path": "LICENSE"}),
-    )
-    by_id = {message["id"]: message["result"] for message in heard}
-    assert_modern(by_id[1])
-    assert_cacheable(by_id[1])
-    assert_modern(by_id[2])
-    assert "ttlMs" not in by_id[2]
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_legacy_results_have_no_modern_members(revision: str) -> None:
-    answer = only(after_opening(revision, request(1, "tools/list")))
-    assert set(answer["result"]) == {"tools"}
-
-
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize("request_id", ["a", "é✓😀", "7", "", 0, 1, -7, 9007199254740991])
-def test_answer_ids_keep_type_and_value(revision: str, request_id: Any) -> None:
-    success(request_id)(after_opening(revision, alive(revision, request_id)))
-
-
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize(
-    "method",
-    [
-        *("roots/list", "sampling/createMessage", "elicitation/create", "tasks/update"),
-        *("resources/templates", "tools", "rpc.discover", "x-harness/does-not-exist"),
-    ],
-)
-def test_unknown_methods_are_not_found(revision: str, method: str) -> None:
-    refusal(-32601, "m")(after_opening(revision, ask(revision, "m", method)))
-
-
-@pytest.mark.parametrize("token", ["t1", 7, 0])
-@pytest.mark.parametrize("revision", ALL)
-def test_progress_token_does_not_change_the_result(revision: str, token: Any) -> None:
-    plain = ask(revision, 1, "tools/list")
-    meta = {**(META if revision == MODERN else {}), "progressToken": token, "com.example/x": {}}
-    with_token = request(2, "tools/list", {"_meta": meta})
-    first, second = after_opening(revision, plain, with_token)
-    assert first["result"] == second["result"]
-
-
 # --- Errors for what has no readable id ----------------------------------------------------------
 
 
@@ -508,34 +394,10 @@ def test_error_without_readable_id_depends_on_the_revision(revision: str) -> Non
 # --- Batches -------------------------------------------------------------------------------------
 
 
-def test_batch_is_answered_as_one_array_line() -> None:
-    batch = [request(1, "ping"), notification("notifications/x"), request("1", "ping")]
-    (answers,) = after_opening("2025-03-26", batch)
-    assert sorted(repr(answer["id"]) for answer in answers) == ["'1'", "1"]
-
-
 def test_batch_waits_for_its_slow_members() -> None:
     call = request(2, "tools/call", {"name": "file_read", "arguments": {"path": "LICENSE"}})
     (answers,) = after_opening("2025-03-26", [request(1, "ping"), call])
     assert sorted(answer["id"] for answer in answers) == [1, 2]
-
-
-def test_batch_of_notifications_is_not_answered() -> None:
-    silence(after_opening("2025-03-26", [notification("notifications/x")] * 2))
-
-
-def test_empty_batch_is_one_invalid_request() -> None:
-    error = only(after_opening("2025-03-26", []))
-    assert code_of(error) == -32600
-    assert error["id"] is None
-
-
-def test_invalid_batch_members_do_not_affect_valid_ones() -> None:
-    members = [request(1, "ping"), 1, [], {"jsonrpc": "2.0", "id": 9}, request(2, "ping")]
-    (answers,) = after_opening("2025-03-26", members)
-    assert [(a["id"], a.get("error", {}).get("code")) for a in answers] == [
-        *[(1, None), (None, -32600), (None, -32600), (9, -32600), (2, None)],
-    ]
 
 
 def test_batch_cannot_hold_initialize_or_modern_requests() -> None:
@@ -595,17 +457,6 @@ class Gate:
 
 def wait_call(revision: str, request_id: Any) -> Message:
     return ask(revision, request_id, "tools/call", name="wait")
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_ping_is_answered_while_a_call_runs(revision: str) -> None:
-    gate = Gate()
-    with InProcess(features=[gate]) as client:
-        client.open(revision)
-        client.send(wait_call(revision, "slow"), alive(revision, "quick"))
-        assert client.hear()["id"] == "quick"
-        gate.opened.set()
-        assert client.hear()["id"] == "slow"
 
 
 @pytest.mark.parametrize("revision", ALL)

@@ -163,27 +163,6 @@ def wait_for_no_watcher() -> None:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_is_notified_of_its_subscribed_file(
-    client: InProcess, root: Path, revision: str
-) -> None:
-    client.open(revision)
-    assert answer(client, ask(revision, 1, "resources/subscribe", uri=A))["result"] == {}
-    assert client.hears_nothing(0.1)
-    put(root, "sub/b.txt", b"not this one")
-    put(root, "a.txt", b"another")
-    assert client.hear() == updated(A)
-    assert client.hears_nothing(0.1)
-    (root / "a.txt").unlink()
-    assert client.hear() == updated(A)
-    put(root, "a.txt", b"again")
-    assert client.hear() == updated(A)
-    assert answer(client, ask(revision, 2, "resources/unsubscribe", uri=A))["result"] == {}
-    put(root, "a.txt", b"nobody cares")
-    assert client.hears_nothing(0.1)
-    wait_for_no_watcher()
-
-
-@pytest.mark.parametrize("revision", LEGACY)
 def test_own_edit_is_announced_at_once(
     root: Path, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,18 +345,6 @@ def test_invalid_filter_is_refused(client: InProcess, params: Message) -> None:
     assert code_of(answer(client, modern(1, "subscriptions/listen", **params))) == -32602
 
 
-def test_unrequested_changes_are_not_announced(client: InProcess, root: Path) -> None:
-    listen(client, 1, resourceSubscriptions=[B])
-    listen(client, 2)
-    answer(client, modern("t", "tools/list"))
-    answer(client, modern("r", "resources/list"))
-    put(root, "a.txt", b"another")
-    put(root, "new.txt", b"")
-    assert run(client, MODERN, "toggle") == []
-    assert run(client, MODERN, "announce") == []
-    assert client.hears_nothing(0.1)
-
-
 def test_changes_are_not_announced_without_a_stream(client: InProcess, root: Path) -> None:
     answer(client, modern("t", "tools/list"))
     answer(client, modern("r", "resources/list"))
@@ -385,18 +352,6 @@ def test_changes_are_not_announced_without_a_stream(client: InProcess, root: Pat
     assert run(client, MODERN, "toggle") == []
     assert client.hears_nothing(0.1)
     assert not watchers()
-
-
-def test_streams_are_independent(client: InProcess, root: Path) -> None:
-    listen(client, 1, resourceSubscriptions=[A])
-    listen(client, "1", resourceSubscriptions=[A, B])
-    put(root, "a.txt", b"another")
-    heard = [client.hear(), client.hear()]
-    assert sorted(heard, key=str) == sorted([updated(A, 1), updated(A, "1")], key=str)
-    client.send(notification("notifications/cancelled", {"requestId": 1}))
-    put(root, "a.txt", b"and another")
-    assert client.hear() == updated(A, "1")
-    assert client.hears_nothing(0.1)
 
 
 def test_cancelled_stream_is_silent_and_its_watch_ends(client: InProcess, root: Path) -> None:
@@ -458,18 +413,6 @@ def test_open_stream_does_not_delay_the_exit(root: Path) -> None:
     assert client.code == 0
     assert time.monotonic() - started < 5
     wait_for_no_watcher()
-
-
-@pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
-def test_subscribe_is_unknown_in_2026_07_28(client: InProcess, method: str) -> None:
-    assert code_of(answer(client, modern(1, method, uri=A))) == -32601
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_listen_is_unknown_in_legacy_sessions(client: InProcess, revision: str) -> None:
-    client.open(revision)
-    question = ask(revision, 1, "subscriptions/listen", notifications={})
-    assert code_of(answer(client, question)) == -32601
 
 
 def test_discover_declares_subscription_capabilities(client: InProcess) -> None:
