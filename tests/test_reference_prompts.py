@@ -148,22 +148,6 @@ def test_guide_examples_are_valid_tool_calls() -> None:
     assert [example["command"] for example in examples] == list(COMMANDS)
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_edit_file_attaches_the_file(root: Path, revision: str) -> None:
-    with Talk(root, revision) as talk:
-        text, attached = talk.messages("edit_file", path="src/main.py", task="Use {{7*7}} %s ${x}.")
-    assert "Use {{7*7}} %s ${x}." in text["text"]
-    assert '"src/main.py"' in text["text"]
-    assert attached == {
-        "type": "resource",
-        "resource": {
-            "uri": "workspace:///src/main.py",
-            "mimeType": "text/x-python",
-            "text": "print('ä')\r\nexit()\r\n",
-        },
-    }
-
-
 def test_edit_file_attachment_has_an_encoded_uri(talk: Talk) -> None:
     _, attached = talk.messages("edit_file", path="src/deep/a b.txt", task="x")
     assert attached["resource"]["uri"] == "workspace:///src/deep/a%20b.txt"

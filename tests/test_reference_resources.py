@@ -326,30 +326,7 @@ def test_file_with_an_unsupported_name_is_not_listed(root: Path) -> None:
     assert [one["uri"] for one in listed] == URIS
 
 
-def test_lists_and_contents_have_cache_lifetimes(root: Path) -> None:
-    asked: dict[str, Any] = {"resources/list": {}, "resources/read": {"uri": URIS[0]}}
-    for method, params in asked.items():
-        result = exchange(root, MODERN, method, **params)["result"]
-        assert 0 < result["ttlMs"] <= 2000
-        assert result["cacheScope"] == "private"
-        assert "ttlMs" not in exchange(root, "2025-11-25", method, **params)["result"]
-    result = exchange(root, MODERN, "resources/templates/list")["result"]
-    assert (result["ttlMs"], result["cacheScope"]) == (300_000, "public")
-
-
 # --- Reading -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_text_and_binary_files_are_read(root: Path, revision: str) -> None:
-    text = contents(root, URIS[0], revision)
-    assert text == {"uri": URIS[0], "mimeType": "text/plain", "text": "one\ntwo\r\nthree"}
-    blob = contents(root, URIS[1], revision)
-    assert blob == {
-        "uri": URIS[1],
-        "mimeType": "image/png",
-        "blob": base64.b64encode(PNG).decode(),
-    }
 
 
 def test_files_of_every_kind_are_read_as_text_or_blob(root: Path) -> None:

@@ -23,7 +23,6 @@ from tests.reference_client import (
     InProcess,
     Message,
     notification,
-    refusal,
     request,
     result,
 )
@@ -174,22 +173,6 @@ def test_client_root_above_ours_does_not_widen_access(tree: Path) -> None:
     with with_roots(tree) as client:
         client.send(result(client.hear(), roots=uris(tree.parent)))
         assert look(client, "one/file", str(tree.parent / "beside")) == ["found", "OUTSIDE_ROOT"]
-
-
-def test_roots_are_requested_again_after_a_change(tree: Path) -> None:
-    changed = notification("notifications/roots/list_changed")
-    with with_roots(tree) as client:
-        client.send(result(client.hear(), roots=uris(tree / "one")))
-        assert look(client, "one/file", "two/file") == ["found", "OUTSIDE_CLIENT_ROOTS"]
-        client.send(changed)
-        client.send(result(client.hear(), roots=uris(tree / "two")))
-        assert look(client, "one/file", "two/file") == ["OUTSIDE_CLIENT_ROOTS", "found"]
-        client.send(changed)
-        client.send(refusal(client.hear()))
-        assert look(client, "one/file", "two/file") == ["OUTSIDE_CLIENT_ROOTS", "found"]
-        client.send(changed)
-        client.send(result(client.hear(), roots=[]))
-        assert look(client, "one/file", "two/file") == ["found", "found"]
 
 
 def test_repeated_root_changes_cause_one_further_request(

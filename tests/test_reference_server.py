@@ -15,7 +15,6 @@ from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.reference_client import (
     ALL,
-    META,
     MODERN,
     InProcess,
     Message,
@@ -32,9 +31,6 @@ from tests.reference_client import (
     raw,
     request,
 )
-
-VERSION = "io.modelcontextprotocol/protocolVersion"
-CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 # --- Lines that SDK servers answer wrongly -------------------------------------------------------
 
@@ -235,84 +231,6 @@ def test_odd_line_without_a_session_is_answered_without_an_id(row: str) -> None:
         assert heard.get("id", 5) in (5.0, 100.0)
 
 
-def modern_meta(**changes: Any) -> Message:
-    names = {"version": VERSION, "capabilities": CAPABILITIES}
-    meta = {**META}
-    for name, value in changes.items():
-        key = names.get(name, f"io.modelcontextprotocol/{name}")
-        if value is None:
-            meta.pop(key)
-        else:
-            meta[key] = value
-    return {"_meta": meta}
-
-
-MODERN_ROWS: dict[str, tuple[Message, Check]] = {
-    "M1 no _meta": (request(5, "tools/list", {}), refusal(-32600, 5)),
-    "M3 no version": (
-        request(5, "tools/list", modern_meta(version=None)),
-        refusal(-32602, 5),
-    ),
-    "M3 no capabilities": (
-        request(5, "tools/list", modern_meta(capabilities=None)),
-        refusal(-32602, 5),
-    ),
-    "M3 version number": (
-        request(5, "tools/list", modern_meta(version=20260728)),
-        refusal(-32602, 5),
-    ),
-    "M3 capabilities array": (
-        request(5, "tools/list", modern_meta(capabilities=[])),
-        refusal(-32602, 5),
-    ),
-    "M3 capability not an object": (
-        request(5, "tools/list", modern_meta(capabilities={"roots": True})),
-        refusal(-32602, 5),
-    ),
-    "M3 clientInfo number": (
-        request(5, "tools/list", modern_meta(clientInfo=5)),
-        refusal(-32602, 5),
-    ),
-    "M3 logLevel": (request(5, "tools/list", modern_meta(logLevel="loud")), refusal(-32602, 5)),
-    "M3 logLevel list": (request(5, "tools/list", modern_meta(logLevel=[])), refusal(-32602, 5)),
-    "M3 unknown capability": (
-        request(5, "tools/list", modern_meta(capabilities={"com.example/x": 1})),
-        success(5),
-    ),
-    "M4 old version": (
-        request(5, "tools/list", modern_meta(version="1999-01-01")),
-        refusal(-32022, 5),
-    ),
-    "M4 future version": (
-        request(5, "server/discover", modern_meta(version="2099-01-01")),
-        refusal(-32022, 5),
-    ),
-    "M4 handshake version": (
-        request(5, "tools/list", modern_meta(version="2025-11-25")),
-        refusal(-32022, 5),
-    ),
-    "M5 discover": (modern(5, "server/discover"), success(5)),
-    "M6 discover without _meta": (request(5, "server/discover", {}), refusal(-32602, 5)),
-    "M6 discover without params": (request(5, "server/discover"), refusal(-32602, 5)),
-    "M7 ping": (modern(5, "ping"), refusal(-32601, 5)),
-    "M7 logging": (modern(5, "logging/setLevel", level="info"), refusal(-32601, 5)),
-    "M7 subscribe": (modern(5, "resources/subscribe", uri="a:b"), refusal(-32601, 5)),
-    "M7 unknown": (modern(5, "x/y"), refusal(-32601, 5)),
-    "M7 unadvertised": (modern(5, "tasks/list"), refusal(-32601, 5)),
-    "M9 initialize of no handshake": (modern(5, "initialize"), refusal(-32601, 5)),
-    "M9 initialize with _meta": (
-        {**initialize("2025-06-18", 5), "params": {**initialize("2025-06-18")["params"], **META}},
-        success(5),
-    ),
-}
-
-
-@pytest.mark.parametrize("row", MODERN_ROWS)
-def test_modern_request_gets_the_expected_answer(row: str) -> None:
-    message, check = MODERN_ROWS[row]
-    check(after_opening(MODERN, message))
-
-
 # --- Opening a session ---------------------------------------------------------------------------
 
 
@@ -354,41 +272,7 @@ def test_requests_between_initialize_and_initialized_are_served() -> None:
 # --- Both eras at once ---------------------------------------------------------------------------
 
 
-def test_both_eras_work_in_one_process() -> None:
-    heard = converse(
-        modern(1, "tools/list"),
-        *opening("2024-11-05"),
-        request(2, "tools/list"),
-        modern(3, "server/discover"),
-        modern(4, "ping"),
-        request(5, "ping"),
-    )
-    by_id = {message["id"]: message for message in heard}
-    assert by_id[1]["result"]["resultType"] == "complete"
-    assert "resultType" not in by_id[2]["result"]
-    assert "outputSchema" in by_id[1]["result"]["tools"][0]
-    assert "outputSchema" not in by_id[2]["result"]["tools"][0]
-    assert by_id[3]["result"]["supportedVersions"] == [MODERN]
-    assert code_of(by_id[4]) == -32601
-    assert by_id[5]["result"] == {}
-
-
-def test_first_request_does_not_fix_the_era() -> None:
-    heard = converse(request(1, "ping"), request(2, "tools/list"), modern(3, "tools/list"))
-    assert "result" in heard[2]
-
-
 # --- Errors for what has no readable id ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_error_without_readable_id_depends_on_the_revision(revision: str) -> None:
-    error = only(after_opening(revision, b"{"))
-    assert code_of(error) == -32700
-    if revision < "2025-11-25":
-        assert error["id"] is None
-    else:
-        assert "id" not in error
 
 
 # --- Batches -------------------------------------------------------------------------------------
@@ -412,12 +296,6 @@ def test_batch_before_initialize_is_refused() -> None:
 
 def test_oversized_batch_is_refused_as_a_whole() -> None:
     assert code_of(only(after_opening("2025-03-26", [1] * 1001))) == -32600
-
-
-@pytest.mark.parametrize("revision", [r for r in ALL if r != "2025-03-26"])
-def test_array_line_is_one_invalid_request_outside_2025_03_26(revision: str) -> None:
-    members = [alive(revision, 1), alive(revision, 2)]
-    assert code_of(only(after_opening(revision, members))) == -32600
 
 
 # --- Work that takes time ------------------------------------------------------------------------

@@ -308,25 +308,6 @@ def test_stream_is_acknowledged_and_notified(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "honoured"),
-    [
-        ({}, {}),
-        ({"toolsListChanged": False, "resourcesListChanged": False}, {}),
-        ({"promptsListChanged": True, "tomorrow": True}, {}),
-        ({"resourceSubscriptions": []}, {"resourceSubscriptions": []}),
-        (
-            {"resourceSubscriptions": [B, "x://y", A, B, "workspace:///nope"]},
-            {"resourceSubscriptions": [B, A]},
-        ),
-    ],
-)
-def test_acknowledgment_lists_the_supported_subscriptions(
-    client: InProcess, wanted: Message, honoured: Message
-) -> None:
-    assert listen(client, 1, **wanted) == honoured
-
-
-@pytest.mark.parametrize(
     "params",
     [
         {},

@@ -348,26 +348,6 @@ def test_cancelling_the_answered_call_does_not_cancel_the_task(bench: Bench) -> 
 # --- Listing and forgetting ----------------------------------------------------------------------
 
 
-def test_tasks_are_listed_in_pages(root: Path) -> None:
-    bench = Bench(root, page_size=2)
-    with bench.client as client:
-        client.open(R)
-        created = [bench.start("fail")["taskId"] for _ in range(5)]
-        found: list[str] = []
-        params: Message = {}
-        while True:
-            result = bench.ask("list", "tasks/list", **params)["result"]
-            assert len(result["tasks"]) <= 2
-            found += [task["taskId"] for task in result["tasks"]]
-            for task in result["tasks"]:
-                check_shape(task)
-            if "nextCursor" not in result:
-                break
-            params = {"cursor": result["nextCursor"]}
-        assert found == created
-        assert code_of(bench.ask("list", "tasks/list", cursor="nonsense")) == -32602
-
-
 @pytest.mark.parametrize(
     ("wanted", "given"),
     [
@@ -415,11 +395,6 @@ def test_end_of_input_waits_for_a_requested_task_result(root: Path) -> None:
 
 
 # --- Task support --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", ["ping", "tools/list", "resources/list"])
-def test_task_member_is_ignored_in_other_methods(bench: Bench, method: str) -> None:
-    assert "task" not in bench.ask(1, method, task={})["result"]
 
 
 # --- The digest ----------------------------------------------------------------------------------
