@@ -119,9 +119,9 @@ def serve(
 
 def default_features() -> Iterable[Feature]:
     """Return the features of the bundled server."""
-    from . import features  # noqa: PLC0415 - not needed by an embedder with its own features
+    from . import bundle  # noqa: PLC0415 - not needed by an embedder with its own features
 
-    return features.ALL_FEATURES
+    return bundle.ALL_FEATURES
 
 
 class Server:
@@ -145,7 +145,7 @@ class Server:
         for feature in default_features() if features is None else features:
             feature(surface)
         if self._settings.features:
-            from .features import named  # noqa: PLC0415 - not needed by most servers
+            from .bundle import named  # noqa: PLC0415 - not needed by most servers
 
             for feature in named(self._settings.features):
                 feature(surface)

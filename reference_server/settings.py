@@ -40,7 +40,7 @@ class Settings:
         log_format: ``json`` or ``text``.
         verbose_log: File for all events with their payloads, or None.
         hooks: Called with the facts of each request and session; see ``operation.hooks``.
-        features: Names of entry points with more features; see ``features.named``.
+        features: Names of entry points with more features; see ``bundle.named``.
         max_line: Longest accepted line in bytes, without its newline.
         workers: Number of threads that run tools.
         queue: Number of tool calls that may wait for a thread before reading stops.

@@ -14,13 +14,12 @@ from .protocol.toolbox import Toolbox
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, TypeAlias
 
     from .operation.log import Log
-    from .protocol.calls import Call
+    from .protocol.calls import Call, Handler
     from .protocol.connection import Connection
-    from .protocol.methods import Handler
     from .settings import Settings
     from .workspace import Workspace
 
@@ -36,6 +35,9 @@ class Surface:
         hooks: Called with the facts of each request and session; those of the settings first.
         methods: Methods, notifications and capabilities.
         toolbox: The tools.
+        prompts: Functions that return prompts (``content.prompts.Prompt``); called at the first
+            request that needs them.
+        resources_listed: Called with each list of resources for a client, as a set of paths.
         connection: The connection to the client; set before its first line is read.
     """
 
@@ -48,6 +50,8 @@ class Surface:
         self.methods = Methods()
         self.toolbox = Toolbox()
         self.toolbox.install(self.methods)
+        self.prompts: list[Callable[[], Sequence[Any]]] = []
+        self.resources_listed: Callable[[Call, frozenset[str]], None] | None = None
         self._at_start: list[Callable[[], None]] = []
         self._parts: dict[str, Any] = {}
         self._lock = threading.RLock()

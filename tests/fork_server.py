@@ -38,7 +38,10 @@ ORPHANED: Final = b"orphaned"
 """The answer when a server has become a child of the process that judges it."""
 
 WORKERS: Final = frozenset(
-    {"reference_server.cedarscript.library", "reference_server.cedarscript.worker"}
+    {
+        "reference_server.features.cedarscript.library",
+        "reference_server.features.cedarscript.worker",
+    }
 )
 """Modules of a process that the reference server starts."""
 

@@ -23,7 +23,7 @@ fcntl = pytest.importorskip("fcntl", reason="needs POSIX descriptors")
 WRITER = """
 import sys
 from reference_server.__main__ import main
-from reference_server.features import ALL_FEATURES
+from reference_server.bundle import ALL_FEATURES
 from reference_server.protocol.toolbox import Tool
 
 def feature(surface):

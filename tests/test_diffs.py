@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reference_server.failure import ToolError
-from reference_server.tools.diffs import NO_NEWLINE, apply
+from reference_server.features.patching.diffs import NO_NEWLINE, apply
 
 HEAD = "--- a/f\n+++ b/f\n"
 THREE = "one\ntwo\nthree\n"

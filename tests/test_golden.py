@@ -15,14 +15,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.runtime.scratch import World
-from reference_server.cedarscript import engine
-from reference_server.cedarscript import tools as cedarscript_tools
-from reference_server.content import watcher
+from reference_server.features.cedarscript import engine
+from reference_server.features.cedarscript import tools as cedarscript_tools
+from reference_server.features.subscriptions import watcher
 from reference_server.protocol import progress
-from tests.cedarscript_client import WHY_NOT
 from tests.conftest import HERE, mutant_command
 from tests.goldens import GOLDEN, scrubbed
 from tests.reference_client import LEGACY, MODERN
+from tests.reference_server.cedarscript.client import WHY_NOT
 from tests.tours import TOURS, Tour
 
 NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")

@@ -18,7 +18,7 @@ from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.recordings.scenarios import responses
 from mcp_touchstone.target.target import reference
-from tests.cedarscript_client import WHY_NOT
+from tests.reference_server.cedarscript.client import WHY_NOT
 
 pytestmark = [
     pytest.mark.slow,

@@ -29,7 +29,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "protocol": {"failure", "settings"},
     # the operator's interface: options, logs, hooks
     "operation": {
-        *("settings", "protocol.calls", "protocol.errors", "protocol.flight", "protocol.toolbox"),
+        *("settings", "protocol.calls", "protocol.errors", "protocol.toolbox"),
     },
     # files that may be read and written; independent of the protocol
     "workspace": {"failure", "settings", "operation.log"},
@@ -38,31 +38,58 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *("settings", "protocol.calls", "protocol.connection", "protocol.methods"),
         *("protocol.toolbox", "operation.log", "workspace"),
     },
-    # confirmations, roots and log messages
-    "client": {
-        *("failure", "protocol.answers", "protocol.calls", "protocol.errors"),
-        *("protocol.identity", "protocol.modern", "protocol.printable", "protocol.questions"),
-        *("protocol.revisions", "protocol.seal", "protocol.workers", "workspace", "surface"),
-    },
-    # the tools for files
-    "tools": {
-        *("failure", "settings", "protocol.calls", "protocol.errors", "protocol.framing"),
-        *("protocol.pages", "protocol.toolbox", "protocol.workers", "workspace"),
-        *("workspace.entries", "workspace.refusals", "surface"),
-    },
-    # resources, prompts, completions, subscriptions
+    # reading files; schemas and texts that all tools for files have in common
+    "tools": {"failure", "protocol.calls", "protocol.toolbox", "surface", "workspace"},
+    # resources and prompts
     "content": {
-        *("failure", "protocol.calls", "protocol.errors", "protocol.framing"),
-        *("protocol.messages", "protocol.pages", "protocol.revisions", "workspace"),
-        *("workspace.refusals", "surface", "tools.text"),
+        *("failure", "protocol.calls", "protocol.errors", "protocol.pages", "protocol.revisions"),
+        *("workspace", "workspace.refusals", "surface", "tools.text"),
     },
-    # one family of tools that has a library, and a process, of its own
-    "cedarscript": {
+    # features beside the core: the server works without each of them
+    "features": set(),
+    "features.client_log": {
+        *("protocol.calls", "protocol.errors", "protocol.identity", "protocol.modern"),
+        *("protocol.printable", "protocol.revisions", "surface"),
+    },
+    "features.roots": {
+        *("protocol.answers", "protocol.calls", "protocol.errors", "protocol.questions"),
+        *("protocol.workers", "surface"),
+    },
+    "features.subscriptions": {
+        *("protocol.calls", "protocol.errors", "protocol.framing", "protocol.messages"),
+        *("workspace", "surface", "content.resources", "content.uris"),
+    },
+    "features.completion": {
+        *("failure", "protocol.calls", "protocol.errors", "surface", "tools.text"),
+        "content.uris",
+    },
+    "features.confirmation": {
+        *("failure", "protocol.calls", "protocol.printable", "protocol.questions"),
+        *("protocol.seal", "workspace", "surface"),
+    },
+    "features.patching": {
+        *("failure", "protocol.calls", "protocol.toolbox", "surface", "tools.schemas"),
+        "tools.text",
+    },
+    "features.text_editor": {
+        *("failure", "settings", "protocol.calls", "protocol.errors", "protocol.toolbox"),
+        *("workspace", "workspace.entries", "workspace.refusals", "surface", "tools.schemas"),
+        *("tools.text", "content.media_types", "content.prompts", "content.uris"),
+    },
+    # it has a library, and a process, of its own
+    "features.cedarscript": {
         *("failure", "protocol.calls", "protocol.revisions", "protocol.toolbox", "workspace"),
         *("workspace.refusals", "surface", "tools.schemas", "tools.text"),
     },
-    # the packages put together
-    "features": {
+    "features.tasks": {
+        *("protocol.calls", "protocol.errors", "protocol.framing", "protocol.pages"),
+        *("protocol.toolbox", "protocol.workers", "surface"),
+    },
+    "features.digest": {
+        *("failure", "protocol.calls", "protocol.toolbox", "surface", "tools.schemas"),
+    },
+    # the table of the features
+    "bundle": {
         *("protocol.calls", "protocol.errors", "protocol.identity", "protocol.legacy"),
         *("protocol.messages", "protocol.revisions", "protocol.toolbox", "workspace.paths"),
         "surface",
@@ -70,7 +97,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "server": {
         *("settings", "protocol.connection", "protocol.reader", "protocol.source"),
         *("protocol.wire", "protocol.workers", "operation.hooks", "operation.log", "surface"),
-        "features",
+        "bundle",
     },
     "__main__": {"protocol.errors", "protocol.identity", "operation.options", "surface", "server"},
 }
@@ -78,22 +105,30 @@ ALLOWED: Final[dict[str, set[str]]] = {
 too. The table is exact in both directions; a package imports only packages listed above it."""
 
 LATE: Final[dict[str, set[str]]] = {
-    "features": {
-        *("tools.files", "tools.patches", "tools.editor", "cedarscript", "tools.digest"),
-        *("tools.tasks", "content.resources", "content.subscriptions", "content.prompts"),
-        *("content.completion", "client.client_log", "client.roots"),
+    "bundle": {
+        *("tools.files", "content.resources", "content.prompts", "features.subscriptions"),
+        *("features.completion", "features.client_log", "features.roots"),
+        *("features.patching.patches", "features.text_editor.editor"),
+        *("features.text_editor.prompts", "features.cedarscript", "features.digest"),
+        "features.tasks",
     },
-    "tools": {"client.confirm"},
-    "content": {"content.prompts", "content.resources", "content.subscriptions"},
-    "cedarscript": {"client.confirm", "cedarscript.engine"},
+    "features.completion": {"content.prompts"},
+    "features.subscriptions": {"content.resources"},
+    "features.patching": {"features.confirmation"},
+    "features.text_editor": {"features.confirmation"},
+    "features.cedarscript": {"features.confirmation", "features.cedarscript.engine"},
 }
 """The same for modules that are named in a string and imported on first use."""
 
 LINES: Final = 400
+CORE_LINES: Final = 9_000
+"""Of all modules but those in ``features``."""
+LONGEST_FUNCTION: Final = 60
+MOST_METHODS: Final = 25
 
 _NAMED = re.compile(
-    r"(?:\.part|later|surface\.module)\(\s*\"([\w.]+)\""
-    r"|^_ENGINE = \"([\w.]+)\"|^FAMILIES = \(([^)]*)\)",
+    r"(?:\.part|later|surface\.module)\(\s*\"([\w.]+)\"|_family\(surface, \"([\w.]+)\""
+    r"|^_ENGINE = \"([\w.]+)\"",
     re.MULTILINE,
 )
 
@@ -105,7 +140,6 @@ def name_of(path: Path) -> str:
 
 
 MODULES: Final = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-PACKAGES: Final = {name.partition(".")[0] for name in MODULES} - {""}
 
 
 @cache
@@ -146,7 +180,12 @@ def outside(name: str) -> set[str]:
 
 
 def package_of(name: str) -> str:
-    return name.partition(".")[0]
+    """Return the package of a module; each package in ``features`` counts by itself."""
+    first, _, rest = name.partition(".")
+    return f"{first}.{rest.partition('.')[0]}" if first == "features" and rest else first
+
+
+PACKAGES: Final = {package_of(name) for name in MODULES} - {""}
 
 
 def modules_of(package: str) -> list[str]:
@@ -179,8 +218,8 @@ def test_package_imports_agree_with_the_table(package: str) -> None:
 def test_late_imports_agree_with_the_table(package: str) -> None:
     found = set()
     for name in modules_of(package):
-        for one, engine, families in _NAMED.findall(MODULES[name].read_text("utf-8")):
-            found |= {one, engine, *re.findall(r"\"([\w.]+)\"", families)} - {""}
+        for named in _NAMED.findall(MODULES[name].read_text("utf-8")):
+            found |= {*named} - {""}
 
     assert found == LATE.get(package, set())
     assert found <= set(MODULES)
@@ -202,22 +241,22 @@ def test_package_imports_have_no_cycle_even_for_types() -> None:
         )
 
 
-def test_module_imports_have_no_cycle() -> None:
-    order = list(TopologicalSorter({name: inside(name) for name in MODULES}).static_order())
+def test_module_imports_have_no_cycle_even_for_types() -> None:
+    graph = {name: inside(name, types=True) for name in MODULES}
 
-    assert set(order) == set(MODULES)
+    assert set(TopologicalSorter(graph).static_order()) == set(MODULES)
 
 
 def test_cedarscript_worker_imports_only_its_own_package() -> None:
     """It is started with only its own package on its path."""
-    reached, ahead = set(), ["cedarscript.worker"]
+    reached, ahead = set(), ["features.cedarscript.worker"]
     while ahead:
         name = ahead.pop()
         reached.add(name)
         ahead += inside(name) - reached
 
-    assert {package_of(name) for name in reached} == {"cedarscript"}
-    assert "cedarscript.library" in reached
+    assert {package_of(name) for name in reached} == {"features.cedarscript"}
+    assert "features.cedarscript.library" in reached
 
 
 # --- access to libraries, programs and files
@@ -234,7 +273,7 @@ def test_only_the_standard_library_is_imported() -> None:
 
 
 def test_only_the_cedarscript_engine_starts_programs_and_no_module_opens_sockets() -> None:
-    assert users("subprocess") == {"cedarscript.engine"}
+    assert users("subprocess") == {"features.cedarscript.engine"}
     for library in ("socket", "socketserver", "ssl", "http", "asyncio", "multiprocessing"):
         assert users(library) == set()
     assert [name for name in MODULES if "urllib.request" in imports(name)[1]] == []
@@ -260,9 +299,9 @@ def test_only_the_workspace_opens_client_files() -> None:
     assert found == {
         "__main__",  # the null device
         "operation.verbose",  # the operator's own file
-        "cedarscript.explain",  # a table of ours
-        "cedarscript.engine",  # the worker's empty directory
-        "cedarscript.worker",  # the null device
+        "features.cedarscript.explain",  # a table of ours
+        "features.cedarscript.engine",  # the worker's empty directory
+        "features.cedarscript.worker",  # the null device
     }
 
 
@@ -277,11 +316,27 @@ def test_module_is_short_and_has_a_docstring(name: str) -> None:
     assert ast.get_docstring(ast.parse(source))
 
 
+def test_core_is_small() -> None:
+    core = [path for name, path in MODULES.items() if not name.startswith("features.")]
+
+    assert sum(path.read_text("utf-8").count("\n") for path in core) < CORE_LINES
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_functions_and_classes_are_short(name: str) -> None:
+    for node in ast.walk(ast.parse(MODULES[name].read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name
+        elif isinstance(node, ast.ClassDef):
+            methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            assert len(methods) <= MOST_METHODS, node.name
+
+
 def test_import_scan_finds_known_imports() -> None:
     """The tests above could not fail if the scan found no imports."""
     assert "protocol.reader" in inside("server")
     assert "protocol.rounds" in inside("protocol.asking"), "an import inside a function is counted"
-    assert "surface" not in inside("client.roots"), "an import for types is not"
-    assert "surface" in inside("client.roots", types=True), "unless types are asked for"
-    assert "protocol.legacy" in inside("protocol.connection"), "from . import legacy"
+    assert "surface" not in inside("features.roots"), "an import for types is not"
+    assert "surface" in inside("features.roots", types=True), "unless types are asked for"
+    assert "protocol.modern" in inside("protocol.connection"), "from . import modern"
     assert "threading" in outside("protocol.reader")

@@ -10,9 +10,6 @@ from reference_server.protocol.calls import Call
 from reference_server.protocol.questions import MOST_OPEN
 from reference_server.settings import Settings
 from tests.client_questions import (
-    ELICITING,
-    FORM,
-    SAMPLE,
     SAMPLED,
     Curious,
     answers_of,
@@ -27,45 +24,11 @@ from tests.reference_client import (
     ask,
     initialize,
     notification,
-    refusal,
     request,
     result,
 )
 
 # --- Requests to the client ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", ELICITING)
-def test_form_answer_reaches_the_tool(revision: str) -> None:
-    with session(revision, {"elicitation": {}}) as client:
-        client.send(curious(revision, 1))
-        question = client.hear()
-        assert question == {
-            "jsonrpc": "2.0",
-            "id": question["id"],
-            "method": "elicitation/create",
-            "params": FORM,
-        }
-        assert isinstance(question["id"], str)
-        client.send(result(question, action="accept", content={"which": "this"}))
-        answer = client.hear()
-    assert answer["id"] == 1
-    assert answers_of(answer) == [{"action": "accept", "content": {"which": "this"}}]
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_sampling_and_roots_are_requested_in_every_legacy_revision(revision: str) -> None:
-    with session(revision, {"sampling": {}, "roots": {}}) as client:
-        client.send(curious(revision, 1, ask=["sample", "roots"]))
-        first = client.hear()
-        assert (first["method"], first["params"]) == ("sampling/createMessage", SAMPLE)
-        client.send(result(first, **SAMPLED))
-        second = client.hear()
-        assert second["method"] == "roots/list"
-        assert "params" not in second
-        assert second["id"] != first["id"]
-        client.send(result(second, roots=[]))
-        assert answers_of(client.hear()) == [SAMPLED, {"roots": []}]
 
 
 @pytest.mark.parametrize(
@@ -109,17 +72,6 @@ def test_nothing_is_asked_before_initialized() -> None:
         assert failure_of(client.hear())["code"] == "CLIENT_CANNOT"
         client.send(notification("notifications/initialized"), curious("2025-11-25", 2))
         assert client.hear()["method"] == "elicitation/create"
-
-
-def test_error_answer_fails_only_the_call() -> None:
-    with session("2025-11-25", {"sampling": {}}) as client:
-        client.send(curious("2025-11-25", 1, ask=["sample"]))
-        client.send(refusal(client.hear(), -1, "User\x1b[2J said no"))
-        failure = failure_of(client.hear())
-        assert failure["code"] == "CLIENT_REFUSED"
-        assert failure["details"] == r"-1 User\x1b[2J said no"
-        client.send(request(2, "ping"))
-        assert client.hear() == {"jsonrpc": "2.0", "id": 2, "result": {}}
 
 
 @pytest.mark.parametrize(

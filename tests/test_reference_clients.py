@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from reference_server.cedarscript.available import reason_against
+from reference_server.features.cedarscript.available import reason_against
 from tests.clients.session import HANDSHAKES, MODERN
 from tests.clients.tour import APP, FILES
 from tests.reference_client import CHECKOUT

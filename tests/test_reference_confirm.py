@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_server.client import confirm, previews
 from reference_server.failure import ToolError
+from reference_server.features import confirmation as confirm
+from reference_server.features.confirmation import previews
 from reference_server.protocol.calls import Call
 from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
@@ -51,7 +52,9 @@ def writing(surface: Surface) -> None:
                 edit.remove(before)
             elif text is not None:
                 edit.put(path, text.encode("latin-1"), before=before)
-        pending: Message | None = surface.part("client.confirm").commit(call, edit, arguments)
+        pending: Message | None = surface.part("features.confirmation").commit(
+            call, edit, arguments
+        )
         return {"written": True} if pending is None else pending
 
     more = {"confirm_token": CONFIRM} if surface.settings.confirm_writes else {}

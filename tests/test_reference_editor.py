@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_server import features
+from reference_server import bundle
 from reference_server.failure import ToolError
+from reference_server.features.text_editor import editing, editor
+from reference_server.features.text_editor.history import History, Step
+from reference_server.features.text_editor.schema import COMMANDS
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools import editing, editor
-from reference_server.tools.editor_schema import COMMANDS
-from reference_server.tools.history import History, Step
 from reference_server.tools.text import LONGEST_TEXT, Text
 from tests.reference_client import ALL, InProcess, Message, ask, modern, result
 
@@ -29,7 +29,7 @@ PLAIN = b"one\ntwo\nthree\n"
 
 
 def only_the_editor(surface: Surface) -> None:
-    surface.toolbox.later(lambda: surface.module("tools.editor").install(surface))
+    surface.toolbox.later(lambda: surface.module("features.text_editor.editor").install(surface))
 
 
 class Desk:
@@ -320,7 +320,7 @@ def test_view_range_of_a_directory_is_refused(desk: Desk) -> None:
 
 
 def test_directory_above_the_client_roots_lists_only_the_path_to_them(root: Path) -> None:
-    with InProcess(Settings([str(root)]), features.ALL_FEATURES) as client:
+    with InProcess(Settings([str(root)]), bundle.ALL_FEATURES) as client:
         client.open("2025-11-25", {"roots": {}})
         client.send(result(client.hear(), roots=[{"uri": (root / "sub" / "deep").as_uri()}]))
 

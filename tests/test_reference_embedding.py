@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mcp_touchstone.server
-from tests.reference_client import CHECKOUT, Spawned, modern
+from reference_server.bundle import ALL_FEATURES, tools
+from reference_server.settings import Settings
+from tests.reference_client import CHECKOUT, InProcess, Spawned, modern
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from reference_server.surface import Feature
 
 DOCUMENT = CHECKOUT / "docs" / "operation.md"
 
@@ -64,6 +68,22 @@ def test_documented_program_prints_the_documented_output(tmp_path: Path) -> None
 def test_every_public_name_is_importable(name: str) -> None:
     if name not in ("Feature", "Hook"):  # for types only
         assert callable(getattr(mcp_touchstone.server, name)) or name == "ALL_FEATURES"
+
+
+@pytest.mark.parametrize("missing", ALL_FEATURES, ids=lambda one: one.__name__)
+def test_server_works_without_any_one_feature(tmp_path: Path, missing: Feature) -> None:
+    (tmp_path / "notes.txt").write_text("one")
+    features = [one for one in ALL_FEATURES if one is not missing]
+    lists = ("tools/list", "resources/list", "prompts/list", "server/discover")
+    reading = {"name": "file_read", "arguments": {"path": "notes.txt"}}
+    with InProcess(Settings([str(tmp_path)]), features) as client:
+        for method in lists:
+            client.send(modern(method, method))
+            answer = client.hear()
+            assert answer.get("error", {}).get("code") in (None, -32601), answer
+        client.send(modern("read", "tools/call", **reading))
+        answer = client.hear()
+        assert missing is tools or answer["result"]["structuredContent"]["text"] == "one"
 
 
 def test_unknown_name_raises_attribute_error() -> None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from reference_server.settings import Settings
-from tests.cedarscript_client import WHY_NOT
 from tests.reference_client import MODERN, InProcess, Message, ask
+from tests.reference_server.cedarscript.client import WHY_NOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,8 +10,8 @@ import pytest
 from mcp_touchstone.target.target import OWN
 from reference_server.settings import Settings
 from reference_server.tools.text import LONGEST_TEXT
-from tests.cedarscript_client import WHY_NOT
 from tests.reference_client import InProcess, Message, modern, modern_as
+from tests.reference_server.cedarscript.client import WHY_NOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reference_server.client import client_log
-from reference_server.features import client_log as feature
+from reference_server.bundle import client_log as feature
+from reference_server.features import client_log
 from reference_server.protocol.calls import Call
 from reference_server.protocol.modern import LOG_LEVELS
 from reference_server.protocol.toolbox import Tool
@@ -92,42 +92,9 @@ def set_level(client: InProcess, level: Any) -> Message:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_receives_messages_from_its_level_on(revision: str) -> None:
-    with talking(revision) as client:
-        for number, level in enumerate(LOG_LEVELS):
-            assert set_level(client, level)["result"] == {}
-            assert levels(client, talk(revision)) == list(LOG_LEVELS[number:])
-
-
-@pytest.mark.parametrize("revision", LEGACY)
 def test_session_without_a_level_receives_warnings(revision: str) -> None:
     with talking(revision) as client:
         assert levels(client, talk(revision)) == list(LOG_LEVELS[3:])
-
-
-@pytest.mark.parametrize("wrong", ["verbose", "INFO", "", 1, None, [], {}, True])
-def test_unknown_level_is_refused_and_changes_nothing(wrong: Any) -> None:
-    with talking("2025-11-25") as client:
-        set_level(client, "error")
-        assert code_of(set_level(client, wrong)) == -32602
-        assert levels(client, talk("2025-11-25"))[0] == "error"
-        client.send(request("s", "logging/setLevel"))
-        assert code_of(client.hear()) == -32602
-
-
-def test_message_has_the_shape_of_the_schema() -> None:
-    data = {"count": 3, "names": ["a", None], "text": "\x1b é"}
-    with talking("2025-11-25") as client:
-        (params,) = messages(client, talk("2025-11-25", levels=["error"], data=data, logger="x"))
-        assert params == {"level": "error", "logger": "x", "data": data}
-        oddities: list[Any] = [None, "text", 0, False, []]
-        for odd in oddities:
-            (params,) = messages(client, talk("2025-11-25", levels=["error"], data=odd))
-            assert params == {
-                "level": "error",
-                "logger": "mcp-touchstone-reference",
-                "data": odd,
-            }
 
 
 def test_modern_request_receives_messages_from_its_meta_level_on() -> None:
@@ -213,7 +180,7 @@ def test_write_is_logged_with_its_paths_and_without_its_contents(tmp_path: Path)
         def work(call: Call, _arguments: Message) -> Message:
             edit = surface.workspace.edit(call.who)
             edit.put("a", b"secret")
-            assert surface.part("client.confirm").commit(call, edit, {}) is None
+            assert surface.part("features.confirmation").commit(call, edit, {}) is None
             return {}
 
         schema = {"type": "object", "properties": {}}

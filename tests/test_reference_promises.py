@@ -15,13 +15,12 @@ import psutil
 import pytest
 
 from mcp_touchstone import __version__
-from reference_server.cedarscript.library import VERSIONS
 from reference_server.failure import ToolError
+from reference_server.features.cedarscript.library import VERSIONS
 from reference_server.protocol.advice import advised
 from reference_server.protocol.identity import VERSION
 from reference_server.settings import MEBIBYTE, Settings
 from reference_server.tools.text import LONGEST_TEXT
-from tests.cedarscript_client import WHY_NOT
 from tests.reference_client import (
     CHECKOUT,
     InProcess,
@@ -32,6 +31,7 @@ from tests.reference_client import (
     modern_as,
     result,
 )
+from tests.reference_server.cedarscript.client import WHY_NOT
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,12 +8,14 @@ from typing import Any, Self
 
 import pytest
 
-from reference_server.content import completion, guides, prompts
+from reference_server import bundle
+from reference_server.features import completion
+from reference_server.features.text_editor import guides, prompts
+from reference_server.features.text_editor.schema import COMMANDS, checked, input_schema
 from reference_server.protocol.arguments import problem_with
 from reference_server.protocol.revisions import ALL
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools.editor_schema import COMMANDS, checked, input_schema
 from tests.reference_client import MODERN, InProcess, Message, ask, code_of
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
@@ -21,11 +23,12 @@ INVALID_PARAMS = -32602
 
 
 def prompting(surface: Surface) -> None:
+    bundle.text_editor(surface)
     methods = surface.methods
     methods.request("prompts/list", ALL, surface.later("content.prompts", "list"), cacheable=True)
     methods.request("prompts/get", ALL, surface.later("content.prompts", "get"), slow=True)
     methods.request(
-        "completion/complete", ALL, surface.later("content.completion", "complete"), slow=True
+        "completion/complete", ALL, surface.later("features.completion", "complete"), slow=True
     )
 
 
@@ -105,29 +108,6 @@ def talk(root: Path) -> Iterator[Talk]:
 # --- Prompts -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_prompt_list_has_the_members_of_each_revision(root: Path, revision: str) -> None:
-    with Talk(root, revision) as talk:
-        shown = talk.prompts()
-    assert [one["name"] for one in shown] == ["text_editor_guide", "git_workflow", "edit_file"]
-    titled = revision >= "2025-06-18"
-    for one in shown:
-        assert set(one) - {"arguments"} == {"name", "description", *["title"] * titled}
-    assert "arguments" not in shown[0]
-    for argument in shown[2]["arguments"]:
-        assert set(argument) == {"name", "description", "required", *["title"] * titled}
-    assert [one["name"] for one in shown[2]["arguments"]] == ["path", "task"]
-
-
-def test_prompt_list_is_paginated(root: Path) -> None:
-    with Talk(root, page_size=2) as talk:
-        first = talk.ask("prompts/list")["result"]
-        rest = talk.ask("prompts/list", cursor=first["nextCursor"])["result"]
-        assert [one["name"] for one in rest["prompts"]] == ["edit_file"]
-        assert "nextCursor" not in rest
-        talk.refused("prompts/list", cursor="made up")
-
-
 def test_offered_prompts_depend_on_the_settings(root: Path) -> None:
     with Talk(root, read_only=True) as talk:
         assert [one["name"] for one in talk.prompts()] == ["text_editor_guide"]
@@ -168,22 +148,6 @@ def test_guide_examples_are_valid_tool_calls() -> None:
     assert [example["command"] for example in examples] == list(COMMANDS)
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_edit_file_attaches_the_file(root: Path, revision: str) -> None:
-    with Talk(root, revision) as talk:
-        text, attached = talk.messages("edit_file", path="src/main.py", task="Use {{7*7}} %s ${x}.")
-    assert "Use {{7*7}} %s ${x}." in text["text"]
-    assert '"src/main.py"' in text["text"]
-    assert attached == {
-        "type": "resource",
-        "resource": {
-            "uri": "workspace:///src/main.py",
-            "mimeType": "text/x-python",
-            "text": "print('ä')\r\nexit()\r\n",
-        },
-    }
-
-
 def test_edit_file_attachment_has_an_encoded_uri(talk: Talk) -> None:
     _, attached = talk.messages("edit_file", path="src/deep/a b.txt", task="x")
     assert attached["resource"]["uri"] == "workspace:///src/deep/a%20b.txt"
@@ -204,26 +168,6 @@ def test_edit_file_does_not_attach_a_long_file(talk: Talk, monkeypatch: pytest.M
 def test_edit_file_refuses_paths_outside_the_policy(talk: Talk, path: str) -> None:
     (talk.root / "out").symlink_to(talk.root.parent)
     talk.refused("prompts/get", name="edit_file", arguments={"path": path, "task": "x"})
-
-
-@pytest.mark.parametrize(
-    ("params", "word"),
-    [
-        ({}, "name"),
-        ({"name": 5}, "name"),
-        ({"name": "nobody"}, "unknown prompt"),
-        ({"name": "edit_file"}, "path is missing"),
-        ({"name": "edit_file", "arguments": {"path": "main.md"}}, "task is missing"),
-        ({"name": "edit_file", "arguments": {"path": "main.md", "task": " "}}, "task"),
-        ({"name": "edit_file", "arguments": {"path": "main.md", "task": 5}}, "task"),
-        ({"name": "edit_file", "arguments": {"path": {}, "task": "x"}}, "path"),
-        ({"name": "edit_file", "arguments": []}, "arguments"),
-        ({"name": "git_workflow", "arguments": {"brnch": "x"}}, "brnch"),
-        ({"name": "git_workflow", "arguments": None}, "arguments"),
-    ],
-)
-def test_bad_prompt_requests_are_refused(talk: Talk, params: Message, word: str) -> None:
-    assert word in talk.refused("prompts/get", **params)
 
 
 # --- Completions ---------------------------------------------------------------------------------
@@ -305,28 +249,3 @@ def test_last_line_is_completed_from_the_chosen_path(talk: Talk) -> None:
 def test_completion_context_is_ignored_before_2025_06_18(root: Path) -> None:
     with Talk(root, "2025-03-26") as talk:
         assert talk.complete("blo", context=5)["values"] == ["blob"]
-
-
-PATH = {"name": "path", "value": ""}
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"argument": PATH},
-        {"ref": EDIT},
-        {"ref": EDIT, "argument": {"name": "path"}},
-        {"ref": EDIT, "argument": {"name": "path", "value": 5}},
-        {"ref": EDIT, "argument": {"name": "other", "value": ""}},
-        {"ref": EDIT, "argument": PATH, "context": []},
-        {"ref": EDIT, "argument": PATH, "context": {"arguments": {"task": 5}}},
-        {"ref": {"type": "ref/prompt", "name": "nobody"}, "argument": PATH},
-        {"ref": {"type": "ref/prompt"}, "argument": PATH},
-        {"ref": {"type": "ref/tool", "name": "edit_file"}, "argument": PATH},
-        {"ref": {"type": "ref/resource", "uri": "file:///{path}"}, "argument": PATH},
-        {"ref": FILE, "argument": {"name": "first", "value": ""}},
-        {"ref": "edit_file", "argument": PATH},
-    ],
-)
-def test_bad_completion_requests_are_refused(talk: Talk, params: Message) -> None:
-    talk.refused("completion/complete", **params)

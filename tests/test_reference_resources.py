@@ -19,14 +19,12 @@ from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.reference_client import (
     ALL,
-    LEGACY,
     MODERN,
     InProcess,
     Message,
     ask,
     code_of,
     converse,
-    data_of,
     opening,
 )
 
@@ -328,39 +326,7 @@ def test_file_with_an_unsupported_name_is_not_listed(root: Path) -> None:
     assert [one["uri"] for one in listed] == URIS
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_templates_have_the_members_of_each_revision(root: Path, revision: str) -> None:
-    result = exchange(root, revision, "resources/templates/list")["result"]
-    whole, lines = result["resourceTemplates"]
-    assert whole["uriTemplate"] == "workspace:///{+path}"
-    assert lines["uriTemplate"] == "workspace:///{+path}?lines={first}-{last}"
-    assert ("title" in whole) == (revision >= "2025-06-18")
-
-
-def test_lists_and_contents_have_cache_lifetimes(root: Path) -> None:
-    asked: dict[str, Any] = {"resources/list": {}, "resources/read": {"uri": URIS[0]}}
-    for method, params in asked.items():
-        result = exchange(root, MODERN, method, **params)["result"]
-        assert 0 < result["ttlMs"] <= 2000
-        assert result["cacheScope"] == "private"
-        assert "ttlMs" not in exchange(root, "2025-11-25", method, **params)["result"]
-    result = exchange(root, MODERN, "resources/templates/list")["result"]
-    assert (result["ttlMs"], result["cacheScope"]) == (300_000, "public")
-
-
 # --- Reading -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_text_and_binary_files_are_read(root: Path, revision: str) -> None:
-    text = contents(root, URIS[0], revision)
-    assert text == {"uri": URIS[0], "mimeType": "text/plain", "text": "one\ntwo\r\nthree"}
-    blob = contents(root, URIS[1], revision)
-    assert blob == {
-        "uri": URIS[1],
-        "mimeType": "image/png",
-        "blob": base64.b64encode(PNG).decode(),
-    }
 
 
 def test_files_of_every_kind_are_read_as_text_or_blob(root: Path) -> None:
@@ -389,38 +355,6 @@ def test_line_range_of_a_resource_is_read(root: Path, lines: str, text: str) -> 
     assert contents(root, f"workspace:///a.txt?lines={lines}")["text"] == text
 
 
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize(
-    "uri",
-    [
-        *("x://nope", "workspace:///nope", "workspace:///sub", "workspace:///.git/config"),
-        *("file:///etc/passwd", "workspace:///../outside.txt", "workspace:///%2e%2e/outside.txt"),
-        *("workspace:///%252e%252e/outside.txt", "workspace:///..%5Coutside.txt"),
-        *("workspace:///sub/..%2F..%2Foutside.txt", "workspace:///a%00.txt"),
-        *("workspace:///a.txt?lines=0-1", "workspace:///a.txt?lines=4-5"),
-        *("workspace:///a.txt?lines=3-2", "workspace:///picture.png?lines=1-1"),
-        *("workspace:///" + "x" * 8192, "workspace:////{outside}"),
-    ],
-)
-def test_unknown_resource_is_refused(root: Path, revision: str, uri: str) -> None:
-    uri = uri.replace("{outside}", str(root.parent / "outside.txt"))
-    answer = read(root, uri, revision)
-    assert code_of(answer) == (-32602 if revision == MODERN else -32002)
-    assert data_of(answer) == {"uri": uri}
-    assert "canary" not in json.dumps(answer)
-
-
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}, {"uri": ""}, {"uri": "no uri"}])
-@pytest.mark.parametrize("method", ["resources/read", "resources/subscribe"])
-def test_invalid_uri_parameter_is_refused(
-    root: Path, revision: str, params: Any, method: str
-) -> None:
-    answer = exchange(root, revision, method, **params)
-    gone = revision == MODERN and method == "resources/subscribe"
-    assert code_of(answer) == (-32601 if gone else -32602)
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs links and modes of POSIX")
 def test_links_are_not_resources(root: Path) -> None:
     (root / "link").symlink_to(root.parent / "outside.txt")
@@ -429,11 +363,3 @@ def test_links_are_not_resources(root: Path) -> None:
     assert [one["uri"] for one in listed] == URIS
     for uri in ("workspace:///link", "workspace:///linked/outside.txt"):
         assert code_of(read(root, uri)) == -32602
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_list_changed_and_subscribe_capabilities_are_declared(root: Path, revision: str) -> None:
-    heard = converse(*opening(revision), settings=Settings([str(root)]))
-    declared = heard[0]["result"]["capabilities"]
-    assert declared["resources"] == {"subscribe": True, "listChanged": True}
-    assert declared["tools"] == {"listChanged": True}

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from reference_server.features import roots
+from reference_server.bundle import roots
 from reference_server.protocol.calls import Call
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.client_questions import (
-    exchange,
     failure_of,
     tool,
 )
@@ -23,10 +22,7 @@ from tests.reference_client import (
     LEGACY,
     InProcess,
     Message,
-    initialize,
-    modern_as,
     notification,
-    refusal,
     request,
     result,
 )
@@ -179,22 +175,6 @@ def test_client_root_above_ours_does_not_widen_access(tree: Path) -> None:
         assert look(client, "one/file", str(tree.parent / "beside")) == ["found", "OUTSIDE_ROOT"]
 
 
-def test_roots_are_requested_again_after_a_change(tree: Path) -> None:
-    changed = notification("notifications/roots/list_changed")
-    with with_roots(tree) as client:
-        client.send(result(client.hear(), roots=uris(tree / "one")))
-        assert look(client, "one/file", "two/file") == ["found", "OUTSIDE_CLIENT_ROOTS"]
-        client.send(changed)
-        client.send(result(client.hear(), roots=uris(tree / "two")))
-        assert look(client, "one/file", "two/file") == ["OUTSIDE_CLIENT_ROOTS", "found"]
-        client.send(changed)
-        client.send(refusal(client.hear()))
-        assert look(client, "one/file", "two/file") == ["OUTSIDE_CLIENT_ROOTS", "found"]
-        client.send(changed)
-        client.send(result(client.hear(), roots=[]))
-        assert look(client, "one/file", "two/file") == ["found", "found"]
-
-
 def test_repeated_root_changes_cause_one_further_request(
     tree: Path,
 ) -> None:
@@ -208,26 +188,3 @@ def test_repeated_root_changes_cause_one_further_request(
         client.send(result(question, roots=uris(tree / "two")))
         assert outcome(client.hear()) == "OUTSIDE_CLIENT_ROOTS"
         assert client.hears_nothing()
-
-
-def test_client_without_roots_capability_is_not_asked(tree: Path) -> None:
-    with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
-        client.open("2025-11-25", {"sampling": {}})
-        client.send(notification("notifications/roots/list_changed"))
-        assert look(client, "one/file") == ["found"]
-
-
-def test_roots_are_not_requested_before_initialized(tree: Path) -> None:
-    with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
-        client.send(initialize("2025-11-25", capabilities={"roots": {}}))
-        client.send(notification("notifications/roots/list_changed"))
-        assert client.hear()["id"] == "init"
-        assert client.hears_nothing()
-
-
-def test_roots_are_not_requested_in_the_modern_revision(tree: Path) -> None:
-    with InProcess(Settings([str(tree)]), [roots, Reader()]) as client:
-        message = modern_as(
-            {"roots": {}}, 1, "tools/call", name="find", arguments={"path": "one/file"}
-        )
-        assert outcome(exchange(client, message)) == "found"

@@ -2,14 +2,12 @@
 
 import threading
 import time
-from typing import Any
 
 import pytest
 
 from tests.client_questions import (
     ACCEPTED,
     ELICITS,
-    FORM,
     SAMPLED,
     Curious,
     again,
@@ -24,21 +22,6 @@ from tests.reference_client import (
     data_of,
     modern_as,
 )
-
-
-def test_request_returns_input_required_and_completes_on_retry() -> None:
-    with stateless() as client:
-        asked = exchange(client, first(1))
-        assert asked["result"]["resultType"] == "input_required"
-        assert asked["result"]["inputRequests"] == {
-            "elicit": {"method": "elicitation/create", "params": FORM}
-        }
-        assert isinstance(asked["result"]["requestState"], str)
-        assert "content" not in asked["result"]
-        answer = exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))
-        assert answer["result"]["resultType"] == "complete"
-        assert answers_of(answer) == [ACCEPTED]
-        assert client.hears_nothing()
 
 
 def test_sequential_questions_take_one_round_each() -> None:
@@ -102,40 +85,10 @@ def test_missing_capability_error_ignores_earlier_declarations(
                 assert data_of(answer) == {"requiredCapabilities": required}
 
 
-def test_altered_request_state_is_refused() -> None:
-    with stateless() as client:
-        asked = exchange(client, first(1))
-        state = asked["result"]["requestState"]
-        for place in (*range(0, len(state), 7), len(state) - 1):
-            other = "A" if state[place] != "A" else "B"
-            asked["result"]["requestState"] = state[:place] + other + state[place + 1 :]
-            answer = exchange(client, again(first(1), 2, asked, elicit=ACCEPTED))
-            assert code_of(answer) == -32602
-        wrong: list[Any] = ["", ".", "x" * 100_000, "é.é", state + "A", state[:-1], state + "=", 5]
-        for garbage in wrong:
-            asked["result"]["requestState"] = garbage
-            answer = exchange(client, again(first(1), 3, asked, elicit=ACCEPTED))
-            assert code_of(answer) == -32602
-        asked["result"]["requestState"] = state
-        answer = exchange(client, again(first(1), 4, asked, elicit=ACCEPTED))
-        assert answers_of(answer) == [ACCEPTED]
-
-
 def test_tool_without_questions_refuses_an_invalid_state() -> None:
     with stateless() as client:
         asked = {"result": {"requestState": "garbage"}}
         assert code_of(exchange(client, again(first(1, "idle"), 2, asked))) == -32602
-
-
-@pytest.mark.parametrize(
-    "other",
-    [first(2, "other"), first(2, sleep=0), first(2, ask=["elicit", "elicit"])],
-    ids=["tool", "argument", "value"],
-)
-def test_state_of_another_request_is_refused(other: Message) -> None:
-    with stateless() as client:
-        asked = exchange(client, first(1))
-        assert code_of(exchange(client, again(other, 2, asked, elicit=ACCEPTED))) == -32602
 
 
 def test_state_of_another_process_is_refused() -> None:
@@ -179,34 +132,11 @@ def test_used_state_is_refused_in_later_rounds() -> None:
         assert code_of(exchange(client, again(message, 5, asked, elicit=ACCEPTED))) == -32602
 
 
-def test_missing_answer_is_asked_again_and_extra_answers_are_ignored() -> None:
-    with stateless() as client:
-        asked = exchange(client, first(1))
-        for number, responses in enumerate(({}, {"other": ACCEPTED}), 2):
-            asked = exchange(client, again(first(1), number, asked, **responses))
-            assert list(asked["result"]["inputRequests"]) == ["elicit"]
-        answer = exchange(client, again(first(1), 9, asked, elicit=ACCEPTED, other={"x": 1}))
-    assert answers_of(answer) == [ACCEPTED]
-
-
 def test_answer_without_a_state_is_ignored() -> None:
     with stateless() as client:
         message = first(1)
         message["params"]["inputResponses"] = {"elicit": ACCEPTED}
         assert exchange(client, message)["result"]["resultType"] == "input_required"
-
-
-@pytest.mark.parametrize(
-    "wrong", [[], "accept", {"elicit": "accept"}, {"elicit": None}, {"elicit": {"action": "yes"}}]
-)
-def test_malformed_answer_is_refused_and_can_be_corrected(wrong: Any) -> None:
-    with stateless() as client:
-        asked = exchange(client, first(1))
-        retry = again(first(1), 2, asked)
-        retry["params"]["inputResponses"] = wrong
-        assert code_of(exchange(client, retry)) == -32602
-        answer = exchange(client, again(first(1), 3, asked, elicit=ACCEPTED))
-    assert answers_of(answer) == [ACCEPTED]
 
 
 def test_question_is_repeated_when_its_subject_changed() -> None:
@@ -226,10 +156,3 @@ def test_abandoned_rounds_keep_no_threads() -> None:
         for number in range(200):
             assert "inputRequests" in exchange(client, first(number))["result"]
         assert threading.active_count() - before < 17
-
-
-@pytest.mark.parametrize("method", ["tools/list", "server/discover"])
-def test_other_methods_ignore_the_request_state(method: str) -> None:
-    with stateless() as client:
-        message = modern_as(ELICITS, 1, method, requestState="garbage", inputResponses=[])
-        assert exchange(client, message)["result"]["resultType"] == "complete"

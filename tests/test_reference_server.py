@@ -15,8 +15,6 @@ from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.reference_client import (
     ALL,
-    LEGACY,
-    META,
     MODERN,
     InProcess,
     Message,
@@ -25,7 +23,6 @@ from tests.reference_client import (
     ask,
     code_of,
     converse,
-    data_of,
     initialize,
     modern,
     notification,
@@ -34,9 +31,6 @@ from tests.reference_client import (
     raw,
     request,
 )
-
-VERSION = "io.modelcontextprotocol/protocolVersion"
-CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 # --- Lines that SDK servers answer wrongly -------------------------------------------------------
 
@@ -237,104 +231,7 @@ def test_odd_line_without_a_session_is_answered_without_an_id(row: str) -> None:
         assert heard.get("id", 5) in (5.0, 100.0)
 
 
-def modern_meta(**changes: Any) -> Message:
-    names = {"version": VERSION, "capabilities": CAPABILITIES}
-    meta = {**META}
-    for name, value in changes.items():
-        key = names.get(name, f"io.modelcontextprotocol/{name}")
-        if value is None:
-            meta.pop(key)
-        else:
-            meta[key] = value
-    return {"_meta": meta}
-
-
-MODERN_ROWS: dict[str, tuple[Message, Check]] = {
-    "M1 no _meta": (request(5, "tools/list", {}), refusal(-32600, 5)),
-    "M3 no version": (
-        request(5, "tools/list", modern_meta(version=None)),
-        refusal(-32602, 5),
-    ),
-    "M3 no capabilities": (
-        request(5, "tools/list", modern_meta(capabilities=None)),
-        refusal(-32602, 5),
-    ),
-    "M3 version number": (
-        request(5, "tools/list", modern_meta(version=20260728)),
-        refusal(-32602, 5),
-    ),
-    "M3 capabilities array": (
-        request(5, "tools/list", modern_meta(capabilities=[])),
-        refusal(-32602, 5),
-    ),
-    "M3 capability not an object": (
-        request(5, "tools/list", modern_meta(capabilities={"roots": True})),
-        refusal(-32602, 5),
-    ),
-    "M3 clientInfo number": (
-        request(5, "tools/list", modern_meta(clientInfo=5)),
-        refusal(-32602, 5),
-    ),
-    "M3 logLevel": (request(5, "tools/list", modern_meta(logLevel="loud")), refusal(-32602, 5)),
-    "M3 logLevel list": (request(5, "tools/list", modern_meta(logLevel=[])), refusal(-32602, 5)),
-    "M3 unknown capability": (
-        request(5, "tools/list", modern_meta(capabilities={"com.example/x": 1})),
-        success(5),
-    ),
-    "M4 old version": (
-        request(5, "tools/list", modern_meta(version="1999-01-01")),
-        refusal(-32022, 5),
-    ),
-    "M4 future version": (
-        request(5, "server/discover", modern_meta(version="2099-01-01")),
-        refusal(-32022, 5),
-    ),
-    "M4 handshake version": (
-        request(5, "tools/list", modern_meta(version="2025-11-25")),
-        refusal(-32022, 5),
-    ),
-    "M5 discover": (modern(5, "server/discover"), success(5)),
-    "M6 discover without _meta": (request(5, "server/discover", {}), refusal(-32602, 5)),
-    "M6 discover without params": (request(5, "server/discover"), refusal(-32602, 5)),
-    "M7 ping": (modern(5, "ping"), refusal(-32601, 5)),
-    "M7 logging": (modern(5, "logging/setLevel", level="info"), refusal(-32601, 5)),
-    "M7 subscribe": (modern(5, "resources/subscribe", uri="a:b"), refusal(-32601, 5)),
-    "M7 unknown": (modern(5, "x/y"), refusal(-32601, 5)),
-    "M7 unadvertised": (modern(5, "tasks/list"), refusal(-32601, 5)),
-    "M9 initialize of no handshake": (modern(5, "initialize"), refusal(-32601, 5)),
-    "M9 initialize with _meta": (
-        {**initialize("2025-06-18", 5), "params": {**initialize("2025-06-18")["params"], **META}},
-        success(5),
-    ),
-}
-
-
-@pytest.mark.parametrize("row", MODERN_ROWS)
-def test_modern_request_gets_the_expected_answer(row: str) -> None:
-    message, check = MODERN_ROWS[row]
-    check(after_opening(MODERN, message))
-
-
 # --- Opening a session ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_initialize_echoes_each_legacy_revision_in_its_own_shape(revision: str) -> None:
-    result = only(converse(initialize(revision)))["result"]
-    assert set(result) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
-    assert result["protocolVersion"] == revision
-    assert result["capabilities"]["tools"] == {"listChanged": True}
-    expected = {"name", "version"}
-    expected |= {"title"} if revision >= "2025-06-18" else set()
-    expected |= {"description"} if revision >= "2025-11-25" else set()
-    assert set(result["serverInfo"]) == expected
-    assert all(isinstance(value, str) and value for value in result["serverInfo"].values())
-
-
-@pytest.mark.parametrize("wanted", ["1900-01-01", "2099-01-01", MODERN, ""])
-def test_unknown_revision_is_answered_with_the_newest_legacy_revision(wanted: str) -> None:
-    answer = only(converse(initialize(wanted)))
-    assert answer["result"]["protocolVersion"] == "2025-11-25"
 
 
 @pytest.mark.parametrize(
@@ -355,19 +252,6 @@ def test_initialize_with_a_mistyped_member_is_refused_and_may_be_repeated(
     assert accepted["result"]["protocolVersion"] == "2025-11-25"
 
 
-@pytest.mark.parametrize("member", ["protocolVersion", "capabilities", "clientInfo"])
-def test_initialize_without_a_required_member_is_refused(member: str) -> None:
-    message = initialize("2025-11-25", 1)
-    del message["params"][member]
-    assert code_of(only(converse(message))) == -32602
-
-
-def test_unknown_client_capabilities_are_accepted() -> None:
-    message = initialize("2025-11-25")
-    message["params"]["capabilities"] = {"x": 1, "com.example/y": {}, "experimental": {"z": {}}}
-    assert "result" in only(converse(message))
-
-
 def test_before_initialize_only_ping_is_served() -> None:
     heard = converse(request(1, "ping"), request(2, "tools/list"), initialize("2025-11-25"))
     assert heard[0] == {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -385,157 +269,19 @@ def test_requests_between_initialize_and_initialized_are_served() -> None:
     assert [message["id"] for message in heard if "result" in message] == ["init", 1, 2]
 
 
-def test_server_sends_nothing_before_the_client() -> None:
-    with InProcess() as client:
-        assert client.hears_nothing(0.3)
-
-
 # --- Both eras at once ---------------------------------------------------------------------------
-
-
-def test_both_eras_work_in_one_process() -> None:
-    heard = converse(
-        modern(1, "tools/list"),
-        *opening("2024-11-05"),
-        request(2, "tools/list"),
-        modern(3, "server/discover"),
-        modern(4, "ping"),
-        request(5, "ping"),
-    )
-    by_id = {message["id"]: message for message in heard}
-    assert by_id[1]["result"]["resultType"] == "complete"
-    assert "resultType" not in by_id[2]["result"]
-    assert "outputSchema" in by_id[1]["result"]["tools"][0]
-    assert "outputSchema" not in by_id[2]["result"]["tools"][0]
-    assert by_id[3]["result"]["supportedVersions"] == [MODERN]
-    assert code_of(by_id[4]) == -32601
-    assert by_id[5]["result"] == {}
-
-
-def test_first_request_does_not_fix_the_era() -> None:
-    heard = converse(request(1, "ping"), request(2, "tools/list"), modern(3, "tools/list"))
-    assert "result" in heard[2]
-
-
-def test_version_is_checked_per_request() -> None:
-    bad = request(1, "server/discover", modern_meta(version="1900-01-01"))
-    heard = converse(bad, modern(2, "server/discover"), {**bad, "id": 3})
-    assert [message.get("error", {}).get("code") for message in heard] == [-32022, None, -32022]
-    assert data_of(heard[0]) == {"supported": [MODERN], "requested": "1900-01-01"}
-
-
-def test_discover_returns_versions_capabilities_and_instructions() -> None:
-    result = only(converse(modern("d", "server/discover")))["result"]
-    assert result["supportedVersions"] == [MODERN]
-    assert result["capabilities"]["tools"] == {"listChanged": True}
-    assert isinstance(result["instructions"], str)
-    assert_modern(result)
-    assert_cacheable(result)
-
-
-def assert_modern(result: Message) -> None:
-    assert result["resultType"] == "complete"
-    info = result["_meta"]["io.modelcontextprotocol/serverInfo"]
-    assert isinstance(info["name"], str)
-    assert isinstance(info["version"], str)
-
-
-def assert_cacheable(result: Message) -> None:
-    assert type(result["ttlMs"]) is int
-    assert result["ttlMs"] >= 0
-    assert result["cacheScope"] in ("public", "private")
-
-
-def test_modern_list_is_cacheable_and_modern_call_is_not() -> None:
-    heard = converse(
-        modern(1, "tools/list"),
-        modern(2, "tools/call", name="file_read", arguments={"path": "LICENSE"}),
-    )
-    by_id = {message["id"]: message["result"] for message in heard}
-    assert_modern(by_id[1])
-    assert_cacheable(by_id[1])
-    assert_modern(by_id[2])
-    assert "ttlMs" not in by_id[2]
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_legacy_results_have_no_modern_members(revision: str) -> None:
-    answer = only(after_opening(revision, request(1, "tools/list")))
-    assert set(answer["result"]) == {"tools"}
-
-
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize("request_id", ["a", "é✓😀", "7", "", 0, 1, -7, 9007199254740991])
-def test_answer_ids_keep_type_and_value(revision: str, request_id: Any) -> None:
-    success(request_id)(after_opening(revision, alive(revision, request_id)))
-
-
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize(
-    "method",
-    [
-        *("roots/list", "sampling/createMessage", "elicitation/create", "tasks/update"),
-        *("resources/templates", "tools", "rpc.discover", "x-harness/does-not-exist"),
-    ],
-)
-def test_unknown_methods_are_not_found(revision: str, method: str) -> None:
-    refusal(-32601, "m")(after_opening(revision, ask(revision, "m", method)))
-
-
-@pytest.mark.parametrize("token", ["t1", 7, 0])
-@pytest.mark.parametrize("revision", ALL)
-def test_progress_token_does_not_change_the_result(revision: str, token: Any) -> None:
-    plain = ask(revision, 1, "tools/list")
-    meta = {**(META if revision == MODERN else {}), "progressToken": token, "com.example/x": {}}
-    with_token = request(2, "tools/list", {"_meta": meta})
-    first, second = after_opening(revision, plain, with_token)
-    assert first["result"] == second["result"]
 
 
 # --- Errors for what has no readable id ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_error_without_readable_id_depends_on_the_revision(revision: str) -> None:
-    error = only(after_opening(revision, b"{"))
-    assert code_of(error) == -32700
-    if revision < "2025-11-25":
-        assert error["id"] is None
-    else:
-        assert "id" not in error
-
-
 # --- Batches -------------------------------------------------------------------------------------
-
-
-def test_batch_is_answered_as_one_array_line() -> None:
-    batch = [request(1, "ping"), notification("notifications/x"), request("1", "ping")]
-    (answers,) = after_opening("2025-03-26", batch)
-    assert sorted(repr(answer["id"]) for answer in answers) == ["'1'", "1"]
 
 
 def test_batch_waits_for_its_slow_members() -> None:
     call = request(2, "tools/call", {"name": "file_read", "arguments": {"path": "LICENSE"}})
     (answers,) = after_opening("2025-03-26", [request(1, "ping"), call])
     assert sorted(answer["id"] for answer in answers) == [1, 2]
-
-
-def test_batch_of_notifications_is_not_answered() -> None:
-    silence(after_opening("2025-03-26", [notification("notifications/x")] * 2))
-
-
-def test_empty_batch_is_one_invalid_request() -> None:
-    error = only(after_opening("2025-03-26", []))
-    assert code_of(error) == -32600
-    assert error["id"] is None
-
-
-def test_invalid_batch_members_do_not_affect_valid_ones() -> None:
-    members = [request(1, "ping"), 1, [], {"jsonrpc": "2.0", "id": 9}, request(2, "ping")]
-    (answers,) = after_opening("2025-03-26", members)
-    assert [(a["id"], a.get("error", {}).get("code")) for a in answers] == [
-        *[(1, None), (None, -32600), (None, -32600), (9, -32600), (2, None)],
-    ]
 
 
 def test_batch_cannot_hold_initialize_or_modern_requests() -> None:
@@ -550,12 +296,6 @@ def test_batch_before_initialize_is_refused() -> None:
 
 def test_oversized_batch_is_refused_as_a_whole() -> None:
     assert code_of(only(after_opening("2025-03-26", [1] * 1001))) == -32600
-
-
-@pytest.mark.parametrize("revision", [r for r in ALL if r != "2025-03-26"])
-def test_array_line_is_one_invalid_request_outside_2025_03_26(revision: str) -> None:
-    members = [alive(revision, 1), alive(revision, 2)]
-    assert code_of(only(after_opening(revision, members))) == -32600
 
 
 # --- Work that takes time ------------------------------------------------------------------------
@@ -595,17 +335,6 @@ class Gate:
 
 def wait_call(revision: str, request_id: Any) -> Message:
     return ask(revision, request_id, "tools/call", name="wait")
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_ping_is_answered_while_a_call_runs(revision: str) -> None:
-    gate = Gate()
-    with InProcess(features=[gate]) as client:
-        client.open(revision)
-        client.send(wait_call(revision, "slow"), alive(revision, "quick"))
-        assert client.hear()["id"] == "quick"
-        gate.opened.set()
-        assert client.hear()["id"] == "slow"
 
 
 @pytest.mark.parametrize("revision", ALL)

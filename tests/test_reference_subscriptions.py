@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from reference_server import features
-from reference_server.content import subscriptions, watcher
+from reference_server import bundle
+from reference_server.features import subscriptions
+from reference_server.features.subscriptions import watcher
 from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
@@ -53,7 +54,7 @@ def offer(surface: Surface) -> None:
         return {}
 
     def announce(_call: Any, arguments: Any) -> dict[str, Any]:
-        part = surface.part("content.subscriptions")
+        part = surface.part("features.subscriptions")
         if "uri" in arguments:
             part.resource_updated(arguments["uri"])
         else:
@@ -93,7 +94,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def client(root: Path, quick: None) -> Iterator[InProcess]:
-    with InProcess(Settings([str(root)]), [*features.ALL_FEATURES, offer]) as one:
+    with InProcess(Settings([str(root)]), [*bundle.ALL_FEATURES, offer]) as one:
         yield one
 
 
@@ -162,32 +163,11 @@ def wait_for_no_watcher() -> None:
 
 
 @pytest.mark.parametrize("revision", LEGACY)
-def test_session_is_notified_of_its_subscribed_file(
-    client: InProcess, root: Path, revision: str
-) -> None:
-    client.open(revision)
-    assert answer(client, ask(revision, 1, "resources/subscribe", uri=A))["result"] == {}
-    assert client.hears_nothing(0.1)
-    put(root, "sub/b.txt", b"not this one")
-    put(root, "a.txt", b"another")
-    assert client.hear() == updated(A)
-    assert client.hears_nothing(0.1)
-    (root / "a.txt").unlink()
-    assert client.hear() == updated(A)
-    put(root, "a.txt", b"again")
-    assert client.hear() == updated(A)
-    assert answer(client, ask(revision, 2, "resources/unsubscribe", uri=A))["result"] == {}
-    put(root, "a.txt", b"nobody cares")
-    assert client.hears_nothing(0.1)
-    wait_for_no_watcher()
-
-
-@pytest.mark.parametrize("revision", LEGACY)
 def test_own_edit_is_announced_at_once(
     root: Path, revision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watcher, "PERIOD", 600.0)
-    with InProcess(Settings([str(root)]), [*features.ALL_FEATURES, offer]) as client:
+    with InProcess(Settings([str(root)]), [*bundle.ALL_FEATURES, offer]) as client:
         client.open(revision)
         answer(client, ask(revision, 1, "resources/subscribe", uri=A))
         heard = run(client, revision, "write", path="a.txt", text="two")
@@ -266,7 +246,11 @@ def test_session_gets_no_notification_before_initialized(client: InProcess, root
 
 
 def test_undeclared_list_change_is_not_announced(root: Path) -> None:
-    with InProcess(Settings([str(root)]), [features.resources, offer]) as client:
+    def undeclare(surface: Surface) -> None:
+        surface.methods.capability("tools", {}, ("2025-11-25",))
+
+    features = [bundle.resources, bundle.subscriptions, undeclare, offer]
+    with InProcess(Settings([str(root)]), features) as client:
         client.open("2025-11-25")
         answer(client, ask("2025-11-25", 1, "tools/list"))
         assert run(client, "2025-11-25", "announce") == [list_changed("resources")]
@@ -324,25 +308,6 @@ def test_stream_is_acknowledged_and_notified(
 
 
 @pytest.mark.parametrize(
-    ("wanted", "honoured"),
-    [
-        ({}, {}),
-        ({"toolsListChanged": False, "resourcesListChanged": False}, {}),
-        ({"promptsListChanged": True, "tomorrow": True}, {}),
-        ({"resourceSubscriptions": []}, {"resourceSubscriptions": []}),
-        (
-            {"resourceSubscriptions": [B, "x://y", A, B, "workspace:///nope"]},
-            {"resourceSubscriptions": [B, A]},
-        ),
-    ],
-)
-def test_acknowledgment_lists_the_supported_subscriptions(
-    client: InProcess, wanted: Message, honoured: Message
-) -> None:
-    assert listen(client, 1, **wanted) == honoured
-
-
-@pytest.mark.parametrize(
     "params",
     [
         {},
@@ -361,18 +326,6 @@ def test_invalid_filter_is_refused(client: InProcess, params: Message) -> None:
     assert code_of(answer(client, modern(1, "subscriptions/listen", **params))) == -32602
 
 
-def test_unrequested_changes_are_not_announced(client: InProcess, root: Path) -> None:
-    listen(client, 1, resourceSubscriptions=[B])
-    listen(client, 2)
-    answer(client, modern("t", "tools/list"))
-    answer(client, modern("r", "resources/list"))
-    put(root, "a.txt", b"another")
-    put(root, "new.txt", b"")
-    assert run(client, MODERN, "toggle") == []
-    assert run(client, MODERN, "announce") == []
-    assert client.hears_nothing(0.1)
-
-
 def test_changes_are_not_announced_without_a_stream(client: InProcess, root: Path) -> None:
     answer(client, modern("t", "tools/list"))
     answer(client, modern("r", "resources/list"))
@@ -380,18 +333,6 @@ def test_changes_are_not_announced_without_a_stream(client: InProcess, root: Pat
     assert run(client, MODERN, "toggle") == []
     assert client.hears_nothing(0.1)
     assert not watchers()
-
-
-def test_streams_are_independent(client: InProcess, root: Path) -> None:
-    listen(client, 1, resourceSubscriptions=[A])
-    listen(client, "1", resourceSubscriptions=[A, B])
-    put(root, "a.txt", b"another")
-    heard = [client.hear(), client.hear()]
-    assert sorted(heard, key=str) == sorted([updated(A, 1), updated(A, "1")], key=str)
-    client.send(notification("notifications/cancelled", {"requestId": 1}))
-    put(root, "a.txt", b"and another")
-    assert client.hear() == updated(A, "1")
-    assert client.hears_nothing(0.1)
 
 
 def test_cancelled_stream_is_silent_and_its_watch_ends(client: InProcess, root: Path) -> None:
@@ -413,7 +354,7 @@ def test_tools_subscription_starts_no_watcher(client: InProcess) -> None:
 
 
 def test_change_between_acknowledgment_and_first_look_is_announced(root: Path) -> None:
-    with InProcess(Settings([str(root)]), [*features.ALL_FEATURES, offer]) as client:
+    with InProcess(Settings([str(root)]), [*bundle.ALL_FEATURES, offer]) as client:
         listen(client, 1, resourceSubscriptions=[A], resourcesListChanged=True)
         put(root, "a.txt", b"another")
         put(root, "new.txt", b"")
@@ -453,18 +394,6 @@ def test_open_stream_does_not_delay_the_exit(root: Path) -> None:
     assert client.code == 0
     assert time.monotonic() - started < 5
     wait_for_no_watcher()
-
-
-@pytest.mark.parametrize("method", ["resources/subscribe", "resources/unsubscribe"])
-def test_subscribe_is_unknown_in_2026_07_28(client: InProcess, method: str) -> None:
-    assert code_of(answer(client, modern(1, method, uri=A))) == -32601
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_listen_is_unknown_in_legacy_sessions(client: InProcess, revision: str) -> None:
-    client.open(revision)
-    question = ask(revision, 1, "subscriptions/listen", notifications={})
-    assert code_of(answer(client, question)) == -32601
 
 
 def test_discover_declares_subscription_capabilities(client: InProcess) -> None:

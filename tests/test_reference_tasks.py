@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from reference_server import features
+from reference_server import bundle
 from reference_server.failure import ToolError
+from reference_server.features import tasks
 from reference_server.protocol.errors import ProtocolError
 from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from reference_server.tools import tasks
 from tests.reference_client import (
     ALL,
-    LEGACY,
     MODERN,
     PATIENCE,
     InProcess,
@@ -37,7 +36,6 @@ from tests.reference_client import (
 R = "2025-11-25"
 RELATED = "io.modelcontextprotocol/related-task"
 ENDED = ("completed", "failed", "cancelled")
-WITHOUT = [revision for revision in ALL if revision != R]
 
 
 class Bench:
@@ -48,7 +46,7 @@ class Bench:
         self.go = threading.Event()
         self.stopped = threading.Event()
         self.client = InProcess(
-            Settings([str(root)], **settings), [*features.ALL_FEATURES, self.offer]
+            Settings([str(root)], **settings), [*bundle.ALL_FEATURES, self.offer]
         )
         self.statuses: list[Message] = []
         self.others: list[Message] = []
@@ -206,23 +204,6 @@ def test_task_is_created_at_once_and_completes(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [("fail", {}, "It cannot be done."), ("wait", {"x": 1}, "'x' is not an argument")],
-)
-def test_error_result_makes_a_failed_task(
-    bench: Bench, name: str, arguments: Message, message: str
-) -> None:
-    task = bench.start(name, arguments=arguments)
-    result = bench.ask("result", "tasks/result", taskId=task["taskId"])["result"]
-    assert result["isError"] is True
-    assert result["_meta"].pop("mcp-touchstone/request_id").startswith("req_")
-    assert result["_meta"] == {RELATED: {"taskId": task["taskId"]}}
-    ended = bench.get(task)
-    assert ended["status"] == "failed"
-    assert message in ended["statusMessage"]
-
-
-@pytest.mark.parametrize(
     ("name", "error"),
     [
         ("refuse", {"code": -32603, "message": "Refused", "data": {"why": 1}}),
@@ -293,14 +274,6 @@ def test_no_task_status_is_sent_before_initialized(root: Path) -> None:
         assert not bench.statuses
 
 
-def test_task_id_in_params_overrides_the_related_task(bench: Bench) -> None:
-    first, second = bench.start("wait"), bench.start("wait")
-    meta = {RELATED: {"taskId": second["taskId"]}}
-    found = bench.ask("get", "tasks/get", taskId=first["taskId"], _meta=meta)["result"]
-    assert found["taskId"] == first["taskId"]
-    assert "_meta" not in found
-
-
 # --- Refusals ------------------------------------------------------------------------------------
 
 
@@ -308,20 +281,6 @@ def test_task_id_in_params_overrides_the_related_task(bench: Bench) -> None:
 def test_invalid_task_member_is_refused(bench: Bench, task: Any) -> None:
     assert code_of(bench.ask(1, "tools/call", name="wait", task=task)) == -32602
     assert bench.ids() == []
-
-
-@pytest.mark.parametrize(("name", "code"), [("plain", -32601), ("nope", -32602), (5, -32602)])
-def test_unsupported_tool_is_refused_as_a_task(bench: Bench, name: Any, code: int) -> None:
-    assert code_of(bench.ask(1, "tools/call", name=name, task={})) == code
-    assert bench.ids() == []
-
-
-@pytest.mark.parametrize("method", ["tasks/get", "tasks/result", "tasks/cancel"])
-@pytest.mark.parametrize("params", [{}, {"taskId": None}, {"taskId": 5}, {"taskId": "nope"}])
-def test_unknown_task_is_refused(bench: Bench, method: str, params: Message) -> None:
-    answer = bench.ask(1, method, **params)
-    assert code_of(answer) == -32602
-    assert answer["error"]["message"]
 
 
 def test_number_of_tasks_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,14 +328,6 @@ def test_cancelled_task_that_continues_working_stays_cancelled(bench: Bench) -> 
     assert len(bench.statuses) == 1
 
 
-def test_completed_task_cannot_be_cancelled(bench: Bench) -> None:
-    bench.go.set()
-    task = bench.start("wait")
-    ended = bench.until_ended(task)
-    assert code_of(bench.ask("cancel", "tasks/cancel", taskId=task["taskId"])) == -32602
-    assert bench.get(task) == ended
-
-
 def test_cancelling_a_result_request_does_not_cancel_the_task(bench: Bench) -> None:
     task = bench.start("wait")
     bench.send("waiting", "tasks/result", taskId=task["taskId"])
@@ -395,26 +346,6 @@ def test_cancelling_the_answered_call_does_not_cancel_the_task(bench: Bench) -> 
 
 
 # --- Listing and forgetting ----------------------------------------------------------------------
-
-
-def test_tasks_are_listed_in_pages(root: Path) -> None:
-    bench = Bench(root, page_size=2)
-    with bench.client as client:
-        client.open(R)
-        created = [bench.start("fail")["taskId"] for _ in range(5)]
-        found: list[str] = []
-        params: Message = {}
-        while True:
-            result = bench.ask("list", "tasks/list", **params)["result"]
-            assert len(result["tasks"]) <= 2
-            found += [task["taskId"] for task in result["tasks"]]
-            for task in result["tasks"]:
-                check_shape(task)
-            if "nextCursor" not in result:
-                break
-            params = {"cursor": result["nextCursor"]}
-        assert found == created
-        assert code_of(bench.ask("list", "tasks/list", cursor="nonsense")) == -32602
 
 
 @pytest.mark.parametrize(
@@ -464,40 +395,6 @@ def test_end_of_input_waits_for_a_requested_task_result(root: Path) -> None:
 
 
 # --- Task support --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_tasks_capability_is_declared_only_in_2025_11_25(root: Path, revision: str) -> None:
-    heard = converse(*opening(revision), settings=Settings([str(root)]))
-    declared = heard[0]["result"]["capabilities"].get("tasks")
-    expected: Message = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
-    assert declared == (expected if revision == R else None)
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_tool_list_declares_task_support(root: Path, revision: str) -> None:
-    question = ask(revision, "q", "tools/list")
-    heard = converse(*opening(revision), question, settings=Settings([str(root)]))
-    shown = {tool["name"]: tool.get("execution") for tool in heard[-1]["result"]["tools"]}
-    expected = {"taskSupport": "optional"} if revision == R else None
-    assert shown.pop("workspace_digest") == expected
-    assert set(shown.values()) == {None}
-
-
-@pytest.mark.parametrize("revision", WITHOUT)
-def test_task_member_is_ignored_in_other_revisions(root: Path, revision: str) -> None:
-    question = ask(revision, "q", "tools/call", name="workspace_digest", arguments={}, task={})
-    heard = converse(*opening(revision), question, settings=Settings([str(root)]))
-    assert heard[-1]["result"]["content"]
-    for method in ("tasks/get", "tasks/list", "tasks/result", "tasks/cancel"):
-        question = ask(revision, "q", method, taskId="x")
-        heard = converse(*opening(revision), question, settings=Settings([str(root)]))
-        assert code_of(heard[-1]) == -32601
-
-
-@pytest.mark.parametrize("method", ["ping", "tools/list", "resources/list"])
-def test_task_member_is_ignored_in_other_methods(bench: Bench, method: str) -> None:
-    assert "task" not in bench.ask(1, method, task={})["result"]
 
 
 # --- The digest ----------------------------------------------------------------------------------

@@ -44,12 +44,6 @@ POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 # --- Lines ---------------------------------------------------------------------------------------
 
 
-def test_answer_comes_at_once_and_ends_in_a_newline() -> None:
-    with Spawned() as client:
-        client.write(raw(modern(1, "server/discover")))
-        assert client.hear()["id"] == 1
-
-
 def test_message_may_arrive_in_any_pieces() -> None:
     line = raw(modern("é😀", "server/discover"))
     with InProcess() as client:
@@ -344,7 +338,7 @@ BY_COMMAND = ("mcp_touchstone", "serve")
     ("late", "program"),
     [
         *(("operation.options", one) for one in (BY_MODULE, BY_COMMAND)),
-        *(("reference_server.features", one) for one in (BY_MODULE, BY_COMMAND)),
+        *(("reference_server.bundle", one) for one in (BY_MODULE, BY_COMMAND)),
         ("reference_server.__main__", BY_COMMAND),
         ("bridge.reference", (*BY_COMMAND, "--http", "127.0.0.1:0")),
     ],
@@ -386,13 +380,6 @@ def test_bad_arguments_print_one_line_and_exit_2(arguments: list[str]) -> None:
     assert done.stdout == b""
     assert done.stderr.count(b"\n") == 1
     assert done.stderr.startswith(b"reference_server: ")
-
-
-def test_help_names_every_argument() -> None:
-    done = run_program("--help")
-    assert done.returncode == 0
-    for name in (b"--root", b"--log-level", b"--max-line", b"--max-file-size"):
-        assert name in done.stdout
 
 
 def run_program(*arguments: str, cwd: Path = ANYWHERE) -> subprocess.CompletedProcess[bytes]:

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcp_touchstone.runtime.scratch import NOTES
-from reference_server.content import watcher
+from reference_server.features.subscriptions import watcher
 from reference_server.protocol import progress
 from reference_server.settings import Settings
 from reference_server.workspace.paths import names_of
 from tests import tours
-from tests.cedarscript_client import WHY_NOT
 from tests.reference_client import (
     MODERN,
     InProcess,
@@ -25,6 +24,7 @@ from tests.reference_client import (
     modern_as,
     opening,
 )
+from tests.reference_server.cedarscript.client import WHY_NOT
 from tests.tours import TOURS, Tour
 
 if TYPE_CHECKING:

@@ -1,19 +1,13 @@
-"""The prompts (server/prompts): the use of the editor, the git workflow, an edit of one file.
+"""The prompts (server/prompts), which features offer (``Surface.prompts``).
 
 The list depends only on the operator's settings, so it never changes.
 """
 
 from __future__ import annotations
 
-import json
-
 from ..failure import ToolError
 from ..protocol.errors import invalid_params, quote
 from ..protocol.pages import page
-from ..tools.text import LONGEST_TEXT, read_text
-from . import guides
-from .media_types import PLAIN, media_type
-from .uris import uri_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +30,14 @@ class Argument:
         name: Its name.
         title: Title for people.
         description: Description for the user who fills it in.
+        values: Values to complete it with; those of an argument ``path`` are paths.
     """
 
-    def __init__(self, name: str, title: str, description: str) -> None:
+    def __init__(self, name: str, title: str, description: str, values: Sequence[str] = ()) -> None:
         self.name = name
         self.title = title
         self.description = description
+        self.values = values
 
     def definition(self, revision: str) -> dict[str, Any]:
         """Return the ``PromptArgument`` object (schema.ts#PromptArgument) of a revision."""
@@ -89,54 +85,21 @@ class Prompts:
     """The prompts of one server.
 
     Args:
-        surface: The surface with the settings and the workspace.
+        surface: The surface with the settings and the prompts that are offered.
     """
 
     def __init__(self, surface: Surface) -> None:
-        self._surface = surface
-        self._prompts = {one.name: one for one in self._offered()}
+        self._page_size = surface.settings.page_size
+        self._prompts = {one.name: one for offer in surface.prompts for one in offer()}
 
-    def _offered(self) -> list[Prompt]:
-        settings = self._surface.settings
-        if not settings.text_editor:
-            return []
-        guide = Prompt(
-            "text_editor_guide",
-            "How to use the text editor",
-            "Explains the commands of the tool text_editor with examples.",
-            _fixed(guides.VIEW_GUIDE if settings.read_only else guides.EDITOR_GUIDE),
-        )
-        if settings.read_only:
-            return [guide]
-        return [
-            guide,
-            Prompt(
-                "git_workflow",
-                "How to commit and push changes",
-                "Explains how edited files are committed and pushed with git.",
-                _fixed(guides.GIT_WORKFLOW),
-            ),
-            Prompt(
-                "edit_file",
-                "Edit a file",
-                "Asks for one change to one file, which is attached.",
-                self._edit_file,
-                (
-                    Argument("path", "File", "Path of the file, relative to the root."),
-                    Argument("task", "Task", "What is to be changed in it."),
-                ),
-            ),
-        ]
-
-    def arguments_of(self, name: str) -> list[str] | None:
-        """Return the names of a prompt's arguments, or None if there is no such prompt."""
-        prompt = self._prompts.get(name)
-        return None if prompt is None else [one.name for one in prompt.arguments]
+    def find(self, name: str) -> Prompt | None:
+        """Return the prompt with a name, or None."""
+        return self._prompts.get(name)
 
     def list(self, call: Call) -> dict[str, Any]:
         """Answer ``prompts/list``."""
         shown = [prompt.definition(call.revision) for prompt in self._prompts.values()]
-        return page(shown, call.params, "prompts", self._surface.settings.page_size)
+        return page(shown, call.params, "prompts", self._page_size)
 
     def get(self, call: Call) -> dict[str, Any]:
         """Answer ``prompts/get``.
@@ -158,37 +121,10 @@ class Prompts:
             raise invalid_params(error.message) from None
         return {"description": prompt.description, "messages": messages}
 
-    def _edit_file(self, call: Call, values: Values) -> Messages:
-        if not values["task"].strip():
-            raise invalid_params("task must not be empty")
-        snap = self._surface.workspace.read(values["path"], check=call.check)
-        text = read_text(snap).text
-        fits = len(text) <= LONGEST_TEXT
-        request = guides.EDIT_FILE.format(
-            path=json.dumps(snap.path, ensure_ascii=False),
-            task=values["task"],
-            look=guides.LOOK_BELOW if fits else guides.LOOK_THERE,
-        )
-        resource = {
-            "uri": uri_of(snap.path),
-            "mimeType": media_type(snap.path) or PLAIN,
-            "text": text,
-        }
-        attached = [_message({"type": "resource", "resource": resource})] if fits else []
-        return [_message({"type": "text", "text": request}), *attached]
-
 
 def build(surface: Surface) -> Prompts:
     """Build the part ``prompts``."""
     return Prompts(surface)
-
-
-def _fixed(text: str) -> Callable[[Call, Values], Messages]:
-    return lambda _call, _values: [_message({"type": "text", "text": text})]
-
-
-def _message(content: dict[str, Any]) -> dict[str, Any]:
-    return {"role": "user", "content": content}
 
 
 def _read_values(values: Any, arguments: Sequence[Argument]) -> Values:

@@ -71,9 +71,8 @@ class Resources:
             *(entries, call.params, "resources", self._page_size),
             place=_place,
         )
-        self._surface.part("content.subscriptions").listed(
-            call, frozenset(one.path for one in entries)
-        )
+        if self._surface.resources_listed:
+            self._surface.resources_listed(call, frozenset(one.path for one in entries))
         found["resources"] = [_resource(entry, call.revision) for entry in found["resources"]]
         return _with_hints(found, call)
 

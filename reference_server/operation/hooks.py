@@ -38,8 +38,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Protocol, TypeAlias
 
-    from ..protocol.calls import Call
-    from ..protocol.flight import Outcome
+    from ..protocol.calls import Call, Outcome
     from ..protocol.toolbox import Tool, Toolbox
     from ..settings import Hook
     from .log import Log

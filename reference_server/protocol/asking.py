@@ -20,17 +20,11 @@ from .workers import aside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
+    from collections.abc import Callable
 
-    from .calls import Call
+    from .calls import Call, Questioned
     from .messages import Params
     from .rounds import Round, Rounds
-
-    Questioned: TypeAlias = Mapping[str, tuple[str, Params]]
-
-_SINCE = {"elicitation": "2025-06-18"}
-_MODES_SINCE = "2025-11-25"
 
 
 class Asking:
@@ -67,13 +61,15 @@ class Asking:
             return None
         from .rounds import METHODS  # noqa: PLC0415 - few clients are ever asked something
 
-        return self._get_rounds().read(call) if call.method.name in METHODS else None
+        if call.method.name not in METHODS:
+            return None
+        return self._get_rounds().read(call.params, _identity(call))
 
     def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
         """Ask some questions; see ``Call.ask_together``."""
         for method, params in questions.values():
             capability, sub = _needed(method, params)
-            if not can(call, capability, sub):
+            if not call.can(capability, sub):
                 raise _cannot(call, capability, sub)
         if not is_modern(call.revision):
             return {key: self._ask_one(call, *asked) for key, asked in questions.items()}
@@ -81,7 +77,8 @@ class Asking:
             key: {"method": method, "params": params} if params else {"method": method}
             for key, (method, params) in questions.items()
         }
-        return self._get_rounds().ask(call, asked, bound_to)
+        rounds = self._get_rounds()
+        return rounds.ask(call.brought, asked, bound_to, _identity(call), call.revision)
 
     def _ask_one(self, call: Call, method: str, params: Params) -> Params:
         answer = self._ask_session(call, method, params)
@@ -120,21 +117,10 @@ class Asking:
         return question.result()
 
 
-def can(call: Call, capability: str, sub: str | None = None) -> bool:
-    """Return whether the client of a call can be asked; see ``Call.can``."""
-    if call.session is not None and not call.session.ready:
-        return False
-    if call.revision < _SINCE.get(capability, ""):
-        return False
-    declared = call.client_capabilities.get(capability)
-    if not isinstance(declared, dict):
-        return False
-    if sub is None:
-        return True
-    if capability == "elicitation" and sub == "form":
-        # Revisions without modes have only forms, and in later ones forms are the default.
-        return call.revision < _MODES_SINCE or not declared or isinstance(declared.get(sub), dict)
-    return isinstance(declared.get(sub), dict)
+def _identity(call: Call) -> str:
+    from .rounds import identity_of  # noqa: PLC0415 - few clients are ever asked something
+
+    return identity_of(call.method.name, call.params, call.revision)
 
 
 def _needed(method: str, params: Params) -> tuple[str, str | None]:

@@ -7,8 +7,7 @@ import threading
 import time
 
 from . import modern
-from .asking import can
-from .envelope import meta_of
+from .envelope import declares, meta_of
 from .errors import INTERNAL_ERROR, CancelledError, ProtocolError
 from .framing import encode
 from .printable import printable
@@ -17,21 +16,67 @@ from .revisions import is_modern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeAlias
+    from collections.abc import Callable, Mapping
+    from typing import Any, Protocol, TypeAlias
 
-    from .asking import Questioned
-    from .connection import Connection
     from .legacy import Session
     from .messages import Id, Params, Request
-    from .methods import Method
     from .rounds import Round
 
     Deliver: TypeAlias = Callable[[bytes | None], None]
+    Handler: TypeAlias = Callable[["Call"], dict[str, Any] | None]
+    Outcome: TypeAlias = dict[str, Any] | ProtocolError | None
+    Questioned: TypeAlias = Mapping[str, tuple[str, Params]]
     Waiting: TypeAlias = Callable[[bool], None]
+
+    class Outlet(Protocol):
+        """What a call needs of its connection."""
+
+        def send(self, line: bytes) -> None:
+            """Send an encoded message."""
+
+        def settle(self, call: Call, line: bytes | None, outcome: Outcome = None) -> None:
+            """Deliver the answer to a call, if it is not settled; see ``flight.Calls``."""
+
+        def is_open(self, call: Call) -> bool:
+            """Return whether a call is not settled."""
+
+        def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
+            """Ask the client; see ``Call.ask_together``."""
+
+        def log(self, call: Call, level: str, data: Any, logger: str | None) -> None:
+            """Send the client a log message; see ``Call.log``."""
+
 
 _LONGEST_NAME = 64
 _LONGEST_VERSION = 32
+
+
+class Method:
+    """One request method of one or more revisions.
+
+    Attributes:
+        name: Value of the member ``method``.
+        handler: Takes the call and returns its result. It may raise ProtocolError or
+            CancelledError. It may also return None and call ``finish`` on the call later, from any
+            thread.
+        slow: True if the handler may block; it then runs on a worker thread.
+        endless: True if the answer may be missing until the connection ends, as for
+            ``subscriptions/listen``. The end of input does not wait for it.
+        cacheable: True if 2026-07-28 requires caching hints in the result
+            (server/utilities/caching#cacheable-results).
+    """
+
+    __slots__ = ("cacheable", "endless", "handler", "name", "slow")
+
+    def __init__(
+        self, name: str, handler: Handler, *, slow: bool, endless: bool, cacheable: bool
+    ) -> None:
+        self.name = name
+        self.handler = handler
+        self.slow = slow
+        self.endless = endless
+        self.cacheable = cacheable
 
 
 class Call:
@@ -55,7 +100,7 @@ class Call:
 
     def __init__(
         self,
-        connection: Connection,
+        outlet: Outlet,
         request: Request,
         method: Method,
         revision: str,
@@ -78,9 +123,9 @@ class Call:
         self.lock = threading.Lock()
         self.started = time.monotonic()
         self.brought: Round | None = None
-        self._connection = connection
+        self._outlet = outlet
         self._request = request
-        self._progress = Progress(self)
+        self._progress = Progress(self.meta, revision, self.notify)
         self._cancelled = False
         self._on_cancel: list[Callable[[], None]] = []
 
@@ -137,7 +182,8 @@ class Call:
             capability: ``elicitation``, ``roots`` or ``sampling``.
             sub: ``form`` or ``url`` of elicitation, ``tools`` or ``context`` of sampling.
         """
-        return can(self, capability, sub)
+        is_ready = self.session is None or self.session.ready
+        return is_ready and declares(self.client_capabilities, self.revision, capability, sub)
 
     def ask(self, key: str, method: str, params: Params, *, bound_to: bytes = b"") -> Params:
         """Ask the client a question and return the answer, after a check of its shape.
@@ -170,7 +216,7 @@ class Call:
                 round; in a session, they are asked one after the other.
             bound_to: As for ``ask``.
         """
-        return self._connection.asking.ask(self, questions, bound_to)
+        return self._outlet.ask(self, questions, bound_to)
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress, if the client has asked for it (basic/utilities/progress).
@@ -193,14 +239,14 @@ class Call:
             data: Any JSON value; never contents of files, nor a path above the root.
             logger: Name of the logger; the server's name by default.
         """
-        self._connection.methods.log_to_client(self, level, data, logger)
+        self._outlet.log(self, level, data, logger)
 
     def notify(self, method: str, params: Params) -> None:
         """Send a notification for this request; do nothing once the request is settled."""
         line = encode({"jsonrpc": "2.0", "method": method, "params": self.related(params)})
         with self.lock:
             if self._is_open():
-                self._connection.calls.send(line)
+                self._outlet.send(line)
 
     def related(self, params: Params) -> Params:
         """Return the params of a server message; a detached call adds its ``_meta``."""
@@ -228,7 +274,7 @@ class Call:
         except (TypeError, ValueError):
             self.fail(ProtocolError(INTERNAL_ERROR, "Internal error: the result is not JSON"))
         else:
-            self._connection.calls.settle(self, line, result)
+            self._outlet.settle(self, line, result)
 
     def fail(self, error: ProtocolError) -> None:
         """Answer with an error."""
@@ -236,12 +282,12 @@ class Call:
         self.log("notice", {**refused, "request_id": self.request_id})
         member = error.member(self.request_id)
         line = encode({"jsonrpc": "2.0", "id": self.id, "error": member})
-        self._connection.calls.settle(self, line, error)
+        self._outlet.settle(self, line, error)
 
     def cancel(self) -> None:
         """Ask the work to stop, and send nothing more for this request."""
         self._stop()
-        self._connection.calls.settle(self, None)
+        self._outlet.settle(self, None)
 
     def _stop(self) -> None:
         with self.lock:
@@ -251,7 +297,7 @@ class Call:
             callback()
 
     def _is_open(self) -> bool:
-        return self._connection.calls.find(self.id) is self
+        return self._outlet.is_open(self)
 
 
 class Detached(Call):
@@ -262,7 +308,7 @@ class Detached(Call):
 
     def __init__(self, call: Call, meta: Params, waiting: Waiting) -> None:
         super().__init__(
-            call._connection,  # noqa: SLF001 - a copy
+            call._outlet,  # noqa: SLF001 - a copy
             call._request,  # noqa: SLF001
             call.method,
             call.revision,
@@ -271,7 +317,8 @@ class Detached(Call):
         )
         self.started = call.started
         self.request_id = call.request_id
-        self._progress = Progress(self, call._progress.sent)  # noqa: SLF001
+        sent = call._progress.sent  # noqa: SLF001
+        self._progress = Progress(self.meta, self.revision, self.notify, sent)
         self._meta = meta
         self._waiting = waiting
         self._closed = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 
-from . import legacy, modern
+from . import modern, opening
 from .asking import Asking
 from .batches import Batch
 from .calls import Call, new_request_id
@@ -20,14 +20,15 @@ from .errors import (
     INTERNAL_ERROR,
     PARSE_ERROR,
     CancelledError,
+    InputRequired,
     ProtocolError,
     invalid_request,
     method_not_found,
 )
 from .flight import Calls
 from .framing import Decoded, decode, encode
+from .legacy import Session
 from .messages import Notification, Request, Response, Unusable, is_id, read_message
-from .required import InputRequired
 from .revisions import ALL, LATEST_LEGACY, MODERN
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from ..settings import Settings
-    from .calls import Deliver
+    from .calls import Deliver, Outcome, Questioned
     from .messages import Id, Params
     from .methods import Methods
     from .wire import Wire
@@ -79,6 +80,8 @@ class Connection:
         calls: The requests in flight.
         asking: The server's questions to the client.
         session: The legacy session.
+        hold: Called with each slow request of the session, if it is set; returns True if it has
+            taken the request, to run it later (``roots``).
         methods: As above.
         workers: As above.
     """
@@ -96,13 +99,13 @@ class Connection:
         self.methods = methods
         self.workers = workers
         self._lend = lend
-        self.calls = Calls(wire.send)
+        self.calls = Calls()
         self.asking = Asking(wire.send, settings.ask_seconds, settings.state_key)
-        self.session = legacy.Session()
+        self.session = Session()
+        self.hold: Callable[[Call], bool] | None = None
         self._wire = wire
         self._log = log
-        legacy.install(methods, self.session)
-        modern.install(methods)
+        opening.install(methods, self.session)
         methods.notification("notifications/cancelled", ALL, self._cancelled)
 
     def receive(self, line: bytes | None) -> None:
@@ -197,7 +200,7 @@ class Connection:
         self.calls.began(call)
         if not call.method.slow:
             self.run(call)
-        elif not (call.session and call.session.hold(call)):
+        elif not (call.session and self.hold and self.hold(call)):
             job = functools.partial(self.run, call)
             here = functools.partial(self.workers.run, job)
             if in_batch or self.workers.busy or not self._lend(here):
@@ -269,6 +272,30 @@ class Connection:
         """Pass a response to its question, or ignore it. Responses are never answered."""
         if not self.asking.questions.answered(message):
             self._log.debug("ignored", response=True)
+
+    # --- the outlet of its calls
+
+    def send(self, line: bytes) -> None:
+        """Send an encoded message."""
+        self._wire.send(line)
+
+    def settle(self, call: Call, line: bytes | None, outcome: Outcome = None) -> None:
+        """Deliver the answer to a request, unless it is settled."""
+        self.calls.settle(call, line, outcome)
+
+    def is_open(self, call: Call) -> bool:
+        """Return whether a request is not settled."""
+        return self.calls.find(call.id) is call
+
+    def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
+        """Ask the client some questions; see ``Call.ask_together``."""
+        return self.asking.ask(call, questions, bound_to)
+
+    def log(self, call: Call, level: str, data: Any, logger: str | None) -> None:
+        """Send the client a log message; see ``Call.log``."""
+        self.methods.log_to_client(call, level, data, logger)
+
+    # --- the end
 
     def input_ended(self) -> None:
         """End all waits for the client, because its input has ended."""

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from .messages import Params
 
+_SINCE = {"elicitation": "2025-06-18"}
+_MODES_SINCE = "2025-11-25"
 _KNOWN_CAPABILITIES = ("experimental", "roots", "sampling", "elicitation")
 
 
@@ -57,3 +59,16 @@ def check_implementation(value: Any, where: str) -> dict[str, str]:
         if not isinstance(value.get(name), str):
             raise invalid_params(f"{where}.{name} must be a string")
     return value
+
+
+def declares(capabilities: dict[str, Any], revision: str, capability: str, sub: str | None) -> bool:
+    """Return whether a client has declared a capability that a revision has; see ``Call.can``."""
+    declared = capabilities.get(capability)
+    if revision < _SINCE.get(capability, "") or not isinstance(declared, dict):
+        return False
+    if sub is None:
+        return True
+    if capability == "elicitation" and sub == "form":
+        # Revisions without modes have only forms, and in later ones forms are the default.
+        return revision < _MODES_SINCE or not declared or isinstance(declared.get(sub), dict)
+    return isinstance(declared.get(sub), dict)

@@ -57,6 +57,18 @@ class CancelledError(Exception):
     """The client has cancelled the request; no answer is sent."""
 
 
+class InputRequired(Exception):  # noqa: N818 - it is no error
+    """A request of 2026-07-28 must be answered with a question (basic/patterns/mrtr).
+
+    Attributes:
+        result: The ``InputRequiredResult`` (schema.ts#InputRequiredResult).
+    """
+
+    def __init__(self, result: dict[str, Any]) -> None:
+        super().__init__()
+        self.result = result
+
+
 def invalid_request(message: str) -> ProtocolError:
     """Build the error for JSON that is not a request object."""
     return ProtocolError(INVALID_REQUEST, f"Invalid request: {message}")

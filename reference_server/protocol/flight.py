@@ -8,13 +8,10 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeAlias
+    from typing import TypeAlias
 
-    from .calls import Call
-    from .errors import ProtocolError
+    from .calls import Call, Outcome
     from .messages import Id
-
-    Outcome: TypeAlias = dict[str, Any] | ProtocolError | None
 
     Began: TypeAlias = Callable[[Call], None]
     Finished: TypeAlias = Callable[[Call | None, Outcome, int, str], None]
@@ -23,16 +20,12 @@ if TYPE_CHECKING:
 class Calls:
     """The table of requests in flight on one connection, by typed id.
 
-    Args:
-        send: Writes one encoded message to the client.
-
     Attributes:
         began: Called with each request before its handler runs; must not raise.
         finished: Called after each answer, see ``hooks.Hooks.finished``; must not raise.
     """
 
-    def __init__(self, send: Callable[[bytes], None]) -> None:
-        self.send = send
+    def __init__(self) -> None:
         self.began: Began = _do_nothing
         self.finished: Finished = _do_nothing
         self._changed = threading.Condition()

@@ -13,13 +13,15 @@ TITLE = "MCP Touchstone reference server"
 VERSION = "0.1.0"
 
 
-def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) -> str:
-    """Return the instructions for a model, without any directory of this host.
+def instructions(*, roots: Sequence[str], read_only: bool) -> list[str]:
+    """Return what a model must know of reading, without any directory of this host.
 
     Args:
         roots: Names of the roots.
-        text_editor: Whether the tool ``text_editor`` is offered.
         read_only: Whether the server is read-only.
+
+    Returns:
+        Sentences. The first three are about reading; features add theirs.
     """
     several = f"There are {len(roots)} roots, named {', '.join(roots[:-1])} and {roots[-1]}. "
     sentences = [
@@ -31,22 +33,9 @@ def instructions(*, roots: Sequence[str], text_editor: bool, read_only: bool) ->
         else "Paths are relative to the root, with forward slashes.",
         "Read with file_read, or file_read_range for part of a large file.",
     ]
-    if text_editor and read_only:
-        sentences.append("List a directory with text_editor.")
-    elif text_editor:
-        sentences.append(
-            "List a directory and edit with text_editor (view, create, str_replace, insert, "
-            "undo_edit)."
-        )
     if read_only:
         sentences.append("Nothing is written: the operator has made this server read-only.")
-    else:
-        sentences.append(
-            "file_apply_patch_only changes a file with a unified diff and the hash of the text "
-            "that you read. apply_cedarscript, if it is listed, shows a preview unless dry_run is "
-            "false."
-        )
-    return " ".join([*sentences, "An error says what to do next."])
+    return sentences
 
 
 def implementation(revision: str) -> dict[str, Any]:

@@ -11,57 +11,31 @@ The dispatcher only uses these tables. It needs no checks for methods that a rev
 
 from __future__ import annotations
 
+from .calls import Method
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, TypeAlias
 
-    from .calls import Call
+    from .calls import Call, Handler
     from .messages import Params
 
-    Handler: TypeAlias = Callable[[Call], dict[str, Any] | None]
     Listener: TypeAlias = Callable[[Params], None]
     LogToClient: TypeAlias = Callable[[Call, str, Any, str | None], None]
-
-
-class Method:
-    """One request method of one or more revisions.
-
-    Attributes:
-        name: Value of the member ``method``.
-        handler: Takes the call and returns its result. It may raise ProtocolError or
-            CancelledError. It may also return None and call ``finish`` on the call later, from any
-            thread.
-        slow: True if the handler may block; it then runs on a worker thread.
-        endless: True if the answer may be missing until the connection ends, as for
-            ``subscriptions/listen``. The end of input does not wait for it.
-        cacheable: True if 2026-07-28 requires caching hints in the result
-            (server/utilities/caching#cacheable-results).
-    """
-
-    __slots__ = ("cacheable", "endless", "handler", "name", "slow")
-
-    def __init__(
-        self, name: str, handler: Handler, *, slow: bool, endless: bool, cacheable: bool
-    ) -> None:
-        self.name = name
-        self.handler = handler
-        self.slow = slow
-        self.endless = endless
-        self.cacheable = cacheable
 
 
 class Methods:
     """The tables of methods, notifications and capabilities, by revision.
 
     Attributes:
-        instructions: Instructions for a model; ``""`` for none.
+        instructions: Sentences of the instructions for a model; may be empty.
         log_to_client: Sends a log message for a call. Takes the call, the level, the data and the
             logger, see ``Call.log``. Without the feature it does nothing.
     """
 
     def __init__(self) -> None:
-        self.instructions = ""
+        self.instructions: list[str] = []
         self.log_to_client: LogToClient = _send_nothing
         self._requests: dict[tuple[str, str], Method] = {}
         self._notifications: dict[tuple[str, str], Listener] = {}
@@ -102,7 +76,9 @@ class Methods:
 
     def introduction(self) -> dict[str, Any]:
         """Return the member ``instructions`` for the answer that describes the server."""
-        return {"instructions": self.instructions} if self.instructions else {}
+        if not self.instructions:
+            return {}
+        return {"instructions": " ".join([*self.instructions, "An error says what to do next."])}
 
     def capabilities(self, revision: str) -> dict[str, Any]:
         """Return the capabilities to declare in one revision."""

@@ -18,9 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .calls import Call
     from .messages import Request
-    from .methods import Methods
 
 PREFIX = "io.modelcontextprotocol/"
 PROTOCOL_VERSION = PREFIX + "protocolVersion"
@@ -104,16 +102,3 @@ def stamp(result: dict[str, Any], cacheable: bool, revision: str) -> dict[str, A
         stamped.setdefault("ttlMs", FRESH_MILLISECONDS)
         stamped.setdefault("cacheScope", "public")
     return stamped
-
-
-def install(methods: Methods) -> None:
-    """Add ``server/discover``, which every modern server must have."""
-
-    def discover(call: Call) -> dict[str, Any]:
-        return {
-            "supportedVersions": list(SUPPORTED),
-            "capabilities": methods.capabilities(call.revision),
-            **methods.introduction(),
-        }
-
-    methods.request("server/discover", MODERN, discover, cacheable=True)

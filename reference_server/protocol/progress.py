@@ -10,8 +10,10 @@ from .printable import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .calls import Call
-    from .messages import Params
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
+    Notify: TypeAlias = Callable[[str, dict[str, Any]], None]
 
 SHORTEST_GAP = 0.1
 """Seconds between two notifications. The last one is not delayed."""
@@ -27,20 +29,25 @@ class Progress:
     notification to the next, and no notification follows the answer.
 
     Args:
-        call: The request.
+        meta: The ``_meta`` of the request.
+        revision: Its protocol revision.
+        notify: Sends a notification for the request.
         sent: The last value that was sent.
     """
 
-    def __init__(self, call: Call, sent: float = -math.inf) -> None:
-        self._call = call
+    def __init__(
+        self, meta: dict[str, Any], revision: str, notify: Notify, sent: float = -math.inf
+    ) -> None:
+        self._meta = meta
+        self._has_messages = revision >= _MESSAGES_SINCE
+        self._notify = notify
         self._lock = threading.Lock()
         self.sent = sent
         self._next = -math.inf
 
     def report(self, done: float, total: float | None, message: str | None) -> None:
         """Send one notification, if it is wanted, the value has grown, and it is not too soon."""
-        call = self._call
-        if "progressToken" not in call.meta:
+        if "progressToken" not in self._meta:
             return
         with self._lock:  # held until it is sent, to keep the values of threads in order
             now = time.monotonic()
@@ -49,9 +56,9 @@ class Progress:
                 return
             self.sent = done
             self._next = now + SHORTEST_GAP
-            params: Params = {"progressToken": call.meta["progressToken"], "progress": done}
+            params = {"progressToken": self._meta["progressToken"], "progress": done}
             if total is not None and math.isfinite(total):
                 params["total"] = total
-            if message and call.revision >= _MESSAGES_SINCE:
+            if message and self._has_messages:
                 params["message"] = printable(message, _LONGEST_MESSAGE)
-            call.notify("notifications/progress", params)
+            self._notify("notifications/progress", params)

@@ -11,8 +11,7 @@ send it late, or use it twice. Between the rounds, the server only keeps the lis
 from __future__ import annotations
 
 from .answers import problem_with
-from .errors import invalid_params
-from .required import InputRequired
+from .errors import InputRequired, invalid_params
 from .seal import Seal, UnsealedError, fingerprint
 
 TYPE_CHECKING = False
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from .calls import Call
     from .messages import Params
 
 METHODS = ("prompts/get", "resources/read", "tools/call")
@@ -57,17 +55,21 @@ class Rounds:
     def __init__(self, seconds: float, key: str | None) -> None:
         self._seal = Seal(seconds, "rounds", key)
 
-    def read(self, call: Call) -> Round | None:
+    def read(self, params: Params, identity: str) -> Round | None:
         """Return the state and answers in a request, or None for a first request.
 
         Answers without a state are ignored.
+
+        Args:
+            params: The params of the request.
+            identity: Its identity, see ``identity_of``.
 
         Raises:
             ProtocolError: -32602, the state is not valid for this request, or the responses are
                 not an object of objects.
         """
-        state = call.params.get("requestState")
-        fresh = call.params.get("inputResponses", {})
+        state = params.get("requestState")
+        fresh = params.get("inputResponses", {})
         if not isinstance(fresh, dict) or not all(isinstance(one, dict) for one in fresh.values()):
             raise invalid_params("inputResponses must be an object of results")
         if state is None:
@@ -78,12 +80,17 @@ class Rounds:
             note = self._seal.open(state)
         except UnsealedError as why:
             raise _bad_state(str(why)) from None
-        if note["request"] != _request(call):
+        if note["request"] != identity:
             raise _bad_state("it belongs to another request")
         return Round(note, fresh)
 
     def ask(
-        self, call: Call, questions: Mapping[str, Params], bound_to: bytes
+        self,
+        brought: Round | None,
+        questions: Mapping[str, Params],
+        bound_to: bytes,
+        identity: str,
+        revision: str,
     ) -> dict[str, Params]:
         """Return the answers to some questions, or raise the unanswered ones.
 
@@ -91,15 +98,16 @@ class Rounds:
         question is asked again (basic/patterns/mrtr#error-handling).
 
         Args:
-            call: The request.
+            brought: The state and answers in the request; None for a first request.
             questions: ``{"method", "params"}`` by a key that is unique within the request.
             bound_to: The subject of the questions, which must not change before the answer.
+            identity: The identity of the request, see ``identity_of``.
+            revision: The protocol revision of the request.
 
         Raises:
             InputRequired: An answer is missing.
             ProtocolError: -32602, an answer does not fit, or was used already.
         """
-        brought = call.brought
         identities = {
             key: fingerprint([key, question], bound_to) for key, question in questions.items()
         }
@@ -108,7 +116,7 @@ class Rounds:
             if brought is not None and brought.note["asked"].get(key) == identities[key]:
                 answer = brought.answers.get(key, brought.fresh.get(key))
                 if answer is not None:
-                    self._accept(brought, key, question, answer, call.revision)
+                    self._accept(brought, key, question, answer, revision)
                     found[key] = answer
         missing = {key: question for key, question in questions.items() if key not in found}
         if not missing:
@@ -116,7 +124,7 @@ class Rounds:
         before = brought.note["asked"] if brought else {}
         answers = brought.answers if brought else {}
         note = {
-            "request": _request(call),
+            "request": identity,
             "asked": {**before, **identities},
             "answers": {name: answer for name, answer in answers.items() if name not in missing},
         }
@@ -148,10 +156,10 @@ class Rounds:
         brought.spent = True
 
 
-def _request(call: Call) -> str:
+def identity_of(method: str, params: Params, revision: str) -> str:
     """Return the hash of a request, without the members that differ between rounds."""
-    salient = {name: value for name, value in call.params.items() if name not in _ROUND_MEMBERS}
-    return fingerprint([call.revision, call.method.name, salient])
+    salient = {name: value for name, value in params.items() if name not in _ROUND_MEMBERS}
+    return fingerprint([revision, method, salient])
 
 
 def _bad_state(why: str) -> Exception:

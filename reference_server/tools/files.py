@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..protocol.calls import Call
-    from ..protocol.toolbox import Arguments
+    from ..protocol.toolbox import Arguments, Work
     from ..surface import Surface
     from .text import Text
 
@@ -57,47 +57,51 @@ def install(surface: Surface) -> None:
             "endLine": last,
         }
 
-    surface.toolbox.add(
-        Tool(
-            "file_read",
-            alias="file.read",
-            title="Read a file",
-            description=(
-                "Read a whole text file with its hashes, encoding and newline facts. "
-                f"For files of more than {LONGEST_TEXT} characters use file_read_range."
-            ),
-            input_schema=inputs(("path",), path=PATH, cwd=CWD, encoding=ENCODING),
-            output_schema=outputs(pending=False, **_FOUND),
-            annotations=_HINTS,
-            work=read,
-        )
+    surface.toolbox.add(_read_tool(read))
+    surface.toolbox.add(_read_range_tool(read_range))
+
+
+def _read_tool(work: Work) -> Tool:
+    return Tool(
+        "file_read",
+        alias="file.read",
+        title="Read a file",
+        description=(
+            "Read a whole text file with its hashes, encoding and newline facts. "
+            f"For files of more than {LONGEST_TEXT} characters use file_read_range."
+        ),
+        input_schema=inputs(("path",), path=PATH, cwd=CWD, encoding=ENCODING),
+        output_schema=outputs(pending=False, **_FOUND),
+        annotations=_HINTS,
+        work=work,
     )
-    surface.toolbox.add(
-        Tool(
-            "file_read_range",
-            alias="file.read_range",
-            title="Read lines of a file",
-            description=(
-                "Read the lines startLine to endLine of a text file, both included. "
-                "Hashes and facts are those of the whole file."
-            ),
-            input_schema=inputs(
-                ("path", "startLine", "endLine"),
-                path=PATH,
-                startLine=_line("First line to read, counted from 1."),
-                endLine=_line("Last line to read; one beyond the end means the last line."),
-                cwd=CWD,
-                encoding=ENCODING,
-            ),
-            output_schema=outputs(
-                pending=False,
-                **_FOUND,
-                startLine=_line("First line in text."),
-                endLine=_line("Last line in text."),
-            ),
-            annotations=_HINTS,
-            work=read_range,
-        )
+
+
+def _read_range_tool(work: Work) -> Tool:
+    return Tool(
+        "file_read_range",
+        alias="file.read_range",
+        title="Read lines of a file",
+        description=(
+            "Read the lines startLine to endLine of a text file, both included. "
+            "Hashes and facts are those of the whole file."
+        ),
+        input_schema=inputs(
+            ("path", "startLine", "endLine"),
+            path=PATH,
+            startLine=_line("First line to read, counted from 1."),
+            endLine=_line("Last line to read; one beyond the end means the last line."),
+            cwd=CWD,
+            encoding=ENCODING,
+        ),
+        output_schema=outputs(
+            pending=False,
+            **_FOUND,
+            startLine=_line("First line in text."),
+            endLine=_line("Last line in text."),
+        ),
+        annotations=_HINTS,
+        work=work,
     )
 
 

@@ -6,8 +6,8 @@ edit --journal--> either all of its files change, or none does
 
 from __future__ import annotations
 
-from .edit import Change, Edit
-from .entries import Entry, Snapshot
+from .edit import Edit
+from .entries import Change, Entry, Snapshot
 from .tree import Workspace
 
 __all__ = ["Change", "Edit", "Entry", "Snapshot", "Workspace"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .entries import sha256
+from .entries import Change, sha256
 from .journal import Journal
 from .refusals import (
     Busy,
@@ -23,42 +23,45 @@ from .refusals import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..operation.log import Log
+    from ..settings import Settings
     from .entries import Snapshot
-    from .paths import Location, Parts
+    from .paths import Parts
     from .place import Root
-    from .tree import Workspace
-
-
-class Change:
-    """The change of one file in an edit.
-
-    Attributes:
-        at: The location of the file.
-        path: The path to it, with forward slashes.
-        before: Its current bytes; None if the edit creates the file.
-        after: Its new bytes; None if the edit removes the file.
-        parts: The parts of its path below the root.
-    """
-
-    def __init__(self, at: Location, before: bytes | None, after: bytes | None) -> None:
-        self.at = at
-        self.path = at.path
-        self.parts = at.parts
-        self.before = before
-        self.after = after
+    from .policy import Policy
 
 
 class Edit:
     """Collects changes and applies them at once; created by ``Workspace.edit``.
 
     Args:
-        workspace: The workspace of the files.
+        settings: The settings of the operator.
+        policy: Checks the paths.
+        find: Reads a file, or returns None if it does not exist; takes ``path`` and ``cwd``.
+        log: The log for the audit.
+        committed: Called with the changes that are on the disk.
         who: The client, for the audit.
         request_id: Our id of the request, for the audit.
     """
 
-    def __init__(self, workspace: Workspace, who: str, request_id: str) -> None:
-        self._workspace = workspace
+    def __init__(
+        self,
+        settings: Settings,
+        policy: Policy,
+        find: Callable[..., Snapshot | None],
+        log: Log,
+        committed: Callable[[list[Change]], None],
+        *,
+        who: str,
+        request_id: str,
+    ) -> None:
+        self._settings = settings
+        self._policy = policy
+        self._find = find
+        self._log = log
+        self._committed = committed
         self._who = who
         self._request_id = request_id
         self._changes: dict[tuple[int, Parts], Change] = {}
@@ -82,7 +85,7 @@ class Edit:
             Refusal: A subclass of it; earlier changes of this edit are kept.
         """
         change = self._change(path, cwd, before)
-        limit = self._workspace.settings.max_file_size
+        limit = self._settings.max_file_size
         if len(data) > limit:
             raise TooLarge(path, f"The file would have {len(data)} bytes; the limit is {limit}.")
         self._enter(Change(change.at, change.before, data))
@@ -103,19 +106,18 @@ class Edit:
 
     def _change(self, path: str, cwd: str, before: Snapshot | None) -> Change:
         """Return the change planned for a file so far; refuse a file that may not be written."""
-        workspace = self._workspace
-        if not workspace.writable:
+        if self._settings.read_only:
             raise ReadOnly
         if before is not None:
             at = before.at
-            workspace.policy.check(at, writing=True)
-            if not workspace.policy.contains(at):
+            self._policy.check(at, writing=True)
+            if not self._policy.contains(at):
                 raise OutsideClientRoots(before.path)
         else:
-            at = workspace.policy.candidates(path, cwd, writing=True)[0]
+            at = self._policy.candidates(path, cwd, writing=True)[0]
         if not at.parts:
             raise IsDirectory(path or ".")
-        workspace.policy.check_allowed(at)
+        self._policy.check_allowed(at)
         planned = self._changes.get((at.root, at.parts))
         if planned:
             if before is None and planned.after is not None:
@@ -123,7 +125,7 @@ class Edit:
             return planned
         if before is not None:
             return Change(at, before.data, before.data)
-        if workspace.find(path, cwd=cwd) is not None:
+        if self._find(path, cwd=cwd) is not None:
             raise Exists(path)
         return Change(at, None, None)
 
@@ -140,7 +142,7 @@ class Edit:
         changes = self.changes
         if not changes:
             return
-        root = self._workspace.policy.roots[changes[0].at.root]
+        root = self._policy.roots[changes[0].at.root]
         journal: Journal | None = None
         try:
             with root.writing():
@@ -158,7 +160,7 @@ class Edit:
 
     def _report(self, journal: Journal) -> None:
         """Write the audit of what is on the disk, whether or not all of the edit succeeded."""
-        log = self._workspace.log
+        log = self._log
         if journal.done:
             log.audit(
                 self._who,
@@ -172,7 +174,7 @@ class Edit:
                     for change in journal.done
                 ],
             )
-            self._workspace.changed(journal.done)
+            self._committed(journal.done)
         about = {"request_id": self._request_id}
         for path, lost in journal.lost.items():
             log.record("warning", "attributes_lost", {**about, "path": path, "lost": lost})

@@ -1,4 +1,4 @@
-"""Return types of the workspace: files that were read, and names in a directory."""
+"""Values of the workspace: files that were read, names in a directory, planned changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
 
-    from .paths import Location
+    from .paths import Location, Parts
 
 
 class Snapshot:
@@ -55,6 +55,25 @@ class Entry:
         self.size = found.st_size
         self.mtime_ns = found.st_mtime_ns
         self.look = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+class Change:
+    """The change of one file in an edit.
+
+    Attributes:
+        at: The location of the file.
+        path: The path to it, with forward slashes.
+        before: Its current bytes; None if the edit creates the file.
+        after: Its new bytes; None if the edit removes the file.
+        parts: The parts of its path below the root.
+    """
+
+    def __init__(self, at: Location, before: bytes | None, after: bytes | None) -> None:
+        self.at = at
+        self.path = at.path
+        self.parts: Parts = at.parts
+        self.before = before
+        self.after = after
 
 
 def sha256(data: bytes) -> str:

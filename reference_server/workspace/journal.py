@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from .edit import Change
+    from .entries import Change
     from .paths import Parts
     from .place import Place, Root
 

@@ -6,7 +6,7 @@ import os
 import stat
 
 from .edit import Edit
-from .entries import Entry, Snapshot
+from .entries import Change, Entry, Snapshot
 from .paths import is_readable
 from .policy import Policy
 from .recovery import recover
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ..operation.log import Log
     from ..settings import Settings
-    from .edit import Change
     from .paths import Location
 
 _CHUNK = 256 * 1024
@@ -252,13 +251,20 @@ class Workspace:
             who: The client, for the audit.
             request_id: Our id of the request, for the audit; empty if there is none.
         """
-        return Edit(self, who, request_id)
+        return Edit(
+            self.settings,
+            self.policy,
+            self.find,
+            self.log,
+            self._tell,
+            who=who,
+            request_id=request_id,
+        )
 
     def on_change(self, listener: Callable[[list[Change]], None]) -> None:
         """Call a function after each commit, on the thread that made it."""
         self._listeners.append(listener)
 
-    def changed(self, changes: list[Change]) -> None:
-        """Call the listeners; used by ``Edit``."""
+    def _tell(self, changes: list[Change]) -> None:
         for listener in self._listeners:
             listener(changes)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from reference_server.bundle import ALL_FEATURES
     from reference_server.failure import ToolError
-    from reference_server.features import ALL_FEATURES
     from reference_server.protocol.calls import Call
     from reference_server.protocol.errors import ProtocolError
     from reference_server.protocol.toolbox import Tool
@@ -42,7 +42,7 @@ over streamable HTTP in place of standard input and output, at the path /mcp:
 """
 
 _PLACES = {
-    "ALL_FEATURES": "features",
+    "ALL_FEATURES": "bundle",
     "Call": "protocol.calls",
     "ProtocolError": "protocol.errors",
     "Settings": "settings",

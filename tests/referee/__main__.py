@@ -6,7 +6,7 @@ from functools import partial
 
 from mcp_touchstone.bridge import reference
 from reference_server.__main__ import main
-from reference_server.features import ALL_FEATURES
+from reference_server.bundle import ALL_FEATURES
 from reference_server.operation import options
 from tests.referee import content, rounds, tools
 

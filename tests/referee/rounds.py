@@ -4,8 +4,7 @@ from typing import Any
 
 from reference_server.protocol.answers import problem_with
 from reference_server.protocol.calls import Call
-from reference_server.protocol.errors import invalid_params
-from reference_server.protocol.required import InputRequired
+from reference_server.protocol.errors import InputRequired, invalid_params
 from reference_server.surface import Surface
 from tests.referee.tools import STRING, Shelf, content, form
 from tests.referee.wrapping import Result, text

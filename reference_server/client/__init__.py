@@ -1,1 +1,0 @@
-"""The requests and notifications of the server to its client."""

@@ -1,0 +1,1 @@
+"""The tool ``text_editor``, and the prompts about it."""

@@ -1,0 +1,92 @@
+"""A client of the CEDARScript tools, for their tests: one server, many calls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reference_server.features.cedarscript import install
+from reference_server.features.cedarscript.available import reason_against
+from reference_server.settings import Settings
+from tests.reference_client import MODERN, InProcess, ask
+
+if TYPE_CHECKING:
+    from reference_server.surface import Surface
+
+WHY_NOT = reason_against()
+"""Why these tests cannot run the library here, or None."""
+
+CASES: dict[str, Any] = json.loads(
+    Path(__file__).with_name("cases.json").read_text(encoding="utf-8")
+)
+
+
+def only_cedarscript(surface: Surface) -> None:
+    """Register only the CEDARScript tools."""
+    surface.toolbox.later(lambda: install(surface))
+
+
+class Client(InProcess):
+    """A server of these tools below one root; the worker stays warm from call to call."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        self.root = root
+        self._number = 0
+        super().__init__(Settings([str(root)], **settings), [only_cedarscript])
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        self._number += 1
+        self.send(ask(MODERN, self._number, method, **params))
+        while True:
+            heard = self.hear(60)
+            if heard.get("id") == self._number:
+                assert isinstance(heard, dict)
+                return heard
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return ``structuredContent`` of a tool that must succeed."""
+        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        assert not result.get("isError"), result["structuredContent"]
+        found = result["structuredContent"]
+        assert isinstance(found, dict)
+        return found
+
+    def fail(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return ``structuredContent`` of a tool that must not succeed."""
+        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        assert result["isError"] is True, result["structuredContent"]
+        assert str(self.root) not in json.dumps(result)
+        found = result["structuredContent"]
+        assert isinstance(found, dict)
+        return found
+
+    def preview(self, commands: str, **more: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self.call("apply_cedarscript", commands=commands, **more)["preview"]
+        return found
+
+    def carry_out(self, commands: str, **more: Any) -> dict[str, Any]:
+        return self.call("apply_cedarscript", commands=commands, dry_run=False, **more)
+
+    def refuse(self, commands: str, **more: Any) -> dict[str, Any]:
+        """Return the error of a script that must fail, in a dry run and for real."""
+        dry = self.fail("apply_cedarscript", commands=commands, **more)
+        assert self.fail("apply_cedarscript", commands=commands, dry_run=False, **more) == dry
+        return dry
+
+
+def lay(root: Path, files: dict[str, str]) -> None:
+    """Put the files of a case below a root."""
+    for path, text in files.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(text.encode())
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Return every file below a root."""
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
