@@ -356,3 +356,17 @@ def test_harness_does_not_import_its_tests() -> None:
         found = outside(path) & {"tests", "conformance", "reference_server"}
         # The public entry point to the reference server uses its types.
         assert found <= ({"reference_server"} if path.name == "server.py" else set()), path
+
+
+def test_architecture_page_has_the_floors_of_the_table() -> None:
+    floors: dict[str, int] = {}
+    for name, below in ALLOWED.items():
+        floors[name] = 1 + max((floors[one] for one in below), default=0)
+    page = (Path(__file__).parent.parent / "ARCHITECTURE.md").read_text("utf-8")
+
+    drawn = {
+        name: int(floor) for floor, name in re.findall(r"^\| (\d+) \| `(\w+)` ", page, re.MULTILINE)
+    }
+
+    assert drawn == floors
+    assert max(map(len, page.splitlines())) <= 110
