@@ -18,6 +18,8 @@ from pytest_subprocess import FakeProcess
 
 from tests.conftest import HERE, mutant_command
 
+pytestmark = pytest.mark.slow
+
 ROOT = HERE.parent
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

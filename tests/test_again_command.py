@@ -18,6 +18,8 @@ from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.verdict import Outcome
 from tests.test_mutants import MUTANTS, REGISTRY, run_mutant, target_of
 
+pytestmark = pytest.mark.slow
+
 RULES = {clause.id: rule for rule in REGISTRY.ambients for clause in rule.clauses}
 BROKEN = (Outcome.FAIL, Outcome.WARN, Outcome.NOTE)
 

@@ -29,7 +29,7 @@ from mcp_touchstone.wire.transcript import Transcript
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import script_of, shows_it_again
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 FAKES = Path(__file__).parent / "fakes"
 

@@ -13,6 +13,8 @@ from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import ROOT, Target, reference
 
+pytestmark = pytest.mark.slow
+
 FAKES = Path(__file__).parent / "fakes"
 STRING = {"type": "string"}
 

@@ -36,6 +36,8 @@ from tests.bridges import (
 )
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bridge() -> Iterator[Bridge]:

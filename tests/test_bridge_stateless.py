@@ -31,6 +31,8 @@ from tests.bridges import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bridge() -> Iterator[Bridge]:

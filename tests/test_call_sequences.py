@@ -9,7 +9,7 @@ import pytest
 from mcp_touchstone.results.verdict import Outcome
 from tests.fakes.matrix import attacked, tripped
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 
 def test_failing_sequence_is_short_and_reproduced_by_a_script(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from mcp_touchstone.report.machine import SCHEMA
 from tests.conftest import HERE, MUTANTS, mutant_command
 from tests.goldens import scrubbed
 
+pytestmark = pytest.mark.slow
+
 ROOT = HERE.parent
 
 

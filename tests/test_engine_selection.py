@@ -32,6 +32,8 @@ from tests.toy_suite import (
     toy_registry,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Registry]:

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = HERE.parent / "docs" / "example"
 
 

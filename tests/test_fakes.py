@@ -20,7 +20,7 @@ NAMED = os.environ.get("MCP_TOUCHSTONE_SANDBOX")
 SANDBOX = Method(NAMED) if NAMED else None
 """Where the fakes run: the verdicts are the same in each sandbox and outside, without exception."""
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 
 def outcomes(run: Run, threats: Collection[str]) -> str:

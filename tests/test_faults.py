@@ -13,7 +13,10 @@ import pytest
 from tests.conftest import HERE
 from tests.forked_runs import Nursery, Ran
 
-pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+pytestmark = [
+    pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
+    pytest.mark.slow,
+]
 
 PINGS = ["--select", "ping-empty-response", "--select", "ping-before-initialized"]
 CHECK = ["check", *PINGS, "--revision", "2025-11-25", "--examples", "0"]

@@ -27,6 +27,8 @@ from tests.fleets import (
 )
 from tests.reference_client import CHECKOUT
 
+pytestmark = pytest.mark.slow
+
 
 def test_engine_and_scheduler_belong_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -31,6 +31,8 @@ from mcp_touchstone.transport import sandbox
 from tests.fleets import PLAN, QUICK, eventually
 from tests.reference_client import CHECKOUT
 
+pytestmark = pytest.mark.slow
+
 SERVER = Path(__file__).with_name("image_server.py")
 PYTHON = os.path.realpath(sys.executable)
 TMP = "/tmp"  # noqa: S108  (of a container)

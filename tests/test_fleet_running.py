@@ -39,6 +39,8 @@ from tests.fleets import (
 )
 from tests.http_canned import fixed, mcp, response, serving
 
+pytestmark = pytest.mark.slow
+
 # --- servers at a URL
 
 

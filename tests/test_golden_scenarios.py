@@ -27,6 +27,8 @@ from tests.conftest import HERE, LEAN
 from tests.http_canned import mcp, message_of, serving
 from tests.test_action import needs_bash, run_step
 
+pytestmark = pytest.mark.slow
+
 REVISION = "2025-11-25"
 SERVER = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
 

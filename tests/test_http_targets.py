@@ -36,6 +36,8 @@ from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY
 from tests.http_canned import Answer, fixed, mcp, message_of, response, serving
 
+pytestmark = pytest.mark.slow
+
 URL = "http://127.0.0.1:{port}/mcp"
 REVISION = "2025-11-25"
 

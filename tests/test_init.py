@@ -13,6 +13,8 @@ from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.config.toml_keys import choose, command, read
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
 
 

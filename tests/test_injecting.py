@@ -19,7 +19,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.transport.sandbox import choose
 from tests.fakes.matrix import attack_file, attacked, target_of
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 
 def test_path_in_a_list_of_paths_is_not_an_option() -> None:

@@ -16,7 +16,7 @@ from mcp_touchstone.results.verdict import Outcome
 from tests.fakes.matrix import target_of
 from tests.reproduction import shows_it_again
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 CHOICE = Choice(select=("storage-killed",), jobs=2, tiers=tiers(("race",)))
 

@@ -24,6 +24,8 @@ from mcp_touchstone.target.target import ROOT, Named, Target
 from mcp_touchstone.wire.lifecycle import Role
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 LEGACY = rev.LATEST_LEGACY
 MODERN = rev.LATEST_MODERN
 TOY = str(HERE / "toy_server.py")

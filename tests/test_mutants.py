@@ -20,6 +20,8 @@ from tests.mutants import http_kit, kit
 from tests.mutants.__main__ import HERE
 from tests.mutants.__main__ import load as load_mutants
 
+pytestmark = pytest.mark.slow
+
 REGISTRY = load()
 MUTANTS = {
     name: mutant.due(lambda clause: REGISTRY.catalogue[clause].judged)

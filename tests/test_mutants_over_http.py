@@ -22,6 +22,8 @@ from tests.conftest import RETRIED
 from tests.mutants.__main__ import HERE
 from tests.test_mutants import FOUND, MUTANTS, REGISTRY, near, target_of
 
+pytestmark = pytest.mark.slow
+
 TRIES: Final = 3
 
 OLDEST: Final = "2025-03-26"

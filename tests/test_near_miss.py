@@ -19,6 +19,8 @@ from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.near_miss import CURES, READ_ON, Slip, corrected, near_miss
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 REQUEST = {"jsonrpc": "2.0", "id": 101, "method": "initialize"}
 JUDGED = (
     "jsonrpc-message-kind",

@@ -19,7 +19,7 @@ from mcp_touchstone.security.payload import load as load_payloads
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import shows_it_again
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 
 def found(name: str, threat: str) -> Verdict:

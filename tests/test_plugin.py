@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import HERE, LEAN, mutant_command
 
+pytestmark = pytest.mark.slow
+
 SOUND = shlex.join([*mutant_command("SaysNothingWrong")])
 SICK = shlex.join(mutant_command("RefusesPings"))
 Run = Callable[..., pytest.RunResult]

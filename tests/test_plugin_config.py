@@ -13,6 +13,8 @@ from mcp_touchstone.catalog import loader
 from mcp_touchstone.pytest_plugin import collect
 from tests.conftest import HERE, mutant_command
 
+pytestmark = pytest.mark.slow
+
 KEPT = (live_server, collect, loader.load(), loader.load("security"))
 """Loaded before any in-process run, as pytester removes the modules that a run has imported."""
 

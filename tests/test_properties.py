@@ -30,6 +30,8 @@ from mcp_touchstone.wire.schema_dialect import allows
 from mcp_touchstone.wire.transcript import Transcript
 from tests.conftest import mutant_command
 
+pytestmark = pytest.mark.slow
+
 LEGACY = rev.LATEST_LEGACY
 FOUND = (Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
 

@@ -14,6 +14,8 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import Target, reference
 from tests.conftest import mutant_command
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def quick() -> Run:

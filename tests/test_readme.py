@@ -5,8 +5,12 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from tests.conftest import HERE, mutant_command
 from tests.test_cli import touchstone
+
+pytestmark = pytest.mark.slow
 
 
 def commands_in(section: str) -> dict[str, list[str]]:

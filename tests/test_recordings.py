@@ -19,6 +19,8 @@ from mcp_touchstone.target.target import ROOT, Named, Target
 from mcp_touchstone.transport.process import LaunchError
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 SERVER = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
 REVISION = "2025-11-25"
 

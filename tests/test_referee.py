@@ -14,6 +14,8 @@ from tests.conftest import HERE
 from tests.referee.suite import SUITE, SWITCH, VERSION, NotInstallableError, Suite, install, where
 from tests.test_cli import touchstone
 
+pytestmark = pytest.mark.slow
+
 SERVER = (sys.executable, "-m", "tests.referee")
 
 EXTENSION = "tasks-"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 HASHES_ACCEPTED = {"hash.guard-01", "hash.guard-08", "hash.guard-25", "hash.guard-29"}
 """Payloads of hash.guard that are the right hash in some spelling."""

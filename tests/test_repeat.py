@@ -23,6 +23,8 @@ from mcp_touchstone.wire.reply import Reply
 from tests.conftest import HERE, mutant_command
 from tests.toy_suite import LONG, declare, outcomes, server, toy_registry
 
+pytestmark = pytest.mark.slow
+
 REVISION = "2025-11-25"
 
 

@@ -26,6 +26,8 @@ from mcp_touchstone.target.target import Target
 from tests.conftest import mutant_command
 from tests.test_cli import touchstone
 
+pytestmark = pytest.mark.slow
+
 PING, SHOULD, ESCAPE = "ping-empty-response", "meta-server-info", "traversal-dotdot"
 NEW, OLD = "2025-11-25", "2024-11-05"
 EVIL = (

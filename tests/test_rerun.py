@@ -19,7 +19,7 @@ from mcp_touchstone.transport.sandbox import Method, probe
 from tests.fakes.matrix import attacked, near, target_of
 from tests.reproduction import script_of, shows_it_again
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
 FAKES = Path(__file__).parent / "fakes"
 CANARY = "FOUND: a canary came back"

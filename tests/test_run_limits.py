@@ -21,6 +21,8 @@ from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.transcript import Transcript
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 REVISION = "2025-11-25"
 FAULT = "a fault of mcp-touchstone itself"
 

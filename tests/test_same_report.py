@@ -12,6 +12,8 @@ import pytest
 from mcp_touchstone.report.machine import VOLATILE
 from tests.conftest import mutant_command
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("json", "junit", "sarif", "markdown")
 TIME = re.compile(r' time="[0-9.]+"')
 FOLDER = re.compile(r"mcp-touchstone-(held_)?[a-z0-9_]{8}\b|\bcanary-[0-9a-f]{12}\b")

@@ -23,7 +23,10 @@ HOSTILE = Path(__file__).with_name("sandbox_hostile.py")
 PATIENCE = 300
 PYTHON = os.path.realpath(sys.executable)
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces"),
+    pytest.mark.slow,
+]
 
 
 @pytest.fixture(params=list(Method))

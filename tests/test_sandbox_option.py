@@ -27,7 +27,10 @@ from tests.fakes.matrix import attacked, near, target_of, tripped
 if TYPE_CHECKING:
     from mcp_touchstone.results.run import Run
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="only Linux has namespaces"),
+    pytest.mark.slow,
+]
 
 WHY = "bwrap: No permissions"
 

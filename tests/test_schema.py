@@ -22,6 +22,8 @@ from mcp_touchstone.wire.schema import PARTS
 from mcp_touchstone.wire.schema_refs import COUNTED_BY, JUDGING
 from tests.schema_cases import FULL, LEGACY, MODERN, Case, Json, spoilt_once
 
+pytestmark = pytest.mark.slow
+
 FOLDER: Final = home() / "conformance" / "schemas"
 CATALOGUE: Final = load().catalogue
 

@@ -14,7 +14,10 @@ from tests.conftest import HERE
 from tests.forked_runs import Nursery, Ran
 from tests.hostile_cases import GROUPS, MIB, Case
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a nursery forks")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="a nursery forks"),
+    pytest.mark.slow,
+]
 
 ROOT = str(HERE.parent)
 ANY = re.MULTILINE

@@ -23,6 +23,8 @@ from tests.bridge_client import SCRIBE, WAIT, Http, opening, request
 from tests.bridges import refused, session, wait_until
 from tests.test_cli import touchstone
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-token-made-at-random"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 

@@ -14,7 +14,10 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
 from tests.conftest import HERE
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX"),
+    pytest.mark.slow,
+]
 
 SELECTED = ("jsonrpc", "lifecycle", "ping", "tools", "stdio")
 

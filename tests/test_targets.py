@@ -13,6 +13,8 @@ from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
 from tests.conftest import mutant_command
 
+pytestmark = pytest.mark.slow
+
 TWO = "[targets.one]\ncommand = 'x'\n[targets.two]\ncommand = 'y'\n"
 CLIENT = json.dumps({"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}}})
 

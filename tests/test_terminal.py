@@ -15,6 +15,8 @@ from mcp_touchstone.report.progress import Progress
 from tests.conftest import HERE, mutant_command
 from tests.goldens import Golden, scrubbed
 
+pytestmark = pytest.mark.slow
+
 pyte = pytest.importorskip("pyte")
 pexpect = pytest.importorskip("pexpect", exc_type=ImportError)
 

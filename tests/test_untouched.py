@@ -24,9 +24,12 @@ from tests.conftest import HERE
 from tests.fakes.catalogue import FAKES, ODD
 from tests.fakes.matrix import near
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux" or bool(probe(Method.UNSHARE)), reason="needs a sandbox"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        sys.platform != "linux" or bool(probe(Method.UNSHARE)), reason="needs a sandbox"
+    ),
+    pytest.mark.slow,
+]
 
 PATIENCE = 900
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conftest import HERE
 
+pytestmark = pytest.mark.slow
+
 ROOT = HERE.parent
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 needs_library = pytest.mark.skipif(
     WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"
 )
-pytestmark = needs_library
+pytestmark = [needs_library, pytest.mark.slow]
 
 WRITTEN = {"as the library", "corrected"}
 FIRST = "UPDATE FILE 'a.txt' DELETE LINE 'one'"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 pytestmark = [
     pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"),
     pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"),
+    pytest.mark.slow,
 ]
 
 SCRIPTS = [payload for payload in payloads("script") if payload["via"] == "script"]

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-pytestmark = pytest.mark.skipif(
-    WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"
-)
+pytestmark = [
+    pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"),
+    pytest.mark.slow,
+]
 
 REFUSALS = {"UNSAFE_MOVE", "BREAKS_SYNTAX", "MOVE_INTO_ITSELF", "NO_CHANGE"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

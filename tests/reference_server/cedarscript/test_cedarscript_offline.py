@@ -32,6 +32,8 @@ from tests.reference_client import (
 )
 from tests.reference_server.cedarscript.client import WHY_NOT, Client
 
+pytestmark = pytest.mark.slow
+
 if TYPE_CHECKING:
     from pathlib import Path
 
