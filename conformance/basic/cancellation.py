@@ -228,7 +228,6 @@ def ignores_late_answers(talk: Conversation) -> None:
         clause,
         alive.answered,
         expected="an answer to an ordinary request after a late answer",
-        actual=alive,
         at=alive,
     )
 

@@ -255,6 +255,5 @@ def _judge_alive(talk: Conversation, clause: str, after: str) -> bool:
         clause,
         reply.answered,
         expected=f"an answer to an ordinary request after {after}",
-        actual=reply,
         at=reply,
     )

@@ -366,7 +366,6 @@ def accepts_a_reused_id(talk: Conversation) -> None:
         "jsonrpc-id-reuse-after-response",
         reply.result is not None,
         expected='a result for the second request with id "again"',
-        actual=reply,
         at=reply,
     )
 

@@ -125,7 +125,6 @@ def does_not_answer_a_batch_of_notifications(talk: Conversation) -> None:
         clause,
         after.answered,
         expected=f"{expected}, and an answer to the next request",
-        actual=after,
         at=after,
     )
 
@@ -142,7 +141,6 @@ def refuses_an_empty_batch(talk: Conversation) -> None:
         clause,
         after.answered,
         expected="an answer to the next request",
-        actual=after,
         at=after,
     )
     replies = _replies(talk, line)

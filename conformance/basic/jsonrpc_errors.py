@@ -88,7 +88,6 @@ def refuses_an_unknown_method(talk: Conversation) -> None:
         "jsonrpc-method-not-found",
         reply.code == -32601 or not judged,
         expected=f"error -32601 for {UNKNOWN}",
-        actual=reply,
         at=reply,
     )
 
@@ -106,7 +105,6 @@ def refuses_methods_of_undeclared_capabilities(talk: Conversation) -> None:
             clause,
             reply.code == -32601 or not judged,
             expected=f"error -32601 for {feature}/list, because {feature} is not declared",
-            actual=reply,
             at=reply,
             mild=Breach.NOTE if reply.result is not None else None,
         )
@@ -126,7 +124,6 @@ def refuses_params_without_required_members(talk: Conversation) -> None:
             "jsonrpc-invalid-params",
             reply.refused(-32602, *mismatch),
             expected=f"error -32602 for {method} without its required member",
-            actual=reply,
             at=reply,
             mild=Breach.WARN if reply.is_error else None,
         )
@@ -144,7 +141,6 @@ def uses_no_retired_code_for_an_unknown_resource(talk: Conversation) -> None:
         "jsonrpc-retired-codes",
         reply.code not in RETIRED,
         expected="neither -32002 nor -32042",
-        actual=reply,
         at=reply,
     )
 
@@ -177,7 +173,6 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
         "jsonrpc-parse-error",
         after.answered,
         expected="an answer to the next request",
-        actual=after,
         at=after,
         mild=Breach.WARN if errors and talk.wire.gone else None,
     )
@@ -215,7 +210,6 @@ def survives_a_line_that_is_not_utf8(talk: Conversation) -> None:
         "jsonrpc-parse-error",
         after.answered,
         expected="an answer to the next request, after a byte that is not UTF-8",
-        actual=after,
         at=after,
         mild=Breach.WARN,
         because="the pages ask clients for UTF-8, and do not say what a server does without it",
@@ -246,7 +240,6 @@ def _judge_notification(talk: Conversation) -> None:
         "jsonrpc-invalid-request",
         after.answered,
         expected="an answer to the next request, after a notification whose params are a list",
-        actual=after,
         at=after,
     )
 
@@ -283,7 +276,6 @@ def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> 
         clause,
         after.answered,
         expected=f"an answer to the next request, after {what}",
-        actual=after,
         at=after,
         mild=Breach.WARN if answers and talk.wire.gone else None,
     )

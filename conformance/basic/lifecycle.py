@@ -81,7 +81,6 @@ def waits_for_initialize(talk: Conversation) -> None:
         clause,
         reply.answered,
         expected="an answer to initialize, also after an early request",
-        actual=reply,
         at=reply,
         mild=Breach.WARN,
     )
@@ -247,7 +246,6 @@ def survives_an_incomplete_initialize(talk: Conversation) -> None:
             "lifecycle-negotiation-failures",
             reply.answered or clean_exit,
             expected=f"an answer to initialize without {member}, or a clean exit",
-            actual=reply,
             at=reply,
         )
 
@@ -281,7 +279,6 @@ def _judge_opening(talk: Conversation, clause: str, reply: Reply) -> None:
         clause,
         reply.result is not None,
         expected="the ordinary result",
-        actual=reply,
         at=reply,
     )
 
@@ -309,7 +306,6 @@ def answers_only_pings_before_initialized(talk: Conversation) -> None:
         "ping-before-initialized",
         ping.result is not None or later.result is None,
         expected="a result for ping, before initialized was sent as well as after",
-        actual=ping,
         at=ping,
     )
 
@@ -365,7 +361,6 @@ def _judge_ping(talk: Conversation, when: str) -> None:
         "ping-empty-response",
         ping.answered,
         expected=f"an answer to ping {when}",
-        actual=ping,
         at=ping,
         mild=Breach.WARN,
     )

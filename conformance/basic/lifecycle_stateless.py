@@ -50,7 +50,6 @@ def serves_the_first_request_it_gets(talk: Conversation) -> None:
             clause,
             outcome(again) == outcome(before),
             expected="a result that depends on the _meta of its own request only",
-            actual=again,
             at=again,
         )
 
@@ -86,7 +85,6 @@ def serves_interleaved_clients_separately(talk: Conversation) -> None:
             "lifecycle-stateless-multiplexing",
             {*(reply.result or ())} - CURSOR == {*(alone[method].result or ())} - CURSOR,
             expected=f"the result of {method} for each of its requests",
-            actual=reply,
             at=reply,
         )
 
@@ -104,7 +102,6 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
             clause,
             reply.result is not None,
             expected=f"a page of {method} for a cursor of another process",
-            actual=reply,
             at=reply,
         )
     asking = next(iter(talk.examples("mrtr")), None)
@@ -118,7 +115,6 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
             clause,
             reply.result is not None,
             expected="a result for a requestState of another process",
-            actual=reply,
             at=reply,
         )
     if not talk.spoken.cursors and state is None:

@@ -103,7 +103,6 @@ def lists_without_asking(talk: Conversation) -> None:
             "mrtr-allowed-methods",
             (reply.result or {}).get("resultType") != INTERIM,
             expected=f"an answer to {method} that asks for no input",
-            actual=reply,
             at=reply,
         )
 

@@ -93,7 +93,6 @@ def survives_an_invented_request_state(talk: Conversation) -> None:
                 "mrtr-request-state-untrusted",
                 reply.answered,
                 expected=f"an answer to a call with requestState {brief(state, 40)}",
-                actual=reply,
                 at=reply,
             )
             if not reply.answered:
@@ -110,14 +109,12 @@ def rejects_an_altered_request_state(talk: Conversation) -> None:
                 "mrtr-request-state-integrity",
                 not reply.succeeded,
                 expected="an error for an altered requestState",
-                actual=reply,
                 at=reply,
             )
             talk.judge(
                 "mrtr-request-state-untrusted",
                 reply.answered,
                 expected="an answer to a retry with an altered requestState",
-                actual=reply,
                 at=reply,
             )
     talk.unseen("mrtr-request-state-integrity", "no result that asks has a requestState")
@@ -139,7 +136,6 @@ def binds_request_state_to_its_request(talk: Conversation) -> None:
                 "mrtr-request-state-binding",
                 not reply.succeeded,
                 expected=f"an error for {other} with the requestState of {example}",
-                actual=reply,
                 at=reply,
             )
             break
@@ -172,7 +168,6 @@ def validates_input_responses(talk: Conversation) -> None:
                 "mrtr-validate-responses",
                 reply.answered and not reply.succeeded,
                 expected=f"an error for {kind} in place of inputResponses",
-                actual=reply,
                 at=reply,
                 mild=Breach.WARN if reply.answered else None,
             )
@@ -194,7 +189,6 @@ def asks_again_for_missing_responses(talk: Conversation) -> None:
                 "mrtr-missing-responses-reprompt",
                 not reply.is_error,
                 expected="the same input request, or a result without the response",
-                actual=reply,
                 at=reply,
             )
         elif not _elicits(first):
@@ -202,7 +196,6 @@ def asks_again_for_missing_responses(talk: Conversation) -> None:
                 "mrtr-no-assumed-retry",
                 False,
                 expected="an answer to a retry without responses",
-                actual=reply,
                 at=reply,
             )
     for clause in ("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry"):
@@ -230,6 +223,5 @@ def serves_others_while_a_retry_is_missing(talk: Conversation) -> None:
                 clause,
                 reply.answered,
                 expected="an answer while an earlier input request stays unanswered",
-                actual=reply,
                 at=reply,
             )

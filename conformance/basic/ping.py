@@ -33,7 +33,6 @@ def answers_a_ping(talk: Conversation) -> None:
             "ping-empty-response",
             reply.result is not None,
             expected="an empty result object",
-            actual=reply,
             at=reply,
         )
         more = sorted(set(reply.result or {}) - {"_meta"})
@@ -87,7 +86,6 @@ def refuses_the_removed_ping(talk: Conversation) -> None:
         "ping-removed",
         reply.result is None,
         expected="error -32601 for ping",
-        actual=reply,
         at=reply,
     )
 

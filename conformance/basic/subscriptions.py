@@ -392,7 +392,6 @@ def supports_subscriptions_listen(talk: Conversation) -> None:
         "subscriptions-listen-supported",
         reply.code != -32601,
         expected=f"subscriptions/listen{', which its flags promise' if promised else ''}",
-        actual=reply,
         at=reply,
         mild=None if promised else Breach.WARN,
     )
@@ -544,6 +543,5 @@ def _judge_open(talk: Conversation, stream: Subscription) -> None:
         "subscriptions-stays-open",
         reply.result is None,
         expected="no response while the subscription is open",
-        actual=reply,
         at=reply,
     )

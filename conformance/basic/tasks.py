@@ -45,7 +45,6 @@ def ignores_task_requests_without_support(talk: Conversation) -> None:
             "tasks-ignored-when-undeclared",
             not made and not failed,
             expected=f"the ordinary result of {exchange}, without a task",
-            actual=reply,
             at=reply,
         )
 
@@ -75,7 +74,6 @@ def refuses_a_task_of_a_tool_without_support(talk: Conversation) -> None:
         clause,
         reply.refused(NOT_FOUND),
         expected=f"error -32601 for {tools[0].name} as a task, because it lists no support",
-        actual=reply,
         at=reply,
     )
     task.wait(talk.pace.reply)
@@ -94,7 +92,6 @@ def refuses_a_plain_call_of_a_task_only_tool(talk: Conversation) -> None:
         clause,
         reply.refused(NOT_FOUND),
         expected=f"error -32601 for {tools[0].name} without a task, because it requires one",
-        actual=reply,
         at=reply,
         mild=Breach.WARN if reply.code == INVALID_REQUEST else None,
     )
@@ -124,7 +121,6 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
                 "tasks-declared-operations-work",
                 reply.refused(NOT_FOUND),
                 expected=f"error -32601 for {method}, because it is not declared",
-                actual=reply,
                 at=reply,
                 mild=Breach.WARN,
             )
@@ -135,7 +131,6 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
                 "tasks-unknown-id-error",
                 reply.answered and reply.refused(INVALID),
                 expected=f"error -32602 for {method} with an unknown task id",
-                actual=reply,
                 at=reply,
             )
     _judge_messages(talk, refusals)
@@ -150,7 +145,6 @@ def _judge_declared(talk: Conversation, method: str, reply: Reply) -> None:
         "tasks-declared-operations-work",
         reply.code != NOT_FOUND,
         expected=f"a working {method}, because it is declared",
-        actual=reply,
         at=reply,
     )
 
@@ -164,7 +158,6 @@ def _judge_messages(talk: Conversation, refusals: list[Reply]) -> None:
             "tasks-informative-errors",
             not isinstance(words, str) or not words or bool(words.strip()),
             expected="a message that describes the error",
-            actual=reply,
             at=reply,
         )
     if not readable:
@@ -182,6 +175,5 @@ def refuses_an_invalid_task_cursor(talk: Conversation) -> None:
         "tasks-invalid-cursor-error",
         reply.refused(INVALID),
         expected="error -32602 for a cursor that the server never gave out",
-        actual=reply,
         at=reply,
     )

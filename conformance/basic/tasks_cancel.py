@@ -133,7 +133,6 @@ def limits_the_lifetime_of_tasks(talk: Conversation) -> None:
             LIMITS,
             late.result is None,
             expected=f"no task after its ttl of {ttl} ms",
-            actual=late,
             at=late,
             mild=Breach.NOTE,
         )

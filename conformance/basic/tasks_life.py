@@ -75,7 +75,6 @@ def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
         clause,
         described != second.id and not failed,
         expected=f"the task {brief(first.id)} of the taskId parameter",
-        actual=reply,
         at=reply,
     )
 
@@ -145,7 +144,6 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
             clauses[0],
             fits and (plain is None or same_outcome(plain, reply)),
             expected="the result of the plain call" if plain else "a result of tools/call",
-            actual=reply,
             at=reply,
         )
         _judge_related(talk, task, reply)
@@ -159,7 +157,6 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
             clauses[2],
             refused.answered and refused.refused(INVALID),
             expected=f"error -32602, because the task is {task.states[-1].get('status')}",
-            actual=refused,
             at=refused,
         )
 
@@ -172,7 +169,6 @@ def _judge_second_result(talk: Conversation, task: Task, first: Reply) -> None:
         "tasks-result-final",
         not first.answered or same_outcome(first, again),
         expected="the same outcome of a second tasks/result",
-        actual=again,
         at=again,
     )
 

@@ -173,7 +173,6 @@ def handles_changed_roots(talk: Conversation) -> None:
         clause,
         reply.answered,
         expected=f"answers to requests after {CHANGED}",
-        actual=reply,
         at=reply,
     )
     if alive and before:

@@ -209,11 +209,11 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     call, own = given
     known = _ask(talk, GET, own)
     expected = "the task that was just returned"
-    talk.judge(DURABLE, known.result is not None, expected=expected, actual=known, at=known)
+    talk.judge(DURABLE, known.result is not None, expected=expected, at=known)
     update = _ask(talk, UPDATE, own, inputResponses={"touchstone-unexpected": {"action": "cancel"}})
     if (_ask(talk, GET, own).result or {}).get("status") not in TERMINAL:
         expected = "an empty result, because unknown keys are ignored"
-        talk.judge(IGNORES, update.result is not None, expected=expected, actual=update, at=update)
+        talk.judge(IGNORES, update.result is not None, expected=expected, at=update)
     _judge_undeclared(talk, call, own)
     _follow(talk, own)
     _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares the status
@@ -229,19 +229,19 @@ def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
     plain = talk.run(call, required=False)
     made = (plain.result or {}).get("resultType") == "task"
     expected = "no task, because the request does not declare the extension"
-    talk.judge(ONLY, not made, expected=expected, actual=plain, at=plain)
+    talk.judge(ONLY, not made, expected=expected, at=plain)
     if plain.is_error:
         needed = object_in(plain.error, "data", "requiredCapabilities", "extensions")
         passed = plain.refused(LACKING) and EXTENSION in needed
         expected = f"a result, or error -32021 that names {EXTENSION}"
-        talk.judge(REQUIRED, passed, expected=expected, actual=plain, at=plain)
+        talk.judge(REQUIRED, passed, expected=expected, at=plain)
     else:
         talk.unseen(REQUIRED, "the server serves the call without a task too")
     for method in (GET, UPDATE, CANCEL):
         reply = talk.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
         expected = f"error -32021 for {method} without the extension"
         passed = reply.answered and reply.refused(LACKING)
-        talk.judge(OPERATIONS, passed, expected=expected, actual=reply, at=reply)
+        talk.judge(OPERATIONS, passed, expected=expected, at=reply)
     stream = talk.subscribe({"taskIds": [own]})
     found = stream.acknowledged()
     granted = own in (stream.granted.get("taskIds") or [])
@@ -301,7 +301,7 @@ def refuses_unknown_tasks_of_the_extension(talk: Conversation) -> None:
         reply = _ask(talk, method, own, **MORE.get(method, {}))
         expected = f"error -32602 for {method} with an unknown id"
         passed = reply.answered and reply.refused(INVALID)
-        talk.judge(clause, passed, expected=expected, actual=reply, at=reply)
+        talk.judge(clause, passed, expected=expected, at=reply)
 
 
 @scenario(UNGUESSABLE, lasts=True)

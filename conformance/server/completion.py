@@ -69,14 +69,12 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
                 capability,
                 not values,
                 expected="no values, because completions is not declared",
-                actual=reply,
                 at=reply,
             )
         talk.judge(
             method,
             bool(values) or reply.refused(-32601),
             expected=f"error -32601 for {METHOD}, because completions is not declared",
-            actual=reply,
             at=reply,
         )
         if values or not reply.answered:
@@ -131,7 +129,6 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
             "completion-listed-argument",
             not (internal or only),
             expected=f"a completion of {name}, which the server lists, from an empty value",
-            actual=reply,
             at=reply,
         )
         if reply.result is not None:
@@ -154,7 +151,6 @@ def refuses_to_complete_an_unknown_prompt(talk: Conversation) -> None:
         "completion-unknown-prompt-error",
         reply.refused(-32602),
         expected="error -32602 for an unknown prompt",
-        actual=reply,
         at=reply,
     )
 
@@ -173,7 +169,6 @@ def refuses_to_complete_without_required_params(talk: Conversation) -> None:
             "completion-missing-arguments-error",
             reply.refused(-32602),
             expected=f"error -32602 without {missing}",
-            actual=reply,
             at=reply,
         )
 
@@ -200,7 +195,7 @@ def accepts_a_completion_context(talk: Conversation) -> None:
         reply = _complete(talk, ref, name, context=context)
         only = reply.is_error and _complete(talk, ref, name).result is not None
         expected = f"a completion of {name} with context {brief(context)}"
-        talk.judge(clause, not only, expected=expected, actual=reply, at=reply)
+        talk.judge(clause, not only, expected=expected, at=reply)
         judged = True
         values = [value for value in _values(plain) if isinstance(value, str)]
         if values:
@@ -222,7 +217,6 @@ def completes_the_templates_it_lists(talk: Conversation) -> None:
             "completion-resource-ref-forms",
             not same,
             expected=f"a completion of {name} in {ref['uri']}",
-            actual=reply,
             at=reply,
         )
 
@@ -255,7 +249,6 @@ def validates_completion_inputs(talk: Conversation) -> None:
             "completion-validate-inputs",
             reply.is_error,
             expected=f"an error for {what}",
-            actual=reply,
             at=reply,
             mild=Breach.WARN,
         )
@@ -271,7 +264,6 @@ def validates_completion_inputs(talk: Conversation) -> None:
                 "completion-validate-inputs",
                 not shown,
                 expected="no name of a file outside the root",
-                actual=reply,
                 at=reply,
             )
 
@@ -281,6 +273,5 @@ def _judge_answered(talk: Conversation, what: str, reply: Reply) -> bool:
         "completion-validate-inputs",
         reply.answered,
         expected=f"an answer to {what}",
-        actual=reply,
         at=reply,
     )

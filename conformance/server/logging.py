@@ -80,7 +80,6 @@ def accepts_only_the_eight_levels(talk: Conversation) -> None:
             "logging-set-level-accepted",
             reply.result is not None or not reply.is_error or reply.code == -32601,
             expected=f"a result for level {level}",
-            actual=reply,
             at=reply,
             mild=Breach.WARN if reply.code == -32603 else None,
         )
@@ -90,7 +89,6 @@ def accepts_only_the_eight_levels(talk: Conversation) -> None:
             "logging-invalid-level-error-legacy",
             reply.refused(-32602, -32601),
             expected=f"error -32602 for level {brief(odd)}",
-            actual=reply,
             at=reply,
         )
     _set(talk, LEVELS[0])
@@ -273,7 +271,6 @@ def accepts_a_level_per_request(talk: Conversation) -> None:
             "logging-request-level-accepted",
             not only,
             expected=f"a result at level {level}",
-            actual=reply,
             at=reply,
         )
     if talk.judges("logging-invalid-request-level-error"):
@@ -282,7 +279,6 @@ def accepts_a_level_per_request(talk: Conversation) -> None:
             "logging-invalid-request-level-error",
             reply.refused(-32602),
             expected="error -32602 for level verbose",
-            actual=reply,
             at=reply,
         )
 
@@ -295,6 +291,5 @@ def refuses_the_removed_set_level(talk: Conversation) -> None:
         "logging-set-level-removed",
         reply.result is None,
         expected=f"error -32601 for {SET}",
-        actual=reply,
         at=reply,
     )

@@ -149,7 +149,6 @@ def serves_the_same_page_for_the_same_cursor(talk: Conversation) -> None:
             clause,
             two.result is not None and _items(two, method) == _items(one, method),
             expected=f"the same page of {method} for the same cursor",
-            actual=two,
             at=two,
         )
         judged = True
@@ -182,7 +181,6 @@ def refuses_an_invalid_cursor(talk: Conversation) -> None:
             clause,
             reply.code == INVALID,
             expected=f"error -32602 for {method} with an invalid cursor",
-            actual=reply,
             at=reply,
             mild=Breach.NOTE if ignored else None,
         )
@@ -205,7 +203,7 @@ def survives_malformed_cursors(talk: Conversation) -> None:
         for cursor in _wrong_cursors(_cursor(before)):
             reply = talk.request(method, {"cursor": cursor}, required=False)
             expected = f"an answer to {method} with the cursor {brief(cursor, 60)}"
-            talk.judge(clause, reply.answered, expected=expected, actual=reply, at=reply)
+            talk.judge(clause, reply.answered, expected=expected, at=reply)
             if not reply.answered:
                 return
         after = talk.request(method, required=False)
@@ -213,7 +211,6 @@ def survives_malformed_cursors(talk: Conversation) -> None:
             clause,
             after.answered and (after.result is None) <= (before.result is None),
             expected=f"a result for {method} without a cursor",
-            actual=after,
             at=after,
         )
 

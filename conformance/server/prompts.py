@@ -28,7 +28,6 @@ def declares_the_prompts_it_offers(talk: Conversation) -> None:
         clause,
         declared or not (reply.result or {}).get("prompts"),
         expected="no prompts, because the capability is not declared",
-        actual=reply,
         at=reply,
     )
 
@@ -60,7 +59,6 @@ def lists_its_prompts(talk: Conversation) -> None:
         "prompts-list-must-answer",
         not reply.is_error,
         expected=f"a result for {LIST}",
-        actual=reply,
         at=reply,
     )
 

@@ -94,7 +94,7 @@ def serves_resources_its_prompts_link_to(talk: Conversation) -> None:
             if reply.answered:
                 expected = f"the content of {brief(uri, 80)}, to which {example.name} links"
                 passed = reply.code not in {-32002, -32602}
-                talk.judge(clause, passed, expected=expected, actual=reply, at=reply)
+                talk.judge(clause, passed, expected=expected, at=reply)
                 judged = True
     if not judged:
         talk.unseen(clause, "no prompt has a link to a resource of the server")
@@ -122,7 +122,6 @@ def refuses_an_unknown_prompt(talk: Conversation) -> None:
         "prompts-unknown-name-error",
         reply.refused(-32602),
         expected="error -32602 for an unknown prompt",
-        actual=reply,
         at=reply,
     )
 
@@ -139,7 +138,6 @@ def refuses_a_prompt_without_required_arguments(talk: Conversation) -> None:
                 "prompts-missing-argument-error",
                 reply.refused(-32602) or _asks(reply),
                 expected=f"error -32602 for {name} without {missing}",
-                actual=reply,
                 at=reply,
             )
 
@@ -175,7 +173,7 @@ def renders_without_the_arguments_member(talk: Conversation) -> None:
         again = {"name": name, "arguments": {}}
         only = reply.is_error and talk.request(GET, again, required=False).result is not None
         expected = f"{name} rendered, as with empty arguments"
-        talk.judge(clause, not only, expected=expected, actual=reply, at=reply)
+        talk.judge(clause, not only, expected=expected, at=reply)
         judged = True
     if not judged:
         talk.unseen(clause, "no prompt renders without arguments")
@@ -195,7 +193,7 @@ def renders_the_prompts_it_lists(talk: Conversation) -> None:
         reply = talk.request(GET, params, required=False)
         same = reply.is_error and _wording(reply, name) == _wording(unknown, NOBODY)
         expected = f"{name} rendered, because it is listed"
-        talk.judge(clause, not same, expected=expected, actual=reply, at=reply)
+        talk.judge(clause, not same, expected=expected, at=reply)
         judged = True
     if not judged:
         talk.unseen(clause, "every listed prompt requires an argument without known values")
@@ -245,7 +243,6 @@ def validates_prompt_arguments(talk: Conversation) -> None:
                 clause,
                 not _is_rendered(reply),
                 expected=f"an error for {prompt['name']} with {brief(bad, 80)}",
-                actual=reply,
                 at=reply,
             )
 
@@ -272,7 +269,6 @@ def treats_prompt_arguments_as_text(talk: Conversation) -> None:
                     clause,
                     passed,
                     expected=f"{argument['name']} = {brief(value, 60)} unchanged, or an error",
-                    actual=reply,
                     at=reply,
                     mild=_mild(argument) if _leaks(talk, reply) == "canary" else None,
                 )

@@ -199,7 +199,6 @@ def declares_the_resources_it_offers(talk: Conversation) -> None:
             clause,
             declared or not (reply.result or {}).get(member),
             expected=f"no {member}, because resources is not declared",
-            actual=reply,
             at=reply,
         )
 
@@ -214,7 +213,6 @@ def lists_its_resources(talk: Conversation) -> None:
         "resources-list-must-answer",
         not reply.is_error,
         expected="a list of resources, perhaps an empty one",
-        actual=reply,
         at=reply,
     )
 
@@ -305,7 +303,7 @@ def reads_the_resources_it_lists(talk: Conversation) -> None:
         if missing:
             missing = any(uri in _listed(page) for page in talk.pages("resources/list"))
         expected = f"contents of {brief(uri, 80)}, because it is listed"
-        talk.judge(clause, not missing, expected=expected, actual=reply, at=reply)
+        talk.judge(clause, not missing, expected=expected, at=reply)
     if not fetched:
         talk.unseen(clause, "every listed resource has a web address")
 

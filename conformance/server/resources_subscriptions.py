@@ -56,7 +56,7 @@ def accepts_subscribe_and_unsubscribe(talk: Conversation) -> None:
             talk.unseen(clause, f"another clause judges {reply}")
             return
         expected = f"a result for {method} of {brief(uri, 80)}"
-        talk.judge(clause, not reply.is_error, expected=expected, actual=reply, at=reply)
+        talk.judge(clause, not reply.is_error, expected=expected, at=reply)
 
 
 @scenario("resources-subscribe-removed")
@@ -70,7 +70,6 @@ def refuses_the_removed_subscribe(talk: Conversation) -> None:
             "resources-subscribe-removed",
             reply.result is None,
             expected=f"an error for {method}, which this revision removed",
-            actual=reply,
             at=reply,
         )
 

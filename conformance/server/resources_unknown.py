@@ -50,7 +50,6 @@ def reports_an_unknown_resource_in_a_session(talk: Conversation) -> None:
         "resources-not-found-code-legacy",
         reply.code == RETIRED,
         expected="error -32002 for an unknown URI",
-        actual=reply,
         at=reply,
     )
 
@@ -74,7 +73,7 @@ def reports_an_unknown_resource(talk: Conversation) -> None:
     if _contents(reply) or (reply.code == INTERNAL and not _reads(talk)):
         mild = Breach.WARN
     passed = reply.code == INVALID_PARAMS
-    talk.judge(code, passed, expected=expected, actual=reply, at=reply, mild=mild)
+    talk.judge(code, passed, expected=expected, at=reply, mild=mild)
 
 
 def _reads(talk: Conversation) -> bool:
@@ -103,7 +102,6 @@ def validates_resource_uris(talk: Conversation) -> None:
             "resources-validate-uris",
             refused,
             expected=f"an error for the uri {brief(uri, 40)}",
-            actual=reply,
             at=reply,
             mild=mild,
         )
@@ -117,7 +115,6 @@ def validates_resource_uris(talk: Conversation) -> None:
             "resources-validate-uris",
             reply.is_error,
             expected=f"an error for a subscription to {brief(uri, 40)}",
-            actual=reply,
             at=reply,
             mild=Breach.WARN if reply.answered else None,
         )

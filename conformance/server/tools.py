@@ -39,7 +39,6 @@ def declares_the_tools_it_offers(talk: Conversation) -> None:
         clause,
         declared or not (reply.result or {}).get("tools"),
         expected="no tools, because the capability is not declared",
-        actual=reply,
         at=reply,
     )
 
@@ -124,7 +123,6 @@ def lists_its_tools(talk: Conversation) -> None:
         "tools-list-must-answer",
         not reply.is_error,
         expected=f"a result for {LIST}",
-        actual=reply,
         at=reply,
     )
 

@@ -152,7 +152,6 @@ def refuses_an_unknown_tool(talk: Conversation) -> None:
         "tools-unknown-tool-error",
         reply.refused(INVALID),
         expected="error -32602 for an unknown tool",
-        actual=reply,
         at=reply,
     )
 
@@ -174,7 +173,6 @@ def treats_tool_names_as_case_sensitive(talk: Conversation) -> None:
             clause,
             not _ran(reply),
             expected=f"an error for the tool {flipped}",
-            actual=reply,
             at=reply,
         )
 
@@ -196,7 +194,6 @@ def refuses_malformed_calls(talk: Conversation) -> None:
             "tools-malformed-call-error",
             refused and reply.refused(INVALID, *((HEADER_MISMATCH,) if talk.over_http else ())),
             expected=f"error -32602 for a call with {brief(params, 80)}",
-            actual=reply,
             at=reply,
             mild=Breach.WARN if answered else None,
         )
@@ -218,7 +215,7 @@ def runs_without_the_arguments_member(talk: Conversation) -> None:
             talk.request(CALL, empty, required=False)
         )
         expected = f"a result of {example.name}, as with {{}}"
-        talk.judge(clause, not refused, expected=expected, actual=reply, at=reply)
+        talk.judge(clause, not refused, expected=expected, at=reply)
         judged = True
     if not judged:
         talk.unseen(clause, "no callable tool runs with {}")
@@ -247,7 +244,7 @@ def validates_tool_arguments(talk: Conversation) -> None:
             reply = talk.request(CALL, params, required=False)
             passed = reply.answered and not _ran(reply)
             expected = f"an error for {example.name} with {brief(given, 80)}: invalid {argument}"
-            talk.judge(valid, passed, expected=expected, actual=reply, at=reply)
+            talk.judge(valid, passed, expected=expected, at=reply)
             if talk.over_http and reply.code == HEADER_MISMATCH:
                 continue  # an argument that is no text or number has no header
             if reply.is_error or _is_tool_error(reply):
@@ -255,7 +252,6 @@ def validates_tool_arguments(talk: Conversation) -> None:
                     channel,
                     _is_tool_error(reply) or reply.unreadable,
                     expected=f"a result with isError for {example.name} with {brief(given, 80)}",
-                    actual=reply,
                     at=reply,
                     mild=Breach.NOTE if reply.code == INVALID else None,
                 )
@@ -286,7 +282,6 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
             clause,
             _is_tool_error(reply),
             expected=f"a result with isError for {example.name} with {brief(given, 80)}",
-            actual=reply,
             at=reply,
             mild=Breach.NOTE if code == INVALID else None,
         )

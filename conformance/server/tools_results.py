@@ -169,7 +169,6 @@ def serves_resources_its_tools_point_to(talk: Conversation) -> None:
                 clause,
                 reply.code not in NOT_FOUND,
                 expected=f"the content of {brief(uri, 80)}, which {example.name} returned",
-                actual=reply,
                 at=reply,
             )
             judged = True

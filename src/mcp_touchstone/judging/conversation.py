@@ -84,7 +84,7 @@ class Conversation(Talk):
         passed: bool,
         *,
         expected: str,
-        actual: object = "",
+        actual: object = None,
         at: Reply | Entry | int | None = None,
         mild: Breach | None = None,
         because: str = "",
@@ -96,12 +96,14 @@ class Conversation(Talk):
             clause: id, or the ids of rows that split one rule by revision.
             passed: whether it was kept.
             expected: the requirement of the clause.
-            actual: the behaviour of the server; a Reply is converted to text.
+            actual: the behaviour of the server; by default the reply that ``at`` names.
             at: the line that proves it.
             mild: the most severe way a breach may count here, if the clause permits that.
             because: the reason it counts for less than the weight of the clause, if not obvious.
             also: further lines that prove it.
         """
+        if actual is None:
+            actual = at if isinstance(at, Reply) else ""
         for clause_id in (clause,) if isinstance(clause, str) else clause:
             if clause_id not in self._declared:
                 raise LookupError(f"{self._scenario.id} does not declare {clause_id}")
