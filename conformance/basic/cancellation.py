@@ -224,12 +224,7 @@ def ignores_late_answers(talk: Conversation) -> None:
         at=errors[0][0] if errors else None,
     )
     alive = talk.probe(required=False)
-    talk.judge(
-        clause,
-        alive.answered,
-        expected="an answer to an ordinary request after a late answer",
-        at=alive,
-    )
+    talk.expect_answer(alive, clause, "an answer to an ordinary request after a late answer")
 
 
 @scenario("cancellation-tasks-use-cancel", willing=True)

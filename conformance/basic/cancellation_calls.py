@@ -251,9 +251,4 @@ def tolerates_immediate_cancellations(talk: Conversation) -> None:
 
 def _judge_alive(talk: Conversation, clause: str, after: str) -> bool:
     reply = talk.probe(required=False)
-    return talk.judge(
-        clause,
-        reply.answered,
-        expected=f"an answer to an ordinary request after {after}",
-        at=reply,
-    )
+    return talk.expect_answer(reply, clause, f"an answer to an ordinary request after {after}")

@@ -27,20 +27,14 @@ FEATURES = ("tools", "prompts", "resources", "logging", "completions", "experime
 def answers_discover_at_any_time(talk: Conversation) -> None:
     """server/discover gets a result as the first message of a process and as a later one."""
     reply = talk.request("server/discover", seconds=talk.pace.startup)
-    talk.judge(
-        "discover-implemented",
-        reply.result is not None,
-        expected="a result for server/discover as the first request",
-        at=reply,
+    talk.expect_result(
+        reply, "discover-implemented", "a result for server/discover as the first request"
     )
     for method in talk.spoken.listing[:1]:
         talk.restart().request(method, seconds=talk.pace.startup)
         reply = talk.request("server/discover", required=False)
-        talk.judge(
-            "discover-implemented",
-            reply.result is not None,
-            expected=f"a result for server/discover after {method}",
-            at=reply,
+        talk.expect_result(
+            reply, "discover-implemented", f"a result for server/discover after {method}"
         )
 
 

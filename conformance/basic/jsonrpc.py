@@ -362,11 +362,8 @@ def accepts_a_reused_id(talk: Conversation) -> None:
     method = talk.wire.everyday
     talk.need(talk.request(method, id="again"), f"an answer to {method}")
     reply = talk.request(method, id="again", required=False)
-    talk.judge(
-        "jsonrpc-id-reuse-after-response",
-        reply.result is not None,
-        expected='a result for the second request with id "again"',
-        at=reply,
+    talk.expect_result(
+        reply, "jsonrpc-id-reuse-after-response", 'a result for the second request with id "again"'
     )
 
 

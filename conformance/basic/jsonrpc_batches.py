@@ -121,12 +121,7 @@ def does_not_answer_a_batch_of_notifications(talk: Conversation) -> None:
         at=stray[0][0] if stray else None,
         mild=Breach.WARN if unread else None,
     )
-    talk.judge(
-        clause,
-        after.answered,
-        expected=f"{expected}, and an answer to the next request",
-        at=after,
-    )
+    talk.expect_answer(after, clause, f"{expected}, and an answer to the next request")
 
 
 @scenario("jsonrpc-batch-empty", hurts=True)
@@ -137,12 +132,7 @@ def refuses_an_empty_batch(talk: Conversation) -> None:
     talk.quiet()
     after = talk.probe(required=False)
     talk.quiet()
-    talk.judge(
-        clause,
-        after.answered,
-        expected="an answer to the next request",
-        at=after,
-    )
+    talk.expect_answer(after, clause, "an answer to the next request")
     replies = _replies(talk, line)
     if not replies and after.answered:
         actual = talk.instead(line)

@@ -169,11 +169,10 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
     talk.quiet()
     came = talk.strays(line)
     errors = [(entry, message) for entry, message in came if _refused(message)]
-    talk.judge(
+    talk.expect_answer(
+        after,
         "jsonrpc-parse-error",
-        after.answered,
-        expected="an answer to the next request",
-        at=after,
+        "an answer to the next request",
         mild=Breach.WARN if errors and talk.wire.gone else None,
     )
     for entry, message in came:
@@ -206,11 +205,10 @@ def survives_a_line_that_is_not_utf8(talk: Conversation) -> None:
         b'{"jsonrpc": "2.0", "method": "notifications/touchstone-\xff"}\n', malformed=True
     )
     after = talk.probe(required=False)
-    talk.judge(
+    talk.expect_answer(
+        after,
         "jsonrpc-parse-error",
-        after.answered,
-        expected="an answer to the next request, after a byte that is not UTF-8",
-        at=after,
+        "an answer to the next request, after a byte that is not UTF-8",
         mild=Breach.WARN,
         because="the pages ask clients for UTF-8, and do not say what a server does without it",
     )
@@ -236,11 +234,10 @@ def _judge_notification(talk: Conversation) -> None:
     odd = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
     talk.wire.say(odd, malformed=True)
     after = talk.probe(required=False)
-    talk.judge(
+    talk.expect_answer(
+        after,
         "jsonrpc-invalid-request",
-        after.answered,
-        expected="an answer to the next request, after a notification whose params are a list",
-        at=after,
+        "an answer to the next request, after a notification whose params are a list",
     )
 
 
@@ -272,11 +269,10 @@ def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> 
     if not _answers(talk, line):
         talk.quiet()
     answers = _answers(talk, line)
-    talk.judge(
+    talk.expect_answer(
+        after,
         clause,
-        after.answered,
-        expected=f"an answer to the next request, after {what}",
-        at=after,
+        f"an answer to the next request, after {what}",
         mild=Breach.WARN if answers and talk.wire.gone else None,
     )
     if not answers and after.answered:

@@ -77,12 +77,8 @@ def waits_for_initialize(talk: Conversation) -> None:
     reply = talk.wire.initialize(
         capabilities=FULL_CAPABILITIES, seconds=talk.pace.startup, required=False
     )
-    talk.judge(
-        clause,
-        reply.answered,
-        expected="an answer to initialize, also after an early request",
-        at=reply,
-        mild=Breach.WARN,
+    talk.expect_answer(
+        reply, clause, "an answer to initialize, also after an early request", mild=Breach.WARN
     )
     _judge_early_requests(talk, Phase.INITIALIZING)
 
@@ -275,12 +271,7 @@ def serves_any_client(talk: Conversation) -> None:
 
 
 def _judge_opening(talk: Conversation, clause: str, reply: Reply) -> None:
-    talk.judge(
-        clause,
-        reply.result is not None,
-        expected="the ordinary result",
-        at=reply,
-    )
+    talk.expect_result(reply, clause, "the ordinary result")
 
 
 @scenario(
@@ -357,13 +348,7 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
 
 def _judge_ping(talk: Conversation, when: str) -> None:
     ping = talk.request("ping", required=False)
-    talk.judge(
-        "ping-empty-response",
-        ping.answered,
-        expected=f"an answer to ping {when}",
-        at=ping,
-        mild=Breach.WARN,
-    )
+    talk.expect_answer(ping, "ping-empty-response", f"an answer to ping {when}", mild=Breach.WARN)
 
 
 def _rooted(talk: Conversation, since: int) -> int:

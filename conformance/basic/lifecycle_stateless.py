@@ -98,12 +98,7 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
         if reply.result is None and not _serves_its_own_cursor(talk, method):
             talk.unseen(clause, f"{method} is refused for a cursor of its own process too")
             continue
-        talk.judge(
-            clause,
-            reply.result is not None,
-            expected=f"a page of {method} for a cursor of another process",
-            at=reply,
-        )
+        talk.expect_result(reply, clause, f"a page of {method} for a cursor of another process")
     asking = next(iter(talk.examples("mrtr")), None)
     state = asking.result.get("requestState") if asking else None
     if asking and state is not None:
@@ -111,12 +106,7 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
         if reply.result is None and not _serves_its_own_state(talk, asking):
             talk.unseen(clause, "a retry with a requestState of its own process is refused too")
             return
-        talk.judge(
-            clause,
-            reply.result is not None,
-            expected="a result for a requestState of another process",
-            at=reply,
-        )
+        talk.expect_result(reply, clause, "a result for a requestState of another process")
     if not talk.spoken.cursors and state is None:
         talk.unseen(clause, "the server gives out no cursors and no request states")
 

@@ -221,11 +221,11 @@ def _judge_refusal(
     talk: Conversation, message: dict[str, Any], missing: str, *, lenient: bool
 ) -> None:
     reply = talk.wire.answer_to(talk.wire.say(message, required=False))
-    talk.judge(
+    talk.expect_error(
+        reply,
         "meta-required-fields",
-        reply.code == -32602,
-        expected=f"error -32602 for a request without {missing}",
-        at=reply,
+        -32602,
+        f"error -32602 for a request without {missing}",
         mild=Breach.WARN if lenient and reply.result is None else None,
     )
 
@@ -238,11 +238,8 @@ def serves_all_clients_alike(talk: Conversation) -> None:
         nobody = talk.wire.meta()
         del nobody[META + "clientInfo"]
         nameless = talk.request(method, meta=nobody)
-        talk.judge(
-            "meta-client-info-optional",
-            nameless.result is not None,
-            expected=f"a result of {method} without clientInfo",
-            at=nameless,
+        talk.expect_result(
+            nameless, "meta-client-info-optional", f"a result of {method} without clientInfo"
         )
         renamed = talk.request(method, meta=talk.wire.meta(client=OTHER_CLIENT))
         for reply in (renamed, nameless) if nameless.result is not None else (renamed,):

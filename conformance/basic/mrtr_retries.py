@@ -89,11 +89,10 @@ def survives_an_invented_request_state(talk: Conversation) -> None:
         for state in GARBAGE:
             params = {**example.params, "requestState": state}
             reply = talk.round(Exchange(example.method, params), client).reply
-            talk.judge(
+            talk.expect_answer(
+                reply,
                 "mrtr-request-state-untrusted",
-                reply.answered,
-                expected=f"an answer to a call with requestState {brief(state, 40)}",
-                at=reply,
+                f"an answer to a call with requestState {brief(state, 40)}",
             )
             if not reply.answered:
                 return
@@ -111,11 +110,10 @@ def rejects_an_altered_request_state(talk: Conversation) -> None:
                 expected="an error for an altered requestState",
                 at=reply,
             )
-            talk.judge(
+            talk.expect_answer(
+                reply,
                 "mrtr-request-state-untrusted",
-                reply.answered,
-                expected="an answer to a retry with an altered requestState",
-                at=reply,
+                "an answer to a retry with an altered requestState",
             )
     talk.unseen("mrtr-request-state-integrity", "no result that asks has a requestState")
     talk.unseen("mrtr-request-state-untrusted", "no result that asks has a requestState")
@@ -219,9 +217,6 @@ def serves_others_while_a_retry_is_missing(talk: Conversation) -> None:
         beside = talk.probe(required=False)
         again = talk.round(example, first.client)
         for reply in (first.reply, beside, again.reply):
-            talk.judge(
-                clause,
-                reply.answered,
-                expected="an answer while an earlier input request stays unanswered",
-                at=reply,
+            talk.expect_answer(
+                reply, clause, "an answer while an earlier input request stays unanswered"
             )

@@ -29,12 +29,7 @@ def answers_a_ping(talk: Conversation) -> None:
     """A ping gets an empty result, with no params, with empty params and with _meta."""
     for params in (None, {}, {"_meta": {"com.example/probe": 1}}):
         reply = talk.request("ping", params)
-        talk.judge(
-            "ping-empty-response",
-            reply.result is not None,
-            expected="an empty result object",
-            at=reply,
-        )
+        talk.expect_result(reply, "ping-empty-response", "an empty result object")
         more = sorted(set(reply.result or {}) - {"_meta"})
         talk.judge(
             "ping-empty-response",

@@ -232,11 +232,10 @@ def serves_a_request_with_any_token(talk: Conversation) -> None:
         for token in TOKENS:
             meta = talk.wire.tagged(token=token)
             reply = talk.request(method, meta=meta, required=False)
-            talk.judge(
+            talk.expect_result(
+                reply,
                 "progress-token-types-accepted",
-                reply.result is not None,
-                expected=f"the result of {method} also with progressToken {brief(token)}",
-                at=reply,
+                f"the result of {method} also with progressToken {brief(token)}",
             )
 
 

@@ -67,11 +67,11 @@ def refuses_an_unknown_revision_per_request(talk: Conversation) -> None:
 def _ask_under(talk: Conversation, version: str, method: str) -> Reply:
     """Send a request under an unsupported version, and judge the code of the refusal."""
     reply = talk.request(method, meta=talk.wire.meta(version=version), required=False)
-    talk.judge(
+    talk.expect_error(
+        reply,
         "versioning-unsupported-version-error",
-        reply.code == UNSUPPORTED,
-        expected=f"error {UNSUPPORTED} for {method} under version {version}",
-        at=reply,
+        UNSUPPORTED,
+        f"error {UNSUPPORTED} for {method} under version {version}",
     )
     return reply
 

@@ -169,12 +169,7 @@ def handles_changed_roots(talk: Conversation) -> None:
     for method in talk.spoken.listing[:1]:
         if reply.answered:
             reply = talk.request(method, required=False)
-    alive = talk.judge(
-        clause,
-        reply.answered,
-        expected=f"answers to requests after {CHANGED}",
-        at=reply,
-    )
+    alive = talk.expect_answer(reply, clause, f"answers to requests after {CHANGED}")
     if alive and before:
         talk.judge(
             clause,

@@ -209,11 +209,11 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     call, own = given
     known = _ask(talk, GET, own)
     expected = "the task that was just returned"
-    talk.judge(DURABLE, known.result is not None, expected=expected, at=known)
+    talk.expect_result(known, DURABLE, expected)
     update = _ask(talk, UPDATE, own, inputResponses={"touchstone-unexpected": {"action": "cancel"}})
     if (_ask(talk, GET, own).result or {}).get("status") not in TERMINAL:
         expected = "an empty result, because unknown keys are ignored"
-        talk.judge(IGNORES, update.result is not None, expected=expected, at=update)
+        talk.expect_result(update, IGNORES, expected)
     _judge_undeclared(talk, call, own)
     _follow(talk, own)
     _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares the status

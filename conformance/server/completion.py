@@ -269,9 +269,4 @@ def validates_completion_inputs(talk: Conversation) -> None:
 
 
 def _judge_answered(talk: Conversation, what: str, reply: Reply) -> bool:
-    return talk.judge(
-        "completion-validate-inputs",
-        reply.answered,
-        expected=f"an answer to {what}",
-        at=reply,
-    )
+    return talk.expect_answer(reply, "completion-validate-inputs", f"an answer to {what}")

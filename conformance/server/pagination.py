@@ -177,11 +177,11 @@ def refuses_an_invalid_cursor(talk: Conversation) -> None:
         if reply.code != INVALID and talk.request(method, required=False).is_error:
             continue  # the list fails without a cursor too
         ignored = reply.result is not None and method not in talk.spoken.cursors
-        talk.judge(
+        talk.expect_error(
+            reply,
             clause,
-            reply.code == INVALID,
-            expected=f"error -32602 for {method} with an invalid cursor",
-            at=reply,
+            INVALID,
+            f"error -32602 for {method} with an invalid cursor",
             mild=Breach.NOTE if ignored else None,
         )
         judged = True
@@ -203,7 +203,7 @@ def survives_malformed_cursors(talk: Conversation) -> None:
         for cursor in _wrong_cursors(_cursor(before)):
             reply = talk.request(method, {"cursor": cursor}, required=False)
             expected = f"an answer to {method} with the cursor {brief(cursor, 60)}"
-            talk.judge(clause, reply.answered, expected=expected, at=reply)
+            talk.expect_answer(reply, clause, expected)
             if not reply.answered:
                 return
         after = talk.request(method, required=False)

@@ -46,11 +46,8 @@ def reports_an_unknown_resource_in_a_session(talk: Conversation) -> None:
     if not reply.answered or reply.unreadable:
         talk.unseen("resources-not-found-code-legacy", f"no readable answer: {reply}")
         return
-    talk.judge(
-        "resources-not-found-code-legacy",
-        reply.code == RETIRED,
-        expected="error -32002 for an unknown URI",
-        at=reply,
+    talk.expect_error(
+        reply, "resources-not-found-code-legacy", RETIRED, "error -32002 for an unknown URI"
     )
 
 

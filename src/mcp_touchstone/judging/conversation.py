@@ -7,7 +7,7 @@ other clause raises, and a clause without a judgement makes the result BROKEN.
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.scenario import Scenario
@@ -121,6 +121,18 @@ class Conversation(Talk):
             if not passed and self._is_silence(at):
                 self.judgements[-1] = replace(self.judgements[-1], silent=True)
         return passed
+
+    def expect_answer(self, reply: Reply, clause: str, expected: str, **how: Any) -> bool:
+        """Judge that a request got an answer, a result or an error; ``how`` is as in ``judge``."""
+        return self.judge(clause, reply.answered, expected=expected, at=reply, **how)
+
+    def expect_result(self, reply: Reply, clause: str, expected: str, **how: Any) -> bool:
+        """Judge that a request got a result."""
+        return self.judge(clause, reply.result is not None, expected=expected, at=reply, **how)
+
+    def expect_error(self, reply: Reply, clause: str, code: int, expected: str, **how: Any) -> bool:
+        """Judge that a request got an error with a code."""
+        return self.judge(clause, reply.code == code, expected=expected, at=reply, **how)
 
     def _is_silence(self, at: Reply | Entry | int | None) -> bool:
         """Return whether a finding is that nothing came, and nothing explains it."""
