@@ -404,7 +404,7 @@ def test_the_json_report_says_whose_a_finding_is() -> None:
     assert found["gate"]["sdk"] == 2
     assert found["verdicts"][0]["sdk"] == {
         "name": "mcp", "version": "1.22.0", "registry": "pypi", "like": "mcp 1.20.0",
-        "fixed": "fastmcp 4.0.0",
+        "fixed": "fastmcp 4.0.0", "last": MID,
         "remedy": "use fastmcp 4.0.0, where it is fixed, or offer only revisions newer than "
         f"{MID}",
     }  # fmt: skip
