@@ -5,57 +5,27 @@ settings, with values of the right types. Layers are merged into one frozen `Set
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from mcp_touchstone.catalog.errors import UserError
-
-if TYPE_CHECKING:
-    from mcp_touchstone.bindings.declared import Declaration
-    from mcp_touchstone.catalog.sdk import Sdk
-    from mcp_touchstone.target.promises import PromiseTerms
-    from mcp_touchstone.target.target import Arguments
+from mcp_touchstone.target.server_settings import ServerSettings
 
 Layer = Mapping[str, Any]
 """Names of fields of `Settings` -> values. Other layers can set the missing fields."""
-
-STARTUP: Final = 60.0
-"""Default limit for the first reply, in seconds."""
 
 
 class ConfigError(UserError, ValueError):
     """A configuration cannot be used. The message names file and key, and says what to write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(ServerSettings):
     """The settings for starting one server, checking it and reporting the results.
 
     Attributes:
         name: name of the target in the configuration; empty if it has none.
-        command: program and arguments.
-        url: URL of a server that speaks HTTP; empty for stdio.
-        header: header -> variable of the environment with its value, for each HTTP request.
-        ca_file: certificates to accept beside those of the system; None for none.
-        intrusive: send malformed and heavy traffic also to a server on another machine.
-        rate: greatest number of HTTP requests a second; 0 for the default.
-        sdk: the SDK of the server, as the user names it; None to look for it.
-        bundled: use the bundled reference server instead of a command.
-        env: variables set for the server.
-        cwd: working folder of the server; None for the user's.
-        root_from: a folder copied into each throw-away root.
-        world: the folder in which each throw-away root is created; None for the default.
-        offline: start the server without a network.
-        sandbox: ``auto``, ``unshare``, ``bwrap`` or ``off``. Empty selects ``auto`` if tools that
-            may write are called, and ``off`` otherwise.
-        online: allow the network in the sandbox.
-        timeout: limit for the first reply, in seconds.
-        call: tools that may be called, with arguments that work.
-        resource: URIs that can be read.
-        prompt: prompts that can be rendered, with arguments that work.
-        bindings: the user's declarations of operations of tools on files.
-        promise: guarantees of the server -> their terms.
         suite: ``conformance``, ``security`` or ``all``.
         select: clauses, chapters, groups or scenarios; empty selects all.
         attacks: attack levels added to ``core``.
@@ -82,32 +52,9 @@ class Settings:
         verbose: print lines and notes in full.
         quiet: print failures and the count only.
         color: ``auto``, ``always`` or ``never``.
-        origin: command line words that select this server again without repeating values from
-            its configuration; empty if the command line defines the whole server.
     """
 
     name: str = ""
-    command: tuple[str, ...] = ()
-    url: str = ""
-    header: Mapping[str, str] = field(default_factory=dict)
-    ca_file: Path | None = None
-    intrusive: bool = False
-    rate: int = 0
-    sdk: "Sdk | None" = None
-    bundled: bool = False
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: str | None = None
-    root_from: Path | None = None
-    world: Path | None = None
-    offline: bool = False
-    sandbox: str = ""
-    online: bool = False
-    timeout: float = STARTUP
-    call: "tuple[tuple[str, Arguments], ...]" = ()
-    resource: tuple[str, ...] = ()
-    prompt: "tuple[tuple[str, Arguments], ...]" = ()
-    bindings: "tuple[Declaration, ...]" = ()
-    promise: "Mapping[str, PromiseTerms]" = field(default_factory=dict)
     suite: str = "conformance"
     select: tuple[str, ...] = ()
     attacks: tuple[str, ...] = ()
@@ -134,7 +81,6 @@ class Settings:
     verbose: bool = False
     quiet: bool = False
     color: str = "auto"
-    origin: tuple[str, ...] = ()
 
 
 FIELDS: Final = frozenset(one.name for one in fields(Settings))

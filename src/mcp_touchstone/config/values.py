@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mcp_touchstone.bindings.declared import Declaration
     from mcp_touchstone.catalog.sdk import Sdk
     from mcp_touchstone.target.promises import PromiseTerms
-    from mcp_touchstone.target.target import Arguments
+    from mcp_touchstone.target.server_settings import Arguments
 
 SUITES: Final = ("conformance", "security", "all")
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "SCHEMA")
@@ -142,7 +142,7 @@ def fail_on(*words: str) -> str:
 
 def use(text: str) -> "tuple[str, Arguments]":
     """Read a tool or prompt with its arguments: ``NAME={"json": 1}``, or the name alone."""
-    from mcp_touchstone.target.target import with_arguments  # noqa: PLC0415  (as below)
+    from mcp_touchstone.target.server_settings import with_arguments  # noqa: PLC0415  (as below)
 
     return with_arguments(text)
 

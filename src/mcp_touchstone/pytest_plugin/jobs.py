@@ -24,7 +24,7 @@ from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.pytest_plugin.options import FLAGS, INI_FILES, LISTS, SINGLE, given
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.target.target import Target
+from mcp_touchstone.target.target import Target, words
 
 JOBS: Final = pytest.StashKey[list["Job"]]()
 _OPTION: Final = re.compile(rf"--({'|'.join([*LISTS, *SINGLE, 'server'])})\b")
@@ -116,8 +116,7 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
         if command:
             yield replace(both, command=command)
         elif found is not None:
-            alone = resolve.target(replace(merged(own), command=both.command))
-            yield replace(both, origin=(*found.words, *alone.options()))
+            yield replace(both, origin=(*found.words, *words(merged(own))))
 
 
 def _named_file(config: pytest.Config) -> Path | None:

@@ -202,7 +202,7 @@ def hint(run: Run) -> list[str]:
         return [
             f"hint: `{program}` is the first on PATH; {{python}} is the interpreter of this run"
         ]
-    if run.target.sandbox is not None and "Read-only file system" in run.profile.stderr:
+    if run.target.method is not None and "Read-only file system" in run.profile.stderr:
         return ["hint: in the sandbox it can write below {root} only; --cwd {root} starts it there"]
     if run.target.rooted and not run.profile.spoken and seems_refused(run.profile.stderr):
         return [f"hint: {OTHER_FOLDER}"]

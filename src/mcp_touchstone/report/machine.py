@@ -36,7 +36,7 @@ def document(run: Run) -> dict[str, Any]:
             "bundled": run.target.bundled,
             "again": run.target.words(),
             **({"url": run.target.url} if run.target.url else {}),
-            **({"sandbox": str(run.target.sandbox)} if run.target.sandbox is not None else {}),
+            **({"sandbox": str(run.target.method)} if run.target.method is not None else {}),
             "server": {r: s.server_info for r, s in run.profile.spoken.items()},
             "sdk": [_sdk(sdk) for sdk in run.profile.sdk.sdks],
             **({"sdk_hint": run.profile.sdk.hint} if run.profile.sdk.hint else {}),

@@ -145,7 +145,7 @@ def decision(run: Run) -> str:
     absent = len({row.clause for row in run.absent if not row.by_choice} - tried)
     said += f" {plural(len(tried), 'threat')} {'was' if len(tried) == 1 else 'were'} tried"
     said += f"; {absent} could not be tried on it." if absent else "."
-    where = "in a sandbox" if run.target.sandbox is not None else "without a sandbox"
+    where = "in a sandbox" if run.target.method is not None else "without a sandbox"
     return f"{said} It ran {where}." if run.target.started else said
 
 

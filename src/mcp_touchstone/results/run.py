@@ -256,7 +256,7 @@ class Run:
     def unattacked(self) -> bool:
         """Whether no file tool was attacked although the user wanted that."""
         target = self.target
-        asked = target.rooted or target.declarations or target.seed or target.world
+        asked = target.rooted or target.bindings or target.root_from or target.world
         return bool(self.unbound and asked and not self.accept_unbound)
 
     @property
