@@ -77,7 +77,7 @@ def document(run: Run) -> dict[str, Any]:
             "fail_on": list(run.floor.words),
             "failed": sum(map(run.counts, run.verdicts)),
             "known": sum(bool(verdict.known) for verdict in run.verdicts),
-            "sdk": sum(map(run.is_apart, run.verdicts)),
+            "sdk": sum(map(run.is_of_sdk, run.verdicts)),
         },
         **({} if run.since is None else {"since": comparison.document(run.since)}),
         **({} if run.settled is None else {"baseline": _baseline(run.settled)}),

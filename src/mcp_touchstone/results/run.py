@@ -223,13 +223,13 @@ class Run:
 
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict fails the gate: severe enough, new if compared, not excused."""
-        if verdict.known or self.is_apart(verdict):
+        if verdict.known or self.is_of_sdk(verdict):
             return False
         if not self.floor.counts(verdict.clause, verdict.outcome):
             return False
         return self._is_new(verdict)
 
-    def is_apart(self, verdict: Verdict) -> bool:
+    def is_of_sdk(self, verdict: Verdict) -> bool:
         """Return whether a finding is the SDK's and does not count for that reason."""
         return verdict.sdk is not None and not verdict.known and not self.floor.sdk
 
