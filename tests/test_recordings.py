@@ -15,8 +15,8 @@ from mcp_touchstone.engine.plan import UsageError
 from mcp_touchstone.recordings import recorder
 from mcp_touchstone.recordings.json_diff import ANY_ORDER, VOLATILE, where
 from mcp_touchstone.recordings.recorder import GoldenResult
-from mcp_touchstone.target.server_settings import Arguments
 from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError
 from tests.conftest import HERE
 

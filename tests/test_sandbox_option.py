@@ -99,8 +99,12 @@ def test_server_that_refuses_its_folder_gets_a_hint(said: str, is_hinted: bool) 
         )
 
 
-def test_bridge_refuses_a_sandbox(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bridge", "--sandbox", "auto", "--", "x"]) == 2
+def test_bridge_refuses_the_sandbox_of_a_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.toml").write_text('command = "x"\nsandbox = "auto"\n')
+
+    assert main(["bridge", "--config", str(tmp_path / "t.toml")]) == 2
     assert "starts the server outside" in capsys.readouterr().err
 
 

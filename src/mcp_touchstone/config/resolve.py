@@ -10,17 +10,24 @@ from typing import TYPE_CHECKING, Final
 from mcp_touchstone.catalog.attack_level import Tier, tiers
 from mcp_touchstone.catalog.clause import Level, nearest
 from mcp_touchstone.catalog.loader import BOTH, rows
-from mcp_touchstone.config import files, values
-from mcp_touchstone.config.settings import ConfigError, Layer, Settings, layer, merged
-from mcp_touchstone.config.values import SHARED_REPORTS
+from mcp_touchstone.config import files
+from mcp_touchstone.config.settings import (
+    SHARED_REPORTS,
+    ConfigError,
+    Layer,
+    Settings,
+    layer,
+    merged,
+)
 from mcp_touchstone.engine.plan import EXAMPLES, Choice, UsageError
 from mcp_touchstone.gate import baseline_file
 from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
-from mcp_touchstone.target.server_settings import ServerSettings
-from mcp_touchstone.target.target import Target, absolute, reference, words
+from mcp_touchstone.target import values
+from mcp_touchstone.target.server_settings import ServerSettings, words
+from mcp_touchstone.target.target import Target, absolute, reference
 from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint, EndpointError, values_of
 

@@ -14,8 +14,9 @@ from mcp_touchstone.client.server_profile import Example, ServerProfile
 from mcp_touchstone.gate.toml_text import key, quoted, value
 from mcp_touchstone.runtime.scratch import NOTE
 from mcp_touchstone.samples.from_schema import Places, candidates
-from mcp_touchstone.target.server_settings import STARTUP, Arguments
+from mcp_touchstone.target.server_settings import STARTUP
 from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.target.values import Arguments
 
 SLOW: Final = 10.0
 """Seconds to the first answer above which a server gets a longer timeout than the default."""

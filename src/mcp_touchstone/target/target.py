@@ -1,6 +1,5 @@
 """The server under test: its command, environment, folder and time limit. Starts no process."""
 
-import json
 import os
 import re
 import shlex
@@ -14,8 +13,9 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.target import deny_list
-from mcp_touchstone.target.promises import PromiseTerms, shown
-from mcp_touchstone.target.server_settings import STARTUP, Arguments, ServerSettings
+from mcp_touchstone.target.promises import PromiseTerms
+from mcp_touchstone.target.server_settings import STARTUP, ServerSettings, words
+from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.sandbox import Method
 
@@ -204,35 +204,6 @@ class Target(ServerSettings):
         named = [Path(part) for part in parts if Path(part).is_absolute()]
         own = Path(self.cwd_in(root) or Path.cwd())
         return (own, *(path for path in named if path.is_dir()))
-
-
-def words(one: ServerSettings, ours: ServerSettings | None = None) -> list[str]:
-    """Return settings as options of a command line, except those that ``ours`` has too."""
-    ours = ours or ServerSettings()
-    env = {name: value for name, value in one.env.items() if ours.env.get(name) != value}
-    found = [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
-    found += [] if one.cwd is None else ["--cwd", one.cwd]
-    found += [] if one.root_from is None else ["--root-from", str(one.root_from)]
-    found += [] if one.world is None else ["--world", str(one.world)]
-    found += ["--offline"] if one.offline else []
-    found += ["--sandbox", one.sandbox] if one.sandbox else []
-    found += ["--online"] if one.online else []
-    found += ["--http", one.url] if one.url else []
-    for name, variable in one.header.items():
-        found += ["--header", f"{name}=env:{variable}"]
-    found += [] if one.ca_file is None else ["--ca-file", str(one.ca_file)]
-    found += ["--intrusive"] if one.intrusive else []
-    found += ["--rate", str(one.rate)] if one.rate else []
-    found += [] if one.sdk is None else ["--sdk", str(one.sdk)]
-    calls = [call for call in one.call if call not in ours.call]
-    for option, things in (("--call", calls), ("--prompt", one.prompt)):
-        for name, given in things:
-            found += [option, name if given is None else f"{name}={json.dumps(given)}"]
-    found += [word for uri in one.resource for word in ("--resource", uri)]
-    found += [word for binding in one.bindings for word in ("--bindings", binding.text)]
-    for name in sorted({*one.promise} - {*ours.promise}):
-        found += ["--promise", shown(name, one.promise[name])]
-    return found
 
 
 def replaced(value: Any, old: str, new: str) -> Any:
