@@ -30,6 +30,7 @@ more commands:
   list        list the rules
   recon       show what a server offers, without checking it
   diff        compare two reports of `check --json`
+  report      make other reports of one that `check --json` wrote
   golden      record the answers of a server, and compare with them later
   fleet       check many servers of a list, and report on all of them
   bridge      serve a stdio server over HTTP on this machine
