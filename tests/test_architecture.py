@@ -51,7 +51,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "__init__": {"api"},
     "config": {
-        "catalog", "runtime", "samples", "transport", "bindings", "client", "target", "results",
+        "catalog", "runtime", "samples", "transport", "client", "target", "results",
         "engine", "gate",
     },
     "report": {

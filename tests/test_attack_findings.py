@@ -237,7 +237,7 @@ def test_unanswered_call_is_a_note_and_several_are_broken(
     name: str, outcome: Outcome, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_attack, "PATIENCE", 0.5)
-    target = replace(target_of(name), startup=3.0)
+    target = replace(target_of(name), timeout=3.0)
 
     run = judge(target, load(SECURITY), Choice(select=("traversal-hostile-names",)))
 
@@ -249,7 +249,7 @@ def test_endless_directory_walk_is_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(call_attack, "PATIENCE", 0.5)
-    target = replace(target_of("WalksEndlessly"), startup=3.0)
+    target = replace(target_of("WalksEndlessly"), timeout=3.0)
 
     (verdict,) = judge(target, load(SECURITY), Choice(select=("links-walk",))).verdicts
 

@@ -111,7 +111,7 @@ def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
     command: tuple[str, ...],
 ) -> None:
     declared = (read(FETCH), read(PUT), read('list={"tool": "fetch", "path": "key"}'))
-    target = Target(command=command, declarations=declared)
+    target = Target(command=command, bindings=declared)
 
     profile, _ = survey(target, words=())
 
@@ -130,7 +130,7 @@ def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
 def test_root_placeholder_in_fixed_arguments_is_replaced(command: tuple[str, ...]) -> None:
     said = 'read={"tool": "fetch", "path": "key", "arguments": {"as": "plain", "from": "{root}"}}'
 
-    profile, _ = survey(Target(command=command, declarations=(read(said),)), words=())
+    profile, _ = survey(Target(command=command, bindings=(read(said),)), words=())
 
     assert profile.bindings is not None
     (found,) = profile.bindings.of(Operation.READ)

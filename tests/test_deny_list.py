@@ -206,7 +206,7 @@ def test_server_is_judged_only_by_the_names_of_the_user() -> None:
 
 @POSIX
 def test_server_with_own_deny_list_fails_the_default_list() -> None:
-    target = replace(target_of("DeniesItsOwn"), terms={})
+    target = replace(target_of("DeniesItsOwn"), promise={"deny-list": PromiseTerms()})
     (verdict,) = judge(target, load(SECURITY), Choice(select=("deny-direct",), jobs=2)).verdicts
 
     assert verdict.outcome is Outcome.FAIL
@@ -222,7 +222,7 @@ def test_finding_names_the_denied_path() -> None:
 @POSIX
 def test_deny_list_without_letters_is_not_judged_by_case() -> None:
     target = target_of("DeniesItsOwn")
-    target = replace(target, terms={"deny-list": PromiseTerms(deny=("123/",))})
+    target = replace(target, promise={"deny-list": PromiseTerms(deny=("123/",))})
     run = judge(target, load(SECURITY), Choice(select=("deny-case",), jobs=2))
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.UNSEEN]

@@ -252,7 +252,7 @@ def test_failure_outranks_broken_in_the_exit_code(registry: Registry) -> None:
 
 def test_server_exit_at_startup_gives_status_2_and_no_verdict(registry: Registry) -> None:
     declare_result("toy-must", passed=True)
-    target = Target(command=(sys.executable, "-S", "-c", "raise SystemExit(3)"), startup=LONG)
+    target = Target(command=(sys.executable, "-S", "-c", "raise SystemExit(3)"), timeout=LONG)
 
     run = judge(target, registry, Choice(select=("toy",)))
 

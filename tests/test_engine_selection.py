@@ -180,7 +180,7 @@ def needs_registry(tmp_path: Path) -> Iterator[Registry]:
 
 
 def judge_toy(registry: Registry, *select: str) -> Run:
-    return judge(Target(command=TOY_SERVER, startup=LONG), registry, Choice(select=select))
+    return judge(Target(command=TOY_SERVER, timeout=LONG), registry, Choice(select=select))
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18", LEGACY])
@@ -191,7 +191,7 @@ def test_chosen_revision_and_the_newest_of_each_era_are_requested(
     chosen = {revision, rev.LATEST_LEGACY, rev.LATEST_MODERN}
     choice = Choice(select=("toy-called",), revisions=(revision,))
 
-    run = judge(Target(command=TOY_SERVER, startup=LONG), needs_registry, choice)
+    run = judge(Target(command=TOY_SERVER, timeout=LONG), needs_registry, choice)
 
     assert run.processes == len(chosen)
     assert set(run.profile.asked) == chosen
@@ -204,7 +204,7 @@ def test_all_revisions_are_requested_if_a_scenario_compares_them(
     declare_result("toy-called", passed=True, everywhere=True)
     choice = Choice(revisions=("2025-06-18",))
 
-    run = judge(Target(command=TOY_SERVER, startup=LONG), needs_registry, choice)
+    run = judge(Target(command=TOY_SERVER, timeout=LONG), needs_registry, choice)
 
     assert run.profile.asked == rev.ALL
     assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
@@ -278,7 +278,7 @@ def test_ordinary_scenario_gets_no_willing_client(needs_registry: Registry) -> N
 
 def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
     declare_result("toy-called", passed=True)
-    target = Target(command=(*TOY_SERVER, "hang"), startup=LONG)
+    target = Target(command=(*TOY_SERVER, "hang"), timeout=LONG)
 
     def interrupt(what: str, _: object) -> None:
         if what == "recon":
@@ -294,7 +294,7 @@ def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
 
 
 def test_survey_explores_the_requested_revision() -> None:
-    profile, processes = survey(Target(command=TOY_SERVER, startup=LONG), [LEGACY])
+    profile, processes = survey(Target(command=TOY_SERVER, timeout=LONG), [LEGACY])
 
     assert processes == len(rev.ALL) + 3, "a willing client, and two passes for bindings"
     assert {"callable-tool", "elicits"} <= profile.spoken[LEGACY].found.keys()

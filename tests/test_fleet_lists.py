@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mcp_touchstone import cli
-from mcp_touchstone.config import values
 from mcp_touchstone.fleet import drive, install, servers
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import Entry, ListError, Registry, Start, read
+from mcp_touchstone.target import values
 from tests.fleets import (
     PLAN,
     from_record,

@@ -19,7 +19,6 @@ from mcp_touchstone.wire.framing import (
     Line,
     LineSplitter,
     Reading,
-    apart,
     brief,
     encode,
     excess,
@@ -29,6 +28,7 @@ from mcp_touchstone.wire.framing import (
     kind_of,
     open_brackets,
     read,
+    split_glued,
     type_name,
 )
 
@@ -344,7 +344,7 @@ def test_any_readable_id_can_be_encoded() -> None:
     ],
 )
 def test_messages_on_one_line_are_separated(raw: bytes, parts: list[bytes]) -> None:
-    found = list(apart(Line(raw, len(raw))))
+    found = list(split_glued(Line(raw, len(raw))))
 
     assert [line.raw for line in found] == parts
     assert [line.terminated for line in found] == [False] * (len(parts) - 1) + [True]
@@ -354,7 +354,7 @@ def test_messages_on_one_line_are_separated(raw: bytes, parts: list[bytes]) -> N
 @pytest.mark.parametrize("raw", [b'{"a":"' + b"}{" * 100_000, b"{}" * 100_000, b"}{" * 100_000])
 def test_long_line_is_separated_in_one_pass(raw: bytes) -> None:
     """With quadratic time, one line of a megabyte blocked the harness for an hour."""
-    assert sum(line.length for line in apart(Line(raw, len(raw)))) == len(raw)
+    assert sum(line.length for line in split_glued(Line(raw, len(raw)))) == len(raw)
     assert is_whole(raw) is (raw == b"{}" * 100_000)
 
 

@@ -34,7 +34,7 @@ SERVER = (sys.executable, "-S", str(HERE / "golden_server.py"), ROOT)
 
 
 def target(*features: str) -> Target:
-    return Target(command=(*SERVER, *features), startup=20.0)
+    return Target(command=(*SERVER, *features), timeout=20.0)
 
 
 @pytest.fixture(scope="module")

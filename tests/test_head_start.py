@@ -59,7 +59,7 @@ class Uses:
 
 def checked(registry: Registry, *tools: str, **choice: Any) -> Run:
     command = (sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, *tools)
-    target = Target(command=command, startup=LONG)
+    target = Target(command=command, timeout=LONG)
     return judge(target, registry, Choice(revisions=(LEGACY,), **choice))
 
 

@@ -18,7 +18,7 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.client.server_profile import ServerProfile, Spoken
-from mcp_touchstone.config import resolve, scaffold, values
+from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
 from mcp_touchstone.engine.plan import Choice, Plan
@@ -26,6 +26,7 @@ from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Absent
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target import values
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_advice
 from mcp_touchstone.transport.http_channel import RequestRate
@@ -223,7 +224,7 @@ def test_starting_configuration_names_the_url() -> None:
 
 
 def test_bridge_refuses_a_server_that_speaks_http() -> None:
-    words = [sys.executable, "-m", "mcp_touchstone", "bridge", "--url", "http://127.0.0.1:9/"]
+    words = [sys.executable, "-m", "mcp_touchstone", "bridge", "http://127.0.0.1:9/"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 2

@@ -83,7 +83,7 @@ def without_root(name: str, *select: str, root: str = ".") -> Run:
     sandbox, why = choose("auto")
     if sandbox is None:
         pytest.skip(why)
-    target = replace(target_of(name), sandbox=sandbox)
+    target = replace(target_of(name), method=sandbox)
     command = tuple(root if word == "{root}" else word for word in target.command)
     return judge(replace(target, command=command), load(SECURITY), Choice(select=select, jobs=2))
 
@@ -135,7 +135,7 @@ def test_climb_counts_without_a_root_and_absolute_paths_of_a_roaming_server_do_n
 
 
 def test_server_without_root_and_sandbox_is_asked_for_nothing_that_writes() -> None:
-    target = replace(target_of("ClimbingNotes"), sandbox=None)
+    target = replace(target_of("ClimbingNotes"), method=None)
     target = replace(target, command=(*target.command[:-1], "."))
     run = judge(target, load(SECURITY), Choice(select=("traversal-dotdot", "injection-commands")))
 

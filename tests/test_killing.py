@@ -24,7 +24,7 @@ CHOICE = Choice(select=("storage-killed",), jobs=2, tiers=tiers(("race",)))
 def judged(name: str, *, promised: bool = True) -> Verdict:
     target = target_of(name)
     (verdict,) = judge(
-        target if promised else replace(target, promises=frozenset()), load(SECURITY), CHOICE
+        target if promised else replace(target, promise={}), load(SECURITY), CHOICE
     ).verdicts
     return verdict
 

@@ -20,7 +20,7 @@ from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import probe_context
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, World
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.lifecycle import Role
 from tests.conftest import HERE
 
@@ -61,10 +61,10 @@ def probed(
     words: set[str],
     on: tuple[str, ...] = (LEGACY, MODERN),
     startup: float = 20.0,
-    **named: Any,
+    **given: Any,
 ) -> Iterator[Probed]:
     command = (sys.executable, "-S", TOY, ROOT, *features)
-    target = Target(command=command, startup=startup, named=Named(**named))
+    target = Target(command=command, timeout=startup, **given)
     with World() as world:
         pool = ProcessPool(target, world, Pace(startup))
         try:
@@ -93,7 +93,7 @@ def test_working_calls_with_generated_arguments_become_examples() -> None:
 def test_unannotated_tool_is_called_only_if_named() -> None:
     with probed("echo", "write", words=set(WORDS)) as found:
         assert "write" not in found.called()
-    with probed("write", words={"callable-tool"}, calls=(("write", None),)) as found:
+    with probed("write", words={"callable-tool"}, call=(("write", None),)) as found:
         assert set(found.called()) == {"write"}
         assert found.lacks("callable-tool")
         assert found.profile.remarks == ["--call write: isError: write does not do that"]
@@ -109,7 +109,7 @@ def test_revision_without_annotations_uses_those_of_another_revision() -> None:
 
 def test_named_arguments_are_used_unchanged() -> None:
     calls = (("echo", {"text": "mine"}),)
-    with probed("echo", words={"callable-tool"}, calls=calls) as found:
+    with probed("echo", words={"callable-tool"}, call=calls) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "mine"}']
         assert found.profile.remarks == []
 
@@ -124,7 +124,7 @@ def test_file_tool_is_found_by_trying_paths() -> None:
 def test_a_tool_on_a_later_page_is_found() -> None:
     features = ("paged", "write", "picky", "echo")
     calls = (("write", None),)
-    with probed(*features, words={"callable-tool"}, on=(LEGACY,), calls=calls) as found:
+    with probed(*features, words={"callable-tool"}, on=(LEGACY,), call=calls) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']
 
 
@@ -160,7 +160,7 @@ def test_probing_stops_after_a_few_hangs() -> None:
     """Each costs a deadline; their sum stays below the time budget of one revision."""
     assert HANGS * Pace(20.0).reply < BUDGET
     calls = tuple(("hang", {"turn": turn}) for turn in range(9))
-    with probed("hang", words={"callable-tool"}, on=(LEGACY,), startup=1.0, calls=calls) as found:
+    with probed("hang", words={"callable-tool"}, on=(LEGACY,), startup=1.0, call=calls) as found:
         assert found.lacks("callable-tool")
         assert len(found.called()) == HANGS
 
@@ -240,7 +240,7 @@ def test_template_is_expanded_without_completion() -> None:
 
 def test_named_resources_are_read_and_failures_are_remarked() -> None:
     uris = ("note:///2", "note:///none")
-    with probed(words={"readable-resource"}, resources=uris) as found:
+    with probed(words={"readable-resource"}, resource=uris) as found:
         assert found.examples("readable-resource") == ["resources/read note:///2"]
         assert found.profile.remarks == [
             '--resource note:///none: error -32601 "no resources/read"'
@@ -257,7 +257,7 @@ def test_prompt_arguments_come_from_completion_or_from_the_target() -> None:
         assert found.lacks("rendered-prompt")
         assert "what colour?" in found.profile.why("rendered-prompt", LEGACY)
     named = (("greet", {"colour": "red"}),)
-    with probed("greet", words={"rendered-prompt"}, prompts=named) as found:
+    with probed("greet", words={"rendered-prompt"}, prompt=named) as found:
         assert not found.lacks("rendered-prompt")
 
 

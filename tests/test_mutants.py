@@ -52,13 +52,13 @@ def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
     """Return a mutant as a target; one of stdio can be served over HTTP."""
     if not (mutant.over_http or over_http):
         words = (sys.executable, HERE, mutant.name, ROOT)
-        return Target(command=words, startup=mutant.startup)
+        return Target(command=words, timeout=mutant.startup)
     os.environ.setdefault(http_kit.TOKEN, http_kit.BEARER)
     return Target(
         command=(sys.executable, HERE, "--http", PORT, mutant.name, ROOT),
         url=f"http://127.0.0.1:{PORT}/mcp",
-        headers=getattr(mutant.fault, "headers_sent", {}),
-        startup=mutant.startup,
+        header=getattr(mutant.fault, "headers_sent", {}),
+        timeout=mutant.startup,
     )
 
 

@@ -37,7 +37,7 @@ JUDGED = (
 def judged(server: str, kind: str, startup: float = 30.0) -> tuple[Run, dict[str, str]]:
     """Return the run, and the failures: clause -> what was seen."""
     path = str(HERE / "hostile" / f"{server}.py")
-    target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), startup=startup)
+    target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), timeout=startup)
     choice = Choice(select=JUDGED, revisions=("2025-11-25",), rules_fed=False)
     run = judge(target, load(), choice)
     failed = {

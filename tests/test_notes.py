@@ -80,7 +80,7 @@ def test_payload_notes_do_not_refer_to_each_other() -> None:
 
 
 def unpromised(name: str, *select: str) -> dict[str, Verdict]:
-    target = replace(target_of(name), promises=frozenset())
+    target = replace(target_of(name), promise={})
     run = judge(target, load(SECURITY), Choice(select=select, jobs=4))
     return {verdict.clause.id: verdict for verdict in run.verdicts}
 
@@ -110,7 +110,7 @@ def test_near_misses_are_not_judged_without_a_promised_deny_list() -> None:
 
 
 def test_every_report_explains_why_a_finding_is_only_a_note() -> None:
-    target = replace(target_of("Resolves"), promises=frozenset())
+    target = replace(target_of("Resolves"), promise={})
     run = judge(target, load(SECURITY), Choice(select=("deny-direct",), jobs=4))
     why = "the server promised no deny-list; --promise deny-list makes it count"
 

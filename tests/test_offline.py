@@ -37,7 +37,7 @@ needs_namespaces = pytest.mark.skipif(
 
 @needs_namespaces
 def test_offline_server_cannot_connect_to_localhost() -> None:
-    target = Target(command=(sys.executable, "-c", CALLS), apart=no_network.way())
+    target = Target(command=(sys.executable, "-c", CALLS), without_network=no_network.way())
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = str(listening.getsockname()[1])
         words = [*target.command_in(Path("/")), port]
@@ -57,7 +57,7 @@ def test_server_is_judged_without_a_network(
 
 
 def test_repeat_command_contains_offline() -> None:
-    assert "--offline" in Target(command=("x",), apart=("unshare", "--net", "--")).words()
+    assert "--offline" in Target(command=("x",), offline=True).words()
     assert "--offline" not in Target(command=("x",)).words()
 
 

@@ -285,9 +285,9 @@ def test_calls_resources_and_prompts_are_named_by_option_or_ini_lines(
     pytester.makepyfile(
         """
         def test_named(mcp_server):
-            assert mcp_server.named.calls == (("write", {"path": "a b"}), ("echo", None))
-            assert mcp_server.named.resources == ("note:///1",)
-            assert mcp_server.named.prompts == (("greet", {"colour": "red"}),)
+            assert mcp_server.call == (("write", {"path": "a b"}), ("echo", None))
+            assert mcp_server.resource == ("note:///1",)
+            assert mcp_server.prompt == (("greet", {"colour": "red"}),)
         """
     )
 

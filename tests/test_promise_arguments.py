@@ -63,8 +63,7 @@ def test_promise_terms_change_command_and_environment() -> None:
     target = Target(
         command=("serve", "{root}"),
         env={"A": "1"},
-        promises=frozenset({"read-only"}),
-        terms={"read-only": PromiseTerms(args=("--read-only",), env={"B": "2"})},
+        promise={"read-only": PromiseTerms(args=("--read-only",), env={"B": "2"})},
     )
 
     under = target.under({"read-only", "containment"})
@@ -78,6 +77,6 @@ def test_promise_terms_change_command_and_environment() -> None:
 
 
 def test_reference_target_declares_optional_promises() -> None:
-    assert reference().promises >= {"deny-list", "patch-only", *MODES}
-    assert {*DECLARED} >= reference().promises
+    assert reference().promise.keys() >= {"deny-list", "patch-only", *MODES}
+    assert {*DECLARED} >= reference().promise.keys()
     assert reference().words() == ["--self"]

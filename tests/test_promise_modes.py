@@ -23,7 +23,7 @@ LIBRARY = load_payloads(home() / "security_suite" / "payloads")
 
 @pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 def test_unpromised_clause_is_a_note_and_unpromised_limits_are_not_judged() -> None:
-    target = replace(target_of("IgnoresTheHash"), promises=frozenset())
+    target = replace(target_of("IgnoresTheHash"), promise={})
 
     run = judge(target, load(SECURITY), Choice(select=("patches-hash", "limits"), jobs=2))
 

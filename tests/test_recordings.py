@@ -15,7 +15,8 @@ from mcp_touchstone.engine.plan import UsageError
 from mcp_touchstone.recordings import recorder
 from mcp_touchstone.recordings.json_diff import ANY_ORDER, VOLATILE, where
 from mcp_touchstone.recordings.recorder import GoldenResult
-from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError
 from tests.conftest import HERE
 
@@ -36,12 +37,13 @@ def verify(*arguments: Any, **options: Any) -> GoldenResult:
 
 
 SECRET = {"MY_API_KEY": "s3cret-s3cret"}
+Calls = tuple[tuple[str, Arguments], ...]
 ENV = ("--env", "MY_API_KEY=s3cret-s3cret")
 
 
-def target(*features: str, named: Named | None = None) -> Target:
+def target(*features: str, call: Calls = ()) -> Target:
     command = (*SERVER, *features)
-    return Target(command=command, startup=20.0, named=named or Named(), env=SECRET)
+    return Target(command=command, timeout=20.0, call=call, env=SECRET)
 
 
 @pytest.fixture(scope="session")
@@ -115,14 +117,13 @@ def test_random_values_and_random_order_are_marked(tmp_path: Path) -> None:
 def test_tools_that_are_not_called_are_reported(recorded: Path, tmp_path: Path) -> None:
     assert verify(target(), recorded).silent_tools == ["write"]
 
-    held = record(target(named=Named(calls=(("more", {}),))), tmp_path / "kept")
+    held = record(target(call=(("more", {}),)), tmp_path / "kept")
     assert not (tmp_path / "kept" / REVISION / "call-more.json").exists(), "it is not offered"
     assert held.exit_code == 0
 
 
 def test_user_arguments_may_contain_the_root_placeholder(tmp_path: Path) -> None:
-    named = Named(calls=(("echo", {"word": "{root}/notes"}),))
-    record(target(named=named), tmp_path / "kept")
+    record(target(call=(("echo", {"word": "{root}/notes"}),)), tmp_path / "kept")
 
     kept = read(tmp_path / "kept", "call-echo")
     assert kept["ask"]["params"]["arguments"] == {"word": "{root}/notes"}
@@ -300,7 +301,7 @@ def test_verify_sends_the_recorded_arguments(folder: Path) -> None:
 
 
 def test_server_that_exits_at_start_raises_launch_error(folder: Path, tmp_path: Path) -> None:
-    mute = Target(command=(sys.executable, str(HERE / "hostile" / "exits_at_once.py")), startup=9.0)
+    mute = Target(command=(sys.executable, str(HERE / "hostile" / "exits_at_once.py")), timeout=9.0)
     with pytest.raises(LaunchError):
         verify(mute, folder)
     with pytest.raises(LaunchError):

@@ -31,7 +31,7 @@ REVISION = "2025-11-25"
 def judged(fault: str, *select: str, **choice: object) -> Run:
     command = (sys.executable, str(HERE / "flaky_server.py"), fault, ROOT)
     return judge(
-        Target(command=command, startup=30.0),
+        Target(command=command, timeout=30.0),
         load(),
         Choice(select=select, revisions=(REVISION,), examples=0, **choice),  # type: ignore[arg-type]
     )
@@ -281,7 +281,7 @@ def test_late_message_of_a_cancelled_call_makes_the_finding_certain(
         return False
 
     monkeypatch.setattr(Conversation, "certain", note)
-    target = Target(command=tuple(mutant_command(mutant)), startup=LONG) if mutant else reference()
+    target = Target(command=tuple(mutant_command(mutant)), timeout=LONG) if mutant else reference()
     choice = Choice(
         select=("stops_a_cancelled_call",), revisions=(REVISION,), examples=0, repeats=0
     )

@@ -67,7 +67,7 @@ def test_script_recreates_the_working_folder_and_the_seeded_root(
     target = Target(
         command=fake_command('NetworkShare "$(cd .. && pwd)"'),
         cwd="{root}/part",
-        seed=tmp_path / "seed",
+        root_from=tmp_path / "seed",
     )
 
     shows_it_again(script_of(found(target, "traversal-absolute")), CANARY, tmp_path / "place")
@@ -77,7 +77,7 @@ def test_promise_is_judged_with_the_environment_it_declares() -> None:
     target = replace(
         target_of("ReadOnlyOnRequest"),
         command=fake_command('ReadOnlyOnRequest "{root}" $MODE'),
-        terms={"read-only": PromiseTerms(env={"MODE": "--read-only"})},
+        promise={"read-only": PromiseTerms(env={"MODE": "--read-only"})},
     )
 
     assert [v.outcome for v in found(target, "modes-read-only").verdicts] == [Outcome.PASS]
@@ -87,7 +87,7 @@ def test_script_of_a_broken_promise_sets_its_environment(tmp_path: Path) -> None
     target = replace(
         target_of("WritesWhenForced"),
         command=fake_command('WritesWhenForced "{root}" $MODE'),
-        terms={"read-only": PromiseTerms(env={"MODE": "--read-only"})},
+        promise={"read-only": PromiseTerms(env={"MODE": "--read-only"})},
     )
     script = script_of(found(target, "modes-read-only-switch"))
 
@@ -143,7 +143,7 @@ def test_script_of_a_sandboxed_finding_runs_in_a_sandbox(name: str, tmp_path: Pa
 def test_script_reports_missing_bubblewrap(tmp_path: Path) -> None:
     if why := probe(Method.UNSHARE):
         pytest.skip(why)
-    target = replace(target_of("NetworkShare"), sandbox=Method.UNSHARE)
+    target = replace(target_of("NetworkShare"), method=Method.UNSHARE)
     script = script_of(found(target, "traversal-absolute"))
     done = subprocess.run(
         ["/bin/sh", "-c", script],

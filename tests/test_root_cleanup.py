@@ -146,7 +146,7 @@ def test_attacks_run_in_a_copy_of_the_seed(project: Path) -> None:
     ])  # fmt: skip
 
     assert status == 1
-    assert Target(command=("x",), seed=project).words()[:2] == ["--root-from", str(project)]
+    assert Target(command=("x",), root_from=project).words()[:2] == ["--root-from", str(project)]
     assert sorted(path.name for path in project.iterdir()) == [
         "absolute", "far", "near", "pipe", "src",
     ]  # fmt: skip

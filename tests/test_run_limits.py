@@ -43,7 +43,7 @@ def test_run_ends_at_its_deadline_and_stops_its_servers() -> None:
     command = (sys.executable, "-S", str(HERE / "hostile" / "answers_late.py"), ".", ROOT, ".", "2")
     begun = now()
 
-    run = judged(target=Target(command=command, startup=30.0), deadline=20.0)
+    run = judged(target=Target(command=command, timeout=30.0), deadline=20.0)
 
     assert now() - begun < 120.0
     assert "ended after 20 s (--deadline)" in run.trouble
@@ -55,7 +55,7 @@ def test_run_ends_at_its_deadline_and_stops_its_servers() -> None:
 def test_deadline_before_the_first_answer_is_not_a_server_failure() -> None:
     command = (sys.executable, "-S", str(HERE / "hostile" / "never_answers.py"), ".", ROOT)
 
-    run = judged(target=Target(command=command, startup=600.0), deadline=1.0)
+    run = judged(target=Target(command=command, timeout=600.0), deadline=1.0)
 
     assert run.exit_code == 2
     assert "--deadline" in run.trouble

@@ -16,7 +16,7 @@ from mcp_touchstone.engine.attack_setup import NO_GUESSING
 from mcp_touchstone.engine.plan import UsageError
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.report.digest import hint
-from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.process import LaunchError, ServerProcess
 from mcp_touchstone.transport.sandbox import Method, Sandbox, probe
@@ -52,19 +52,19 @@ def impossible(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("possible")
 def test_security_suite_and_recon_use_a_sandbox_by_default() -> None:
-    assert target("check", "--suite", "security").sandbox is Method.UNSHARE
-    assert target("check", "--suite", "all").sandbox is Method.UNSHARE
-    assert target("recon").sandbox is Method.UNSHARE
-    assert target("check").sandbox is None
-    assert target("check", "--sandbox", "auto").sandbox is Method.UNSHARE
-    assert target("check", "--suite", "security", "--sandbox", "off").sandbox is None
+    assert target("check", "--suite", "security").method is Method.UNSHARE
+    assert target("check", "--suite", "all").method is Method.UNSHARE
+    assert target("recon").method is Method.UNSHARE
+    assert target("check").method is None
+    assert target("check", "--sandbox", "auto").method is Method.UNSHARE
+    assert target("check", "--suite", "security", "--sandbox", "off").method is None
 
 
 @pytest.mark.usefixtures("possible")
 def test_sandbox_has_no_network_without_online() -> None:
-    assert target("check", "--sandbox", "auto").network is False
+    assert target("check", "--sandbox", "auto").online is False
     online = target("check", "--sandbox", "auto", "--online")
-    assert online.network is True
+    assert online.online is True
     assert online.words()[:3] == ["--sandbox", "auto", "--online"]
     with pytest.raises(UsageError, match="--online excludes --offline"):
         target("check", "--sandbox", "auto", "--online", "--offline")
@@ -102,15 +102,19 @@ def test_server_that_refuses_its_folder_gets_a_hint(said: str, is_hinted: bool) 
         )
 
 
-def test_bridge_refuses_a_sandbox(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bridge", "--sandbox", "auto", "--", "x"]) == 2
+def test_bridge_refuses_the_sandbox_of_a_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.toml").write_text('command = "x"\nsandbox = "auto"\n')
+
+    assert main(["bridge", "--config", str(tmp_path / "t.toml")]) == 2
     assert "starts the server outside" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("impossible")
 def test_unavailable_sandbox_disables_guessed_calls() -> None:
     found = target("check", "--suite", "security")
-    assert (found.sandbox, found.guesses) == (None, False)
+    assert (found.method, found.guesses) == (None, False)
     assert WHY in found.shelter
     off = target("check", "--suite", "security", "--sandbox", "off")
     assert off.guesses
@@ -163,7 +167,7 @@ def test_no_tool_is_called_by_guessing_without_a_sandbox() -> None:
     assert (profile.bindings.calls, profile.bindings.why) == (0, NO_GUESSING)
     assert f"no file tool is attacked: {NO_GUESSING}" in profile.remarks
 
-    named = replace(alone, named=Named(calls=(("read_file", None),)))
+    named = replace(alone, call=(("read_file", None),))
     profile, _ = survey(named, ["2025-11-25"], words=())
     assert profile.bindings is not None
     assert {binding.tool for binding in profile.bindings.found} == {"read_file"}

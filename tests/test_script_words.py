@@ -198,7 +198,7 @@ def test_link_out_of_the_seed_is_not_followed(field: FixtureTree, tmp_path: Path
     kept = tmp_path / "kept.txt"
     kept.write_text("precious", encoding="utf-8")
     (seed / "ok.txt").symlink_to(kept)
-    scene = Scene(field, Target(command=target().command, cwd=ROOT, seed=seed), REVISION)
+    scene = Scene(field, Target(command=target().command, cwd=ROOT, root_from=seed), REVISION)
     found = ran(script(scene, "ok.txt", ("ping", {})))
 
     assert kept.read_text("utf-8") == "precious"

@@ -181,7 +181,7 @@ def test_declared_suffix_is_used_and_the_added_one_recognised() -> None:
     )
     command = (sys.executable, str(FAKES), "Notes", ROOT)
     declared = replace(declared, tool="read_note", places={ArgumentRole.PATH: ("path",)})
-    profile, _ = survey(Target(command=command, declarations=(declared,)), words=())
+    profile, _ = survey(Target(command=command, bindings=(declared,)), words=())
 
     assert profile.bindings is not None
     assert profile.bindings.untrue == ()

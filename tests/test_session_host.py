@@ -41,7 +41,7 @@ def checked(registry: Registry, *options: str, repeats: int = 0) -> Run:
     target = Target(
         command=(sys.executable, str(HERE / "session_server.py"), PORT, *options),
         url=f"http://127.0.0.1:{PORT}/mcp",
-        startup=LONG,
+        timeout=LONG,
     )
     return judge(target, registry, Choice(revisions=(rev.LATEST_LEGACY,), repeats=repeats))
 

@@ -26,7 +26,7 @@ def target(folder: Path, kind: str) -> Target:
     folder.mkdir()
     script = str(HERE / "hostile" / "runs_only_once.py")
     words = (sys.executable, "-S", script, str(HERE.parent), ROOT, str(folder), kind)
-    return Target(command=words, startup=20.0 if kind == "shares" else 4.0)
+    return Target(command=words, timeout=20.0 if kind == "shares" else 4.0)
 
 
 def judged(folder: Path, kind: str, *, jobs: int = 0) -> Run:

@@ -39,15 +39,20 @@ def test_printing_commands_import_no_heavy_library(words: list[str]) -> None:
     assert found & HEAVY == set()
 
 
-def test_pytest_session_without_server_imports_only_the_plugin(pytester: pytest.Pytester) -> None:
+def test_pytest_session_without_server_imports_only_the_options(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import sys
 
+        OPTIONS = {
+            "catalog", "catalog.attack_level", "catalog.errors", "catalog.revision", "config",
+            "config.settings", "target", "target.option", "target.server_settings",
+            "target.values", "pytest_plugin", "pytest_plugin.options", "pytest_plugin.plugin",
+        }
+
         def test_nothing_more_is_there():
-            found = {name for name in sys.modules if name.startswith("mcp_touchstone")}
-            plugin = "mcp_touchstone.pytest_plugin"
-            assert found == {"mcp_touchstone", plugin, f"{plugin}.options", f"{plugin}.plugin"}
+            found = {name for name in sys.modules if name.startswith("mcp_touchstone.")}
+            assert found == {f"mcp_touchstone.{name}" for name in OPTIONS}
         """
     )
 

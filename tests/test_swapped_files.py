@@ -64,7 +64,7 @@ def swapping(how: str, host: Path, sandbox: Method | None) -> Target:
     """Return the reference server behind the swapping server."""
     own = reference()
     words = (sys.executable, str(SERVER), how, os.fsencode(host).hex(), ROOT, "--")
-    return replace(own, command=(*words, *own.command), sandbox=sandbox)
+    return replace(own, command=(*words, *own.command), method=sandbox)
 
 
 def said(run: Run) -> Iterator[str]:

@@ -35,7 +35,7 @@ TOY = str(HERE / "toy_server.py")
 
 @contextmanager
 def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Iterator[Talk]:
-    target = Target(command=(sys.executable, "-S", TOY, ROOT, *features), startup=20.0)
+    target = Target(command=(sys.executable, "-S", TOY, ROOT, *features), timeout=20.0)
     with World() as world:
         pool = ProcessPool(target, world, Pace(20.0))
         try:

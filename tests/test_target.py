@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from mcp_touchstone.target.target import ROOT, Named, Target, reference
+from mcp_touchstone.target.target import ROOT, Target, reference
 
 
 def test_target_words_contain_command_and_options() -> None:
@@ -11,7 +11,8 @@ def test_target_words_contain_command_and_options() -> None:
         command=("server", "{root}"),
         env={"A": "1"},
         cwd="{root}",
-        named=Named(calls=(("ask", {"a": 1}), ("tell", None)), resources=("x:y",)),
+        call=(("ask", {"a": 1}), ("tell", None)),
+        resource=("x:y",),
     )
 
     assert target.words() == [
@@ -22,14 +23,14 @@ def test_target_words_contain_command_and_options() -> None:
 
 def test_reference_target_words_contain_only_user_additions() -> None:
     assert reference().words() == ["--self"]
-    target = reference(env={"A": "1"}, named=Named(calls=(("file_read", {"path": "a"}),)))
+    target = reference(env={"A": "1"}, call=(("file_read", {"path": "a"}),))
     assert target.words() == ["--env", "A=1", "--call", 'file_read={"path": "a"}', "--self"]
 
 
 def test_reference_target_calls_tools_that_ask_the_client() -> None:
-    named = reference(named=Named(calls=reference().named.calls[:1])).named
+    calls = reference(call=reference().call[:1]).call
 
-    assert [name for name, _ in named.calls] == ["explain_error", "text_editor"]
+    assert [name for name, _ in calls] == ["explain_error", "text_editor"]
     assert "--confirm-writes" in reference().command_in(Path("/a"))
 
 

@@ -85,7 +85,7 @@ for line in sys.stdin:
 def server(*spoken: str) -> Target:
     """Return a small server that speaks these revisions, by default the newest legacy one."""
     words = (sys.executable, "-S", "-c", SERVER, ",".join(spoken or (LEGACY,)), ROOT)
-    return Target(command=words, startup=LONG)
+    return Target(command=words, timeout=LONG)
 
 
 @contextmanager

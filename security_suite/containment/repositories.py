@@ -168,8 +168,8 @@ def _opening(session: AttackSession) -> dict[_Tool, int]:
 
 def _tools(session: AttackSession, style: Style) -> list[_Tool]:
     """Return the tools that take the path of a repository; those that change it come last."""
-    apart = session.wire.process.sandbox is not None and not session.scene.target.network
-    refused = DANGER - REMOTE if apart else DANGER
+    is_offline = session.wire.process.sandbox is not None and not session.scene.target.online
+    refused = DANGER - REMOTE if is_offline else DANGER
     found = []
     for tool in session.spoken.named("tools"):
         schema = tool.get("inputSchema") or {}

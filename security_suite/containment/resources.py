@@ -68,7 +68,7 @@ def nothing(session: AttackSession, threat: str, *groups: str) -> None:
     Raises:
         Broken: several calls got no answer.
     """
-    if session.is_apart:
+    if session.is_offline:
         session.unseen(threat, APART)
         return
     session.begin()

@@ -325,14 +325,17 @@ def _diff(options: argparse.Namespace) -> int:
     from mcp_touchstone.report.recorded import load
     from mcp_touchstone.results.comparison import compare
 
-    floor = resolve.floor(merged(layer(vars(options))).fail_on)
+    settings = merged(layer(vars(options)))
+    floor = resolve.floor(settings.fail_on)
     old, new = load(options.old), load(options.new)
     found = compare(old, new, name=str(options.old), floor=floor, renamed=renamed())
     if options.format == "json":
         say(*json.dumps(report.document(found), indent=2).split("\n"))
         return found.exit_code
     markdown = options.format == "markdown"
-    for line in report.markdown(found) if markdown else report.text(found, verbose=options.verbose):
+    for line in (
+        report.markdown(found) if markdown else report.text(found, verbose=settings.verbose)
+    ):
         say(line)
     return found.exit_code
 
@@ -404,7 +407,7 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
                 target, options.folder, revisions, update=options.update, create=options.create
             )
             lines = [
-                line for one in results for line in report.verified(one, verbose=options.verbose)
+                line for one in results for line in report.verified(one, verbose=settings.verbose)
             ]
     except OSError as error:
         return _complain(f"the recording could not be written: {error}")
@@ -426,7 +429,11 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
         return _complain(f"{settings.url}: it speaks HTTP already; bridge serves stdio servers")
     target = resolve.target(settings)
     try:
-        with interrupts.held(), World() as world, interrupts.allowed():
+        with (
+            interrupts.held(),
+            World(target.world, seed=target.root_from) as world,
+            interrupts.allowed(),
+        ):
             launch = Launch(
                 command=target.command_in(world.root),
                 env={**os.environ, **target.env_in(world.root)},
@@ -494,6 +501,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _fleet(options: argparse.Namespace) -> int:
+    from mcp_touchstone.config.settings import layer, words
     from mcp_touchstone.fleet import containers, drive, servers
     from mcp_touchstone.fleet.child import Running
     from mcp_touchstone.fleet.judge import Plan
@@ -523,7 +531,7 @@ def _fleet(options: argparse.Namespace) -> int:
     if method is None and not engine:
         _complain("--inside none: the servers can do all that you can")
     plan = Plan(
-        words=tuple(_check_words(options)),
+        words=tuple(words(layer(vars(options)), "fleet")),
         method=method,
         engine=engine,
         deadline=options.deadline,
@@ -554,17 +562,6 @@ def _fleet(options: argparse.Namespace) -> int:
     for kind, count in sorted(tally.classes.items(), key=lambda pair: -pair[1]):
         say(f"  {kind:14} {count}")
     return INTERRUPTED if running.stopping else 0
-
-
-def _check_words(options: argparse.Namespace) -> list[str]:
-    """Return the options of `check` in the options of `fleet`."""
-    words = ["--quick"] if "quick" in options else []
-    for name in ("suite", "examples"):
-        if name in options:
-            words += [f"--{name}", str(getattr(options, name))]
-    for name in ("select", "revision"):
-        words += [word for value in getattr(options, name, ()) for word in (f"--{name}", value)]
-    return words
 
 
 def _stop_on_signals(stop: Callable[[], None]) -> None:

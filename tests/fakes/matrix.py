@@ -22,7 +22,7 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import payload
 from mcp_touchstone.target.promises import PromiseTerms
-from mcp_touchstone.target.target import ROOT, Named, Target
+from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.http_endpoint import PORT
 from mcp_touchstone.transport.sandbox import Method, choose
 from tests.fakes.catalogue import FAKES, ODD
@@ -41,9 +41,8 @@ def target_of(name: str) -> Target:
     return Target(
         command=(*command, PORT) if fake.over_http else command,
         url=f"http://127.0.0.1:{PORT}/mcp" if fake.over_http else "",
-        promises=frozenset(fake.promises),
-        terms={promise: PromiseTerms(**said) for promise, said in fake.terms.items()},
-        named=Named(calls=tuple((tool, None) for tool in fake.callable)),
+        promise={name: PromiseTerms(**fake.terms.get(name, {})) for name in fake.promises},
+        call=tuple((tool, None) for tool in fake.callable),
     )
 
 
@@ -56,7 +55,7 @@ def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = N
     rows = [registry.catalogue[threat] for threat in fake.trips]
     wanted = {row.tier for row in rows if isinstance(row, Threat)}
     asked = (*fake.tiers, *sorted(wanted))
-    target = replace(target_of(name), sandbox=sandbox)
+    target = replace(target_of(name), method=sandbox)
     return judge(target, registry, Choice(select=select, jobs=4, tiers=tiers(asked)))
 
 

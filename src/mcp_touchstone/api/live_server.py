@@ -27,7 +27,7 @@ class Live:
         self, target: Target, revision: str | None = None, *, isolated: bool = True
     ) -> None:
         self._world = World(isolated=isolated)
-        self._pool = ProcessPool(target, self._world, Pace(target.startup))
+        self._pool = ProcessPool(target, self._world, Pace(target.timeout))
         self._revision = revision
         self._connection: Connection | None = None
 

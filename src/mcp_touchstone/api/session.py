@@ -291,10 +291,10 @@ def connect(
     target = Target(
         command=absolute(words) if words else (),
         url=url,
-        headers=dict(headers or {}),
+        header=dict(headers or {}),
         env=dict(env or {}),
         cwd=None if cwd is None else fspath(cwd),
-        startup=timeout,
+        timeout=timeout,
     )
     with Live(target, revision, isolated=isolated) as live:
         yield Session(live.connection(), tools)

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
-from mcp_touchstone.config import values
 from mcp_touchstone.config.settings import ConfigError
+from mcp_touchstone.target import values
 from mcp_touchstone.transport.http_endpoint import check_header
 
 _HTTP: Final = ("http", "streamable-http", "streamableHttp", "streamable_http")

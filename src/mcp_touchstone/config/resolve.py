@@ -3,23 +3,31 @@
 import os
 import shutil
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.catalog.attack_level import Tier, tiers
 from mcp_touchstone.catalog.clause import Level, nearest
 from mcp_touchstone.catalog.loader import BOTH, rows
-from mcp_touchstone.config import files, values
-from mcp_touchstone.config.settings import ConfigError, Layer, Settings, layer, merged
-from mcp_touchstone.config.values import SHARED_REPORTS
+from mcp_touchstone.config import files
+from mcp_touchstone.config.settings import (
+    SHARED_REPORTS,
+    ConfigError,
+    Layer,
+    Settings,
+    layer,
+    merged,
+)
 from mcp_touchstone.engine.plan import EXAMPLES, Choice, UsageError
 from mcp_touchstone.gate import baseline_file
 from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
-from mcp_touchstone.target.target import Named, Target, absolute, reference
+from mcp_touchstone.target import values
+from mcp_touchstone.target.server_settings import ServerSettings, words
+from mcp_touchstone.target.target import Target, absolute, reference
 from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint, EndpointError, values_of
 
@@ -150,8 +158,7 @@ def _configured(
     both = merged(found.layer, own)
     if "command" in own:
         return both
-    given = _plain_target(merged(own, {"command": ("",)}))
-    return replace(both, origin=(*found.words, *given.options()))
+    return replace(both, origin=(*found.words, *words(merged(own))))
 
 
 def with_own_files(found: list[Settings]) -> list[Settings]:
@@ -210,13 +217,11 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
     """
     writes = settings.suite != "conformance"
     _check_http(settings)
-    if not settings.bundled:
-        if settings.command or not settings.url:
-            _refuse_quoted(settings.command)
-        plain = _plain_target(settings)
-        return _sandboxed(plain, settings, writes or (explores and plain.rooted))
-    ours = reference(startup=settings.timeout, env=settings.env, named=_named(settings))
-    return _sandboxed(replace(ours, seed=_seed(settings), world=_world(settings)), settings, writes)
+    if not settings.bundled and (settings.command or not settings.url):
+        _refuse_quoted(settings.command)
+    plain = _plain_target(settings)
+    explores = explores and plain.rooted and not settings.bundled
+    return _sandboxed(plain, settings, writes or explores)
 
 
 def _check_http(settings: Settings) -> None:
@@ -252,28 +257,19 @@ def _check_http(settings: Settings) -> None:
     values_of(settings.header, os.environ)
 
 
+_OF_OURS: Final = (
+    "env", "timeout", "call", "resource", "prompt", "root_from", "world", "offline", "sandbox",
+    "online",
+)  # fmt: skip
+"""Settings that the bundled server takes."""
+
+
 def _plain_target(settings: Settings) -> Target:
-    return Target(
-        command=absolute(settings.command) if settings.command else (),
-        url=settings.url,
-        headers=settings.header,
-        ca_file=settings.ca_file,
-        intrusive=settings.intrusive,
-        rate=settings.rate,
-        sdk=settings.sdk,
-        env=settings.env,
-        cwd=settings.cwd,
-        startup=settings.timeout,
-        named=_named(settings),
-        promises=frozenset(settings.promise),
-        terms=settings.promise,
-        declarations=settings.bindings,
-        origin=settings.origin,
-        seed=_seed(settings),
-        world=_world(settings),
-        wanted=settings.sandbox,
-        network=settings.online,
-    )
+    given = {one.name: getattr(settings, one.name) for one in fields(ServerSettings)}
+    given |= {"root_from": _root_from(settings), "world": _world(settings)}
+    if settings.bundled:
+        return reference(**{name: given[name] for name in _OF_OURS})
+    return Target(**{**given, "command": settings.command and absolute(settings.command)})
 
 
 def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
@@ -291,19 +287,15 @@ def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
     if word == "off" and attacks_commands:
         raise UsageError("--attack-commands requires a sandbox; drop --sandbox off")
     if word == "off":
-        return replace(found, apart=_apart(settings), wanted=settings.sandbox)
+        return replace(found, without_network=_without_network(settings))
     method, why = sandbox.choose(word)
     if method is None and attacks_commands:
         raise UsageError(f"--attack-commands requires a sandbox: {why}")
     if method is None and word != "auto":
         raise UsageError(f"--sandbox {word}: {why}")
     if method is None:
-        return replace(found, apart=_apart(settings), unsafe=why, wanted=settings.sandbox)
-    return replace(found, sandbox=method, network=settings.online, wanted=settings.sandbox)
-
-
-def _named(settings: Settings) -> Named:
-    return Named(calls=settings.call, resources=settings.resource, prompts=settings.prompt)
+        return replace(found, without_network=_without_network(settings), unsafe=why)
+    return replace(found, method=method)
 
 
 def _refuse_quoted(command: tuple[str, ...]) -> None:
@@ -319,7 +311,7 @@ def _refuse_quoted(command: tuple[str, ...]) -> None:
         )
 
 
-def _apart(settings: Settings) -> tuple[str, ...]:
+def _without_network(settings: Settings) -> tuple[str, ...]:
     if not settings.offline:
         return ()
     try:
@@ -328,7 +320,7 @@ def _apart(settings: Settings) -> tuple[str, ...]:
         raise UsageError(f"--offline: {error}") from error
 
 
-def _seed(settings: Settings) -> Path | None:
+def _root_from(settings: Settings) -> Path | None:
     """Return the folder that is copied into each root; None if none was named.
 
     Raises:

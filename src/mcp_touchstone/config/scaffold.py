@@ -14,7 +14,9 @@ from mcp_touchstone.client.server_profile import Example, ServerProfile
 from mcp_touchstone.gate.toml_text import key, quoted, value
 from mcp_touchstone.runtime.scratch import NOTE
 from mcp_touchstone.samples.from_schema import Places, candidates
-from mcp_touchstone.target.target import ROOT, STARTUP, Arguments, Target
+from mcp_touchstone.target.server_settings import STARTUP
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.target.values import Arguments
 
 SLOW: Final = 10.0
 """Seconds to the first answer above which a server gets a longer timeout than the default."""
@@ -49,8 +51,8 @@ def text(target: Target, profile: ServerProfile, source: Source = None) -> str:
         _command(target) if source is None else _taken(*source),
         _running(target, profile, repeat=source is None),
         _judged(profile),
-        _uses("call", target.named.calls, _tools(target, profile)),
-        _uses("prompt", target.named.prompts, _prompts(target, profile)),
+        _uses("call", target.call, _tools(target, profile)),
+        _uses("prompt", target.prompt, _prompts(target, profile)),
     ]
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block))) + "\n"
 
@@ -66,8 +68,8 @@ def _heading(profile: ServerProfile) -> Iterator[str]:
 def _command(target: Target) -> Iterator[str]:
     if target.url:
         yield f"url = {quoted(target.url)}"
-    if target.headers:
-        named = {name: f"env:{variable}" for name, variable in target.headers.items()}
+    if target.header:
+        named = {name: f"env:{variable}" for name, variable in target.header.items()}
         yield f"header = {value(named)}"
     if target.ca_file is not None:
         yield f"ca-file = {quoted(str(target.ca_file))}"
@@ -99,7 +101,7 @@ def _running(target: Target, profile: ServerProfile, *, repeat: bool) -> Iterato
     if repeat and target.cwd is not None:
         yield f"cwd = {quoted(target.cwd)}"
     took = profile.pace.started
-    wanted = target.startup
+    wanted = target.timeout
     if wanted == STARTUP and took > SLOW:
         wanted = float(max(STARTUP, PATIENCE * round(took)))
     if wanted != STARTUP:
@@ -136,7 +138,7 @@ def _line(name: str, arguments: Arguments) -> str:
 
 def _tools(target: Target, profile: ServerProfile) -> dict[str, list[Use]]:
     spoken = list(profile.spoken.values())
-    named = {name for name, _ in target.named.calls}
+    named = {name for name, _ in target.call}
     called = {e.name: e for s in spoken for e in s.found.get("callable-tool", [])}
     listed = {tool["name"]: tool for s in spoken for tool in s.named("tools")}
     found: dict[str, list[Use]] = {WORKED: [], FAILED: [], LEFT: []}
@@ -152,7 +154,7 @@ def _tools(target: Target, profile: ServerProfile) -> dict[str, list[Use]]:
 
 def _prompts(target: Target, profile: ServerProfile) -> dict[str, list[Use]]:
     spoken = list(profile.spoken.values())
-    known = {name for name, _ in target.named.prompts}
+    known = {name for name, _ in target.prompt}
     known |= {e.name for s in spoken for e in s.found.get("rendered-prompt", [])}
     found = {}
     for prompt in (prompt for s in spoken for prompt in s.named("prompts")):

@@ -1,141 +1,191 @@
 """The settings for starting and checking one server, independent of their source. Reads no file.
 
-The command line, configuration files and pytest each provide a layer. A layer is a part of the
-settings, with values of the right types. Layers are merged into one frozen `Settings`.
+Each option is declared once, at the field that it sets: here, or in `ServerSettings`. The command
+line, configuration files and pytest each provide a layer. A layer is a part of the settings, with
+values of the right types. Layers are merged into one frozen `Settings`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import UserError
-
-if TYPE_CHECKING:
-    from mcp_touchstone.bindings.declared import Declaration
-    from mcp_touchstone.catalog.sdk import Sdk
-    from mcp_touchstone.target.promises import PromiseTerms
-    from mcp_touchstone.target.target import Arguments
+from mcp_touchstone.target import values
+from mcp_touchstone.target.option import RUN, Kind, Option, option, options
+from mcp_touchstone.target.server_settings import HOW, PROMISES, USED, ServerSettings
 
 Layer = Mapping[str, Any]
 """Names of fields of `Settings` -> values. Other layers can set the missing fields."""
 
-STARTUP: Final = 60.0
-"""Default limit for the first reply, in seconds."""
+CHECK: Final = ("check",)
+FLEET: Final = ("check", "fleet")
+SCOPE: Final = "scope"
+GENERATED: Final = "property-based tests"
+GATE: Final = "what fails the run"
+REPORTS: Final = "reports"
+GROUPS: Final = ("", SCOPE, GENERATED, PROMISES, GATE, HOW, USED, REPORTS)
+"""Headings of options in the order of ``--help``; the first ones have none."""
+
+SHARED_REPORTS: Final = ("badge", "junit", "markdown", "sarif")
+"""Kinds of reports that can hold several targets; other kinds have one file per target."""
+
+SEVERITIES: Final = (
+    "must", "should", "may", "critical", "high", "medium", "low", "info", "sdk", "never"
+)  # fmt: skip
+"""Words of ``--fail-on``."""
+
+
+_scope: Final = partial(option, group=SCOPE, commands=CHECK)
+_gate: Final = partial(option, group=GATE, commands=CHECK)
+_report: Final = partial(option, group=REPORTS, commands=CHECK, in_files=False)
 
 
 class ConfigError(UserError, ValueError):
     """A configuration cannot be used. The message names file and key, and says what to write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+def fail_on(*words: str) -> str:
+    """Check that words of ``--fail-on`` can be combined; return the last."""
+    from mcp_touchstone.results.threshold import Floor  # noqa: PLC0415  (only if it is read)
+
+    Floor.read(words)
+    return words[-1]
+
+
+def rules() -> list[str]:
+    """Return the ids of all clauses and threats, for completion."""
+    from mcp_touchstone.catalog.loader import BOTH, rows  # noqa: PLC0415  (for completion only)
+
+    return [clause.id for clause in rows(BOTH)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(ServerSettings):
     """The settings for starting one server, checking it and reporting the results.
 
     Attributes:
         name: name of the target in the configuration; empty if it has none.
-        command: program and arguments.
-        url: URL of a server that speaks HTTP; empty for stdio.
-        header: header -> variable of the environment with its value, for each HTTP request.
-        ca_file: certificates to accept beside those of the system; None for none.
-        intrusive: send malformed and heavy traffic also to a server on another machine.
-        rate: greatest number of HTTP requests a second; 0 for the default.
-        sdk: the SDK of the server, as the user names it; None to look for it.
-        bundled: use the bundled reference server instead of a command.
-        env: variables set for the server.
-        cwd: working folder of the server; None for the user's.
-        root_from: a folder copied into each throw-away root.
-        world: the folder in which each throw-away root is created; None for the default.
-        offline: start the server without a network.
-        sandbox: ``auto``, ``unshare``, ``bwrap`` or ``off``. Empty selects ``auto`` if tools that
-            may write are called, and ``off`` otherwise.
-        online: allow the network in the sandbox.
-        timeout: limit for the first reply, in seconds.
-        call: tools that may be called, with arguments that work.
-        resource: URIs that can be read.
-        prompt: prompts that can be rendered, with arguments that work.
-        bindings: the user's declarations of operations of tools on files.
-        promise: guarantees of the server -> their terms.
-        suite: ``conformance``, ``security`` or ``all``.
-        select: clauses, chapters, groups or scenarios; empty selects all.
-        attacks: attack levels added to ``core``.
-        attack_commands: also attack tools that run programs; requires a sandbox.
-        revision: protocol revisions; empty for all that the server supports.
-        level: requirement levels; empty for all.
-        strict: a broken SHOULD is a failure.
-        quick: check only the newest revision, in one conversation.
-        examples: number of examples of each property; None for the default.
-        seed: the random seed of the examples.
-        accept_unbound: a security run passes although no tool that handles files was found.
-        deadline: limit for the whole run, in seconds; 0 for no limit, None for the default.
-        jobs: number of conversations at a time; 0 for the default.
-        fail_on: the lowest severities that fail the run.
-        baseline: the file of known failures; None if none was named.
         usual_baseline: the file that is used if none was named and this one exists.
-        no_baseline: use no baseline.
-        update_baseline: write the baseline.
-        since: an older JSON report to compare with; None for none.
-        report: reports to write, as ``KIND:PATH``.
-        json: the file for the JSON report; None writes none.
-        save: the folder for the transcripts; None writes none.
-        scripts: the folder for the reproduction scripts; None writes none.
-        verbose: print lines and notes in full.
-        quiet: print failures and the count only.
-        color: ``auto``, ``always`` or ``never``.
-        origin: command line words that select this server again without repeating values from
-            its configuration; empty if the command line defines the whole server.
     """
 
     name: str = ""
-    command: tuple[str, ...] = ()
-    url: str = ""
-    header: Mapping[str, str] = field(default_factory=dict)
-    ca_file: Path | None = None
-    intrusive: bool = False
-    rate: int = 0
-    sdk: "Sdk | None" = None
-    bundled: bool = False
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: str | None = None
-    root_from: Path | None = None
-    world: Path | None = None
-    offline: bool = False
-    sandbox: str = ""
-    online: bool = False
-    timeout: float = STARTUP
-    call: "tuple[tuple[str, Arguments], ...]" = ()
-    resource: tuple[str, ...] = ()
-    prompt: "tuple[tuple[str, Arguments], ...]" = ()
-    bindings: "tuple[Declaration, ...]" = ()
-    promise: "Mapping[str, PromiseTerms]" = field(default_factory=dict)
-    suite: str = "conformance"
-    select: tuple[str, ...] = ()
-    attacks: tuple[str, ...] = ()
-    attack_commands: bool = False
-    revision: tuple[str, ...] = ()
-    level: tuple[str, ...] = ()
-    strict: bool = False
-    quick: bool = False
-    examples: int | None = None
-    seed: int = 0
-    accept_unbound: bool = False
-    deadline: float | None = None
-    jobs: int = 0
-    fail_on: tuple[str, ...] = ()
-    baseline: Path | None = None
+    suite: str = _scope(
+        "conformance (default), security or all. The security suite calls tools that write, in "
+        "throw-away folders; to attack file tools it needs {root} in the command",
+        "NAME", values.suite, default="conformance", commands=FLEET,
+        complete=lambda: values.SUITES, in_pytest=True,
+    )  # fmt: skip
+    select: tuple[str, ...] = _scope(
+        "clause, chapter (ping), group (basic) or scenario; globs are allowed; repeatable",
+        "WORD", kind=Kind.TEXTS, commands=FLEET, complete=rules, in_pytest=True,
+    )  # fmt: skip
+    revision: tuple[str, ...] = _scope(
+        "use this protocol revision only; repeatable:",
+        "DATE", values.revision, kind=Kind.TEXTS, commands=("check", "recon", "golden", "fleet"),
+        complete=lambda: rev.ALL, in_pytest=True,
+    )  # fmt: skip
+    level: tuple[str, ...] = _scope(
+        "check clauses of this level only (MUST includes MUST NOT); repeatable:",
+        "LEVEL", values.level, kind=Kind.TEXTS, complete=lambda: values.LEVELS,
+    )  # fmt: skip
+    strict: bool = _gate(
+        "a broken SHOULD is a failure, and faults of the server's SDK count", in_pytest=True
+    )
+    attacks: tuple[str, ...] = _scope(
+        "also run this group of attacks; `core` always runs; repeatable:",
+        "LEVEL", values.attacks, kind=Kind.TEXTS, complete=lambda: values.ATTACKS,
+    )  # fmt: skip
+    attack_commands: bool = _scope(
+        "also attack tools that run programs from a list or inside a folder; requires a sandbox",
+        in_pytest=True,
+    )
+    quick: bool = _scope(
+        "check the newest revision only, in one conversation, without calling tools",
+        commands=FLEET, in_pytest=True,
+    )  # fmt: skip
+    fail_on: tuple[str, ...] = _gate(
+        "lowest severity that fails the run. Conformance: must (default), should, may. Security: "
+        "critical, high, medium, low, info. Give one of each, or never; sdk counts the faults of "
+        "the server's SDK too",
+        "SEVERITY", fail_on, kind=Kind.TEXTS, commands=("check", "diff"),
+        complete=lambda: SEVERITIES, in_pytest=True,
+    )  # fmt: skip
+    since: Path | None = _gate(
+        "fail only where the server is worse than in this report, and show what changed",
+        "OLD.json", Path, in_files=False,
+    )  # fmt: skip
+    baseline: Path | None = _gate(
+        "file of known failures (default: touchstone-baseline.toml, if it exists)",
+        "FILE", Path, in_pytest=True,
+    )  # fmt: skip
     usual_baseline: Path | None = None
-    no_baseline: bool = False
-    update_baseline: bool = False
-    since: Path | None = None
-    report: tuple[str, ...] = ()
-    json: Path | None = None
-    save: Path | None = None
-    scripts: Path | None = None
-    verbose: bool = False
-    quiet: bool = False
-    color: str = "auto"
-    origin: tuple[str, ...] = ()
+    no_baseline: bool = _gate("ignore known failures", in_files=False, in_pytest=True)
+    update_baseline: bool = _gate(
+        "write current failures into the baseline, remove fixed ones, and keep all reasons",
+        in_files=False,
+    )
+    accept_unbound: bool = _scope(
+        "pass a security run although no tool that handles files was found", in_pytest=True
+    )
+    deadline: float | None = option(
+        "limit for the whole run; the verdicts until then are reported (default: none; 1200 where "
+        "CI is set; 0 for none)",
+        "SECONDS", values.deadline, kind=Kind.NUMBER, group=HOW, commands=CHECK, in_pytest=True,
+    )  # fmt: skip
+    jobs: int = option(
+        "conversations at a time (default: 20 for each processor core, at most 64)",
+        "N", values.whole(1, values.MOST_JOBS), kind=Kind.NUMBER, default=0, group=HOW,
+        commands=CHECK,
+    )  # fmt: skip
+    examples: int | None = option(
+        "examples of each property in each revision (default 10; 0 for none)",
+        "N", values.whole(0, values.MOST_EXAMPLES), kind=Kind.NUMBER, group=GENERATED,
+        commands=FLEET, in_pytest=True,
+    )  # fmt: skip
+    seed: int = option(
+        "random seed (default 0); the same seed generates the same examples",
+        "N", values.whole(0, values.MOST_EXAMPLES), kind=Kind.NUMBER, default=0, group=GENERATED,
+        commands=CHECK, in_pytest=True,
+    )  # fmt: skip
+    report: tuple[str, ...] = _report(
+        "write a report; repeatable; badge, html, json, junit, markdown or sarif",
+        "KIND:PATH", kind=Kind.TEXTS,
+    )  # fmt: skip
+    json: Path | None = _report("the same as --report json:FILE", "FILE", Path)
+    save: Path | None = _report("write every transcript to this folder", "DIR", Path)
+    scripts: Path | None = _report(
+        "write a shell script for each security finding to this folder", "DIR", Path
+    )
+    verbose: bool = _report(
+        "print lines, notes and differences in full",
+        names=("-v", "--verbose"), commands=("check", "golden", "diff"),
+    )  # fmt: skip
+    quiet: bool = _report("print failures and the count only", names=("-q", "--quiet"))
+    color: str = _report(
+        "auto (default), always or never",
+        "WHEN", values.color, default="auto", complete=lambda: values.COLORS,
+    )  # fmt: skip
 
+
+OPTIONS: Final = options(Settings)
+"""Field of `Settings` -> its option."""
+
+SOURCES: Final = {
+    "config": Option(
+        kind=Kind.TEXT, metavar="FILE", names=("--config",), group=HOW, read=Path,
+        commands=(*RUN, "bridge"),
+        help="file that defines the server: TOML, .mcp.json, or a file of Claude Desktop or VS "
+        "Code (default: touchstone.toml or pyproject.toml in the working folder)",
+    ),
+    "target": Option(
+        kind=Kind.TEXT, metavar="NAME", names=("--target", "--server"), group=HOW,
+        commands=(*RUN, "bridge"), help="name of the server in that file",
+    ),
+}  # fmt: skip
+"""The options that name a configuration; they are no settings."""
 
 FIELDS: Final = frozenset(one.name for one in fields(Settings))
 ADDED: Final = ("call", "prompt", "bindings")
@@ -145,15 +195,21 @@ The fields ``env`` and ``header`` are merged by name. All other fields are repla
 """
 
 
-def layer(values: Mapping[str, Any]) -> Layer:
+def words(given: Layer, command: str) -> list[str]:
+    """Return the values of a layer that are options of a command as words of a command line."""
+    rows = {name: row for name, row in OPTIONS.items() if name in given and command in row.commands}
+    return [word for name, row in rows.items() for word in row.words(given[name])]
+
+
+def layer(given: Mapping[str, Any]) -> Layer:
     """Build a layer from parsed options; convert lists to tuples, and pairs to mappings."""
     found = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in values.items()
+        for name, value in given.items()
         if name in FIELDS
     }
-    for name in ("env", "header", "promise"):
-        if isinstance(found.get(name), tuple):
+    for name, row in OPTIONS.items():
+        if row.kind.is_named and isinstance(found.get(name), tuple):
             found[name] = dict(found[name])
     return found
 

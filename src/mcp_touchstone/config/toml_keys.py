@@ -6,88 +6,32 @@ servers; keys outside it apply to every target. Pure; reads no file.
 
 import json
 import shlex
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
-from mcp_touchstone.config import values
-from mcp_touchstone.config.settings import ConfigError, Layer
+from mcp_touchstone.config.settings import OPTIONS, ConfigError, Layer, fail_on
+from mcp_touchstone.target.option import Kind, Option
 
 TABLE: Final = "mcp-touchstone"
 """Name of the table below ``tool`` in pyproject.toml."""
 
 TARGETS: Final = "targets"
 
-_TEXT: Final = "a string"
-_TEXTS: Final = "a string or an array of strings"
-_NUMBER: Final = "a number"
-_FLAG: Final = "true or false"
-_ENV: Final = "a table of strings"
-_USES: Final = "a table: the arguments for each name, or true to have them generated"
 _USE: Final = "a table of arguments, an array of such tables, or true to have them generated"
-_PROMISES: Final = "a string, an array of strings, or a table: the terms for each name, or true"
-_BINDS: Final = "a table: tool, path and so on for each operation, or an array of such tables"
-_MEMBER: Final = {_ENV: _TEXT, _USES: _USE}
+_MEMBER: Final[Mapping[str, str]] = {Kind.TABLE: Kind.TEXT, Kind.USES: _USE}
 
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """The accepted values of one key.
-
-    Attributes:
-        shape: description of the required type, for messages.
-        read: converts the text of the value, or of one member of an array or table.
-    """
-
-    shape: str
-    read: Callable[[str], Any] = str
-
-
-KEYS: Final[Mapping[str, Key]] = {
-    "command": Key(_TEXTS),
-    "from": Key(_TEXT),
-    "server": Key(_TEXT),
-    "url": Key(_TEXT, values.url),
-    "header": Key(_ENV, values.header),
-    "ca-file": Key(_TEXT, Path),
-    "intrusive": Key(_FLAG),
-    "rate": Key(_NUMBER, values.whole(1, values.MOST_REQUESTS)),
-    "sdk": Key(_TEXT, values.sdk),
-    "env": Key(_ENV),
-    "cwd": Key(_TEXT),
-    "root-from": Key(_TEXT, Path),
-    "world": Key(_TEXT, Path),
-    "offline": Key(_FLAG),
-    "sandbox": Key(_TEXT, values.sandbox),
-    "online": Key(_FLAG),
-    "timeout": Key(_NUMBER, values.seconds),
-    "call": Key(_USES, values.use),
-    "prompt": Key(_USES, values.use),
-    "resource": Key(_TEXTS),
-    "promise": Key(_PROMISES, values.promise),
-    "suite": Key(_TEXT, values.suite),
-    "select": Key(_TEXTS),
-    "revision": Key(_TEXTS, values.revision),
-    "level": Key(_TEXTS, values.level),
-    "strict": Key(_FLAG),
-    "attacks": Key(_TEXTS, values.attacks),
-    "attack-commands": Key(_FLAG),
-    "bindings": Key(_BINDS, values.binding),
-    "quick": Key(_FLAG),
-    "fail-on": Key(_TEXTS, values.fail_on),
-    "baseline": Key(_TEXT, Path),
-    "accept-unbound": Key(_FLAG),
-    "deadline": Key(_NUMBER, values.deadline),
-    "jobs": Key(_NUMBER, values.whole(1, values.MOST_JOBS)),
-    "examples": Key(_NUMBER, values.whole(0, values.MOST_EXAMPLES)),
-    "seed": Key(_NUMBER, values.whole(0, values.MOST_EXAMPLES)),
+KEYS: Final[Mapping[str, Option]] = {
+    "command": Option(kind=Kind.TEXTS, commands=(), help="program and arguments"),
+    "from": Option(kind=Kind.TEXT, commands=(), help="file of a client with the command"),
+    "server": Option(kind=Kind.TEXT, commands=(), help="name of the server in that file"),
+    **{name.replace("_", "-"): row for name, row in OPTIONS.items() if row.in_files},
 }
 """All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
 
 _SOURCES: Final = ("command", "from", "server")
 _MERGED: Final = ("env", "header", "call", "prompt", "bindings")
+"""Keys of a target that are added to the common ones."""
 
 Table = dict[str, Any]
 """Key -> value of the right shape, for one target."""
@@ -130,8 +74,8 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
     for key, value in table.items():
         if key not in KEYS:
             raise ConfigError(f"{where}: unknown key {key!r}{_hint(key, known)}")
-        if not _fits(value, KEYS[key].shape):
-            raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key].shape)}")
+        if not _fits(value, KEYS[key].kind):
+            raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key].kind)}")
     if "command" in table and "from" in table:
         raise ConfigError(f"{where}: command and from exclude each other; keep one")
     try:
@@ -165,16 +109,16 @@ def _fits(value: Any, kind: str) -> bool:
     tables = isinstance(value, list) and all(isinstance(one, dict) for one in value)
     named = [*value.values()] if isinstance(value, dict) else [None]
     return {
-        _TEXT: isinstance(value, str),
-        _TEXTS: isinstance(value, str) or texts,
-        _NUMBER: isinstance(value, (int, float)) and not isinstance(value, bool),
-        _FLAG: isinstance(value, bool),
-        _ENV: isinstance(value, dict) and all(_fits(v, _TEXT) for v in value.values()),
-        _PROMISES: isinstance(value, str)
+        Kind.TEXT: isinstance(value, str),
+        Kind.TEXTS: isinstance(value, str) or texts,
+        Kind.NUMBER: isinstance(value, (int, float)) and not isinstance(value, bool),
+        Kind.FLAG: isinstance(value, bool),
+        Kind.TABLE: isinstance(value, dict) and all(_fits(v, Kind.TEXT) for v in value.values()),
+        Kind.PROMISES: isinstance(value, str)
         or texts
         or all(terms is True or isinstance(terms, dict) for terms in named),
-        _USES: isinstance(value, dict) and all(_fits(v, _USE) for v in value.values()),
-        _BINDS: isinstance(value, dict)
+        Kind.USES: isinstance(value, dict) and all(_fits(v, _USE) for v in value.values()),
+        Kind.BINDINGS: isinstance(value, dict)
         and all(_fits(one, _USE) and one is not True for one in named),
         _USE: isinstance(value, dict) or value is True or (tables and bool(value)),
     }[kind]
@@ -233,25 +177,26 @@ def layer(table: Mapping[str, Any], where: str) -> Layer:
             try:
                 read = found[key.replace("-", "_")] = _value(KEYS[key], value)
                 if key == "fail-on" and read:
-                    values.fail_on(*read)
+                    fail_on(*read)
             except ValueError as error:
                 raise ConfigError(f"{where}: {key}: {error}") from error
     return found
 
 
-def _value(key: Key, value: Any) -> Any:
-    if key.shape == _ENV and key.read is not str:
-        return dict(key.read(f"{name}={one}") for name, one in value.items())
-    if key.shape in {_ENV, _FLAG}:
+def _value(row: Option, value: Any) -> Any:
+    kind = row.kind
+    if kind is Kind.FLAG:
         return value
-    if key.shape in {_TEXT, _NUMBER}:
-        return key.read(str(value))
+    if kind in {Kind.TEXT, Kind.NUMBER}:
+        return row.read(str(value))
+    if kind is Kind.TABLE:
+        return dict(row.read(f"{name}={one}") for name, one in value.items())
     if isinstance(value, dict):
-        pairs = [(name, one) for name, given in value.items() for one in _several(given)]
-        found = [key.read(_text(name, given)) for name, given in pairs]
-        return dict(found) if key.shape == _PROMISES else tuple(found)
-    found = [key.read(text) for text in _several(value)]
-    return dict(found) if key.shape == _PROMISES else tuple(found)
+        given = [_text(name, one) for name, uses in value.items() for one in _several(uses)]
+    else:
+        given = _several(value)
+    found = tuple(map(row.read, given))
+    return dict(found) if kind is Kind.PROMISES else found
 
 
 def _several(value: Any) -> list[Any]:

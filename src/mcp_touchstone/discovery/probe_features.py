@@ -49,7 +49,7 @@ def find_calls(scout: Prober) -> None:
             failed = f"{tool['name']} answered {_failure(attempt)}"
             if _is_refusal(attempt) or not attempt.reply.answered:
                 scout.spoken.notes[FAILED_CALL + tool["name"]] = _failure(attempt)
-            if any(tool["name"] == name for name, _ in scout.named.calls):
+            if any(tool["name"] == name for name, _ in scout.named.call):
                 scout.spoken.notes[f"--call {tool['name']}"] = _failure(attempt)
         if refused is not None and isinstance(tool.get("inputSchema"), dict):
             scout.found("refused-call", refused.example())
@@ -92,13 +92,13 @@ def find_reads(scout: Prober) -> None:
     """Read the resources the user named, some listed ones, and an expansion or two."""
     listed = {item["uri"]: item for item in scout.spoken.named("resources", "uri")}
     fetched = [uri for uri in listed if not uri.startswith(("http://", "https://"))]
-    for uri in dict.fromkeys([*scout.named.resources, *fetched[:READS]]):
+    for uri in dict.fromkeys([*scout.named.resource, *fetched[:READS]]):
         attempt = scout.attempt(Exchange("resources/read", {"uri": uri}), listed.get(uri))
         if attempt is not None and _was_read(attempt):
             scout.found("readable-resource", attempt.example())
             if uri in listed and _holds(attempt.reply.result, scout.places.text.strip()):
                 scout.found("world-resource", attempt.example())
-        elif attempt is not None and uri in scout.named.resources:
+        elif attempt is not None and uri in scout.named.resource:
             scout.spoken.notes[f"--resource {uri}"] = str(attempt.reply)
     for template in scout.spoken.named("templates", "uriTemplate")[:READS]:
         _read_template(scout, template)
@@ -144,8 +144,8 @@ def _values(scout: Prober, pattern: str, names: list[str]) -> Iterator[dict[str,
 def find_prompts(scout: Prober) -> None:
     """Render the prompts the user named, and some listed ones."""
     listed = {item["name"]: item for item in scout.spoken.named("prompts")}
-    named = {name: arguments for name, arguments in scout.named.prompts if arguments is not None}
-    for name in list(dict.fromkeys([*(n for n, _ in scout.named.prompts), *listed]))[:PROMPTS]:
+    named = {name: arguments for name, arguments in scout.named.prompt if arguments is not None}
+    for name in list(dict.fromkeys([*(n for n, _ in scout.named.prompt), *listed]))[:PROMPTS]:
         item = listed.get(name, {"name": name})
         params: dict[str, Any] = {"name": name}
         arguments = named.get(name) or _prompt_arguments(scout, item)
@@ -156,7 +156,7 @@ def find_prompts(scout: Prober) -> None:
             scout.found("rendered-prompt", attempt.example())
         elif attempt is not None:
             scout.spoken.notes["rendered-prompt"] = f"{name} answered {attempt.reply}"
-            if name in dict(scout.named.prompts):
+            if name in dict(scout.named.prompt):
                 scout.spoken.notes[f"--prompt {name}"] = str(attempt.reply)
     if scout.spoken.found.get("rendered-prompt"):
         scout.spoken.notes.pop("rendered-prompt", None)

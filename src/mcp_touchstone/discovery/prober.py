@@ -207,7 +207,7 @@ class Prober:
 
     @property
     def _named_calls(self) -> list[str]:
-        return list(dict.fromkeys(name for name, _ in self.named.calls))
+        return list(dict.fromkeys(name for name, _ in self.named.call))
 
     @property
     def _may_call(self) -> set[str]:
@@ -236,7 +236,7 @@ class Prober:
 
     def arguments(self, tool: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the arguments to try on a tool: given by the user, or made from its schema."""
-        named = [dict(a) for name, a in self.named.calls if name == tool["name"] and a is not None]
+        named = [dict(a) for name, a in self.named.call if name == tool["name"] and a is not None]
         return named or candidates(tool.get("inputSchema"), self.places) or [{}]
 
     def calls(self, tool: Mapping[str, Any]) -> list[Exchange]:

@@ -67,7 +67,7 @@ def field(
         suffixes=bindings.suffixes() if bindings is not None else (),
         folders=bindings.folders() if bindings is not None else (),
         parent=pool.target.world,
-        seed=pool.target.seed,
+        seed=pool.target.root_from,
         is_repository=pool.has_repositories,
     )
     pool.keep(made)
@@ -128,7 +128,7 @@ def session(
     if not pool.target.guesses:
         target = replace(target, unsafe=target.unsafe or NO_ROOT)
 
-    shares = scenario.shares and pool.target.seed is None
+    shares = scenario.shares and pool.target.root_from is None
     site = None
     if shares and not unused:
         site = sites.take(scenario.fixtures, target, slot.revision)
@@ -139,7 +139,7 @@ def session(
         return spawn(pool, ground, slot.revision, scenario.name, target)
 
     threats = [threat for threat in slot.clauses if isinstance(threat, Threat)]
-    promised = {*ASSUMED, *pool.target.promises}
+    promised = {*ASSUMED, *pool.target.promise}
     roams = profile.bindings is not None and profile.bindings.roams
     connection = site.connection if site else start()
     made = AttackSession(
@@ -151,7 +151,7 @@ def session(
         target=target,
         claims=Claims(
             terms={threat.id: pool.target.on(threat.promise) for threat in threats},
-            callable_tools=tuple(name for name, _ in pool.target.named.calls),
+            callable_tools=tuple(name for name, _ in pool.target.call),
             unpromised=frozenset(
                 t.id for t in threats if t.promise not in promised or (roams and rests_on_root(t))
             ),
@@ -284,11 +284,11 @@ def _bind_once(
 
     try:
         get()
-        named = [name for name, _ in pool.target.named.calls]
+        named = [name for name, _ in pool.target.call]
         binder = Binder(get, ground, named, lambda tool: may_call(tool, pool.target), runs=runs)
         found = Bindings()
         if files:
-            found = binder.find(profile.spoken[revision], pool.target.declarations)
+            found = binder.find(profile.spoken[revision], pool.target.bindings)
         roams = not pool.target.rooted and any(_roams(get(), one, ground) for one in found.found)
         found = replace(found, inside=True, tries=True, roams=roams)
     except (LaunchError, OSError) as error:  # OSError: the server removed or replaced our files

@@ -82,13 +82,13 @@ def refuse_unknown(pool: ProcessPool, profile: ServerProfile, named: Named) -> N
 
 
 def _names(named: Named) -> Iterator[_Name]:
-    for name, arguments in named.calls:
+    for name, arguments in named.call:
         params = {"name": name, "arguments": dict(arguments or {})}
         yield _Name("call", "tool", name, "tools", "name", ("tools/call", params))
-    for name, arguments in named.prompts:
+    for name, arguments in named.prompt:
         params = {"name": name, "arguments": dict(arguments or {})}
         yield _Name("prompt", "prompt", name, "prompts", "name", ("prompts/get", params))
-    for uri in named.resources:
+    for uri in named.resource:
         yield _Name(
             "resource", "resource", uri, "resources", "uri", ("resources/read", {"uri": uri})
         )

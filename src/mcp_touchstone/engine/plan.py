@@ -519,7 +519,7 @@ class Plan:
         if isinstance(clause, Threat) and not self._choice.fires(clause):
             why = f"an attack of level {clause.tier}: {option(clause.tier)}"
             return Absent(clause.id, revision, why, by_choice=True)
-        if isinstance(clause, Threat) and not clause.applies_to(self._target.promises):
+        if isinstance(clause, Threat) and not clause.applies_to(frozenset(self._target.promise)):
             why = f"the server promises no {clause.promise}: --promise {clause.promise}"
             return Absent(clause.id, revision, why)
         unmet = tuple(n for n in clause.needs if not {*needs.choices(n)} & {*assumed})

@@ -61,7 +61,7 @@ class Exhausted(LaunchError):  # noqa: N818  (an outcome of the server's, not a 
 
 def inherited(env: Mapping[str, str], target: Target) -> Mapping[str, str]:
     """Return the user's variables that a server inherits: few in a sandbox, otherwise all."""
-    return env if target.sandbox is None else variables(env, network=target.network)
+    return env if target.method is None else variables(env, network=target.online)
 
 
 class ProcessPool:
@@ -119,16 +119,16 @@ class ProcessPool:
 
     @staticmethod
     def _sandbox(target: Target, world: World, env: Mapping[str, str]) -> Sandbox | None:
-        if target.sandbox is None:
+        if target.method is None:
             return None
         return sandbox_for(
-            target.sandbox,
+            target.method,
             target.command_in(world.root),
             world=world.path.tree.path,
             cwd=Path(target.cwd_in(world.root) or Path.cwd()),
             env=env,
             home=Path.home(),
-            network=target.network,
+            network=target.online,
         )
 
     def apart(
@@ -147,7 +147,7 @@ class ProcessPool:
     def _own_world(self) -> World:
         world = World(
             self.target.world,
-            seed=self.target.seed,
+            seed=self.target.root_from,
             is_repository=self.world.is_repository,
         )
         self.keep(world)
@@ -293,8 +293,8 @@ class ProcessPool:
             replace(target.endpoint, open_socket=dial),
             transcript,
             server=server,
-            startup=target.startup,
-            secrets=values_of(target.headers, os.environ),
+            startup=target.timeout,
+            secrets=values_of(target.header, os.environ),
             born=born,
             rate=self._rate,
         )

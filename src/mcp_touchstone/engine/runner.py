@@ -89,7 +89,7 @@ def judge(
     if choice.looks_up:
         choice.check(suite.registry)
     stop = stop or threading.Event()
-    pace = Pace(target.startup, hurried=choice.quick)
+    pace = Pace(target.timeout, hurried=choice.quick)
     begun = now()
     before = processor()
     tidy()
@@ -101,9 +101,9 @@ def judge(
         floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
         accept_unbound=choice.accept_unbound,
     )
-    there = entries(Path.cwd()) if target.sandbox is None else None
+    there = entries(Path.cwd()) if target.method is None else None
     try:
-        with interrupts.held(), World(target.world, seed=target.seed) as world:
+        with interrupts.held(), World(target.world, seed=target.root_from) as world:
             pool = ProcessPool(target, world, pace)
             try:
                 with interrupts.allowed(), Deadline(choice.deadline, pool, stop) as deadline:
@@ -225,11 +225,13 @@ def survey(
         LaunchError: the server cannot be started.
     """
     stop = stop or threading.Event()
-    pace = Pace(target.startup)
+    pace = Pace(target.timeout)
     chosen = set(revisions)
     with (
         interrupts.held(),
-        contextlib.nullcontext(world) if world else World(target.world, seed=target.seed) as place,
+        contextlib.nullcontext(world)
+        if world
+        else World(target.world, seed=target.root_from) as place,
     ):
         pool = ProcessPool(target, place, pace)
         try:

@@ -452,7 +452,7 @@ def _unexcused(
         red = broken or run.floor.counts(verdict.clause, verdict.outcome)
         if (
             red
-            and not run.is_apart(verdict)
+            and not run.is_of_sdk(verdict)
             and not any(entry.covers(verdict) for entry in entries)
         ):
             groups.setdefault((verdict.clause.id, broken), []).append(verdict)

@@ -6,7 +6,7 @@ They are a layer of the same settings as the command line and configuration file
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,16 +18,18 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.config import files, resolve
 from mcp_touchstone.config.settings import ConfigError, Settings, layer, merged
-from mcp_touchstone.config.toml_keys import KEYS
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
-from mcp_touchstone.pytest_plugin.options import FLAGS, INI_FILES, LISTS, SINGLE, given
+from mcp_touchstone.pytest_plugin.options import ALL, FILES, INI_FILES, SETTINGS, given
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.target.option import Kind
+from mcp_touchstone.target.server_settings import words
 from mcp_touchstone.target.target import Target
 
 JOBS: Final = pytest.StashKey[list["Job"]]()
-_OPTION: Final = re.compile(rf"--({'|'.join([*LISTS, *SINGLE, 'server'])})\b")
+_VALUED: Final = [name for name, row in ALL.items() if row.kind is not Kind.FLAG]
+_OPTION: Final = re.compile(rf"--({'|'.join(_VALUED)})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,7 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
         if command:
             yield replace(both, command=command)
         elif found is not None:
-            alone = resolve.target(replace(merged(own), command=both.command))
-            yield replace(both, origin=(*found.words, *alone.options()))
+            yield replace(both, origin=(*found.words, *words(merged(own))))
 
 
 def _named_file(config: pytest.Config) -> Path | None:
@@ -157,35 +158,30 @@ def _configures(path: Path) -> bool:
 def _options(config: pytest.Config) -> dict[str, Any]:
     """Read options and ini keys; an option replaces its key."""
     found: dict[str, Any] = {}
-    for name in (*LISTS, *SINGLE):
-        words = given(config, name)
-        if words and name in KEYS:
-            read = _reader(config, name)
-            found[name.replace("-", "_")] = (
-                [read(word) for word in words] if name in LISTS else read(words[-1])
-            )
-    found |= {name.replace("-", "_"): True for name in FLAGS if given(config, name)}
+    for name, row in SETTINGS.items():
+        texts = given(config, name)
+        if texts and name not in FILES:
+            read = [_read(config, name, text) for text in texts]
+            field = name.replace("-", "_")
+            found[field] = read if row.kind.is_repeatable else read[-1]
     baseline = given(config, "baseline")
-    if config.getoption("--mcp-no-baseline"):
-        found["no_baseline"] = True
-    elif baseline:
+    if baseline and not found.get("no_baseline"):
         option = config.getoption("--mcp-baseline")
         folder = config.invocation_params.dir if option else base(config)
         found["baseline"] = Path(_shown(folder / baseline[0]))
     return found
 
 
-def _reader(config: pytest.Config, name: str) -> Callable[[str], Any]:
-    option = config.getoption(f"--mcp-{name}")
-
-    def read(word: str) -> Any:
-        try:
-            return KEYS[name].read(word)
-        except ValueError as error:
-            source = f"--mcp-{name}" if option else f"mcp_{name.replace('-', '_')}"
-            raise ConfigError(f"{source}: {error}") from error
-
-    return read
+def _read(config: pytest.Config, name: str, text: str) -> Any:
+    row = SETTINGS[name]
+    if row.kind is Kind.FLAG:
+        return True
+    try:
+        return row.read(text)
+    except ValueError as error:
+        option = config.getoption(f"--mcp-{name}")
+        source = f"--mcp-{name}" if option else f"mcp_{name.replace('-', '_')}"
+        raise ConfigError(f"{source}: {error}") from error
 
 
 def _command(config: pytest.Config) -> tuple[str, ...]:

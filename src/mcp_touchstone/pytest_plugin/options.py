@@ -4,6 +4,9 @@ from typing import Final
 
 import pytest
 
+from mcp_touchstone.config.settings import OPTIONS
+from mcp_touchstone.target.option import Kind, Option
+
 INI_FILES: Final = {
     "pytest.ini": "",
     "pyproject.toml": r"^\[tool\.pytest\b",
@@ -12,60 +15,80 @@ INI_FILES: Final = {
 }
 """Files that pytest reads its configuration from, and the line that each needs for it."""
 
-LISTS: Final = {
-    "select": ("WORD", "clause, chapter, group or scenario; globs are allowed; repeatable"),
-    "revision": ("DATE", "check this protocol revision only; repeatable"),
-    "target": ("NAME", "check this server of the configuration only; repeatable"),
-    "header": (
-        "NAME=env:VARIABLE",
-        "a header of each HTTP request; its value is read from a variable; repeatable",
-    ),
-    "call": ("NAME={...}", "a tool that may be called, best with arguments that work; repeatable"),
-    "resource": ("URI", "a resource that can be read; repeatable"),
-    "prompt": ("NAME={...}", "a prompt with arguments that work; repeatable"),
-    "promise": ("NAME", "a guarantee the server makes, for the security suite; repeatable"),
-    "fail-on": (
-        "SEVERITY",
-        "lowest severity that fails an item: must, should, high, ...; sdk; repeatable",
-    ),
+SETTINGS: Final[dict[str, Option]] = {
+    name.replace("_", "-"): row for name, row in OPTIONS.items() if row.in_pytest
 }
-"""Options that may be given several times, each an ini key too: name -> its value and its help."""
-SINGLE: Final = {
-    "url": (
-        "URL",
-        "the server speaks HTTP here; {port} is replaced, also in the command of --mcp-server",
-    ),
-    "suite": ("NAME", "conformance (default), security or all; security needs {root}"),
-    "timeout": ("SECONDS", "limit for the first reply (default 60)"),
-    "sandbox": ("NAME", "auto, unshare, bwrap or off (default: auto for security, else off)"),
-    "deadline": ("SECONDS", "limit for the whole run (default: none; 1200 where CI is set)"),
-    "examples": ("N", "examples of each property in each revision (default 10; 0 for none)"),
-    "seed": ("N", "random seed of the examples (default 0)"),
-}
-"""The other options that are words of `mcp-touchstone check`: name -> its value and its help."""
-FLAGS: Final = {
-    "attack-commands": "also attack tools that run programs; requires a sandbox",
-    "accept-unbound": "pass a security run although no tool that handles files was found",
-    "online": "leave the server the network in its sandbox",
-    "strict": "a broken SHOULD is a failure, and faults of the server's SDK count",
-    "quick": "check the newest revision only, in one conversation, without calling tools",
-}
-"""Options without a value, each an ini key too."""
-FILES: Final = {
-    "config": "file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
-    "baseline": "file of known failures (default: touchstone-baseline.toml, if it exists)",
-}
+"""Options for settings of the run; each is an ini key too, but for those that no file has."""
+FILES: Final = ("config", "baseline")
 """Options that name a file; in an ini key its path is relative to the ini file."""
-GOLDEN: Final = "folder of a golden recording: check that the answers are as recorded in it"
+OWN: Final = {
+    "server": Option(
+        kind=Kind.TEXT, metavar="COMMAND",
+        help="check this MCP server beside the tests; {root} is a throw-away folder, {python} the "
+        "interpreter that runs pytest",
+    ),
+    "config": Option(
+        kind=Kind.TEXT, metavar="FILE",
+        help="file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
+    ),
+    "target": Option(
+        kind=Kind.TEXTS, metavar="NAME",
+        help="check this server of the configuration only; repeatable",
+    ),
+    "golden": Option(
+        kind=Kind.TEXT, metavar="DIR",
+        help="folder of a golden recording: check that the answers are as recorded in it",
+    ),
+    "golden-update": Option(
+        kind=Kind.FLAG, in_files=False,
+        help="record the answers that differ, in the folder of --mcp-golden",
+    ),
+}  # fmt: skip
+"""Options of the plugin alone."""
+ALL: Final = {**OWN, **SETTINGS}
+"""All options but ``--mcp``: name without ``--mcp-`` -> option."""
 SERVER: Final = ("server", "url", "config")
 """Options and ini keys that name a server."""
+
+
+def declare(parser: pytest.Parser) -> None:
+    """Declare the options and the ini keys."""
+    group = parser.getgroup("mcp", "MCP servers (mcp-touchstone)")
+    group.addoption(
+        "--mcp",
+        action="store_true",
+        help="check the servers of touchstone.toml or [tool.mcp-touchstone] beside the tests",
+    )
+    for name, row in ALL.items():
+        option, key, text = f"--mcp-{name}", f"mcp_{name.replace('-', '_')}", row.help.rstrip(":")
+        if row.kind is Kind.FLAG:
+            group.addoption(option, action="store_true", help=text)
+        elif row.kind.is_repeatable:
+            group.addoption(option, action="append", default=[], metavar=row.metavar, help=text)
+        else:
+            group.addoption(option, metavar=row.metavar, help=text)
+        if not row.in_files:
+            continue
+        if row.kind is Kind.FLAG:
+            parser.addini(key, text, type="bool", default=False)
+        elif row.kind is Kind.USES:
+            parser.addini(key, text, type="linelist")
+        elif row.kind.is_repeatable:
+            parser.addini(key, text, type="args")
+        else:
+            parser.addini(key, text, default=None)
+
+
+def is_set(config: pytest.Config, name: str) -> bool:
+    """Return whether an option was given."""
+    return config.getoption(f"--mcp-{name}") not in (None, [], False)
 
 
 def given(config: pytest.Config, name: str) -> list[str]:
     """Return the values of an option, or else of its ini key; a set flag has one value."""
     option = config.getoption(f"--mcp-{name}")
-    key = config.getini(f"mcp_{name.replace('-', '_')}")
-    found = key if option is None or option == [] or option is False else option
+    key = config.getini(f"mcp_{name.replace('-', '_')}") if ALL[name].in_files else None
+    found = option if is_set(config, name) else key
     if isinstance(found, str):
         return [found]
     return list(found) if isinstance(found, list) else ["true"] * bool(found)

@@ -4,19 +4,11 @@ The harness is imported only if a server is named, so that other sessions do not
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from mcp_touchstone.pytest_plugin.options import (
-    FILES,
-    FLAGS,
-    GOLDEN,
-    LISTS,
-    SERVER,
-    SINGLE,
-    given,
-)
+from mcp_touchstone.pytest_plugin.options import ALL, SERVER, declare, given, is_set
 
 if TYPE_CHECKING:
     from mcp_touchstone.api.live_server import Live
@@ -28,40 +20,7 @@ ACTIVE: Final = pytest.StashKey[bool]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options and the ini keys."""
-    group = parser.getgroup("mcp", "MCP servers (mcp-touchstone)")
-    group.addoption(
-        "--mcp-server",
-        metavar="COMMAND",
-        help="check this MCP server beside the tests; {root} is a throw-away folder, {python} the "
-        "interpreter that runs pytest",
-    )
-    parser.addini("mcp_server", "command of the MCP server to check beside the tests", default=None)
-    group.addoption(
-        "--mcp",
-        action="store_true",
-        help="check the servers of touchstone.toml or [tool.mcp-touchstone] beside the tests",
-    )
-    for name, text in FILES.items():
-        group.addoption(f"--mcp-{name}", metavar="FILE", help=text)
-        parser.addini(f"mcp_{name}", text, default=None)
-    for name, (metavar, text) in LISTS.items():
-        group.addoption(f"--mcp-{name}", action="append", default=[], metavar=metavar, help=text)
-        kind: Literal["linelist", "args"] = "linelist" if metavar.endswith("{...}") else "args"
-        parser.addini(f"mcp_{name.replace('-', '_')}", text, type=kind)
-    for name, (metavar, text) in SINGLE.items():
-        group.addoption(f"--mcp-{name}", metavar=metavar, help=text)
-        parser.addini(f"mcp_{name}", text, default=None)
-    for name, text in FLAGS.items():
-        group.addoption(f"--mcp-{name}", action="store_true", help=text)
-        parser.addini(f"mcp_{name.replace('-', '_')}", text, type="bool", default=False)
-    group.addoption("--mcp-no-baseline", action="store_true", help="ignore known failures")
-    group.addoption("--mcp-golden", metavar="DIR", help=GOLDEN)
-    parser.addini("mcp_golden", GOLDEN, default=None)
-    group.addoption(
-        "--mcp-golden-update",
-        action="store_true",
-        help="record the answers that differ, in the folder of --mcp-golden",
-    )
+    declare(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -83,8 +42,7 @@ def _refuse_idle_options(config: pytest.Config) -> None:
     Raises:
         pytest.UsageError: an option is rejected; the message names it.
     """
-    names = [*LISTS, *SINGLE, *FLAGS, "baseline", "no-baseline", "golden", "golden-update"]
-    idle = [name for name in names if config.getoption(f"--mcp-{name}") not in (None, [], False)]
+    idle = [name for name in ALL if name not in SERVER and is_set(config, name)]
     if idle:
         raise pytest.UsageError(
             f"--mcp-{idle[0]} has no effect, as no server is checked: add --mcp to check those of "

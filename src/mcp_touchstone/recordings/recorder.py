@@ -211,7 +211,7 @@ def _spawner(pool: ProcessPool, revision: str, stop: threading.Event) -> Callabl
 
 
 def _may_call(profile: ServerProfile, target: Target) -> set[str]:
-    names = {name for name, _ in target.named.calls}
+    names = {name for name, _ in target.call}
     for spoken in profile.spoken.values():
         names |= {tool["name"] for tool in spoken.named("tools") if is_read_only(tool)}
         names |= {example.name for example in spoken.examples("callable-tool")}

@@ -33,7 +33,7 @@ def combine(kind: str, parts: Sequence[Part]) -> str:
     """Return one report of several targets.
 
     Args:
-        kind: one of `config.values.SHARED_REPORTS`.
+        kind: one of `config.settings.SHARED_REPORTS`.
         parts: the targets, at least one.
     """
     return {"badge": _badge, "junit": _junit, "markdown": _markdown, "sarif": _sarif}[kind](parts)

@@ -56,7 +56,7 @@ class ChapterCount:
 
 
 def findings(
-    run: Run, *outcomes: Outcome, known: bool = False, apart: bool = False
+    run: Run, *outcomes: Outcome, known: bool = False, of_sdk: bool = False
 ) -> list[Finding]:
     """Group verdicts into findings, the most severe first; revisions of one finding are joined.
 
@@ -64,11 +64,11 @@ def findings(
         run: the run.
         outcomes: the outcomes to include.
         known: whether to list the failures the baseline accepts, or the others.
-        apart: whether to list those of the SDK that do not count, or the others.
+        of_sdk: whether to list those of the SDK that do not count, or the others.
     """
     groups: dict[tuple[str, ...], list[Verdict]] = {}
     for verdict in run.of(*outcomes):
-        if bool(verdict.known) is not known or run.is_apart(verdict) is not apart:
+        if bool(verdict.known) is not known or run.is_of_sdk(verdict) is not of_sdk:
             continue
         judgement = verdict.gravest
         kind = (verdict.clause.id, verdict.outcome, verdict.known, str(bool(verdict.sdk)))
@@ -121,7 +121,7 @@ def of_sdks(run: Run, *outcomes: Outcome) -> dict[str, int]:
     """Count, for each SDK, the clauses with findings of the SDK that do not count."""
     counts: dict[str, set[str]] = {}
     for verdict in run.of(*outcomes):
-        if verdict.sdk is not None and run.is_apart(verdict):
+        if verdict.sdk is not None and run.is_of_sdk(verdict):
             counts.setdefault(str(verdict.sdk.sdk), set()).add(verdict.clause.id)
     return {sdk: len(clauses) for sdk, clauses in counts.items()}
 
@@ -137,7 +137,7 @@ def not_own(run: Run) -> dict[Outcome, int]:
     counts: dict[Outcome, int] = {}
     for clause, outcome in by_clause(run.verdicts).items():
         gravest = [v for v in run.of(outcome) if v.clause.id == clause]
-        if any(map(run.is_apart, gravest)) and all(run.is_apart(v) or v.known for v in gravest):
+        if any(map(run.is_of_sdk, gravest)) and all(run.is_of_sdk(v) or v.known for v in gravest):
             counts[outcome] = counts.get(outcome, 0) + 1
     return counts
 
@@ -202,7 +202,7 @@ def hint(run: Run) -> list[str]:
         return [
             f"hint: `{program}` is the first on PATH; {{python}} is the interpreter of this run"
         ]
-    if run.target.sandbox is not None and "Read-only file system" in run.profile.stderr:
+    if run.target.method is not None and "Read-only file system" in run.profile.stderr:
         return ["hint: in the sandbox it can write below {root} only; --cwd {root} starts it there"]
     if run.target.rooted and not run.profile.spoken and seems_refused(run.profile.stderr):
         return [f"hint: {OTHER_FOLDER}"]

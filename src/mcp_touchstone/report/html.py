@@ -217,7 +217,7 @@ def _stale(run: Run) -> Iterator[str]:
 def _findings(run: Run) -> Iterator[str]:
     found = [
         *findings(run, *_FOUND),
-        *findings(run, *_FOUND, apart=True),
+        *findings(run, *_FOUND, of_sdk=True),
         *findings(run, *_FOUND, known=True),
     ]
     yield '<section id="findings">\n<h2>Findings</h2>'
@@ -257,8 +257,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         "revision": " ".join(finding.revisions),
     }  # fmt: skip
     marks = " ".join(f'data-{key}="{_text(value)}"' for key, value in data.items())
-    apart = finding.sdk is not None and not finding.known and not run.floor.sdk
-    own = finding.outcome is Outcome.FAIL and not finding.known and not apart
+    of_sdk = finding.sdk is not None and not finding.known and not run.floor.sdk
+    own = finding.outcome is Outcome.FAIL and not finding.known and not of_sdk
     unfolded = " open" if own else ""
     known = ' <span class="known">known</span>' if finding.known else ""
     if finding.sdk is not None:

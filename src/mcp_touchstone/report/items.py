@@ -102,10 +102,10 @@ def _result(run: Run, case: Case) -> ItemResult:
         return _absent(run, case)
     counted = [v for v in own.verdicts if own.counts(v) or v in own.unjudged]
     grave = findings(replace(own, verdicts=counted), *_SAID)
-    lightly = [v for v in own.verdicts if v not in counted and not v.known and not own.is_apart(v)]
+    lightly = [v for v in own.verdicts if v not in counted and not v.known and not own.is_of_sdk(v)]
     warned = findings(replace(own, verdicts=lightly), Outcome.FAIL, Outcome.WARN)
     warnings = tuple(map(_line, warned))
-    excused = [*findings(own, *_SAID, known=True), *findings(own, Outcome.FAIL, apart=True)]
+    excused = [*findings(own, *_SAID, known=True), *findings(own, Outcome.FAIL, of_sdk=True)]
     properties = _properties(own.verdicts, known=bool(excused) and not grave)
     if grave:
         text = "\n".join(in_full(run, finding) + "\n" for finding in grave)

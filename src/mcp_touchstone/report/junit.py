@@ -67,7 +67,7 @@ def _case(
     message = f"{expected}actual {judgement.actual}"
     if verdict.known:
         _set(SubElement(case, "skipped"), message=f"known: {verdict.known}")
-    elif verdict.sdk is not None and run.is_apart(verdict):
+    elif verdict.sdk is not None and run.is_of_sdk(verdict):
         excuse = f"{verdict.sdk.proof}; {verdict.sdk.remedy}"
         _set(SubElement(case, "skipped"), message=f"{excuse}: {message}")
     elif verdict.outcome is Outcome.BROKEN:

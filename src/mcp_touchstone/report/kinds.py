@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.catalog.clause import nearest
-from mcp_touchstone.config.values import SHARED_REPORTS
+from mcp_touchstone.config.settings import SHARED_REPORTS
 from mcp_touchstone.report import badge, combined, html, junit, machine, markdown, sarif, save
 from mcp_touchstone.report.combined import Part
 from mcp_touchstone.report.recorded import ReportError

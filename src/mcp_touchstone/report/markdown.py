@@ -117,7 +117,7 @@ def _findings(run: Run) -> Iterator[str]:
             yield f"\n{len(found) - number} more findings are in the other reports."
             return
         yield text
-    for finding in findings(run, Outcome.FAIL, Outcome.WARN, apart=True):
+    for finding in findings(run, Outcome.FAIL, Outcome.WARN, of_sdk=True):
         if finding.sdk is not None:
             yield (
                 f"- {_WORDS[finding.outcome]} of {cell(str(finding.sdk.sdk))}: "

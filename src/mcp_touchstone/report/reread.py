@@ -52,7 +52,7 @@ def read(path: Path) -> Run:
             url=target.get("url", ""),
             bundled=target["bundled"],
             origin=tuple(target["again"]),
-            sandbox=Method(target["sandbox"]) if "sandbox" in target else None,
+            method=Method(target["sandbox"]) if "sandbox" in target else None,
         ),
         _profile(document),
         absent=[

@@ -78,8 +78,8 @@ def fingerprint(rule: str) -> str:
 def _found(run: Run) -> Iterator[list[Finding]]:
     groups: dict[str, list[Finding]] = {}
     kinds = (Outcome.FAIL, Outcome.WARN, Outcome.NOTE)
-    for known, apart in ((False, False), (True, False), (False, True)):
-        for finding in findings(run, *kinds, known=known, apart=apart):
+    for known, of_sdk in ((False, False), (True, False), (False, True)):
+        for finding in findings(run, *kinds, known=known, of_sdk=of_sdk):
             groups.setdefault(finding.clause.id, []).append(finding)
     order = list(dict.fromkeys(verdict.clause.id for verdict in run.verdicts))
     yield from (groups[rule] for rule in order if rule in groups)

@@ -43,7 +43,7 @@ def known(run: Run, say: Line, width: int) -> None:
 
 def of_sdk(run: Run, say: Line) -> None:
     """Print the findings that are the SDK's and do not count."""
-    found = findings(run, Outcome.FAIL, Outcome.WARN, apart=True)
+    found = findings(run, Outcome.FAIL, Outcome.WARN, of_sdk=True)
     for sdk in dict.fromkeys(finding.sdk.sdk for finding in found if finding.sdk):
         own = [finding for finding in found if finding.sdk and finding.sdk.sdk == sdk]
         like = own[0].sdk.like if own[0].sdk else ""
@@ -145,7 +145,7 @@ def decision(run: Run) -> str:
     absent = len({row.clause for row in run.absent if not row.by_choice} - tried)
     said += f" {plural(len(tried), 'threat')} {'was' if len(tried) == 1 else 'were'} tried"
     said += f"; {absent} could not be tried on it." if absent else "."
-    where = "in a sandbox" if run.target.sandbox is not None else "without a sandbox"
+    where = "in a sandbox" if run.target.method is not None else "without a sandbox"
     return f"{said} It ran {where}." if run.target.started else said
 
 
@@ -206,7 +206,7 @@ def closing(run: Run) -> tuple[str, str, str]:
     if nothing:
         return "not checked", MAGENTA, nothing
     good, rest = passed(run)
-    own = {v.clause.id: v.clause for v in run.of(Outcome.WARN) if not run.is_apart(v)}
+    own = {v.clause.id: v.clause for v in run.of(Outcome.WARN) if not run.is_of_sdk(v)}
     for option in ("--strict", "--fail-on should"):
         own_of = [one for one in own.values() if one.is_raised is (option == "--strict")]
         rest += f"; {plural(len(own_of), 'warning')}, which {option} counts" if own_of else ""

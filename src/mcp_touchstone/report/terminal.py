@@ -397,8 +397,8 @@ class Terminal:
             count = counts[outcome]
             if count or outcome is Outcome.PASS:
                 parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
-        apart = {key: counts[key] for key in ("known", "sdk") if counts[key]}
-        parts += [f", {counts_text(apart, WORDS)}"] if apart else []
+        excused = {key: counts[key] for key in ("known", "sdk") if counts[key]}
+        parts += [f", {counts_text(excused, WORDS)}"] if excused else []
         self.say(
             f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
             *parts,

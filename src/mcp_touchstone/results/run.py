@@ -223,13 +223,13 @@ class Run:
 
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict fails the gate: severe enough, new if compared, not excused."""
-        if verdict.known or self.is_apart(verdict):
+        if verdict.known or self.is_of_sdk(verdict):
             return False
         if not self.floor.counts(verdict.clause, verdict.outcome):
             return False
         return self._is_new(verdict)
 
-    def is_apart(self, verdict: Verdict) -> bool:
+    def is_of_sdk(self, verdict: Verdict) -> bool:
         """Return whether a finding is the SDK's and does not count for that reason."""
         return verdict.sdk is not None and not verdict.known and not self.floor.sdk
 
@@ -256,7 +256,7 @@ class Run:
     def unattacked(self) -> bool:
         """Whether no file tool was attacked although the user wanted that."""
         target = self.target
-        asked = target.rooted or target.declarations or target.seed or target.world
+        asked = target.rooted or target.bindings or target.root_from or target.world
         return bool(self.unbound and asked and not self.accept_unbound)
 
     @property

@@ -107,9 +107,9 @@ class AttackSession(Conversation):
         return Scene(self.field, self._target, self.revision, denies, sandbox)
 
     @property
-    def is_apart(self) -> bool:
+    def is_offline(self) -> bool:
         """Whether the server was started without access to a network."""
-        return bool(self._target.apart)
+        return bool(self._target.without_network)
 
     def may_call(self, tool: Mapping[str, Any]) -> bool:
         """Return whether a tool may be called without a binding by the user."""
@@ -122,7 +122,7 @@ class AttackSession(Conversation):
         from all networks.
         """
         named = tool["name"] in self.claims.callable_tools
-        shut = self._target.sandbox is not None and not self._target.network
+        shut = self._target.method is not None and not self._target.online
         return named or is_read_only(tool) or (shut and not {*words(tool["name"])} & DANGER)
 
     @property

@@ -53,7 +53,7 @@ GLOBS: Final = (f"**/{NAME_MARK}*", f"*{NAME_MARK}*", NAME_MARK)
 
 def may_call(tool: Mapping[str, Any], target: Target) -> bool:
     """Return whether a tool may be called: guesses are allowed, it is read-only, or it is bound."""
-    named = {name for name, _ in target.named.calls}
+    named = {name for name, _ in target.call}
     return target.guesses or is_read_only(tool) or tool["name"] in named
 
 

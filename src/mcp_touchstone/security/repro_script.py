@@ -244,7 +244,7 @@ class Scene:
             for name, value in self.target.env.items()
         ]
         variable = f"{VARIABLE}={self.field.variable.token}"
-        words = [*self.target.apart, *self._command()]
+        words = [*self.target.without_network, *self._command()]
         within = "" if self.target.cwd is None else f"cd -- {_word(self.target.cwd)} && "
         inherits = "env" if self.sandbox is None else f"env -i {_INHERITED}"
         ours = f'{inherits} HOME="$D/home" TMPDIR="$D/tmp" {variable}'
@@ -266,7 +266,7 @@ class Scene:
         words = [f"-H '{name}: {value}'" for name, value in headers.items()]
         words += [
             f'-H {quoted(f"{name}: ")}"${variable}"'
-            for name, variable in self.target.headers.items()
+            for name, variable in self.target.header.items()
             if _VARIABLE.fullmatch(variable)
         ]
         return [
@@ -290,8 +290,8 @@ class Scene:
     def _tree(self, text: str) -> Iterator[str]:
         """Yield the commands that create the root, the paths in the text, and the outside."""
         yield 'mkdir -p "$D/root/dir/sub/deep" "$D/home" "$D/tmp"'
-        if self.target.seed is not None:
-            seed = self.target.seed.absolute()
+        if self.target.root_from is not None:
+            seed = self.target.root_from.absolute()
             yield f'cp -R {quoted(str(seed))}/. "$D/root"'
             for one in copy_root.left_out(seed):
                 yield f'rm -f "$D/root"/{quoted(one)}'

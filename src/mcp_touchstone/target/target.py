@@ -1,22 +1,21 @@
 """The server under test: its command, environment, folder and time limit. Starts no process."""
 
-import json
 import os
 import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
-from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.target import deny_list
-from mcp_touchstone.target.promises import PromiseTerms, shown
+from mcp_touchstone.target.promises import PromiseTerms
+from mcp_touchstone.target.server_settings import STARTUP, ServerSettings, words
+from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.sandbox import Method
 
@@ -29,113 +28,30 @@ PYTHON: Final = "{python}"
 CODE: Final = ("__main__.py", "package.json", "pyproject.toml")
 """Files at the top of a folder that an interpreter or a launcher runs."""
 
-STARTUP: Final = 60.0
-"""Limit in seconds for the first answer of a server; cold starts of ten and more are common."""
-
-
-Arguments = Mapping[str, Any] | None
-"""Arguments of a tool or prompt; None to have them generated."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """Calls, resources and prompts that the user allows, beside those that mcp-touchstone finds.
+    """Calls, resources and prompts that the user allows; see ``ServerSettings``."""
 
-    Attributes:
-        calls: tools that may be called, with arguments that work.
-        resources: URIs that can be read.
-        prompts: prompts that can be rendered, with arguments that work.
-    """
-
-    calls: tuple[tuple[str, Arguments], ...] = ()
-    resources: tuple[str, ...] = ()
-    prompts: tuple[tuple[str, Arguments], ...] = ()
-
-    def words(self) -> list[str]:
-        """Return them as the words of a command line."""
-        found = []
-        for option, things in (("--call", self.calls), ("--prompt", self.prompts)):
-            for name, arguments in things:
-                found += [option, name if arguments is None else f"{name}={json.dumps(arguments)}"]
-        return found + [word for uri in self.resources for word in ("--resource", uri)]
-
-
-def with_arguments(text: str) -> tuple[str, Arguments]:
-    """Parse ``NAME={"json": "arguments"}``, or a name alone.
-
-    Raises:
-        ValueError: the text after the name is not a JSON object.
-    """
-    name, equals, rest = text.partition("=")
-    if not equals:
-        return text, None
-    try:
-        found = json.loads(rest)
-    except ValueError:
-        found = None
-    if not name or not isinstance(found, dict):
-        raise ValueError(f"""{text}: write NAME='{{"argument": "value"}}', or NAME alone""")
-    return name, found
+    call: tuple[tuple[str, Arguments], ...] = ()
+    resource: tuple[str, ...] = ()
+    prompt: tuple[tuple[str, Arguments], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
-    """A server under test.
+class Target(ServerSettings):
+    """A server under test: its settings, and what this machine makes of them.
 
     Attributes:
-        command: program and arguments; ``{root}`` in them is replaced by the throw-away root; empty
-            for a running server.
-        url: its URL if it speaks HTTP, empty on stdio; ``{port}`` in it and in the command is
-            replaced.
-        headers: header of each HTTP request -> variable of our environment with its value.
-        ca_file: certificates to accept beside those of the system.
-        intrusive: whether malformed and heavy traffic may go to a server that runs on another
-            machine.
-        rate: greatest number of HTTP requests a second; 0 for the default.
-        sdk: its SDK, as the user names it; None to look for it.
-        env: variables added to ours; a value may contain ``{root}``.
-        cwd: working folder, by default the user's; may contain ``{root}``.
-        startup: limit for the first answer, in seconds.
-        bundled: whether this is our own reference server.
-        named: calls, resources and prompts that the user allows.
-        promises: claims of the server, beside those that every server with a root makes.
-        terms: promise -> its terms.
-        seed: a folder whose content is copied into each root; None for none.
-        world: the parent folder of the roots; None for the default.
-        declarations: effects of its tools on files, as declared by the user.
-        origin: words of a command line that select it, without values of a configuration; empty to
-            list its settings instead.
-        apart: words before the command that disable the network; empty for none.
-        sandbox: method that isolates its processes from the user's files and processes; None for
+        without_network: words before the command that disable the network; empty for none.
+        method: method that isolates its processes from the user's files and processes; None for
             no sandbox.
-        network: whether it can use the machine's network in a sandbox.
         unsafe: the reason why a required sandbox is missing; empty otherwise.
-        wanted: the user's value of ``--sandbox``; empty if there was none.
     """
 
-    command: tuple[str, ...]
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: str | None = None
-    startup: float = STARTUP
-    bundled: bool = False
-    named: Named = Named()
-    promises: frozenset[str] = frozenset()
-    terms: Mapping[str, PromiseTerms] = field(default_factory=dict)
-    declarations: tuple[Declaration, ...] = ()
-    origin: tuple[str, ...] = ()
-    seed: Path | None = None
-    world: Path | None = None
-    apart: tuple[str, ...] = ()
-    sandbox: Method | None = None
-    network: bool = False
+    without_network: tuple[str, ...] = ()
+    method: Method | None = None
     unsafe: str = ""
-    wanted: str = ""
-    url: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    ca_file: Path | None = None
-    intrusive: bool = False
-    rate: int = 0
-    sdk: Sdk | None = None
 
     @property
     def transport(self) -> Transport:
@@ -145,7 +61,7 @@ class Target:
     @property
     def endpoint(self) -> Endpoint:
         """Its HTTP endpoint."""
-        return Endpoint(self.url, self.headers, self.ca_file)
+        return Endpoint(self.url, self.header, self.ca_file)
 
     @property
     def started(self) -> bool:
@@ -178,20 +94,20 @@ class Target:
 
         A server with neither a sandbox nor a root of ours may change what belongs to the user.
         """
-        return not self.unsafe and (self.sandbox is not None or self.rooted)
+        return not self.unsafe and (self.method is not None or self.rooted)
 
     @property
     def shelter(self) -> str:
         """Description of the sandbox for the user; empty if there is nothing to report."""
-        if self.sandbox is not None:
-            net = "with the network" if self.network else "without the network"
-            return f"{self.sandbox}: only its own files and processes, {net}"
+        if self.method is not None:
+            net = "with the network" if self.online else "without the network"
+            return f"{self.method}: only its own files and processes, {net}"
         if self.unsafe:
             return (
                 f"none: {self.unsafe}; tools are called only if they are named or annotated "
                 "read-only (--sandbox off calls the others too)"
             )
-        return "off: the server can do all that you can" if self.wanted == "off" else ""
+        return "off: the server can do all that you can" if self.sandbox == "off" else ""
 
     @property
     def shown(self) -> str:
@@ -207,38 +123,11 @@ class Target:
         """Return the words of a command line that selects this target again, in any environment."""
         if self.origin:
             return list(self.origin)
+        ours = reference() if self.bundled else Target()
         if self.url and not self.command:
-            return [*self.options(), self.url]
+            return [*words(replace(self, url=""), ours), self.url]
         command = [word.replace(PYTHON, sys.executable) for word in self.command]
-        return [*self.options(), *(["--self"] if self.bundled else ["--", *command])]
-
-    def options(self) -> list[str]:
-        """Return its settings as options, without the defaults of the bundled server."""
-        ours = reference() if self.bundled else Target(command=())
-        env = {name: value for name, value in self.env.items() if ours.env.get(name) != value}
-        calls = tuple(call for call in self.named.calls if call not in ours.named.calls)
-        found = [word for name, value in env.items() for word in ("--env", f"{name}={value}")]
-        if self.cwd is not None:
-            found += ["--cwd", self.cwd]
-        if self.seed is not None:
-            found += ["--root-from", str(self.seed)]
-        if self.world is not None:
-            found += ["--world", str(self.world)]
-        found += ["--offline"] if self.apart else []
-        found += ["--sandbox", self.wanted] if self.wanted else []
-        found += ["--online"] if self.network else []
-        found += ["--http", self.url] if self.url and self.command else []
-        for name, variable in self.headers.items():
-            found += ["--header", f"{name}=env:{variable}"]
-        found += [] if self.ca_file is None else ["--ca-file", str(self.ca_file)]
-        found += ["--intrusive"] if self.intrusive else []
-        found += ["--rate", str(self.rate)] if self.rate else []
-        found += [] if self.sdk is None else ["--sdk", str(self.sdk)]
-        found += replace(self.named, calls=calls).words()
-        found += [word for one in self.declarations for word in ("--bindings", one.text)]
-        for promise in sorted(self.promises - ours.promises):
-            found += ["--promise", shown(promise, self.on(promise))]
-        return found
+        return [*words(self, ours), *(["--self"] if self.bundled else ["--", *command])]
 
     @property
     def rooted(self) -> bool:
@@ -270,7 +159,7 @@ class Target:
 
     def on(self, promise: str) -> PromiseTerms:
         """Return the terms of a promise."""
-        return self.terms.get(promise, PromiseTerms())
+        return self.promise.get(promise, PromiseTerms())
 
     @property
     def denied(self) -> deny_list.Denied:
@@ -287,7 +176,7 @@ class Target:
     def command_in(self, root: SafePath | Path) -> tuple[str, ...]:
         """The command with the root and the interpreter filled in."""
         words = (word.replace(ROOT, str(root)) for word in self.command)
-        return (*self.apart, *(word.replace(PYTHON, sys.executable) for word in words))
+        return (*self.without_network, *(word.replace(PYTHON, sys.executable) for word in words))
 
     def cwd_in(self, root: SafePath | Path) -> str | None:
         """The working folder with the root filled in."""
@@ -296,13 +185,9 @@ class Target:
     def named_in(self, root: SafePath | Path) -> Named:
         """The named calls, resources and prompts with the root filled in."""
         return Named(
-            calls=tuple(
-                (name, replaced(given, ROOT, str(root))) for name, given in self.named.calls
-            ),
-            resources=tuple(uri.replace(ROOT, str(root)) for uri in self.named.resources),
-            prompts=tuple(
-                (name, replaced(given, ROOT, str(root))) for name, given in self.named.prompts
-            ),
+            call=tuple((name, replaced(given, ROOT, str(root))) for name, given in self.call),
+            resource=tuple(uri.replace(ROOT, str(root)) for uri in self.resource),
+            prompt=tuple((name, replaced(given, ROOT, str(root))) for name, given in self.prompt),
         )
 
     def env_in(self, root: SafePath | Path) -> dict[str, str]:
@@ -339,19 +224,17 @@ def absolute(command: tuple[str, ...]) -> tuple[str, ...]:
     return command
 
 
-ASKING: Final = Named(
-    calls=(
-        ("explain_error", {"error_message": "unknown tool", "ask_model": True}),
-        (
-            "text_editor",
-            {
-                "command": "insert",
-                "path": "src/main.py",
-                "insert_line": 0,
-                "new_str": "# Agreed to by the user.\n",
-            },
-        ),
-    )
+ASKING: Final[tuple[tuple[str, Arguments], ...]] = (
+    ("explain_error", {"error_message": "unknown tool", "ask_model": True}),
+    (
+        "text_editor",
+        {
+            "command": "insert",
+            "path": "src/main.py",
+            "insert_line": 0,
+            "new_str": "# Agreed to by the user.\n",
+        },
+    ),
 )
 """Calls that make the reference server ask the client's model, and the user before it writes.
 
@@ -360,24 +243,32 @@ An insertion can be repeated: each call changes a file of the throw-away root.
 
 
 OWN: Final[Mapping[str, PromiseTerms]] = {
+    **dict.fromkeys(("audit", "deny-list", "redaction", "whole-writes"), PromiseTerms()),
     "read-only": PromiseTerms(args=("--read-only",)),
     "dry-run": PromiseTerms(tools=("apply_cedarscript",)),
     "patch-only": PromiseTerms(tools=("file_apply_patch_only",)),
     "size-limit": PromiseTerms(args=("--max-file-size", "65536"), limit=65536),
     "read-limit": PromiseTerms(limit=500_000),
 }
-"""Promises of the reference server with terms, except its deny list."""
+"""Promises of the reference server."""
 
 
 def reference(
     *,
-    startup: float = STARTUP,
+    timeout: float = STARTUP,
     env: Mapping[str, str] | None = None,
-    named: Named = Named(),
+    call: tuple[tuple[str, Arguments], ...] = (),
+    **more: Any,
 ) -> Target:
     """Return the bundled reference server as a target, serving the throw-away root.
 
     Its options and calls make it send every kind of request to a client.
+
+    Args:
+        timeout: limit for its first answer, in seconds.
+        env: further variables.
+        call: further calls.
+        more: other settings.
     """
     from mcp_touchstone.catalog.loader import home  # noqa: PLC0415  (only this target lives in a suite)
 
@@ -389,11 +280,9 @@ def reference(
             "CEDARSCRIPT_STATE_KEY": "every process of a run shares this key",
             **(env or {}),
         },
-        startup=startup,
+        timeout=timeout,
         bundled=True,
-        promises=frozenset({"audit", "deny-list", "redaction", "whole-writes", *OWN}),
-        terms=OWN,
-        named=replace(
-            named, calls=named.calls + tuple(c for c in ASKING.calls if c not in named.calls)
-        ),
+        promise=OWN,
+        call=call + tuple(one for one in ASKING if one not in call),
+        **more,
     )

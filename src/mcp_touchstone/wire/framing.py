@@ -287,7 +287,7 @@ _LONG_READER: Final = json.JSONDecoder(
 )
 
 
-def apart(line: Line) -> Iterator[Line]:
+def split_glued(line: Line) -> Iterator[Line]:
     """Yield the messages of one line, with a line feed missing between them.
 
     A message must be followed by the next one, or by the header of a framing with lengths; any
@@ -313,7 +313,7 @@ def apart(line: Line) -> Iterator[Line]:
 def is_whole(rest: bytes) -> bool:
     """Return whether bytes without a line feed are complete messages."""
     last = rest
-    for part in apart(Line(rest, len(rest), terminated=False)):
+    for part in split_glued(Line(rest, len(rest), terminated=False)):
         last = part.raw
     return joined([last]) is not None
 

@@ -17,11 +17,11 @@ from mcp_touchstone.wire.framing import (
     Kind,
     Line,
     Reading,
-    apart,
     joined,
     kind_of,
     open_brackets,
     read,
+    split_glued,
 )
 from mcp_touchstone.wire.lifecycle import Asked, Event, Message, Phase, Role, SessionState
 from mcp_touchstone.wire.near_miss import Slip, corrected
@@ -195,7 +195,7 @@ class Transcript:
         if origin is not None or Fault.NOT_JSON not in reading.faults:
             self._take(line, reading, origin)
             return
-        for part in apart(line):
+        for part in split_glued(line):
             self._take(part, reading if part is line else read(part))
             if self.overflow:
                 return

@@ -1,33 +1,31 @@
 """Read one value of a setting from its text, for the command line, TOML and pytest.
 
 Each reader raises ``ValueError`` with a message that says what to write. The caller adds the place
-of the text.
+of the text. What only some readers need is imported there, so that ``--help`` does not wait for it.
 """
 
+import json
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import LEVELS as TIERS
-from mcp_touchstone.catalog.clause import nearest
-from mcp_touchstone.catalog.threat import Severity
 
 if TYPE_CHECKING:
     from mcp_touchstone.bindings.declared import Declaration
     from mcp_touchstone.catalog.sdk import Sdk
     from mcp_touchstone.target.promises import PromiseTerms
-    from mcp_touchstone.target.target import Arguments
+
+Arguments = Mapping[str, Any] | None
+"""Arguments of a tool or prompt; None to have them generated."""
 
 SUITES: Final = ("conformance", "security", "all")
 LEVELS: Final = ("MUST", "SHOULD", "MAY", "SCHEMA")
-GRADES: Final = (*LEVELS, *map(str, Severity))
 ATTACKS: Final = tuple(map(str, TIERS))
 
+COLORS: Final = ("auto", "always", "never")
 SANDBOXES: Final = ("auto", "unshare", "bwrap", "off")
-
-SHARED_REPORTS: Final = ("badge", "junit", "markdown", "sarif")
-"""Kinds of reports that can hold several targets; other kinds have one file per target."""
 
 HOUR: Final = 3600
 MOST_JOBS: Final = 64
@@ -40,6 +38,8 @@ def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
 
     def read(text: str) -> str:
         if text not in choices:
+            from mcp_touchstone.catalog.clause import nearest  # noqa: PLC0415  (only if it is read)
+
             hint = "" if text[:1].isdecimal() else nearest(text, choices)
             hint = hint or f"; choose from {', '.join(choices)}"
             raise ValueError(f"{text!r} is not a valid choice{hint}")
@@ -51,9 +51,9 @@ def one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
 suite: Final = one_of(SUITES)
 revision: Final = one_of(rev.ALL)
 level: Final = one_of(LEVELS)
-grade: Final = one_of(GRADES)
 attacks: Final = one_of(ATTACKS)
 sandbox: Final = one_of(SANDBOXES)
+color: Final = one_of(COLORS)
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
@@ -104,7 +104,7 @@ def variable(text: str) -> tuple[str, str]:
 
 def header(text: str) -> tuple[str, str]:
     """Read ``NAME=env:VARIABLE``."""
-    from mcp_touchstone.transport.http_endpoint import secret_header  # noqa: PLC0415  (as below)
+    from mcp_touchstone.transport.http_endpoint import secret_header  # noqa: PLC0415  (only if it is read)
 
     name, variable = secret_header(text)
     if not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
@@ -114,7 +114,7 @@ def header(text: str) -> tuple[str, str]:
 
 def sdk(text: str) -> "Sdk":
     """Read a known SDK with its version: ``NAME VERSION`` or ``NAME==VERSION``."""
-    from mcp_touchstone.catalog.sdk import LAYERS, Sdk  # noqa: PLC0415  (as below)
+    from mcp_touchstone.catalog.sdk import LAYERS, Sdk  # noqa: PLC0415  (only if it is read)
 
     words = text.replace("==", " ").split()
     name, version = words if len(words) == 2 else ("", "")  # noqa: PLR2004  (a pair)
@@ -127,36 +127,41 @@ def sdk(text: str) -> "Sdk":
 
 def url(text: str) -> str:
     """Check that a text is the URL of an HTTP server."""
-    from mcp_touchstone.transport.http_endpoint import Endpoint  # noqa: PLC0415  (as below)
+    from mcp_touchstone.transport.http_endpoint import Endpoint  # noqa: PLC0415  (only if it is read)
 
     return Endpoint(text).url
 
 
-def fail_on(*words: str) -> str:
-    """Check that words of ``--fail-on`` can be combined; return the last."""
-    from mcp_touchstone.results.threshold import Floor  # noqa: PLC0415  (as below)
-
-    Floor.read(words)
-    return words[-1]
-
-
-def use(text: str) -> "tuple[str, Arguments]":
+def use(text: str) -> tuple[str, Arguments]:
     """Read a tool or prompt with its arguments: ``NAME={"json": 1}``, or the name alone."""
-    from mcp_touchstone.target.target import with_arguments  # noqa: PLC0415  (as below)
-
-    return with_arguments(text)
+    name, equals, rest = text.partition("=")
+    if not equals:
+        return text, None
+    try:
+        found = json.loads(rest)
+    except ValueError:
+        found = None
+    if not name or not isinstance(found, dict):
+        raise ValueError(f"""{text}: write NAME='{{"argument": "value"}}', or NAME alone""")
+    return name, found
 
 
 def promise(text: str) -> "tuple[str, PromiseTerms]":
     """Read a promise with its terms."""
-    from mcp_touchstone.target.promises import read  # noqa: PLC0415  (as below)
+    from mcp_touchstone.target.promises import read  # noqa: PLC0415  (only if it is read)
 
     return read(text)
 
 
+def promises() -> tuple[str, ...]:
+    """Return the names of the promises that can be declared."""
+    from mcp_touchstone.catalog.threat import DECLARED  # noqa: PLC0415  (only if it is read)
+
+    return DECLARED
+
+
 def binding(text: str) -> "Declaration":
     """Read the declaration of a tool's operation on files."""
-    # imported only if a binding is given, because this import takes longer than all others
-    from mcp_touchstone.bindings.declared import read  # noqa: PLC0415
+    from mcp_touchstone.bindings.declared import read  # noqa: PLC0415  (only if it is read)
 
     return read(text)

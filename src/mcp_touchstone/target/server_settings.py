@@ -1,0 +1,157 @@
+"""The settings that say how one server is started and what may be used of it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mcp_touchstone.target import values
+from mcp_touchstone.target.option import START, Kind, option, options
+from mcp_touchstone.target.values import Arguments
+
+if TYPE_CHECKING:
+    from mcp_touchstone.bindings.declared import Declaration
+    from mcp_touchstone.catalog.sdk import Sdk
+    from mcp_touchstone.target.promises import PromiseTerms
+
+STARTUP: Final = 60.0
+"""Limit in seconds for the first answer of a server; cold starts of ten and more are common."""
+
+PROMISES: Final = "promises of the server"
+HOW: Final = "how the server is run"
+USED: Final = "tools, resources and prompts that may be used"
+
+
+_run: Final = partial(option, group=HOW)
+_start: Final = partial(option, group=HOW, commands=START)
+_use: Final = partial(option, group=USED)
+
+
+def _uses(uses: Iterable[tuple[str, Arguments]]) -> list[str]:
+    return [name if given is None else f"{name}={json.dumps(given)}" for name, given in uses]
+
+
+def _promises(promises: "Mapping[str, PromiseTerms]") -> list[str]:
+    from mcp_touchstone.target.promises import shown  # noqa: PLC0415  (only if one is given)
+
+    return [shown(name, promises[name]) for name in sorted(promises)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How one server is started, and what the user says about it.
+
+    Attributes:
+        command: program and arguments; ``{root}`` in them is replaced by the throw-away root; empty
+            for a running server.
+        origin: words of a command line that select the server, without values of a configuration;
+            empty to list its settings instead.
+    """
+
+    command: tuple[str, ...] = ()
+    origin: tuple[str, ...] = ()
+    bundled: bool = option(
+        "use the bundled reference server",
+        names=("--self",), commands=("check", "recon", "golden", "bridge"), in_files=False,
+    )  # fmt: skip
+    url: str = _run(
+        "the server behind `--` speaks HTTP at this URL; {port} is replaced in both by a port that "
+        "we choose: --http 'http://127.0.0.1:{port}/mcp' -- ./server --port {port}",
+        "URL", values.url, default="", names=("--http", "--url"), in_pytest=True,
+    )  # fmt: skip
+    header: Mapping[str, str] = _run(
+        "send this header with each HTTP request; its value is read from a variable; repeatable",
+        "NAME=env:VARIABLE", values.header, kind=Kind.TABLE, in_pytest=True,
+        write=lambda found: [f"{name}=env:{variable}" for name, variable in found.items()],
+    )  # fmt: skip
+    ca_file: Path | None = _run("accept the certificates of this file too, for https", "FILE", Path)
+    intrusive: bool = _run(
+        "send malformed and heavy traffic also to a server on another machine, which we did not "
+        "start"
+    )
+    rate: int = _run(
+        "HTTP requests a second at most (default: 5 to a server on another machine that we did not "
+        "start, else no limit)",
+        "N", values.whole(1, values.MOST_REQUESTS), kind=Kind.NUMBER, default=0,
+    )  # fmt: skip
+    sdk: "Sdk | None" = _run(
+        "the SDK that the server is built on, where its files do not show it (a bundle, a "
+        "container, a URL): 'mcp 1.30.0'",
+        "'NAME VERSION'", values.sdk,
+    )  # fmt: skip
+    env: Mapping[str, str] = _start(
+        "set a variable for the server; its HOME is a throw-away folder (with `bridge`, yours) "
+        "unless you set it here; repeatable",
+        "NAME=VALUE", values.variable, kind=Kind.TABLE,
+        write=lambda found: [f"{name}={value}" for name, value in found.items()],
+    )  # fmt: skip
+    cwd: str | None = _start("working folder of the server; {root} is replaced in it", "DIR")
+    root_from: Path | None = _start(
+        "copy this folder into each throw-away {root}; the folder itself is not changed",
+        "DIR", Path,
+    )  # fmt: skip
+    world: Path | None = _start(
+        "make each throw-away {root} in this folder, for servers that refuse the usual one",
+        "DIR", Path,
+    )  # fmt: skip
+    offline: bool = _start("start the server without any network, loopback included (Linux)")
+    sandbox: str = _run(
+        "keep the server from your files, your processes and the network (Linux): auto, unshare, "
+        "bwrap or off; auto where tools that may write are called, off otherwise",
+        "NAME", values.sandbox, default="", complete=lambda: values.SANDBOXES, in_pytest=True,
+    )  # fmt: skip
+    online: bool = _run("leave the server the network in its sandbox", in_pytest=True)
+    timeout: float = _start(
+        "limit for the first reply (default 60); later limits adapt to the server",
+        "SECONDS", values.seconds, kind=Kind.NUMBER, default=STARTUP, in_pytest=True,
+    )  # fmt: skip
+    call: tuple[tuple[str, Arguments], ...] = _use(
+        "allow calls of a tool that is not annotated read-only, best with arguments that work: "
+        """NAME='{"json": "arguments"}'; {root} is replaced in them; repeatable""",
+        "NAME={...}", values.use, kind=Kind.USES, write=_uses, in_pytest=True,
+    )  # fmt: skip
+    prompt: tuple[tuple[str, Arguments], ...] = _use(
+        "a prompt with arguments that work; repeatable",
+        "NAME={...}", values.use, kind=Kind.USES, write=_uses, in_pytest=True,
+    )  # fmt: skip
+    resource: tuple[str, ...] = _use(
+        "a resource that can be read; repeatable", "URI", kind=Kind.TEXTS, in_pytest=True
+    )
+    promise: "Mapping[str, PromiseTerms]" = option(
+        "a guarantee the server makes, for the security suite. Staying inside {root} is always "
+        "tested; a violation of a guarantee that is not listed is only a note. With terms: "
+        """NAME='{"args": [words added to the command], "limit": N, "deny": [names]}'. """
+        "Repeatable:",
+        "NAME", values.promise, kind=Kind.PROMISES, write=_promises, complete=values.promises,
+        group=PROMISES, commands=("check", "golden"), in_pytest=True,
+    )  # fmt: skip
+    bindings: "tuple[Declaration, ...]" = _use(
+        "which tool reads or writes files, where that is not detected: "
+        """read='{"tool": "get", "path": "name"}'; verified before use; repeatable""",
+        "OPERATION={...}", values.binding, kind=Kind.BINDINGS,
+        write=lambda found: [one.text for one in found],
+    )  # fmt: skip
+
+
+SERVER_OPTIONS: Final = options(ServerSettings)
+"""Field of ``ServerSettings`` -> its option."""
+
+
+def words(one: ServerSettings, ours: ServerSettings | None = None) -> list[str]:
+    """Return settings as options of a command line, except those that ``ours`` has too.
+
+    The limit for the first reply is left out: it changes no verdict of a server that answers.
+    """
+    ours = ours or ServerSettings()
+    found: list[str] = []
+    for name, row in SERVER_OPTIONS.items():
+        value, usual = getattr(one, name), getattr(ours, name)
+        if isinstance(value, Mapping):
+            value = {key: inner for key, inner in value.items() if usual.get(key) != inner}
+        elif isinstance(value, tuple):
+            value = tuple(inner for inner in value if inner not in usual)
+        if value != usual and name != "timeout":
+            found += row.words(value)
+    return found
