@@ -489,7 +489,7 @@ def test_number_of_jobs_does_not_change_the_verdicts() -> None:
     words = ("ping", "discover", "meta")
 
     runs = [
-        judge(reference(startup=LONG), suite, Choice(select=words, jobs=jobs)) for jobs in (1, 8)
+        judge(reference(timeout=LONG), suite, Choice(select=words, jobs=jobs)) for jobs in (1, 8)
     ]
 
     one, eight = ([(v.clause.id, v.revision, v.outcome) for v in r.verdicts] for r in runs)

@@ -9,7 +9,7 @@ from mcp_touchstone.target.target import reference
 
 def test_apart_process_has_its_own_root_folder() -> None:
     with World() as world:
-        pool = ProcessPool(reference(startup=20.0), world, Pace(20.0))
+        pool = ProcessPool(reference(timeout=20.0), world, Pace(20.0))
         try:
             connection = pool.apart("2026-07-28", "alone")
             root = connection.root

@@ -165,7 +165,7 @@ def test_every_judged_clause_is_broken_with_its_full_outcome() -> None:
 def test_every_judged_clause_passes_on_some_server() -> None:
     """The reference server or a control passes it; an unmet condition proves nothing."""
     passed = {clause for mutant in MUTANTS.values() for clause in mutant.passes}
-    run = judge(reference(startup=20.0), REGISTRY, Choice())
+    run = judge(reference(timeout=20.0), REGISTRY, Choice())
     passed |= {verdict.clause.id for verdict in run.of(Outcome.PASS)}
 
     assert [c.id for c in REGISTRY.catalogue if c.judged and c.id not in passed] == []

@@ -29,7 +29,7 @@ FAULT = "a fault of mcp-touchstone itself"
 
 def judged(*select: str, target: Target | None = None, **choice: Any) -> Run:
     chosen = Choice(select=select, revisions=(REVISION,), examples=0, **choice)
-    return judge(target or reference(startup=30.0), load(), chosen)
+    return judge(target or reference(timeout=30.0), load(), chosen)
 
 
 def why(run: Run) -> dict[str, str]:
