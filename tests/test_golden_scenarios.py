@@ -94,16 +94,15 @@ def test_recording_does_not_contain_folders_or_ids_of_the_run(recorded: Path) ->
 
 
 def test_recording_over_http_holds_unusual_requests_with_the_status(over_http: Path) -> None:
-    [page, *_] = chapter(over_http, "http-origin")[
-        "refuses_a_request_of_a_foreign_page_in_a_session"
-    ]
+    foreign = chapter(over_http, "http-origin")["refuses_a_request_of_a_foreign_page_in_a_session"]
     ended = chapter(over_http, "http-sessions")["answers_404_after_the_end_of_a_session"]
 
-    assert page["ask"]["http"] == "POST /mcp with Origin: http://touchstone.invalid"
-    assert page["answer"]["http"] == 403
-    statuses = [(one["ask"]["http"].split()[0], one["answer"]["http"]) for one in ended[1:4]]
-    assert statuses == [("DELETE", 204), ("POST", 404), ("GET", 404)]
-    assert "Mcp-Session-Id: <session>" in ended[2]["ask"]["http"]
+    sent = {(one["ask"].get("http"), one.get("answer", {}).get("http")) for one in foreign}
+    assert ("POST /mcp with Origin: http://touchstone.invalid", 403) in sent
+    asked = [(one["ask"].get("http", ""), one.get("answer", {}).get("http")) for one in ended]
+    statuses = {(line.split()[0], status) for line, status in asked if line}
+    assert statuses >= {("DELETE", 204), ("POST", 404), ("GET", 404), ("DELETE", 404)}
+    assert any("Mcp-Session-Id: <session>" in line for line, _ in asked)
 
 
 def test_error_without_an_id_answers_the_request_of_its_exchange(over_http: Path) -> None:

@@ -85,7 +85,7 @@ def test_both_eras_are_served_with_the_options_of_the_server(tmp_path: Path) -> 
     with serve("--root", str(tmp_path), "--read-only") as http:
         legacy = session(http).ask("tools/list")["result"]["tools"]
         with http.modern("tools/list") as reply:
-            modern = reply.json()["result"]["tools"]
+            modern = reply.messages()[0]["result"]["tools"]
 
     names = {tool["name"] for tool in legacy}
     assert "file_read" in names

@@ -21,7 +21,7 @@ FORMAT: Final = 1
 
 SCHEMA: Final = Path(__file__).with_name("schema.json")
 
-VOLATILE: Final = ("started", "seconds", "startup_seconds", "cost", "judgements")
+VOLATILE: Final = ("started", "seconds", "startup_seconds", "cost", "judgements", "processes")
 """Members of ``summary`` that differ from run to run, even if the server does not change."""
 
 
