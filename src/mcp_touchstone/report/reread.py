@@ -37,14 +37,22 @@ def read(path: Path) -> Run:
         ReportError: it is no such report, or has a rule that this version does not have.
     """
     document = load(path)
-    catalogue, names = rows(BOTH), renamed()
-    target, summary = document["target"], document["summary"]
-    if "again" not in target:
+    if "again" not in document["target"]:
         raise ReportError(f"{path}: an older version wrote it; run `check --json` again")
     try:
-        verdicts = [_verdict(one, catalogue, names) for one in document["verdicts"]]
+        return _run(document)
     except CatalogueError as error:
         raise ReportError(f"{path}: {error}; another version wrote it") from error
+    except (LookupError, TypeError, ValueError) as error:
+        raise ReportError(
+            f"{path}: it is not as `check --json` writes it ({error}); run that again"
+        ) from error
+
+
+def _run(document: Json) -> Run:
+    catalogue, names = rows(BOTH), renamed()
+    target, summary = document["target"], document["summary"]
+    verdicts = [_verdict(one, catalogue, names) for one in document["verdicts"]]
     settled, since = document.get("baseline"), document.get("since")
     return Run(
         Target(
