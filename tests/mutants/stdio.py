@@ -216,7 +216,8 @@ class ExitsInAForeignLocale(Fault):
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         del message
-        if "PYTHONIOENCODING" in os.environ and not line.isascii():
+        encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
+        if encoding != "utf-8" and not line.isascii():
             os._exit(1)
         return line
 

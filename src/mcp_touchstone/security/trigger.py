@@ -15,13 +15,15 @@ class Trigger:
         Args:
             act: the action.
             look: returns the watched value. It is called without a pause, because the value may
-                change only for a short time.
+                change only for a short time. If it raises ``OSError``, the action runs, and
+                ``stop`` raises the error.
             seconds: seconds from the start to the action; None to act as soon as the value changes.
         """
         self._act = act
         self._look = look
         self._seconds = seconds
         self._before = look()
+        self._error: OSError | None = None
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -30,14 +32,27 @@ class Trigger:
         self._thread.start()
 
     def stop(self) -> None:
-        """Run the action now, unless it has run; return when it has ended."""
+        """Run the action now, unless it has run; return when it has ended.
+
+        Raises:
+            OSError: the watched value could not be read.
+        """
         self._over.set()
         self._thread.join()
+        if self._error is not None:
+            raise self._error
 
     def _run(self) -> None:
         if self._seconds is not None:
             self._over.wait(self._seconds)
         else:
-            while self._look() == self._before and not self._over.is_set():
+            while not self._changed() and not self._over.is_set():
                 pass
         self._act()
+
+    def _changed(self) -> bool:
+        try:
+            return self._look() != self._before
+        except OSError as error:
+            self._error = error
+            return True
