@@ -1,7 +1,8 @@
 """Add a frozen set of clauses for each revision whose required clauses have changed.
 
 ``python scripts/clause_sets.py`` compares the catalogue with the newest sets and appends what
-differs. A set that was released must not change: `tests/test_clause_sets.py` has their digests.
+differs. A set that was released must not change: `tests/catalog/test_clause_sets.py` has their
+digests.
 """
 
 import json

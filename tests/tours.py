@@ -1,6 +1,6 @@
 """Tours through the reference server: the requests of its golden transcripts.
 
-Nothing is judged here; what came back is written down, and ``test_golden`` holds it against the
+Nothing is judged here; what came back is written down, and ``test_tours`` holds it against the
 snapshot. → marks what was sent, ← what was heard, # a remark. What is
 in <> is another value each time, or is said over and over; ``transcript_text`` has the rules.
 """

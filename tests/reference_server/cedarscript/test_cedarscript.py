@@ -20,7 +20,7 @@ from reference_server.features.cedarscript import engine
 from reference_server.features.cedarscript.explain import find
 from tests.reference_client import ALL, CHECKOUT, MODERN, ask, modern, notification
 from tests.reference_server.cedarscript.client import CASES, WHY_NOT, Client, lay, tree
-from tests.test_process import until
+from tests.transport.test_process import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

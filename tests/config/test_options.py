@@ -1,0 +1,208 @@
+"""The table of options: commands, words and pages made from it, and options that work."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.cli import main
+from mcp_touchstone.config.parser import DESCRIPTION, parse
+from mcp_touchstone.config.settings import FIELDS, OPTIONS, layer, words
+from mcp_touchstone.config.toml_keys import KEYS
+from mcp_touchstone.pytest_plugin.options import ALL
+from mcp_touchstone.target.server_settings import ServerSettings
+from mcp_touchstone.target.target import Target
+from tests.config.test_config import SAME
+from tests.conftest import HERE
+from tests.fleets import SERVER as SMALL
+from tests.fleets import record, row_of
+from tests.project.test_offline import needs_namespaces
+
+DOCS = HERE.parent / "docs"
+
+
+def test_table_of_keys_is_in_the_documentation() -> None:
+    rows = [
+        f"| `{key}` | {row.kind} | {', '.join(row.commands)} | {'yes' if row.in_pytest else ''} |"
+        for key, row in KEYS.items()
+    ]
+
+    assert re.sub(" +", " ", "\n".join(rows)) in (DOCS / "config.md").read_text("utf-8")
+
+
+def test_table_of_pytest_options_is_in_the_documentation() -> None:
+    text = (DOCS / "pytest.md").read_text("utf-8")
+    rows = "\n".join(line for line in text.splitlines() if line.startswith("| `--mcp"))
+
+    assert {*re.findall(r"`--mcp-([a-z-]+)", rows)} == {*ALL}
+    assert {*re.findall(r"`(mcp_[a-z_]+)`", rows)} == {
+        f"mcp_{name.replace('-', '_')}" for name, row in ALL.items() if row.in_files
+    }
+
+
+def test_target_and_settings_use_the_same_names() -> None:
+    assert ServerSettings.__dataclass_fields__.keys() <= FIELDS
+    assert {*Target.__dataclass_fields__} - FIELDS == {"without_network", "method", "unsafe"}
+
+
+def test_options_of_a_command_line_are_printed_and_read_back() -> None:
+    given = layer(vars(parse(["check", *SAME]).options))
+
+    assert layer(vars(parse(["check", *words(given, "check")]).options)) == given
+    assert {*OPTIONS} - {*given} == {
+        *("bundled", "since", "no_baseline", "update_baseline", "report", "json", "save"),
+        *("scripts", "verbose", "quiet", "color"),
+    }
+
+
+# --- every option that the help of a command lists can succeed there
+
+SERVER = (sys.executable, "-m", "mcp_touchstone", "serve", "--root", "{root}")
+ONE = ("--revision", "2025-11-25")
+PING = (*ONE, "--select", "ping-empty-response", "--examples", "0")
+STARTED = (
+    *("--config", "t.toml", "--target", "one", "--env", "A=1", "--cwd", "{root}"),
+    *("--root-from", "seed", "--world", "world", "--timeout", "60"),
+)
+USED = (
+    *("--call", 'file_read={"path": "README.md"}', "--resource", "workspace:///README.md"),
+    *("--prompt", "git_workflow", "--bindings", 'read={"tool": "file_read", "path": "path"}'),
+)
+BOXED = ("--sandbox", "auto", "--online")
+HTTP = (
+    *("--http", "http://127.0.0.1:{port}/mcp", "--header", "X-Key=env:HOME", "--ca-file", "ca.pem"),
+    *("--intrusive", "--rate", "100", "--sdk", "mcp 1.30.0", "--", *SERVER),
+    *("--http", "127.0.0.1:{port}"),
+)
+CHECKED = (
+    *("--suite", "conformance", "--level", "MUST", "--attacks", "deep", "--attack-commands"),
+    *("--accept-unbound", "--seed", "1", "--fail-on", "must", "--strict", "--promise", "audit"),
+    *("--baseline", "b.toml", "--update-baseline", "--jobs", "2", "--deadline", "300"),
+    *("--report", "junit:j.xml", "--json", "j.json", "--save", "saved", "--scripts", "scripts"),
+    *("--verbose", "--color", "never"),
+)
+GOLDEN = (*ONE, "--folder", "kept", "--update")
+RUNS: dict[str, list[tuple[str, ...]]] = {
+    "check": [
+        (*PING, *STARTED, *USED, *BOXED, *CHECKED),
+        (*PING, "--self", "--offline", "--since", "j.json", "--no-baseline"),
+        (*PING, "--quick", "--quiet", *HTTP),
+        (*PING, "--from", "record.json"),
+    ],
+    "recon": [
+        (*ONE, *STARTED, *USED, *BOXED, "--json"),
+        (*ONE, "--self", "--offline"),
+        (*ONE, *HTTP),
+    ],
+    "init": [
+        (*STARTED, *USED, *BOXED, "--output", "made.toml"),
+        ("--offline", "--force", "--", *SERVER),
+        ("--force", *HTTP),
+    ],
+    "golden record": [
+        (*GOLDEN, *STARTED, *USED, *BOXED, "--promise", "audit", "--verbose"),
+        (*GOLDEN, "--self", "--offline", "--any-version"),
+        (*GOLDEN, *HTTP),
+        (*ONE, "--folder", "small", "--suite", "conformance", "--", "npx"),
+    ],
+    "golden verify": [
+        (*GOLDEN, *STARTED, *USED, *BOXED, "--promise", "audit", "--verbose", "--create"),
+        (*GOLDEN, "--self", "--offline"),
+        (*GOLDEN, *HTTP),
+    ],
+    "bridge": [
+        (*STARTED, "--offline", "--port", "0", "--sessions", "2"),
+        ("--self",),
+    ],
+    "diff": [("--fail-on", "must", "--format", "text", "--verbose", "j.json", "j.json")],
+    "report": [
+        (
+            *("j.json", "--html", "r.html", "--markdown", "r.md", "--junit", "r.xml"),
+            *("--sarif", "r.sarif", "--badge", "r.json"),
+        ),
+    ],
+    "list": [("--suite", "all", "--level", "MUST", "ping")],
+    "explain": [("ping-empty-response",)],
+    "completion": [("bash",)],
+    "fleet": [
+        (
+            *("fleet.jsonl", "--list-only", "--out", "rows.jsonl", "--resume", "--no-files"),
+            *("--opt-out", "out.txt", "--inside", "none", "--workers", "1", "--engine", "dask"),
+            *("--scheduler", "tcp://127.0.0.1:1", "--shard", "1/1", "--work", "work"),
+            *("--deadline", "60", "--timeout", "20", "--memory", "0", "--suite", "all"),
+            *("--quick", *PING),
+        ),
+    ],
+    "fleet report": [
+        ("--html", "f.html", "--csv", "f.csv", "--since", "rows.json", "--names", "rows.json"),
+        *([("--parquet", "f.parquet", "rows.json")] if find_spec("duckdb") else []),
+    ],
+}
+
+
+def listed(command: str) -> list[set[str]]:
+    """Return the names of each option in the help of a command."""
+    out = io.StringIO()
+    with redirect_stdout(out), pytest.raises(SystemExit):
+        main([*command.split(), "--help"])
+    rows = re.findall(r"^  (-.*?)(?:  |$)", out.getvalue(), re.MULTILINE)
+    found = [set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", row)) for row in rows]
+    return [names for names in found if "--help" not in names]
+
+
+def serve_and_stop(command: list[str]) -> int:
+    """Run a bridge until it prints its URL."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "mcp_touchstone", *command], stdout=subprocess.PIPE, text=True
+    ) as bridge:
+        assert bridge.stdout is not None
+        url = bridge.stdout.readline()
+        bridge.send_signal(signal.SIGTERM)
+    return bridge.returncode if url else 2
+
+
+def test_every_command_has_runs() -> None:
+    found = {line.split()[0] for line in DESCRIPTION.splitlines() if line.startswith("  ")}
+
+    assert {command.split()[0] for command in RUNS} == found - {"serve"}
+
+
+@needs_namespaces
+@pytest.mark.slow
+@pytest.mark.parametrize("command", RUNS)
+def test_every_option_in_the_help_of_a_command_can_succeed(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("seed", "world", "work"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "seed" / "README.md").write_text("hello\n")
+    (tmp_path / "ca.pem").write_text("")
+    (tmp_path / "record.json").write_text(json.dumps(record()))
+    (tmp_path / "npx").write_text(f"#!{sys.executable}\n{SMALL}")
+    (tmp_path / "npx").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    (tmp_path / "t.toml").write_text(f"[targets.one]\ncommand = {json.dumps(SERVER)}\n")
+    (tmp_path / "out.txt").write_text("# nobody\n")
+    (tmp_path / "fleet.jsonl").write_text('{"name": "a", "command": ["a"]}\n')
+    (tmp_path / "rows.json").write_text(json.dumps(row_of("a")) + "\n")
+    if command == "golden verify":
+        main(["golden", "record", *ONE, "--folder", "kept", "--config", "t.toml"])
+    if command in {"diff", "report"}:
+        main(["check", "--self", *PING, "--quiet", "--json", "j.json"])
+
+    for run in RUNS[command]:
+        given = [*command.split(), *run]
+        assert (serve_and_stop(given) if command == "bridge" else main(given)) == 0, given
+
+    used = {word for run in RUNS[command] for word in run}
+    used |= set() if find_spec("duckdb") else {"--parquet"}
+    assert [names for names in listed(command) if not names & used] == []

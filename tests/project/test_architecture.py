@@ -1,0 +1,372 @@
+"""The imports between packages equal one table, in both directions."""
+
+import ast
+import importlib
+import re
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import mcp_touchstone
+from mcp_touchstone.catalog.loader import SECURITY, home, load
+
+PACKAGE: Final = Path(mcp_touchstone.__path__[0])
+
+ALLOWED: Final[dict[str, set[str]]] = {
+    "catalog": set(),
+    "runtime": set(),
+    "wire": set(),
+    "samples": set(),
+    "transport": {"catalog", "wire"},
+    "bindings": {"catalog", "wire", "samples"},
+    "client": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
+    "target": {"catalog", "runtime", "bindings", "transport"},
+    "discovery": {"catalog", "runtime", "wire", "samples", "transport", "client", "target"},
+    "results": {"catalog", "runtime", "wire", "client", "target", "discovery"},
+    "judging": {"catalog", "runtime", "wire", "transport", "client", "discovery", "results"},
+    "properties": {"catalog", "wire", "samples", "transport", "client", "judging"},
+    "security": {
+        "catalog", "runtime", "wire", "samples", "transport", "bindings", "client",
+        "target", "judging", "results",
+    },
+    "engine": {
+        "catalog", "runtime", "wire", "samples", "transport", "bindings", "client",
+        "target", "discovery", "results", "judging", "security",
+    },
+    "suite": {
+        "catalog", "runtime", "wire", "samples", "transport", "client", "discovery",
+        "judging", "properties",
+    },
+    "api": {
+        "catalog", "runtime", "wire", "transport", "client", "target", "discovery",
+        "engine",
+    },
+    "gate": {"catalog", "results", "engine"},
+    "recordings": {
+        "catalog", "runtime", "wire", "samples", "transport", "bindings", "client", "target",
+        "results", "engine",
+    },
+    "__init__": {"api"},
+    "config": {
+        "catalog", "runtime", "samples", "transport", "client", "target", "results",
+        "engine", "gate",
+    },
+    "report": {
+        "catalog", "runtime", "wire", "transport", "bindings", "client", "target", "discovery",
+        "results", "gate", "config", "recordings",
+    },
+    "bridge": {"catalog", "runtime", "wire", "transport", "report"},
+    "pytest_plugin": {
+        "catalog", "runtime", "transport", "target", "engine", "api", "gate", "config", "report",
+        "recordings",
+    },
+    "server": {"catalog", "bridge"},
+    "fleet": {"catalog", "runtime", "transport", "config"},
+    "cli": {
+        "catalog", "runtime", "transport", "target", "results", "engine", "recordings",
+        "config", "report", "bridge", "server", "fleet",
+    },
+    "__main__": {"cli"},
+}  # fmt: skip
+"""Package or top module -> what it imports: at the top, inside a function or for types only.
+Each row names earlier rows only, so there is no cycle. ``__init__`` may be imported by all."""
+
+IMPURE: Final[dict[str, set[str]]] = {
+    "subprocess": {"fleet.child", "transport.process", "transport.sandbox", "runtime.no_network"},
+    "psutil": {"security.resource_usage", "transport.process", "transport.orphans"},
+    "signal": {
+        "bridge.listener",
+        "fleet.child",
+        "transport.process",
+        "transport.orphans",
+        "transport.sandbox_init",
+        "runtime.interrupts",
+        "cli",
+        "server",
+    },
+    "tempfile": {
+        "fleet.child",
+        "fleet.judge",
+        "fleet.report",
+        "runtime.scratch",
+        "pytest_plugin.xdist",
+    },
+    "shutil": {
+        "config.resolve",
+        "pytest_plugin.collect",
+        "bridge.child",
+        "fleet.containers",
+        "fleet.install",
+        "fleet.judge",
+        "transport.sandbox",
+        "transport.sandbox_init",
+    },
+    "time": {"transport.process"},
+    "socket": {
+        "security.http_caller",
+        "security.http_listener",
+        "security.name_server",
+        "bridge.listener",
+        "bridge.reading",
+        "bridge.responses",
+        "transport.http_endpoint",
+        "transport.http_exchange",
+        "transport.process",
+        "transport.sandbox",
+        "transport.sandbox_init",
+    },
+    "ssl": {"transport.http_endpoint", "transport.http_exchange"},
+    "h11": {"transport.http_exchange"},
+    "socketserver": {"bridge.listener"},
+    "http": {"bridge.reading", "bridge.responses"},
+    "select": {
+        "bridge.responses",
+        "transport.http_exchange",
+        "transport.process",
+        "transport.stdin_writer",
+    },
+    "multiprocessing": set(),
+    "asyncio": set(),
+    "hypothesis": {"properties.hypothesis_driver", "properties.strategies"},
+}
+"""Library -> the modules that import it."""
+
+VOCABULARY: Final = {"conformance": "suite", "security_suite": "security.suite"}
+"""Suite folder -> the one module of the package that its files import."""
+
+ENTRY_POINTS: Final = {"cli", "__main__", "pytest_plugin"}
+PROGRAMS: Final = {"__main__"}
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """List the names a file imports, those for types included."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            found += (f"{base}.{alias.name}" for alias in node.names)
+    return tuple(found)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
+
+
+def name_in_package(path: Path) -> str:
+    return name_of(path) if path.is_relative_to(PACKAGE) else ""
+
+
+MODULES: Final = {
+    name_of(path): path
+    for path in PACKAGE.rglob("*.py")
+    if "_suites" not in path.parts and (path.parent == PACKAGE or path.name != "__init__.py")
+}
+
+
+def imported_modules(name: str) -> set[str]:
+    """List the modules of the package that a module imports."""
+    found = set()
+    for imported in imports(MODULES[name]):
+        dotted = imported.removeprefix("mcp_touchstone.")
+        if dotted != imported:
+            while dotted and dotted not in MODULES:
+                dotted = dotted.rpartition(".")[0]
+            found.add(dotted)
+    return found - {"", "__init__"}
+
+
+def package_of(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def imported_packages(package: str) -> set[str]:
+    found = {
+        package_of(imported)
+        for name in MODULES
+        if package_of(name) == package
+        for imported in imported_modules(name)
+    }
+    return found - {package}
+
+
+def outside(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)}
+
+
+def files(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((home() / folder).rglob("*.py"))]
+
+
+# --- inside the package
+
+
+def test_top_level_modules_are_entry_points_only() -> None:
+    top = {name for name in MODULES if "." not in name}
+
+    assert top == {"__init__", "__main__", "cli", "server", "suite"}
+
+
+def test_table_names_every_package() -> None:
+    assert {package_of(name) for name in MODULES} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_package_imports_equal_the_table(package: str) -> None:
+    assert imported_packages(package) == ALLOWED[package]
+
+
+def test_table_names_only_earlier_rows() -> None:
+    earlier: set[str] = set()
+    for package, allowed in ALLOWED.items():
+        assert allowed <= earlier, package
+        earlier.add(package)
+
+
+def test_imports_are_acyclic() -> None:
+    graph = {name: imported_modules(name) for name in MODULES}
+
+    order = list(TopologicalSorter(graph).static_order())
+
+    assert set(order) == set(MODULES)
+
+
+def test_entry_points_are_not_imported() -> None:
+    for package, allowed in ALLOWED.items():
+        assert package == "__main__" or not allowed & ENTRY_POINTS, package
+
+
+def test_programs_are_not_imported() -> None:
+    assert [name for name in MODULES if imported_modules(name) & PROGRAMS] == []
+
+
+def test_only_suite_files_import_the_suite_vocabulary() -> None:
+    assert [package for package, allowed in ALLOWED.items() if "suite" in allowed] == []
+    assert [name for name in MODULES if "security.suite" in imported_modules(name)] == []
+
+
+@pytest.mark.parametrize("library", sorted(IMPURE))
+def test_library_is_imported_in_the_named_modules_only(library: str) -> None:
+    users = {name for name, path in MODULES.items() if library in outside(path)}
+
+    assert users == IMPURE[library]
+
+
+def test_table_is_read_from_real_imports() -> None:
+    assert "transport.process" in imported_modules("client.connection")
+    assert "discovery.recon" in imported_modules("results.run"), "an import for types counts"
+    assert "catalog.loader" in imported_modules("target.target"), "one inside a function counts"
+
+
+PRINTERS: Final[dict[str, set[str]]] = {
+    "runtime.console": {"print", "sys.stdout", "sys.stderr"},
+    "report.terminal": {"console.print"},
+    "pytest_plugin.collect": {"terminalreporter.section", "terminalreporter.write"},
+    "cli": {"sys.stdout", "sys.stderr"},
+    "server": {"sys.stdout"},
+}
+"""Module -> what it prints with. The first three escape each line. ``cli`` flushes and closes the
+streams, and ``server`` writes the help of our own server."""
+
+PRINTING: Final = re.compile(
+    r"print|pprint|sys\.(__)?std(out|err)(__)?|(self\.)?_?console\.(print|log|out)"
+    r"|terminalreporter\.(section|write|write_line|write_sep|line)"
+)
+
+
+def printers(path: Path) -> set[str]:
+    """List the names in a file that print, or are the streams of the process."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    names = {ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
+    return {name.removeprefix("self.") for name in names if PRINTING.fullmatch(name)}
+
+
+def test_one_module_prints_and_escapes() -> None:
+    """Words of servers reach a terminal escaped, because nothing else prints."""
+    found = {name: printers(path) for name, path in MODULES.items()}
+
+    assert {name: what for name, what in found.items() if what} == PRINTERS
+
+
+# --- outside the package
+
+
+def test_suite_files_import_the_vocabulary_and_the_standard_library() -> None:
+    for path in files(*VOCABULARY):
+        vocabulary = VOCABULARY[path.relative_to(home()).parts[0]]
+        ours = {name for name in imports(path) if name.startswith(("mcp_touchstone", "."))}
+        assert all(name.startswith(f"mcp_touchstone.{vocabulary}.") for name in ours), path
+        foreign = {"subprocess", "socket", "psutil", "signal", "time", "threading", "os", "ctypes"}
+        assert outside(path) & foreign == set(), path
+        assert not outside(path) & {"conformance", "reference_server", "tests"}, path
+
+
+@pytest.mark.parametrize("folder", VOCABULARY)
+def test_vocabulary_holds_only_names_that_suite_files_import(folder: str) -> None:
+    vocabulary = f"mcp_touchstone.{VOCABULARY[folder]}"
+    used = {name.removeprefix(f"{vocabulary}.") for path in files(folder) for name in imports(path)}
+
+    assert set(importlib.import_module(vocabulary).__all__) <= used
+
+
+def test_attack_is_in_the_file_of_its_threat_chapter() -> None:
+    registry = load(SECURITY)
+
+    for scenario in registry.scenarios:
+        for threat in scenario.clauses:
+            assert Path(scenario.path).with_suffix("").name == threat.chapter, threat.id
+
+
+def test_suite_folders_are_not_packages() -> None:
+    """With an ``__init__.py`` they would collide with a user's own ``tests/conformance``."""
+    assert [p for p in files("conformance", "security_suite") if p.name == "__init__.py"] == []
+
+
+def test_reference_server_imports_nothing_of_the_harness() -> None:
+    for path in files("reference_server"):
+        names = outside(path)
+        assert not names & {"mcp_touchstone", "conformance", "tests", "pytest"}, path
+        assert "reference_server" not in names, f"{path}: it has two names; import relatively"
+
+
+def test_official_sdk_is_not_imported() -> None:
+    """It would clash with the version the user's own server pins."""
+    for path in files("src", "conformance", "security_suite", "reference_server"):
+        assert "mcp" not in outside(path), path
+        if name_in_package(path) not in PROGRAMS:
+            assert "importlib.import_module(" not in path.read_text(encoding="utf-8"), path
+
+
+def test_source_files_name_no_path_outside_the_checkout() -> None:
+    beside = re.compile(r"\.\./shared|/work" + r"/|\bseeds/")
+    for path in files(
+        "src", "conformance", "security_suite", "reference_server", "tests", "benchmarks"
+    ):
+        if path != Path(__file__):
+            assert not beside.search(path.read_text(encoding="utf-8")), path
+
+
+def test_harness_does_not_import_its_tests() -> None:
+    for path in files("src"):
+        found = outside(path) & {"tests", "conformance", "reference_server"}
+        # The public entry point to the reference server uses its types.
+        assert found <= ({"reference_server"} if path.name == "server.py" else set()), path
+
+
+def test_architecture_page_has_the_floors_of_the_table() -> None:
+    floors: dict[str, int] = {}
+    for name, below in ALLOWED.items():
+        floors[name] = 1 + max((floors[one] for one in below), default=0)
+    page = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text("utf-8")
+
+    drawn = {
+        name: int(floor) for floor, name in re.findall(r"^\| (\d+) \| `(\w+)` ", page, re.MULTILINE)
+    }
+
+    assert drawn == floors
+    assert max(map(len, page.splitlines())) <= 110

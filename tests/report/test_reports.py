@@ -1,0 +1,381 @@
+"""Reports for other programs: JUnit, SARIF, Markdown, HTML and badge."""
+
+import base64
+import hashlib
+import json
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from mcp_touchstone.catalog.loader import BOTH, load
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.report import badge, html, junit, kinds, machine, markdown, sarif
+from mcp_touchstone.report.kinds import RENDERERS, Wanted, write
+from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
+from mcp_touchstone.results.run import Run, Settlement, Stale, Verdict
+from mcp_touchstone.results.threshold import Floor
+from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.target.target import Target
+from tests.conftest import mutant_command
+from tests.project.test_cli import touchstone
+
+pytestmark = pytest.mark.slow
+
+PING, SHOULD, ESCAPE = "ping-empty-response", "meta-server-info", "traversal-dotdot"
+NEW, OLD = "2025-11-25", "2024-11-05"
+EVIL = (
+    "</testcase>]]>\x1b[31m\x00\u202e\ufffe\ud800 ```\n````<script>alert(1)</script>"
+    "<img src=x onerror=alert(1)> | [a](1) {0} &lt; ' \""
+)
+
+
+def run(found: Mapping[tuple[str, str], Outcome], *, actual: str = "no answer", **more: Any) -> Run:
+    """Return a run with these outcomes."""
+    made = Run(Target(command=("./server", "a b")), ServerProfile(Pace(1.0)), **more)
+    made.profile.spoken = cast("dict[str, Any]", {})
+    for (rule, revision), outcome in found.items():
+        judgement = Judgement(
+            clause=rule,
+            revision=revision,
+            outcome=outcome,
+            scenario="s.py::s",
+            expected="an empty result",
+            actual=actual,
+            wire=(WireLine(3, "→", '{"id":1}'), WireLine(4, "←", actual, guilty=True)),
+        )
+        clause = load(BOTH).catalogue[rule]
+        made.verdicts.append(Verdict(clause, revision, outcome, judgement, [judgement]))
+    return made
+
+
+MIXED: Mapping[tuple[str, str], Outcome] = {
+    (PING, OLD): Outcome.FAIL,
+    (PING, NEW): Outcome.FAIL,
+    ("ping-before-initialized", NEW): Outcome.PASS,
+    (SHOULD, "2026-07-28"): Outcome.WARN,
+    ("lifecycle-initialize-result-shape", OLD): Outcome.BROKEN,
+    ("lifecycle-initialize-result-shape", NEW): Outcome.UNSEEN,
+    (ESCAPE, NEW): Outcome.FAIL,
+}
+
+
+def known(made: Run, rule: str, reason: str = "so it is") -> Run:
+    for verdict in made.verdicts:
+        if verdict.clause.id == rule:
+            verdict.known = reason
+    return made
+
+
+def since(change: Change) -> Comparison:
+    item = ComparedFinding(
+        rule=PING, revision=NEW, change=change, was="pass", now="fail", grade="MUST",
+        counts=change is Change.NEW, actual="no answer",
+    )  # fmt: skip
+    return Comparison("old.json", (item,), ("a", "a"), same=True)
+
+
+# --- JUnit
+
+
+def cases(made: Run) -> dict[str, ET.Element]:
+    root = ET.fromstring(junit.render(made))  # noqa: S314  (our own)
+    return {case.get("name", ""): case for case in root.iter("testcase")}
+
+
+def test_junit_has_suites_per_chapter_and_cases_per_clause_and_revision() -> None:
+    root = ET.fromstring(junit.render(run(MIXED)))  # noqa: S314
+    suites = {suite.get("name"): suite for suite in root}
+
+    assert len(list(root.iter("testcase"))) == len(MIXED)
+    assert {"basic/ping", "basic/lifecycle"} < set(suites)
+    ping = suites["basic/ping"]
+    assert (ping.get("tests"), ping.get("failures"), ping.get("errors")) == ("3", "2", "0")
+    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("7", "3", "1")
+
+
+def test_junit_skips_known_and_unseen_clauses_and_passes_warnings() -> None:
+    found = cases(known(run(MIXED), PING))
+
+    assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
+    assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{NEW}]"]] == ["skipped"]
+    assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{OLD}]"]] == ["error"]
+    assert [c.tag for c in found[f"{SHOULD} [2026-07-28]"]] == ["system-out"]
+    strict = cases(run(MIXED, floor=Floor.read(["should"])))
+    assert [c.tag for c in strict[f"{SHOULD} [2026-07-28]"]] == ["failure"]
+
+
+def test_junit_fails_for_an_unchecked_server_and_a_stale_baseline() -> None:
+    assert "the server can be checked" in cases(run({}, trouble="it did not start"))
+    stale = Settlement("b.toml", 1, [Stale(PING, (NEW,), "it was so", "it passes now")])
+    case = cases(run({}, settled=stale))[f"{PING} [{NEW}]"]
+    assert case.find("failure") is not None
+
+
+def test_junit_skips_findings_that_are_not_new() -> None:
+    found = cases(run({(PING, NEW): Outcome.FAIL}, since=since(Change.OPEN)))
+
+    assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
+
+
+# --- SARIF
+
+
+def results(made: Run) -> dict[str, dict[str, Any]]:
+    return {result["ruleId"]: result for result in sarif.document(made)["runs"][0]["results"]}
+
+
+def rules(made: Run) -> dict[str, dict[str, Any]]:
+    return {r["id"]: r for r in sarif.document(made)["runs"][0]["tool"]["driver"]["rules"]}
+
+
+def test_sarif_has_one_result_per_broken_rule() -> None:
+    found = results(run(MIXED))
+
+    assert {name: result["level"] for name, result in found.items()} == {
+        PING: "error", SHOULD: "warning", ESCAPE: "error",
+    }  # fmt: skip
+    assert found[PING]["properties"]["revisions"] == [OLD, NEW]
+    log = sarif.document(run(MIXED))["runs"][0]
+    for result in log["results"]:
+        assert log["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    notes = log["invocations"][0]["toolExecutionNotifications"]
+    assert [n["associatedRule"]["id"] for n in notes] == ["lifecycle-initialize-result-shape"]
+
+
+def test_sarif_rules_have_help_and_threats_have_a_severity() -> None:
+    found = rules(run(MIXED))
+
+    assert found[PING]["help"]["markdown"].startswith("**Rule.** ")
+    assert found[PING]["helpUri"].startswith("https://modelcontextprotocol.io/specification")
+    assert "security-severity" not in found[PING]["properties"]
+    threat = found[ESCAPE]["properties"]
+    assert 0.1 <= float(threat["security-severity"]) <= 10
+    assert "security" in threat["tags"]
+    assert any(re.fullmatch(r"external/cwe/cwe-\d{3,}", tag) for tag in threat["tags"])
+
+
+def test_sarif_fingerprint_depends_only_on_the_rule() -> None:
+    before = results(run({(PING, NEW): Outcome.FAIL}))[PING]["partialFingerprints"]
+    later = run({**MIXED, (PING, NEW): Outcome.WARN}, actual="something else")
+    for verdict in later.verdicts:
+        verdict.gravest = Judgement(
+            clause=verdict.clause.id, revision=verdict.revision, outcome=verdict.outcome,
+            scenario="other.py::other", source="other.py:99",
+        )  # fmt: skip
+
+    assert results(later)[PING]["partialFingerprints"] == before
+    assert len({str(r["partialFingerprints"]) for r in results(later).values()}) == 3
+
+
+def test_sarif_suppresses_known_findings_and_marks_new_ones() -> None:
+    found = results(known(run(MIXED), PING))
+    assert found[PING]["suppressions"] == [{"kind": "external", "justification": "so it is"}]
+    assert "suppressions" not in found[ESCAPE]
+    for change, word in ((Change.NEW, "new"), (Change.OPEN, "unchanged")):
+        made = run({(PING, NEW): Outcome.FAIL}, since=since(change))
+        assert results(made)[PING]["baselineState"] == word
+
+
+def test_sarif_messages_escape_links_and_placeholders_of_the_server() -> None:
+    text = results(run(MIXED, actual=EVIL))[PING]["message"]["text"]
+
+    assert "\\[a\\](1)" in text
+    assert "{{0}}" in text
+
+
+# --- Markdown
+
+
+def test_markdown_escapes_text_of_the_server() -> None:
+    text = markdown.render(run(MIXED, actual=EVIL))
+    outside = re.sub(r"(?ms)^(`{3,})\w+\n.*?^\1$", "", text)
+
+    assert "<script>" not in outside
+    assert "<img" not in outside
+    assert "[a](1)" not in outside
+    assert "\x1b" not in text
+    assert text.count("</details>") == 4
+
+
+def test_markdown_is_truncated_to_its_size_limit(
+    monkeypatch: pytest.MonkeyPatch, golden: SnapshotAssertion
+) -> None:
+    monkeypatch.setattr(markdown, "ROOM", 2_000)
+
+    text = markdown.render(run(MIXED))
+
+    assert len(text) <= 2_000
+    assert text.splitlines()[-3] == golden
+
+
+# --- HTML
+
+
+class Page(HTMLParser):
+    """The elements of a page, with their attributes and text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.inside: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._open.append("")
+
+    def handle_data(self, data: str) -> None:
+        self.inside.setdefault(self._open[-1] if self._open else "", []).append(data)
+
+    def of(self, tag: str, **wanted: str) -> list[dict[str, str]]:
+        return [a for t, a in self.elements if t == tag and wanted.items() <= a.items()]
+
+
+def test_html_overview_has_a_square_per_chapter_and_revision() -> None:
+    page = Page(html.render(run(MIXED)))
+
+    squares = {(a["data-chapter"], a["data-revision"]): a for a in page.of("button", type="button")}
+    assert squares["basic/ping", NEW]["class"] == "fail"
+    assert squares["basic/ping", NEW]["aria-label"] == f"basic/ping in {NEW}: 1 fail, 1 pass"
+    assert squares["basic/lifecycle", OLD]["class"] == "broken"
+    assert ("basic/lifecycle", NEW) not in squares
+    quiet = Page(html.render(run({(PING, NEW): Outcome.FAIL, (SHOULD, NEW): Outcome.UNSEEN})))
+    assert quiet.of("span", title=f"basic/meta in {NEW}: 1 not seen")
+
+
+def test_html_finding_shows_its_conversation_and_offending_line() -> None:
+    page = Page(html.render(known(run(MIXED), ESCAPE, "it is a toy")))
+
+    found = page.of("details", **{"class": "finding"})
+    assert len(found) == 4
+    assert found[0]["data-outcome"] == "fail"
+    assert found[0]["data-revision"] == f"{OLD} {NEW}"
+    assert len(page.of("li", **{"class": "server guilty"})) == 4
+    assert {a["name"] for a in page.of("select")} == {"outcome", "level", "revision", "chapter"}
+
+
+def test_html_escapes_text_of_the_server() -> None:
+    quiet = run({**MIXED, (PING, OLD): Outcome.FAIL}, trouble="x")
+    loud = known(run(MIXED, actual=EVIL, trouble=EVIL), SHOULD, EVIL)
+    known(quiet, SHOULD)
+    quiet.verdicts[0].gravest = loud.verdicts[0].gravest
+
+    text = html.render(loud)
+    page, other = Page(text), Page(html.render(quiet))
+    assert [tag for tag, _ in page.elements] == [tag for tag, _ in other.elements]
+    assert len(page.of("script")) == 1
+    assert page.of("img") == []
+    assert "alert(1)" not in "".join(page.inside["script"])
+    assert "\x1b" not in text
+
+
+def test_html_loads_no_resource_and_runs_one_script() -> None:
+    page = Page(html.render(run(MIXED)))
+
+    assert not {a for _, at in page.elements for a in at} & {"src", "srcset", "style", "onclick"}
+    assert page.of("link") == []
+    policy = page.of("meta", **{"http-equiv": "Content-Security-Policy"})[0]["content"]
+    digest = hashlib.sha256("".join(page.inside["script"]).encode()).digest()
+    assert f"script-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    assert policy.startswith("default-src 'none'")
+
+
+# --- badge
+
+
+@pytest.mark.parametrize(
+    ("made", "message", "color"),
+    [
+        (lambda: run({(SHOULD, NEW): Outcome.PASS}), "passed, 1 clause", "b"),
+        (lambda: run({(PING, NEW): Outcome.FAIL}), "failed, 1 of 1 clause broken", "red"),
+        (
+            lambda: known(run({(PING, NEW): Outcome.FAIL}), PING, "accepted"),
+            "passed, 1 of 1 clause broken",
+            "yellow",
+        ),
+        (lambda: run({}, trouble="it did not start"), "not checked", "lightgrey"),
+    ],
+)
+def test_badge_shows_the_outcome_and_a_color(
+    made: Callable[[], Run], message: str, color: str
+) -> None:
+    document = badge.document(made())
+
+    assert document["schemaVersion"] == 1
+    assert document["message"] == message
+    assert re.fullmatch(r"MCP( security)?: \S.*", document["label"])
+    assert document["color"].startswith(color)
+
+
+# --- all of them
+
+
+@pytest.mark.parametrize("kind", sorted(RENDERERS))
+def test_reports_render_any_server_text_without_control_characters(kind: str) -> None:
+    for made in (
+        run(MIXED, actual=EVIL),
+        known(run(MIXED), PING, EVIL),
+        run({}, trouble=EVIL),
+        run({}, interrupted=True),
+    ):
+        text = RENDERERS[kind](made)
+        assert text == RENDERERS[kind](made)
+        assert not set(text.encode()) & {*range(9), *range(11, 32)}
+
+
+def test_unwritable_report_does_not_prevent_other_reports(tmp_path: Path) -> None:
+    bad = Wanted("junit", tmp_path / "gone" / "out.xml")
+    good = [Wanted(kind, tmp_path / kind) for kind in kinds.KINDS]
+
+    lost = write([bad, *good], run(MIXED))
+
+    assert len(lost) == 1
+    assert lost[0].startswith(f"{bad.path}: junit could not be written: ")
+    assert {path.name for path in tmp_path.iterdir()} == set(kinds.KINDS)
+
+
+def test_reports_mask_secrets_shown_by_the_server(tmp_path: Path) -> None:
+    value = "hunter2<&>hunter2"
+    made = run(MIXED, actual=json.dumps({"env": value}) + value)
+    every = [Wanted(kind, tmp_path / kind) for kind in kinds.KINDS]
+
+    assert write(every, made, {"MY_TOKEN": value, "MY_KEY": "x"}) == []
+    for path in tmp_path.iterdir():
+        assert "hunter2" not in path.read_text("utf-8"), path.name
+
+
+VOLATILE = (
+    (r' time="[\d.]+"', ""),
+    (rf'"({"|".join(machine.VOLATILE)})": (\{{[^}}]*\}}|"[^"]*"|[\d.]+)', ""),
+    (r"([\d-]+T[\d:]+\+00:00, )?(\d+ processes), [\d.]+ s", r"\2"),
+)
+"""What docs/reports.md declares to differ from run to run."""
+
+
+def test_reports_of_two_runs_differ_only_in_declared_fields(tmp_path: Path) -> None:
+    made = []
+    for number in "12":
+        words = [w for k in kinds.KINDS for w in ("--report", f"{k}:{tmp_path / (k + number)}")]
+        done = touchstone(
+            "check", "--select", "answers_a_ping", *words, "--", *mutant_command("RefusesPings")
+        )
+        assert done.returncode == 1, done.stderr
+        texts = {kind: (tmp_path / (kind + number)).read_text("utf-8") for kind in kinds.KINDS}
+        for kind, text in texts.items():
+            for pattern, instead in VOLATILE:
+                texts[kind] = re.sub(pattern, instead, texts[kind])
+            assert text
+        made.append({kind: text.replace(f"{kind}{number}", "") for kind, text in texts.items()})
+
+    assert made[0] == made[1]

@@ -1,0 +1,76 @@
+"""Reports that are made of a saved JSON report."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.cli import main
+from mcp_touchstone.report import kinds, machine
+from mcp_touchstone.report.recorded import ReportError
+from mcp_touchstone.report.reread import read
+from mcp_touchstone.results.run import Run
+from tests.conformance.test_mutants import MUTANTS, run_mutant
+
+SAVED = "AnswersPingsWithAPong"
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return run_mutant(MUTANTS[SAVED])
+
+
+def timeless(text: str) -> str:
+    """Remove the durations of scenarios, which a report does not have."""
+    return re.sub(r' time="[^"]*"', "", text)
+
+
+@pytest.mark.parametrize("kind", sorted(kinds.RENDERERS))
+def test_report_of_a_saved_run_equals_that_of_the_run(kind: str, run: Run, tmp_path: Path) -> None:
+    saved = tmp_path / "run.json"
+    machine.write(run, saved)
+
+    made = kinds.RENDERERS[kind](read(saved))
+
+    assert timeless(made) == timeless(kinds.RENDERERS[kind](run))
+
+
+def test_command_writes_each_named_kind(run: Run, tmp_path: Path) -> None:
+    saved, page, table = tmp_path / "run.json", tmp_path / "a.html", tmp_path / "a.md"
+    machine.write(run, saved)
+
+    code = main(["report", str(saved), "--html", str(page), "--markdown", str(table)])
+
+    assert code == 0
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+    assert table.read_text("utf-8").startswith("## MCP")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda document: document["target"].pop("again"), "an older version wrote it"),
+        (lambda document: document["verdicts"][0].update(clause="no-rule"), "no-rule"),
+        (lambda document: document.update(format=99), "newer"),
+        (lambda document: document["target"].update(sandbox="none"), "run that again"),
+        (lambda document: document["verdicts"][0].update(judgements=[]), "is not as in a report"),
+        (lambda document: document.pop("gate"), "run that again"),
+    ],
+)
+def test_unusable_report_is_one_line(change: Any, said: str, run: Run, tmp_path: Path) -> None:
+    document = machine.document(run)
+    change(document)
+    saved = tmp_path / "run.json"
+    saved.write_text(json.dumps(document))
+
+    with pytest.raises(ReportError, match=said):
+        read(saved)
+
+
+def test_command_without_a_kind_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(tmp_path / "run.json")]) == 2
+    assert "add one of --badge, --html" in capsys.readouterr().err

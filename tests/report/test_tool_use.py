@@ -1,0 +1,140 @@
+"""Tools that are not judged are named: called, failed, not annotated read-only, not reached."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
+from mcp_touchstone.results.tool_use import SHOWN, ToolUse, tool_use
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.wire.reply import Reply
+from tests.conftest import HERE
+from tests.discovery.test_probing import probed
+
+OLD, NEW = "2024-11-05", "2025-11-25"
+TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
+KINDS = ("json", "html", "markdown")
+
+
+def profile(**revisions: dict[str, Any]) -> ServerProfile:
+    """Return a profile with a working tool, and in each revision the given notes of others."""
+    made = ServerProfile(Pace(1.0))
+    for revision, notes in revisions.items():
+        tools = [
+            {"name": name, "annotations": {"readOnlyHint": hint}}
+            for name, hint in (("get", True), ("list", True), ("late", True), ("put", False))
+        ]
+        spoken = made.spoken[revision.strip("_").replace("_", "-")] = Spoken(Reply(1))
+        spoken.lists["tools"] = tools
+        spoken.found["callable-tool"] = [Example("tools/call", {"name": "get"})]
+        spoken.notes |= notes
+        spoken.tried.add("callable-tool")
+    return made
+
+
+def test_each_tool_is_in_one_group() -> None:
+    found = tool_use(profile(_2025_11_25={"tool list": "error -32602 no"}))
+
+    assert found.called == ("get",)
+    assert [str(tool) for tool in found.failed] == ["list (error -32602 no)"]
+    assert (found.left_out, found.unreached) == (("put",), ("late",))
+
+
+def test_a_tool_that_fails_in_one_revision_is_named_with_it() -> None:
+    found = tool_use(profile(_2024_11_05={}, _2025_11_25={"tool list": "error 1"}))
+    assert found.failed[0].revisions == ()
+
+    works = profile(_2024_11_05={}, _2025_11_25={"tool list": "error 1"})
+    works.spoken[OLD].found["callable-tool"].append(Example("tools/call", {"name": "list"}))
+    assert tool_use(works).failed[0].revisions == (NEW,)
+    assert "list" not in tool_use(works).called
+
+
+def test_an_error_is_shortened_and_escaped() -> None:
+    (tool,) = tool_use(profile(_2025_11_25={"tool list": "a\n\x1b[2J" + "x" * 999})).failed
+
+    assert tool.error.startswith("a \\x1b[2Jxx")
+    assert len(tool.error) < 200
+
+
+def test_many_tools_are_counted() -> None:
+    rows = dict(ToolUse(called=tuple(f"tool{n}" for n in range(SHOWN + 3))).rows())
+
+    assert list(rows) == ["called"]
+    assert rows["called"].endswith(f"tool{SHOWN - 1}; 3 more")
+
+
+def test_nothing_is_said_if_no_tool_was_probed() -> None:
+    untouched = profile(_2025_11_25={})
+    untouched.spoken[NEW].tried.clear()
+
+    assert tool_use(untouched) == ToolUse()
+    assert list(ToolUse().rows()) == []
+
+
+def test_probes_tell_errors_silence_and_refused_calls_apart() -> None:
+    with probed("echo", "picky", "write", words={"callable-tool"}, on=(NEW,)) as found:
+        use = tool_use(found.profile)
+        assert use.called == ("echo",)
+        assert [str(tool) for tool in use.failed] == ["picky (isError: picky does not do that)"]
+        assert use.left_out == ("write",)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return the screen and the reports of one check."""
+    folder = tmp_path_factory.mktemp("reports")
+    asked = [f"--report={kind}:{folder / kind}" for kind in KINDS]
+    words = ["--select", "tools-call-result-shape", "--revision", NEW, *asked]
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_touchstone", "check", *words, "--", *TOY, "echo", "picky",
+         "write"],
+        capture_output=True, encoding="utf-8", timeout=120, check=False,
+    )  # fmt: skip
+    return {"screen": done.stdout, **{k: (folder / k).read_text("utf-8") for k in KINDS}}
+
+
+@pytest.mark.parametrize("kind", ["screen", "html", "markdown"])
+def test_each_report_names_the_tools_that_were_not_judged(
+    judged: dict[str, str], kind: str
+) -> None:
+    text = " ".join(judged[kind].split())
+
+    for words in ("picky does not do that", "not annotated read-only", "write", "--call NAME="):
+        assert words in text
+
+
+def test_json_has_the_tools(judged: dict[str, str]) -> None:
+    assert json.loads(judged["json"])["tools"] == {
+        "called": ["echo"],
+        "failed": [{"name": "picky", "error": "isError: picky does not do that", "revisions": []}],
+        "not_read_only": ["write"],
+        "not_reached": [],
+    }
+
+
+def test_pytest_names_them_with_its_own_option(tmp_path: Path) -> None:
+    server = " ".join([*TOY, "echo", "picky"])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--mcp-server={server}",
+         "--mcp-select=tools-call-result-shape", f"--mcp-revision={NEW}"],
+        capture_output=True, encoding="utf-8", timeout=120, check=False, cwd=tmp_path,
+    )  # fmt: skip
+
+    assert "no call succeeded: picky (isError: picky does not do that)" in done.stdout
+    assert "--mcp-call NAME=" in done.stdout
+
+
+@pytest.mark.parametrize(("words", "status"), [((), 0), (("--strict",), 1)])
+def test_strict_counts_a_tool_that_never_answers(words: tuple[str, ...], status: int) -> None:
+    command = ["check", "-q", "--timeout", "2", "--select", "tools-call-answered", *words]
+    done = subprocess.run(
+        [sys.executable, "-m", "mcp_touchstone", *command, "--revision", NEW, "--", *TOY, "hang"],
+        capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == status

@@ -1,0 +1,127 @@
+"""A server that exchanges its files for links cannot make us read or change the user's files."""
+
+import ctypes
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.catalog.attack_level import LEVELS, Tier, tiers
+from mcp_touchstone.catalog.loader import CONFORMANCE, SECURITY, load
+from mcp_touchstone.cli import main
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.report import html, machine, markdown
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.target.target import ROOT, Target, reference
+from mcp_touchstone.transport.sandbox import Method, probe
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "renameat2"),
+        reason="needs renameat2 of Linux",
+    ),
+]
+
+SERVER = Path(__file__).parents[1] / "swapping_server.py"
+PRECIOUS = "precious-7f3a9c51e2d84b06"
+
+NAMES = (
+    "ok.txt", "control.txt", "existing.txt", "m.py", "new.txt", "p.txt", "edits.txt", "README.md",
+    "canary-file.txt", "src.py",
+)  # fmt: skip
+"""Names of our files, which the folder of the user has too."""
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    """Return a folder of the user with names like those in a root."""
+    top = tmp_path / "host"
+    for folder in (top, *(top / name for name in ("dir", "probe", "root", "outside", "notes"))):
+        folder.mkdir()
+        for name in ("file", *NAMES):
+            (folder / name).write_text(f"{PRECIOUS} {name}\n", encoding="utf-8")
+    return top
+
+
+def digest(folder: Path) -> str:
+    """Return a digest of all names, modes, times and contents below a folder."""
+    made = hashlib.sha256()
+    for path in sorted([folder, *folder.rglob("*")]):
+        known = path.lstat()
+        data = path.read_bytes() if path.is_file() else b""
+        made.update(f"{path} {known.st_mode} {known.st_mtime_ns} {known.st_ino}\n".encode() + data)
+    return made.hexdigest()
+
+
+def swapping(how: str, host: Path, sandbox: Method | None) -> Target:
+    """Return the reference server behind the swapping server."""
+    own = reference()
+    words = (sys.executable, str(SERVER), how, os.fsencode(host).hex(), ROOT, "--")
+    return replace(own, command=(*words, *own.command), method=sandbox)
+
+
+def said(run: Run) -> Iterator[str]:
+    """Yield everything that a run shows or keeps."""
+    yield json.dumps(machine.document(run))
+    yield html.render(run)
+    yield markdown.render(run)
+    for connection in run.connections:
+        yield connection.process.stderr_tail.decode("utf-8", "replace")
+        for entry in connection.transcript:
+            yield entry.raw.decode("utf-8", "replace")
+
+
+CASES = [("off", "all"), ("unshare", "inside"), ("bwrap", "all")]
+
+
+@pytest.mark.parametrize(("sandbox", "how"), CASES)
+@pytest.mark.parametrize("suite", [SECURITY, CONFORMANCE])
+def test_run_leaves_the_files_of_the_user(host: Path, sandbox: str, how: str, suite: str) -> None:
+    method = None if sandbox == "off" else Method(sandbox)
+    if method is not None and (why := probe(method)):
+        pytest.skip(why)
+    levels = tuple(Tier) if method else LEVELS  # commands only in a sandbox
+    before = digest(host)
+
+    run = judge(swapping(how, host, method), load(suite), Choice(tiers=tiers(levels)))
+
+    assert digest(host) == before
+    for text in said(run):
+        assert PRECIOUS not in text
+    if suite == SECURITY and how == "inside":  # the tools are found, so all attacks run
+        assert run.profile.bindings is not None
+        assert len(run.profile.bindings.found) > 10
+    assert len(run.verdicts) > 80
+
+
+@pytest.mark.parametrize("words", [("recon",), ("golden", "record", "--folder", "{folder}")])
+def test_command_leaves_the_files_of_the_user(
+    host: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    before = digest(host)
+    own = reference()
+    command = (
+        sys.executable,
+        str(SERVER),
+        "all",
+        os.fsencode(host).hex(),
+        ROOT,
+        "--",
+        *own.command,
+    )
+    env = [word for name, value in own.env.items() for word in ("--env", f"{name}={value}")]
+    named = [word.replace("{folder}", str(tmp_path / "golden")) for word in words]
+
+    main([*named, "--sandbox", "off", *env, "--", *command])
+
+    assert digest(host) == before
+    assert PRECIOUS not in "".join(capfd.readouterr())
+    for path in (tmp_path / "golden").rglob("*.json"):
+        assert PRECIOUS not in path.read_text(encoding="utf-8")
