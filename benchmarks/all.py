@@ -1,4 +1,4 @@
-"""Everything docs/performance.md says about runs, as ratios with their spread, in one command.
+"""What docs/how-it-judges/performance.md says about runs: ratios with their spread.
 
     python benchmarks/all.py --peers FOLDER [--runs N] [--only PART ...] [--memory N]
 

@@ -26,8 +26,8 @@ WIDTH = 110
 INTRO = """\
 # Servers under attack
 
-The [security suite](security.md) was run on released servers with file tools, each in the newest
-release of the day. None was configured, except for its folder:
+The [security suite](guides/security.md) was run on released servers with file tools, each in the
+newest release of the day. None was configured, except for its folder:
 `mcp-touchstone check --suite security --sandbox bwrap -- COMMAND {root}`, or with `--cwd {root}` or
 `--env NAME={root}`. `python scripts/attacked.py DIR` keeps what this page shows of the reports.
 *Payloads* counts the payloads that reach their target on an unguarded server and had no effect

@@ -1,6 +1,7 @@
 """Install the packages of a list for `mcp-touchstone fleet`, one after another.
 
-``python scripts/census_install.py LIST.jsonl FOLDER > installed.jsonl``; docs/census.md uses it.
+``python scripts/census_install.py LIST.jsonl FOLDER > installed.jsonl``;
+docs/how-it-judges/census.md uses it.
 A package manager has one cache for all packages here, so a registry is asked once for what
 several packages need. No script of a package runs: npm gets ``--ignore-scripts``, and uv installs
 wheels only. An entry may name further requirements in the key ``with``. `fleet` then finds each

@@ -51,10 +51,11 @@ def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
     def rewritten(match: re.Match[str]) -> str:
         text, target, anchor = match[1], match[2], match[3] or ""
         file = Path(os.path.normpath(Path(source).parent / target)).as_posix()
-        if file in PAGES:
-            return f"[{text}]({PAGES[file]}{anchor})"
+        there = PAGES.get(file, "")
         if file.startswith("docs/") and not (ROOT / file).is_dir():
-            return f"[{text}]({file.removeprefix('docs/')}{anchor})"
+            there = file.removeprefix("docs/")
+        if there:
+            return f"[{text}]({os.path.relpath(there, Path(name).parent)}{anchor})"
         return text if (ROOT / file).exists() else match[0]
 
     return _LINK.sub(rewritten, markdown)

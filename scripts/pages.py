@@ -54,7 +54,7 @@ def _sdk_faults() -> Iterator[str]:
     yield "# Faults of SDKs\n"
     yield (
         "A minimal server on each release was judged with the default suite. **F** is a failure, "
-        "*w* a warning. [Faults of your SDK](sdk.md) says what that means for your server.\n"
+        "*w* a warning. [Faults of your SDK](guides/sdk.md) says what that means for your server.\n"
     )
     lines: dict[str, list[Release]] = {}
     for release in releases():

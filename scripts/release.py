@@ -43,7 +43,7 @@ def problems(tag: str, dist: Path, checkout: Path = CHECKOUT) -> Iterator[str]:
             yield "pyproject.toml has no [project.urls]"
     if f"\n## [{version}]" not in (checkout / "CHANGELOG.md").read_text("utf-8"):
         yield f"CHANGELOG.md has no section for {version}"
-    for path in (checkout / "README.md", *sorted((checkout / "docs").glob("*.md"))):
+    for path in (checkout / "README.md", *sorted((checkout / "docs").rglob("*.md"))):
         if PLACEHOLDER.search(path.read_text("utf-8")):
             yield f"{path.relative_to(checkout).as_posix()} names OWNER, not the real account"
 

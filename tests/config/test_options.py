@@ -35,11 +35,13 @@ def test_table_of_keys_is_in_the_documentation() -> None:
         for key, row in KEYS.items()
     ]
 
-    assert re.sub(" +", " ", "\n".join(rows)) in (DOCS / "config.md").read_text("utf-8")
+    assert re.sub(" +", " ", "\n".join(rows)) in (DOCS / "reference" / "config.md").read_text(
+        "utf-8"
+    )
 
 
 def test_table_of_pytest_options_is_in_the_documentation() -> None:
-    text = (DOCS / "pytest.md").read_text("utf-8")
+    text = (DOCS / "guides" / "pytest.md").read_text("utf-8")
     rows = "\n".join(line for line in text.splitlines() if line.startswith("| `--mcp"))
 
     assert {*re.findall(r"`--mcp-([a-z-]+)", rows)} == {*ALL}

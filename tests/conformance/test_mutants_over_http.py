@@ -2,8 +2,8 @@
 
 Each mutant is judged by the clauses that it breaks on stdio, and otherwise by its whole chapter.
 ``tests/mutants/over_http.toml`` has the mutants that are found differently, with the reasons, which
-docs/bridge.md explains. With MCP_TOUCHSTONE_EVERY_MUTANT in the environment all mutants of stdio
-are compared, which takes about ten minutes.
+docs/guides/bridge.md explains. With MCP_TOUCHSTONE_EVERY_MUTANT in the environment all mutants of
+stdio are compared, which takes about ten minutes.
 """
 
 import os
@@ -140,6 +140,6 @@ def test_table_has_mutants_that_can_be_compared_each_once() -> None:
 
 
 def test_every_reason_is_explained_in_the_documentation() -> None:
-    page = (Path(HERE).parents[1] / "docs" / "bridge.md").read_text(encoding="utf-8")
+    page = (Path(HERE).parents[1] / "docs" / "guides" / "bridge.md").read_text(encoding="utf-8")
 
     assert [key for key, row in TABLE.items() if f"| {row['reason']} |" not in page] == []

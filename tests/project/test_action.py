@@ -386,11 +386,11 @@ def test_install_creates_a_venv_and_outputs_its_python(
     assert install.main() == 2
 
 
-# --- recipes in docs/ci.md
+# --- recipes in docs/guides/ci.md
 
 
 def recipes(language: str) -> list[str]:
-    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    page = (ROOT / "docs" / "guides" / "ci.md").read_text("utf-8")
     return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", page)
 
 
@@ -421,7 +421,7 @@ def test_documented_recipes_use_existing_inputs(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stdout
     assert set(used) == set(takes)
     for name in set(ACTION["inputs"]) | set(ACTION["outputs"]):
-        assert f"`{name}`" in (ROOT / "docs" / "ci.md").read_text("utf-8")
+        assert f"`{name}`" in (ROOT / "docs" / "guides" / "ci.md").read_text("utf-8")
 
 
 GH = """#!/bin/sh

@@ -1,4 +1,4 @@
-"""The configurations in docs/clients.md and the Dockerfile work."""
+"""The configurations in docs/guides/clients.md and the Dockerfile work."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import pytest
 
 from tests.reference_client import CHECKOUT, Message, Spawned, notification, request
 
-PAGE = CHECKOUT / "docs" / "clients.md"
+PAGE = CHECKOUT / "docs" / "guides" / "clients.md"
 DOCKERFILE = CHECKOUT / "Dockerfile"
 PLACEHOLDERS = ("/path/to/project", "${workspaceFolder}", "${CLAUDE_PROJECT_DIR:-.}")
 TABLES = ("mcpServers", "servers", "mcp_servers")

@@ -10,7 +10,7 @@ import pytest
 from tests.conftest import HERE
 
 ROOT = HERE.parent
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("*/README.md")]
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*/*.md"), *ROOT.glob("*/README.md")]
 COMMAND = re.compile(r"\bmcp-touchstone ((?:golden |fleet (?=report))?[a-z]+)\b([^`\n]*)")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 

@@ -105,9 +105,9 @@ def build(tmp_path: Path) -> dict[str, Any]:
     """Make a checkout and a build of version 1.2.3 that can be published."""
     dist, checkout = tmp_path / "dist", tmp_path / "checkout"
     dist.mkdir()
-    (checkout / "docs").mkdir(parents=True)
+    (checkout / "docs" / "guides").mkdir(parents=True)
     (checkout / "README.md").write_text("# A project\n")
-    (checkout / "docs" / "ci.md").write_text("uses: example/mcp-touchstone@v1\n")
+    (checkout / "docs" / "guides" / "ci.md").write_text("uses: example/mcp-touchstone@v1\n")
     (checkout / "CHANGELOG.md").write_text("# Changelog\n\n## [1.2.3] - 2026-01-01\n")
     (dist / "mcp_touchstone-1.2.3.tar.gz").touch()
     wheel(dist, "Project-URL: Repository, https://example.org")
@@ -137,9 +137,9 @@ def test_a_tag_of_another_version_cannot_be_published(build: dict[str, Any]) -> 
 
 def test_a_build_without_addresses_cannot_be_published(build: dict[str, Any]) -> None:
     wheel(build["dist"])
-    (build["checkout"] / "docs" / "ci.md").write_text("uses: OWNER/mcp-touchstone@v1\n")
+    (build["checkout"] / "docs" / "guides" / "ci.md").write_text("uses: OWNER/mcp-touchstone@v1\n")
 
     assert list(problems("v1.2.3", **build)) == [
         "pyproject.toml has no [project.urls]",
-        "docs/ci.md names OWNER, not the real account",
+        "docs/guides/ci.md names OWNER, not the real account",
     ]

@@ -439,9 +439,9 @@ def test_shared_session_is_available_to_wider_scopes(
 def test_documented_filter_exempts_our_warnings_from_errors(
     run: Run, pytester: pytest.Pytester
 ) -> None:
-    """The line of the ini file is the one in docs/pytest.md."""
+    """The line of the ini file is the one in docs/guides/pytest.md."""
     line = "default::mcp_touchstone.pytest_plugin.TouchstoneWarning"
-    assert line in (HERE.parent / "docs" / "pytest.md").read_text("utf-8")
+    assert line in (HERE.parent / "docs" / "guides" / "pytest.md").read_text("utf-8")
     server = shlex.join(mutant_command("PingsAllTheTime"))
     pytester.makeini("[pytest]\nfilterwarnings = error\n")
     assert run(server=server, select=["ping"]).ret == 1

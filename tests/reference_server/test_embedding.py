@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from reference_server.surface import Feature
 
-DOCUMENT = CHECKOUT / "docs" / "operation.md"
+DOCUMENT = CHECKOUT / "docs" / "reference" / "operation.md"
 
 FEATURE = """
 from mcp_touchstone.server import Tool

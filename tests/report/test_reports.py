@@ -360,7 +360,7 @@ VOLATILE = (
     (rf'"({"|".join(machine.VOLATILE)})": (\{{[^}}]*\}}|"[^"]*"|[\d.]+)', ""),
     (r"([\d-]+T[\d:]+\+00:00, )?(\d+ processes), [\d.]+ s", r"\2"),
 )
-"""What docs/reports.md declares to differ from run to run."""
+"""What docs/guides/reports.md declares to differ from run to run."""
 
 
 def test_reports_of_two_runs_differ_only_in_declared_fields(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def _running(target: Target, profile: ServerProfile, *, repeat: bool) -> Iterato
 
 def _judged(profile: ServerProfile) -> Iterator[str]:
     yield '# revision = ["2025-11-25"]    # judge these only'
-    yield '# fail-on = "should"           # warnings fail the gate too; see docs/baseline.md'
+    yield '# fail-on = "should"           # warnings fail the gate too; see docs/guides/baseline.md'
     if profile.bindings is not None and profile.bindings.found:
         yield '# suite = "all"                # attacks on the tools that take paths too'
 

@@ -158,7 +158,7 @@ def read(text: str, name: str) -> Baseline:
         )
     except (tomllib.TOMLDecodeError, CatalogueError) as error:
         where = "" if name in str(error) else f"{name}: "
-        raise BaselineError(f"{where}{error}; docs/baseline.md shows an entry") from error
+        raise BaselineError(f"{where}{error}; docs/guides/baseline.md shows an entry") from error
     for number, entry in enumerate(entries, 1):
         for before, other in enumerate(entries[: number - 1], 1):
             if _meet(entry, other):

@@ -1,7 +1,7 @@
 """Start a server, read and write its pipes, end it and all processes it started.
 
 Knows no MCP: bytes in, lines out, deadlines on every wait. Features of POSIX alone (process groups,
-signals) have a Windows alternative here, which was never run, see ``docs/platforms.md``.
+signals) have a Windows alternative here, which was never run, see ``docs/reference/platforms.md``.
 """
 
 import contextlib

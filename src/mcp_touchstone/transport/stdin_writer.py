@@ -1,7 +1,7 @@
 """The input of a process: bytes are written at once if the pipe has room, else by a thread.
 
 Passing each line to a thread would cost more than writing it. The Windows path, which writes all
-bytes in the thread, was never run, see ``docs/platforms.md``.
+bytes in the thread, was never run, see ``docs/reference/platforms.md``.
 """
 
 import contextlib
