@@ -496,7 +496,8 @@ def _explain(options: argparse.Namespace) -> int:
     try:
         catalogue.explain(options.clause)
     except CatalogueError as error:
-        return _complain(f"{error}; `mcp-touchstone list` shows them")
+        chapter = f" {options.clause}" if catalogue.is_listed(options.clause) else ""
+        return _complain(f"{error}; `mcp-touchstone list{chapter}` shows them")
     return 0
 
 

@@ -335,6 +335,7 @@ def test_chapters_are_sorted_by_path(tmp_path: Path) -> None:
 def test_suggestion_is_made_only_for_a_similar_word() -> None:
     assert nearest("pnig", ["ping", "meta"]) == "; did you mean 'ping'?"
     assert nearest("zzz", ["ping", "meta"]) == ""
+    assert nearest("bach", ["batch-a", "batch-b"]) == "; did you mean 'batch-b' or 'batch-a'?"
 
 
 def test_revisions_belong_to_two_eras() -> None:

@@ -129,6 +129,8 @@ MISTAKES = {
     "an empty command on the command line": cli("check -- ''"),
     "a clause that is not judged": cli("check --self --select caching-access-control"),
     "a misspelt clause to explain": cli("explain ping-empty-respons"),
+    "several clauses as close": cli("explain jsonrpc-bach"),
+    "a chapter to explain": cli("explain tools"),
     "a misspelt chapter to list": cli("list pnig"),
     "a misspelt level to list": cli("list --level critcal"),
     "an unknown level on the command line": cli("check --level must"),

@@ -223,9 +223,14 @@ class Catalogue:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return the closest known word as a hint: ``; did you mean 'x'?``, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    """Return the closest known words as a hint: ``; did you mean 'x' or 'y'?``, or nothing.
+
+    Up to two more words are named if they are almost as close as the first.
+    """
+    close = difflib.get_close_matches(word, list(known), n=3)
+    ratios = [difflib.SequenceMatcher(a=one, b=word).ratio() for one in close]
+    shown = [one for one, ratio in zip(close, ratios, strict=True) if ratio > ratios[0] - 0.1]
+    return f"; did you mean {' or '.join(map(repr, shown))}?" if shown else ""
 
 
 def load_chapter(path: Path) -> Chapter:

@@ -137,6 +137,11 @@ def _names(clause: Clause) -> tuple[str, ...]:
     return (clause.id, clause.chapter, f"{clause.group}/{clause.chapter}", clause.group)
 
 
+def is_listed(word: str) -> bool:
+    """Return whether ``listing`` finds clauses or threats by a word."""
+    return any(_named(word, clause) for clause in catalogue())
+
+
 def _named(word: str, clause: Clause) -> bool:
     return any(fnmatch.fnmatchcase(name, word) for name in _names(clause))
 
