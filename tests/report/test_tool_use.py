@@ -54,6 +54,16 @@ def test_a_tool_that_fails_in_one_revision_is_named_with_it() -> None:
     assert "list" not in tool_use(works).called
 
 
+def test_a_quick_run_names_the_tools_that_it_does_not_call() -> None:
+    quick = profile(_2025_11_25={})
+    quick.pace = Pace(1.0, hurried=True)
+    assert tool_use(quick).hurried == ()  # it called some
+
+    quick.spoken[NEW].tried.clear()
+    (row,) = tool_use(quick).rows()
+    assert row == ("not called, as a quick run calls none", "get; list; late; put")
+
+
 def test_an_error_is_shortened_and_escaped() -> None:
     (tool,) = tool_use(profile(_2025_11_25={"tool list": "a\n\x1b[2J" + "x" * 999})).failed
 
@@ -114,6 +124,7 @@ def test_json_has_the_tools(judged: dict[str, str]) -> None:
         "failed": [{"name": "picky", "error": "isError: picky does not do that", "revisions": []}],
         "not_read_only": ["write"],
         "not_reached": [],
+        "not_called_quick": [],
     }
 
 

@@ -51,12 +51,14 @@ class ToolUse:
         failed: tools without one, in one revision at least.
         left_out: tools that are not annotated read-only and were not named.
         unreached: tools that may be called and were not: a limit was reached first.
+        hurried: all tools, if the run was too quick to call one.
     """
 
     called: tuple[str, ...] = ()
     failed: tuple[FailedTool, ...] = field(default=())
     left_out: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
+    hurried: tuple[str, ...] = ()
 
     def rows(self, option: str = "--call") -> Iterator[tuple[str, str]]:
         """Yield label and text of each line.
@@ -69,6 +71,7 @@ class ToolUse:
             ("no call succeeded", self.failed),
             ("not called, as not annotated read-only", self.left_out),
             ("not called, as a limit was reached", self.unreached),
+            ("not called, as a quick run calls none", self.hurried),
         ):
             if tools:
                 more = [f"{len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
@@ -87,6 +90,7 @@ class ToolUse:
             ),
             tuple(document.get("not_read_only", ())),
             tuple(document.get("not_reached", ())),
+            tuple(document.get("not_called_quick", ())),
         )
 
     def document(self) -> dict[str, Any]:
@@ -99,6 +103,7 @@ class ToolUse:
             ],
             "not_read_only": list(self.left_out),
             "not_reached": list(self.unreached),
+            "not_called_quick": list(self.hurried),
         }
 
 
@@ -119,6 +124,9 @@ def tool_use(profile: ServerProfile) -> ToolUse:
                 known = failed[name].revisions if name in failed else ()
                 text = _short(" ".join(error.split()))
                 failed[name] = FailedTool(name, text, (*known, revision) if name in called else ())
+    if profile.pace.hurried and not probed:
+        names = (t["name"] for spoken in profile.spoken.values() for t in spoken.named("tools"))
+        return ToolUse(hurried=tuple(dict.fromkeys(names)))
     rest = [name for name in tools if name not in called and name not in failed]
     return ToolUse(
         tuple(name for name in called if name not in failed),
