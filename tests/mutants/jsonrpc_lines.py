@@ -49,6 +49,24 @@ class DiesOfBadUtf8(Fault):
         return line
 
 
+@mutant("jsonrpc-parse-error", outcome="warn")
+class LosesTheLineAfterBadUtf8(Fault):
+    """Answers bytes that are not UTF-8 with -32700, and drops the next line with them."""
+
+    spoilt = False
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        del message
+        if b"\xff" in line:
+            self.spoilt = True
+            return None
+        if self.spoilt:
+            self.spoilt = False
+            self.emit(without_id(UNREADABLE))
+            return None
+        return line
+
+
 @mutant("jsonrpc-parse-error", revision=MODERN)
 class HangsAfterBadJson(BadJson):
     """Never finds the end of a broken line, and appends all further lines to it."""

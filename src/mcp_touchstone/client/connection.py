@@ -16,7 +16,7 @@ from mcp_touchstone.runtime.timing import Wait, WaitKind
 from mcp_touchstone.transport.channel import Channel, Said
 from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name
-from mcp_touchstone.wire.framing import Fault, encode, id_key
+from mcp_touchstone.wire.framing import Fault, Kind, encode, id_key
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.near_miss import READ_ON, NearMiss, near_miss
 from mcp_touchstone.wire.reply import Reply
@@ -334,14 +334,22 @@ class Connection:
         return Reply(asked, why=self.absence(limit) + instead)
 
     def _instead(self, asked: int) -> str:
-        """Return the message that came instead of an answer, if it explains the silence."""
+        """Return the message that came instead of an answer, if it explains the silence.
+
+        An error without an id may be the late answer to a malformed line of ours.
+        """
+        spoilt = any(one.malformed for one in list(self.transcript)[:asked])
         for entry in self.transcript.since(asked):
             if entry.source is Source.THEM and entry.raw.rstrip() == self.transcript[asked].raw:
                 return f"; line {entry.n} repeats our request"
             if entry.reading is not None and Fault.TOO_DEEP in entry.reading.faults:
                 return f"; line {entry.n} is {Fault.TOO_DEEP}"
-            is_of_another = any(message.answers is not None for message in entry.messages)
-            if entry.reading is not None and not is_of_another:
+            of_another = any(
+                message.answers is not None
+                or (spoilt and message.kind is Kind.ERROR and message.value.get("id") is None)
+                for message in entry.messages
+            )
+            if entry.reading is not None and not of_another:
                 near = near_miss(entry.raw, entry.reading.value, self.transcript[asked].value)
                 if near is not None:
                     return f"; line {entry.n} is {near.words}: {near.cure}"
