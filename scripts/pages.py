@@ -53,11 +53,12 @@ def _sdk_faults() -> Iterator[str]:
     """Write the faults of each SDK: a row for a clause, a column for a release."""
     yield "# Faults of SDKs\n"
     yield (
-        "A minimal server on each release was judged with the default suite. **F** is a failure, "
-        "*w* a warning. [Faults of your SDK](guides/sdk.md) says what that means for your server.\n"
+        "A minimal server on each release was judged with the default suite, on stdio and, but for "
+        "`@modelcontextprotocol/server`, over HTTP. **F** is a failure, *w* a warning. "
+        "[Faults of your SDK](guides/sdk.md) says what that means for your server.\n"
     )
     lines: dict[str, list[Release]] = {}
-    for release in releases():
+    for release in releases(http=True):
         lines.setdefault(release.sdk.name, []).append(release)
     for name, found in lines.items():
         yield f"## {name}\n"

@@ -25,6 +25,7 @@ from mcp_touchstone.results.sdk_faults import TABLE, kind_of_answer
 HERE = Path(__file__).resolve().parent / "sdks"
 FOLDER = Path.home() / ".cache" / "mcp-touchstone-sdks"
 FOUND = {"fail", "warn"}
+HTTP = ("--http", "http://127.0.0.1:{port}/mcp")
 
 Faults = dict[str, dict[str, dict[str, list[str]]]]
 
@@ -39,6 +40,7 @@ class Release:
         registry: ``pypi`` or ``npm``.
         version: its version.
         server: the file of the minimal server, in `HERE`.
+        http: whether that also serves HTTP, on the port of its argument.
     """
 
     line: str
@@ -46,6 +48,7 @@ class Release:
     registry: str
     version: str
     server: str
+    http: bool
 
     @property
     def label(self) -> str:
@@ -59,7 +62,10 @@ def releases(only: list[str]) -> Iterator[Release]:
     for row in table["sdk"]:
         for version in row["versions"]:
             if not only or row["name"] in only or f"{row['name']}=={version}" in only:
-                yield Release(row["line"], row["name"], row["registry"], version, row["server"])
+                http = row.get("http", False)
+                yield Release(
+                    row["line"], row["name"], row["registry"], version, row["server"], http
+                )
 
 
 def install(release: Release, folder: Path) -> list[str]:
@@ -152,8 +158,31 @@ def answers(report: dict[str, Any]) -> dict[str, dict[str, list[str]]]:
     }
 
 
-def row(release: Release, report: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a release."""
+def row(release: Release, report: dict[str, Any], http: dict[str, Any]) -> dict[str, Any]:
+    """Return the row of a release.
+
+    Args:
+        release: the release.
+        report: the report on stdio.
+        http: the report over HTTP; empty if it was not judged over HTTP.
+    """
+    made = _found(release, report)
+    if http:
+        over_http = _found(release, http)
+        made["http"] = {
+            part: {
+                clause: value
+                for clause, value in over_http[part].items()
+                if made[part].get(clause) != value
+            }
+            for part in ("answers", "faults")
+        }
+        made["chance"] = sorted({*made["chance"], *over_http["chance"]})
+    made["faults"] = made.pop("faults")
+    return made
+
+
+def _found(release: Release, report: dict[str, Any]) -> dict[str, Any]:
     return {
         "line": release.line,
         "sdk": release.name,
@@ -221,15 +250,20 @@ def main() -> int:
     for release in releases(options.only):
         key = release.name, release.version
         report = options.folder / f"{release.label}.json"
+        over_http = options.folder / f"{release.label}-http.json"
         if options.missing and key in table:
             continue
         if options.reports:
             found = json.loads(report.read_text("utf-8"))
+            http = json.loads(over_http.read_text("utf-8")) if release.http else {}
         else:
-            found = judge(install(release, options.folder.absolute()), report)
-        if found["summary"]["exit_code"] not in {0, 1}:
-            raise SystemExit(f"{report}: {found['summary']['trouble'] or 'not all was judged'}")
-        table[key] = with_chance(row(release, found), table.get(key, {}))
+            command = install(release, options.folder.absolute())
+            found = judge(command, report)
+            http = judge([*command, "{port}"], over_http, *HTTP) if release.http else {}
+        for one in filter(None, (found, http)):
+            if one["summary"]["exit_code"] not in {0, 1}:
+                raise SystemExit(f"{report}: {one['summary']['trouble'] or 'not all was judged'}")
+        table[key] = with_chance(row(release, found, http), table.get(key, {}))
         write([*table.values()])
         summary = found["summary"]
         print(

@@ -1,4 +1,9 @@
-"""A minimal server on fastmcp: one tool, one resource, one prompt."""
+"""A minimal server on fastmcp: one tool, one resource, one prompt.
+
+It serves HTTP on the port of its argument, if there is one.
+"""
+
+import sys
 
 from fastmcp import FastMCP
 
@@ -24,4 +29,6 @@ def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        server.run("http", port=int(sys.argv[1]), show_banner=False)
     server.run(show_banner=False)

@@ -1,4 +1,9 @@
-"""A minimal server on the Python SDK 1.x: one tool, one resource, one prompt."""
+"""A minimal server on the Python SDK 1.x: one tool, one resource, one prompt.
+
+It serves HTTP on the port of its argument, if there is one.
+"""
+
+import sys
 
 from mcp.server.fastmcp import FastMCP
 from mcp.types import ToolAnnotations
@@ -25,4 +30,7 @@ def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        server.settings.port = int(sys.argv[1])
+        server.run("streamable-http")
     server.run()

@@ -1,4 +1,9 @@
-"""A minimal server on the Python SDK 2.x: one tool, one resource, one prompt."""
+"""A minimal server on the Python SDK 2.x: one tool, one resource, one prompt.
+
+It serves HTTP on the port of its argument, if there is one.
+"""
+
+import sys
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import ToolAnnotations
@@ -26,4 +31,6 @@ def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        server.run("streamable-http", port=int(sys.argv[1]))
     server.run()

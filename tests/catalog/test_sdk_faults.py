@@ -245,6 +245,34 @@ def test_a_fault_that_depends_on_chance_is_fixed_by_a_later_major_version_only(
     assert found.fixed == fixed
 
 
+def test_faults_over_http_count_over_http_only() -> None:
+    fault = row("mcp", "1.20.0", f"{PING} s fail {NEW}")["faults"]
+    table = {"releases": [{**ROWS[1], "http": {"faults": fault, "answers": {}}}]}
+
+    def breaks(*, http: bool) -> set[str]:
+        (release,) = sdk_faults.read(table, {}, http=http)
+        return {one.clause for one in release.faults}
+
+    assert breaks(http=False) == {BATCH, TOOL}
+    assert breaks(http=True) == {BATCH, TOOL, PING}
+
+
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:{port}/mcp"])
+def test_the_table_of_a_run_is_that_of_its_transport(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def releases(*, http: bool) -> tuple[sdk_faults.Release, ...]:
+        asked.append(http)
+        return ()
+
+    monkeypatch.setattr(sdk_faults, "releases", releases)
+    attribute(Run(Target(command=("./server",), url=url), ServerProfile(Pace(1.0))))
+
+    assert asked == [bool(url)]
+
+
 # --- the gate
 
 

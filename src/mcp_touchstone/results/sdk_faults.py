@@ -2,7 +2,8 @@
 
 ``sdk_faults.json`` has the findings of minimal servers on releases of SDKs. A finding of a server
 is its SDK's if the minimal server on that release has it too: the same clause and outcome, in the
-same revision and scenario. Every other finding is the server's own.
+same revision and scenario. Every other finding is the server's own. A server that is judged over
+HTTP also has the faults that the minimal server has only there.
 """
 
 import json
@@ -13,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
@@ -90,42 +92,51 @@ def kind_of_answer(text: str) -> str:
 # --- the table
 
 
-def read(document: Mapping[str, Any], renamed: Mapping[str, str]) -> tuple[Release, ...]:
+def read(
+    document: Mapping[str, Any], renamed: Mapping[str, str], *, http: bool = False
+) -> tuple[Release, ...]:
     """Read a table.
 
     Args:
         document: its JSON.
         renamed: ids merged since then -> the id they are part of now.
+        http: whether to add what the minimal servers do over HTTP.
     """
-    return tuple(
-        Release(
-            Sdk(row["sdk"], row["version"], row["registry"]),
-            row["line"],
-            frozenset(row["revisions"]),
-            frozenset(
+    releases = []
+    for row in document["releases"]:
+        faults: set[Fault] = set()
+        answers: dict[tuple[str, str], frozenset[str]] = {}
+        for part in (row, row.get("http", {}) if http else {}):
+            faults |= {
                 Fault(renamed.get(clause, clause), scenario, revision, outcome)
-                for clause, scenarios in row["faults"].items()
+                for clause, scenarios in part.get("faults", {}).items()
                 for scenario, outcomes in scenarios.items()
                 for outcome, revisions in outcomes.items()
                 for revision in revisions
-            ),
-            frozenset(renamed.get(clause, clause) for clause in row["chance"]),
-            {
-                (renamed.get(clause, clause), scenario): frozenset(kinds)
-                for clause, scenarios in row.get("answers", {}).items()
-                for scenario, kinds in scenarios.items()
-            },
+            }
+            for clause, scenarios in part.get("answers", {}).items():
+                for scenario, kinds in scenarios.items():
+                    key = renamed.get(clause, clause), scenario
+                    answers[key] = answers.get(key, frozenset()) | frozenset(kinds)
+        releases.append(
+            Release(
+                Sdk(row["sdk"], row["version"], row["registry"]),
+                row["line"],
+                frozenset(row["revisions"]),
+                frozenset(faults),
+                frozenset(renamed.get(clause, clause) for clause in row["chance"]),
+                answers,
+            )
         )
-        for row in document["releases"]
-    )
+    return tuple(releases)
 
 
 @cache
-def releases() -> tuple[Release, ...]:
-    """Return the judged releases, in the order of the table."""
+def releases(*, http: bool = False) -> tuple[Release, ...]:
+    """Return the judged releases, in the order of the table; see ``read``."""
     from mcp_touchstone.catalog.loader import CONFORMANCE, renamed  # noqa: PLC0415  (if needed)
 
-    return read(json.loads(TABLE.read_text("utf-8")), renamed(CONFORMANCE))
+    return read(json.loads(TABLE.read_text("utf-8")), renamed(CONFORMANCE), http=http)
 
 
 def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
@@ -158,7 +169,8 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
         table: the judged releases, in order; by default those of the package.
     """
     sdks = run.profile.sdk.sdks
-    known = releases() if table is None else table
+    http = run.target.transport is Transport.HTTP
+    known = releases(http=http) if table is None else table
     if not sdks and not run.target.bundled:
         for verdict in run.of(*FINDINGS):
             names = [one.sdk.name for one in known if _has(one, verdict)]
