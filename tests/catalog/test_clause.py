@@ -332,6 +332,13 @@ def test_chapters_are_sorted_by_path(tmp_path: Path) -> None:
     assert names == ["basic/b", "basic/z", "server/a"]
 
 
+def test_a_clause_has_the_sections_of_all_its_revisions() -> None:
+    clause = load().catalogue["sessions-ended-404"]
+
+    assert "basic/transports#session-management" in clause.sections
+    assert len({*clause.sections}) == len(clause.sections)
+
+
 def test_suggestion_is_made_only_for_a_similar_word() -> None:
     assert nearest("pnig", ["ping", "meta"]) == "; did you mean 'ping'?"
     assert nearest("zzz", ["ping", "meta"]) == ""

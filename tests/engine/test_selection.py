@@ -93,8 +93,8 @@ def test_levels_choose_clauses(chosen: Callable[..., set[str]]) -> None:
     [
         ("toy-mist", "did you mean 'toy-must'?; `mcp-touchstone list` shows them"),
         ("toy-later", "clause toy-later is not judged: nobody has written it"),
-        ("zzz*", "--select zzz*: no clause, chapter or scenario is called that; `mcp"),
-        ("Toy-Must", "--select Toy-Must: no clause, chapter or scenario is called that"),
+        ("zzz*", "--select zzz*: no clause, chapter, section or scenario is called that; `mcp"),
+        ("Toy-Must", "--select Toy-Must: no clause, chapter, section or scenario is called that"),
     ],
 )
 @pytest.mark.usefixtures("chosen")

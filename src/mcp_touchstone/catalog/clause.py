@@ -147,6 +147,12 @@ class Clause:
         return tuple(self.source)
 
     @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections of the specification that it is from, of all revisions: ``page#anchor``."""
+        found = (one for pages in self.source.values() for one in pages if "#" in one)
+        return tuple(dict.fromkeys(found))
+
+    @property
     def observable(self) -> Observable:
         """Whether a client can observe that it is kept or broken."""
         if self.unobservable:

@@ -79,8 +79,10 @@ class Settings(ServerSettings):
         complete=lambda: values.SUITES, in_pytest=True,
     )  # fmt: skip
     select: tuple[str, ...] = _scope(
-        "clause, chapter (ping), group (basic) or scenario; globs are allowed; repeatable",
-        "WORD", kind=Kind.TEXTS, commands=FLEET, complete=rules, in_pytest=True,
+        "clause, chapter (ping), group (basic), section of the specification "
+        "(basic/transports#session-management) or scenario; globs are allowed; repeatable",
+        "WORD", kind=Kind.TEXTS, names=("--select", "--section"), commands=FLEET, complete=rules,
+        in_pytest=True,
     )  # fmt: skip
     revision: tuple[str, ...] = _scope(
         "use this protocol revision only; repeatable:",

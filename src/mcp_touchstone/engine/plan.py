@@ -61,7 +61,8 @@ class Choice:
     """The part of the suite to run.
 
     Attributes:
-        select: clause ids, chapters, groups, scenario ids or names; globs allowed; empty means all.
+        select: clause ids, chapters, groups, sections of the specification (``page#anchor``),
+            scenario ids or names; globs allowed; empty means all.
         revisions: revisions to judge; empty means all that the server speaks.
         levels: requirement levels to judge; empty means all.
         cases: exact case ids (used by the pytest plugin); None means all.
@@ -181,7 +182,7 @@ class Choice:
                 why = clause.deferred or clause.unobservable
                 raise UsageError(f"clause {word} is not judged: {why}")
             raise UsageError(
-                f"--select {word}: no clause, chapter or scenario is called that"
+                f"--select {word}: no clause, chapter, section or scenario is called that"
                 f"{nearest(word, known)}; `mcp-touchstone list` shows them"
             )
 
@@ -195,6 +196,7 @@ def _names(case: Case, clause: Clause) -> tuple[str, ...]:
         case.id,
         case.id.partition("::")[0],
         case.name,
+        *clause.sections,
     )
 
 

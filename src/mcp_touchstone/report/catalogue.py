@@ -134,7 +134,8 @@ def _paragraph(label: str, text: str) -> None:
 
 
 def _names(clause: Clause) -> tuple[str, ...]:
-    return (clause.id, clause.chapter, f"{clause.group}/{clause.chapter}", clause.group)
+    chapter = f"{clause.group}/{clause.chapter}"
+    return (clause.id, clause.chapter, chapter, clause.group, *clause.sections)
 
 
 def is_listed(word: str) -> bool:
