@@ -23,6 +23,10 @@ env = { MODE = "test" }
 cwd = "{root}"
 url = "http://127.0.0.1:{port}/mcp"
 header = { X-Key = "env:KEY" }
+issuer = "mock"
+scope = "read"
+token-command = "print-token"
+other-token-command = "print-token other"
 ca-file = "ca.pem"
 intrusive = true
 rate = 3
@@ -70,7 +74,9 @@ def options_settings(*words: str) -> Settings:
 
 SAME = (
     "--env=MODE=test", "--cwd={root}", "--url=http://127.0.0.1:{port}/mcp",
-    "--header=X-Key=env:KEY", "--ca-file=ca.pem", "--intrusive", "--rate=3", "--sdk=mcp 1.30.0",
+    "--header=X-Key=env:KEY", "--issuer=mock", "--scope=read",
+    "--token-command=print-token", "--other-token-command=print-token other",
+    "--ca-file=ca.pem", "--intrusive", "--rate=3", "--sdk=mcp 1.30.0",
     "--timeout=30", '--call=echo={"text": "a"}', "--call=list",
     '--prompt=greet={"name": "x"}', '--bindings=read={"tool": "get", "path": "name"}',
     "--resource=note:///1", "--root-from=seed", "--world=roots", "--offline",

@@ -81,8 +81,13 @@ USED = (
 BOXED = ("--sandbox", "auto", "--online")
 HTTP = (
     *("--http", "http://127.0.0.1:{port}/mcp", "--header", "X-Key=env:HOME", "--ca-file", "ca.pem"),
+    *("--token-command", "echo one", "--other-token-command", "echo two"),
     *("--intrusive", "--rate", "100", "--sdk", "mcp 1.30.0", "--", *SERVER),
     *("--http", "127.0.0.1:{port}"),
+)
+ISSUED = (
+    *("--http", "http://127.0.0.1:{port}/mcp", "--issuer", "mock", "--scope", "read"),
+    *("--env", "ISSUER={issuer}", "--", *SERVER, "--http", "127.0.0.1:{port}"),
 )
 CHECKED = (
     *("--suite", "conformance", "--level", "MUST", "--attacks", "deep", "--attack-commands"),
@@ -97,28 +102,33 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         (*PING, *STARTED, *USED, *BOXED, *CHECKED),
         (*PING, "--self", "--offline", "--since", "j.json", "--no-baseline"),
         (*PING, "--quick", "--quiet", *HTTP),
+        (*PING, *ISSUED),
         (*PING, "--from", "record.json"),
     ],
     "recon": [
         (*ONE, *STARTED, *USED, *BOXED, "--json"),
         (*ONE, "--self", "--offline"),
         (*ONE, *HTTP),
+        (*ONE, "--sandbox", "off", *ISSUED),
     ],
     "init": [
         (*STARTED, *USED, *BOXED, "--output", "made.toml"),
         ("--offline", "--force", "--", *SERVER),
         ("--force", *HTTP),
+        ("--force", "--sandbox", "off", *ISSUED),
     ],
     "golden record": [
         (*GOLDEN, *STARTED, *USED, *BOXED, "--promise", "audit", "--verbose"),
         (*GOLDEN, "--self", "--offline", "--any-version"),
         (*GOLDEN, *HTTP),
+        (*GOLDEN, *ISSUED),
         (*ONE, "--folder", "small", "--suite", "conformance", "--", "npx"),
     ],
     "golden verify": [
         (*GOLDEN, *STARTED, *USED, *BOXED, "--promise", "audit", "--verbose", "--create"),
         (*GOLDEN, "--self", "--offline"),
         (*GOLDEN, *HTTP),
+        (*GOLDEN, *ISSUED),
     ],
     "bridge": [
         (*STARTED, "--offline", "--port", "0", "--sessions", "2"),

@@ -16,7 +16,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, reference
 from mcp_touchstone.transport.http_endpoint import PORT
 from tests.conftest import RETRIED
-from tests.mutants import http_kit, kit
+from tests.mutants import http_kit, http_tokens, kit
 from tests.mutants.__main__ import HERE
 from tests.mutants.__main__ import load as load_mutants
 
@@ -54,9 +54,13 @@ def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
         words = (sys.executable, HERE, mutant.name, ROOT)
         return Target(command=words, timeout=mutant.startup)
     os.environ.setdefault(http_kit.TOKEN, http_kit.BEARER)
+    issued = getattr(mutant.fault, "issued", False)
     return Target(
         command=(sys.executable, HERE, "--http", PORT, mutant.name, ROOT),
         url=f"http://127.0.0.1:{PORT}/mcp",
+        issuer="mock" if issued else "",
+        scope=(mutant.fault.scope,) if issued else (),
+        env=http_tokens.ENV if issued else {},
         header=getattr(mutant.fault, "headers_sent", {}),
         timeout=mutant.startup,
     )

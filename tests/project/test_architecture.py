@@ -20,10 +20,11 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "runtime": set(),
     "wire": set(),
     "samples": set(),
+    "issuer": set(),
     "transport": {"catalog", "wire"},
     "bindings": {"catalog", "wire", "samples"},
     "client": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
-    "target": {"catalog", "runtime", "bindings", "transport"},
+    "target": {"catalog", "runtime", "issuer", "bindings", "transport"},
     "discovery": {"catalog", "runtime", "wire", "samples", "transport", "client", "target"},
     "results": {"catalog", "runtime", "wire", "client", "target", "discovery"},
     "judging": {"catalog", "runtime", "wire", "transport", "client", "discovery", "results"},
@@ -75,7 +76,13 @@ ALLOWED: Final[dict[str, set[str]]] = {
 Each row names earlier rows only, so there is no cycle. ``__init__`` may be imported by all."""
 
 IMPURE: Final[dict[str, set[str]]] = {
-    "subprocess": {"fleet.child", "transport.process", "transport.sandbox", "runtime.no_network"},
+    "subprocess": {
+        "fleet.child",
+        "transport.process",
+        "transport.sandbox",
+        "transport.tokens",
+        "runtime.no_network",
+    },
     "psutil": {"security.resource_usage", "transport.process", "transport.orphans"},
     "signal": {
         "bridge.listener",
@@ -121,7 +128,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "ssl": {"transport.http_endpoint", "transport.http_exchange"},
     "h11": {"transport.http_exchange"},
     "socketserver": {"bridge.listener"},
-    "http": {"bridge.reading", "bridge.responses"},
+    "http": {"issuer.server", "bridge.reading", "bridge.responses"},
     "select": {
         "bridge.responses",
         "transport.http_exchange",

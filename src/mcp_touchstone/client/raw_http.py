@@ -177,6 +177,29 @@ class RawHttp:
         ordinary = self.headers("GET")
         return next((value for name, value in ordinary if name.lower() == "authorization"), None)
 
+    def flawed(self, flaw: str) -> str:
+        """Return a token of the user's issuer with a flaw; empty if we have no issuer.
+
+        Args:
+            flaw: a name in ``issuer.mint.FLAWS``.
+        """
+        tokens = self._channel.endpoint.tokens
+        found = "" if tokens is None else tokens.minted(flaw)
+        self._channel.hide(found)
+        return found
+
+    def is_introspected(self, token: str) -> bool:
+        """Return whether the server asked our issuer about a token."""
+        tokens = self._channel.endpoint.tokens
+        return tokens is not None and tokens.is_introspected(token)
+
+    def other_credentials(self) -> str | None:
+        """Return the Authorization header of another user; None if there is none."""
+        tokens = self._channel.endpoint.tokens
+        found = "" if tokens is None else tokens.other()
+        self._channel.hide(found)
+        return f"Bearer {found}" if found else None
+
     @staticmethod
     def body(message: Any) -> bytes:
         """Return the bytes of a message as ``post`` sends them."""

@@ -25,11 +25,12 @@ from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
-from mcp_touchstone.target import values
+from mcp_touchstone.target import minted, values
 from mcp_touchstone.target.server_settings import ServerSettings, words
 from mcp_touchstone.target.target import Target, absolute, reference
 from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint, EndpointError, values_of
+from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens
 
 if TYPE_CHECKING:
     from mcp_touchstone.config.parser import CommandLine
@@ -221,7 +222,10 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
         _refuse_quoted(settings.command)
     plain = _plain_target(settings)
     explores = explores and plain.rooted and not settings.bundled
-    return _sandboxed(plain, settings, writes or explores)
+    found = _sandboxed(plain, settings, writes or explores)
+    if found.issuer and found.method is not None and not found.online:
+        raise UsageError("--issuer: the sandbox keeps the server from it; add --online")
+    return found
 
 
 def _check_http(settings: Settings) -> None:
@@ -235,6 +239,9 @@ def _check_http(settings: Settings) -> None:
             ("--header", settings.header),
             ("--ca-file", settings.ca_file),
             ("--rate", settings.rate),
+            ("--issuer", settings.issuer),
+            ("--token-command", settings.token_command),
+            ("--other-token-command", settings.other_token_command),
         ):
             if given:
                 raise UsageError(f"{option} is for a server that speaks HTTP; name its URL")
@@ -255,6 +262,37 @@ def _check_http(settings: Settings) -> None:
     if settings.ca_file is not None and not settings.ca_file.is_file():
         raise UsageError(f"--ca-file: {settings.ca_file} is not a file")
     values_of(settings.header, os.environ)
+    _check_tokens(settings)
+
+
+def _check_tokens(settings: Settings) -> None:
+    """Check the options for bearer tokens, and that there are tokens.
+
+    Raises:
+        UserError: an option does not fit, or a token cannot be had; the message says why.
+    """
+    own = [name for name in settings.header if name.lower() == AUTHORIZATION.lower()]
+    sources = {
+        "--issuer": settings.issuer,
+        "--token-command": settings.token_command,
+        "--header Authorization": own,
+    }
+    given = [option for option, value in sources.items() if value]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} both give a token; keep one")
+    if settings.scope and not settings.issuer:
+        raise UsageError("--scope is for the tokens of --issuer")
+    if not settings.issuer:
+        tokens = CommandTokens(settings.token_command, settings.other_token_command)
+        tokens.own()
+        tokens.other()
+        return
+    if settings.other_token_command:
+        raise UsageError("--issuer has another user already; drop --other-token-command")
+    if not settings.command:
+        raise UsageError("--issuer is for a server that we start; add -- COMMAND")
+    minted.check_placeholders((*settings.command, *settings.env.values()))
+    minted.issuer()
 
 
 _OF_OURS: Final = (

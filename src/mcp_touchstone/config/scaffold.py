@@ -71,6 +71,10 @@ def _command(target: Target) -> Iterator[str]:
     if target.header:
         named = {name: f"env:{variable}" for name, variable in target.header.items()}
         yield f"header = {value(named)}"
+    for name in ("issuer", "scope", "token_command", "other_token_command"):
+        if given := getattr(target, name):
+            shown = value(list(given) if name == "scope" else given)
+            yield f"{name.replace('_', '-')} = {shown}"
     if target.ca_file is not None:
         yield f"ca-file = {quoted(str(target.ca_file))}"
     if not target.started:

@@ -66,6 +66,23 @@ class ServerSettings:
         "NAME=env:VARIABLE", values.header, kind=Kind.TABLE, in_pytest=True,
         write=lambda found: [f"{name}=env:{variable}" for name, variable in found.items()],
     )  # fmt: skip
+    issuer: str = _run(
+        "give the server an authorization server of ours, and use its tokens: `mock`; {issuer}, "
+        "{jwks} and {audience} are replaced in the command and in --env",
+        "mock", values.issuer, default="", in_pytest=True,
+    )  # fmt: skip
+    scope: tuple[str, ...] = _run(
+        "a scope of the tokens of --issuer; repeatable", "NAME", values.scope, kind=Kind.TEXTS,
+        in_pytest=True,
+    )  # fmt: skip
+    token_command: str = _run(
+        "send the bearer token that this command prints; it is run again before the token expires",
+        "COMMAND", default="", in_pytest=True,
+    )  # fmt: skip
+    other_token_command: str = _run(
+        "a command that prints the token of another user, who must not reach what is the first's",
+        "COMMAND", default="", in_pytest=True,
+    )  # fmt: skip
     ca_file: Path | None = _run("accept the certificates of this file too, for https", "FILE", Path)
     intrusive: bool = _run(
         "send malformed and heavy traffic also to a server on another machine, which we did not "

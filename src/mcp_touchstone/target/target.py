@@ -13,11 +13,13 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.target import deny_list
+from mcp_touchstone.target.minted import MintedTokens, filled
 from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.server_settings import STARTUP, ServerSettings, words
 from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.sandbox import Method
+from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens, Tokens
 
 ROOT: Final = "{root}"
 """Replaced by the root of the server in a command, an environment value or ``--cwd``."""
@@ -61,7 +63,19 @@ class Target(ServerSettings):
     @property
     def endpoint(self) -> Endpoint:
         """Its HTTP endpoint."""
-        return Endpoint(self.url, self.header, self.ca_file)
+        secrets = dict(self.header)
+        if self.issuer or self.token_command:
+            secrets[AUTHORIZATION] = f'(echo Bearer "$({self.token_command})")'  # for a shell
+        return Endpoint(self.url, secrets, self.ca_file, self.tokens)
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """Where its bearer tokens come from; None for nowhere but a header."""
+        if self.issuer:
+            return MintedTokens(self.url, " ".join(self.scope))
+        if self.token_command or self.other_token_command:
+            return CommandTokens(self.token_command, self.other_token_command)
+        return None
 
     @property
     def started(self) -> bool:
@@ -79,13 +93,19 @@ class Target(ServerSettings):
         return rev.ALL if self.transport is Transport.STDIO else rev.since("2025-03-26")
 
     def on_port(self, port: int) -> "Target":
-        """Return the target with the port filled in."""
+        """Return the target with the port filled in, and the URLs of its issuer."""
         number = str(port)
+        url = self.url.replace(PORT, number)
+
+        def fill(text: str) -> str:
+            text = text.replace(PORT, number)
+            return filled(text, url) if self.issuer else text
+
         return replace(
             self,
-            url=self.url.replace(PORT, number),
-            command=tuple(word.replace(PORT, number) for word in self.command),
-            env={name: value.replace(PORT, number) for name, value in self.env.items()},
+            url=url,
+            command=tuple(map(fill, self.command)),
+            env={name: fill(value) for name, value in self.env.items()},
         )
 
     @property

@@ -53,6 +53,7 @@ revision: Final = one_of(rev.ALL)
 level: Final = one_of(LEVELS)
 attacks: Final = one_of(ATTACKS)
 sandbox: Final = one_of(SANDBOXES)
+issuer: Final = one_of(("mock",))
 color: Final = one_of(COLORS)
 
 
@@ -110,6 +111,13 @@ def header(text: str) -> tuple[str, str]:
     if not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
         raise ValueError(f"{variable}: no name of a variable that a shell can read")
     return name, variable
+
+
+def scope(text: str) -> str:
+    """Read one scope of OAuth."""
+    if not re.fullmatch(r"[\x21\x23-\x5b\x5d-\x7e]+", text):
+        raise ValueError(f"{text!r}: write one scope, without blanks and quotes")
+    return text
 
 
 def sdk(text: str) -> "Sdk":

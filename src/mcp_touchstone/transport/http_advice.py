@@ -1,7 +1,6 @@
 """Why an HTTP server cannot be judged, and what to do about it: one line for each case. Pure."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from mcp_touchstone.wire.exchange import Exchange
@@ -18,16 +17,17 @@ BARRED: Final = frozenset({UNAUTHORIZED, FORBIDDEN}) | REDIRECTS
 
 BEARER: Final = "the variable holds the scheme too, as in `Authorization: Bearer TOKEN`"
 
+_SCOPE: Final = re.compile(r'\bscope="([^"]{1,200})"')
 _TITLE: Final = re.compile(rb"<title[^>]*>([^<]{1,80})", re.IGNORECASE)
 
 
-def about(exchange: Exchange, url: str, headers: Sequence[str] = (), *, old: bool = False) -> str:
+def about(exchange: Exchange, url: str, given: str = "", *, old: bool = False) -> str:
     """Return why an exchange got no message, and the remedy.
 
     Args:
         exchange: our first request and its response.
         url: the URL of the request.
-        headers: names of the headers that the user gave.
+        given: the option with the token of the request; empty if it had none.
         old: whether a GET opens a stream of the transport of 2024-11-05.
     """
     if old:
@@ -37,7 +37,7 @@ def about(exchange: Exchange, url: str, headers: Sequence[str] = (), *, old: boo
         )
     if not exchange.status:
         return f"{url}: {_unreached(exchange)}"
-    return f"{url}: {_refused(exchange, headers)}"
+    return f"{url}: {_refused(exchange, given)}"
 
 
 def _unreached(exchange: Exchange) -> str:
@@ -55,13 +55,13 @@ def _unreached(exchange: Exchange) -> str:
     return fault
 
 
-def _refused(exchange: Exchange, headers: Sequence[str]) -> str:
+def _refused(exchange: Exchange, given: str) -> str:
     status = exchange.status
     said = f"HTTP {status}"
     kind = exchange.kind or "no content"
     reasons = {
-        UNAUTHORIZED: _unauthorized(headers),
-        FORBIDDEN: "it refuses us; does it know the host name in the URL?",
+        UNAUTHORIZED: _unauthorized(given),
+        FORBIDDEN: _forbidden(exchange),
         **dict.fromkeys(REDIRECTS, f"a redirect to {exchange.header('Location')}; name that URL"),
         **dict.fromkeys(GATEWAYS, f"{_proxy(exchange)}; the server behind it does not answer"),
         **dict.fromkeys(HTTP2_STATUSES, "it does not accept HTTP/1.1, which is all that we speak"),
@@ -76,10 +76,27 @@ def _refused(exchange: Exchange, headers: Sequence[str]) -> str:
     return f"{said}: {kind} in place of a JSON-RPC message{lost}"
 
 
-def _unauthorized(headers: Sequence[str]) -> str:
-    if any(name.lower() == "authorization" for name in headers):
-        return f"it does not accept the token of --header Authorization; {BEARER}"
-    return f"it wants a token; give one with --header 'Authorization=env:NAME', where {BEARER}"
+def _unauthorized(given: str) -> str:
+    if given == "--issuer mock":
+        return (
+            "it does not accept the token of --issuer mock; does it take {issuer} or {jwks}, and "
+            "{audience}, from its command or --env?"
+        )
+    if given:
+        return f"it does not accept the token of {given}" + f"; {BEARER}" * ("--header" in given)
+    return (
+        f"it wants a token; give one with --header 'Authorization=env:NAME', where {BEARER}, or "
+        "with --token-command"
+    )
+
+
+def _forbidden(exchange: Exchange) -> str:
+    said = exchange.header("WWW-Authenticate") or ""
+    if "insufficient_scope" not in said:
+        return "it refuses us; does it know the host name in the URL?"
+    scope = _SCOPE.search(said)
+    named = f" {scope[1]!r}" if scope else ""
+    return f"the token lacks a scope; it wants{named or ' another'} (--scope with --issuer)"
 
 
 def _proxy(exchange: Exchange) -> str:

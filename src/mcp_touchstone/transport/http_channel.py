@@ -28,6 +28,7 @@ from mcp_touchstone.transport.process import (
     signal_name,
     sleep,
 )
+from mcp_touchstone.transport.tokens import AUTHORIZATION, TokenError
 from mcp_touchstone.wire.exchange import EVENTS, JSON, Exchange, Headers, Origin
 from mcp_touchstone.wire.framing import CUT, Line, id_key, read
 from mcp_touchstone.wire.http_headers import SESSION, VERSION, Path, annotated, repeated
@@ -66,6 +67,7 @@ LONGEST_RETRY: Final = 5.0
 """Greatest delay in seconds before a stream is resumed."""
 
 OK: Final = range(200, 300)
+UNAUTHORIZED: Final = 401
 NOT_FOUND: Final = 404
 NOT_ALLOWED: Final = 405
 
@@ -187,7 +189,8 @@ class HttpChannel:
         self._server = server
         self._startup = startup if server is not None else 0.0
         self._secrets = dict(secrets)
-        self._hidden = sorted(_secret_parts(secrets.values()), key=len, reverse=True)
+        self._hidden: list[bytes] = []
+        self.hide(*secrets.values())
         self._numbers = itertools.count(1)
         self._responses: dict[int, HttpResponse] = {}
         self._asked: dict[Any, int] = {}
@@ -348,7 +351,31 @@ class HttpChannel:
 
     def _shown(self, headers: Headers) -> Headers:
         """Return headers for the record."""
-        return (*headers, *((name, HIDDEN.decode()) for name in self._secrets))
+        return (*headers, *((name, HIDDEN.decode()) for name in self._credentials()))
+
+    def _credentials(self) -> dict[str, str]:
+        """Return the headers that are never recorded.
+
+        Raises:
+            Gone: there is no token.
+        """
+        tokens = self.endpoint.tokens
+        if tokens is None:
+            return self._secrets
+        try:
+            own = tokens.own()
+        except TokenError as error:
+            raise Gone(f"got no request: {error}") from error
+        if not own:
+            return self._secrets
+        self.hide(own)
+        return {**self._secrets, AUTHORIZATION: f"Bearer {own}"}
+
+    def hide(self, *values: str) -> None:
+        """Keep values out of all records from now on."""
+        parts = {*_secret_parts(values)}.difference(self._hidden)
+        if parts:
+            self._hidden = sorted({*self._hidden, *parts}, key=len, reverse=True)
 
     def _complete(self, headers: Headers) -> Headers:
         """Return the headers of a request with those that every request has."""
@@ -356,7 +383,7 @@ class HttpChannel:
             ("Host", self.endpoint.authority),
             ("User-Agent", AGENT),
             *headers,
-            *self._secrets.items(),
+            *self._credentials().items(),
             ("Connection", "close"),
         )
 
@@ -460,6 +487,8 @@ class HttpChannel:
             with self._lock:
                 self._open.discard(response)
             self._check_expiry(exchange)
+            if exchange.status == UNAUTHORIZED and not exchange.crafted and self.endpoint.tokens:
+                self.endpoint.tokens.refused()
             is_ours = exchange.line or exchange.crafted
             if is_ours and not exchange.left and not self._leaving.is_set():
                 self._note(response)
@@ -705,7 +734,10 @@ class HttpChannel:
                 f"{first.fault}; does its command take {PORT}?"
             )
         old = first.status in {400, 404, 405} and self._is_old_transport()
-        return http_advice.about(first, self.endpoint.url, tuple(self._secrets), old=old)
+        given = f"--header {AUTHORIZATION}" if first.said(AUTHORIZATION) else ""
+        if given and self.endpoint.tokens is not None:
+            given = self.endpoint.tokens.option
+        return http_advice.about(first, self.endpoint.url, given, old=old)
 
     @property
     def bars(self) -> bool:

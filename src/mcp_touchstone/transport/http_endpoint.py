@@ -16,6 +16,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.transport.tokens import Tokens
 from mcp_touchstone.wire.http_headers import FIXED, TOKEN, VALUE
 
 PORT: Final = "{port}"
@@ -54,14 +55,16 @@ class Endpoint:
 
     Attributes:
         url: the URL, which may contain ``{port}`` until ``on`` is called.
-        secrets: header -> variable of the environment with its value.
+        secrets: header -> variable of the environment with its value, or what a shell writes there.
         ca_file: certificates to accept beside those of the system; None for none.
+        tokens: where the bearer tokens come from; None if there are none but in ``secrets``.
         open_socket: makes a socket of a family in the network of the server; None for our own.
     """
 
     url: str
     secrets: Mapping[str, str] = field(default_factory=dict)
     ca_file: Path | None = None
+    tokens: Tokens | None = field(default=None, compare=False)
     open_socket: Callable[[int], socket.socket] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:

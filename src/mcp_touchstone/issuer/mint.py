@@ -1,0 +1,167 @@
+"""Tokens of the authorization server: good ones, and those that a resource server must refuse.
+
+Sources: RFC 7519 (claims), RFC 9068 (access tokens), RFC 8725 (attacks on signatures).
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import NameOID
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import RSAKey
+
+USERS: Final = ("touchstone-one", "touchstone-two")
+"""The two users, by their ``sub``."""
+
+CLIENT: Final = "touchstone-client"
+ELSEWHERE: Final = "https://elsewhere.invalid/mcp"
+HOUR: Final = 3600
+LONG: Final = 24 * HOUR
+"""Seconds until a token expires: longer than a run."""
+
+ALGORITHM: Final = "RS256"
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """How a token differs from a good one.
+
+    Attributes:
+        claims: claims to replace; None removes one. ``{audience}`` and ``{issuer}`` are replaced
+            in texts; numbers of ``iat``, ``nbf`` and ``exp`` are seconds from now.
+        header: members of the JOSE header to replace, with the same placeholders.
+        signer: ``own``, the key in the JWKS; ``stranger``, another with the same ``kid``;
+            ``public``, HMAC with the public key as PEM; ``nobody``, no signature.
+    """
+
+    claims: Mapping[str, Any] = field(default_factory=dict)
+    header: Mapping[str, Any] = field(default_factory=dict)
+    signer: str = "own"
+
+
+FLAWS: Final[dict[str, Flaw]] = {
+    # valid: a list of audiences may name other servers too (RFC 7519, section 4.1.3)
+    "listed-audience": Flaw({"aud": [ELSEWHERE, "{audience}"]}),
+    # invalid
+    "other-audience": Flaw({"aud": ELSEWHERE}),
+    "no-audience": Flaw({"aud": None}),
+    "other-list": Flaw({"aud": [ELSEWHERE, "{issuer}"]}),
+    "longer-audience": Flaw({"aud": "{audience}-other"}),
+    "nested-audience": Flaw({"aud": ELSEWHERE + "?for={audience}"}),
+    "id-token": Flaw({"aud": CLIENT, "nonce": "n"}, {"typ": "JWT"}),
+    "other-issuer": Flaw({"iss": "https://elsewhere.invalid"}),
+    "expired": Flaw({"iat": -2 * HOUR, "nbf": -2 * HOUR, "exp": -HOUR}),
+    "early": Flaw({"nbf": HOUR}),
+    "unsigned": Flaw(header={"alg": "none"}, signer="nobody"),
+    "unknown-key": Flaw(signer="stranger"),
+    "public-key": Flaw(header={"alg": "HS256"}, signer="public"),
+    "own-jwk": Flaw(header={"jwk": "{jwk}"}, signer="stranger"),
+    "own-jku": Flaw(header={"jku": "{issuer}/stranger/jwks"}, signer="stranger"),
+    "own-x5u": Flaw(header={"x5u": "{issuer}/stranger/certificate"}, signer="stranger"),
+    "revoked": Flaw(),
+    "no-scope": Flaw({"scope": ""}),
+}
+"""Name of a flaw -> the token that has it."""
+
+
+class Mint:
+    """Keys, and the tokens that they sign.
+
+    Args:
+        issuer: the URL of the authorization server.
+
+    Attributes:
+        revoked: ``jti`` of the tokens that introspection calls inactive.
+    """
+
+    def __init__(self, issuer: str) -> None:
+        self.issuer = issuer
+        self.revoked: set[str] = set()
+        named: Any = {"kid": secrets.token_hex(8), "use": "sig", "alg": ALGORITHM}
+        self._own = RSAKey.generate_key(2048, named)
+        self._stranger = RSAKey.generate_key(2048, named)
+
+    def jwks(self, *, stranger: bool = False) -> dict[str, Any]:
+        """Return the public keys."""
+        key = self._stranger if stranger else self._own
+        return {"keys": [key.as_dict(private=False)]}
+
+    def certificate(self) -> bytes:
+        """Return a certificate of the stranger's key, which it signed itself, as PEM."""
+        key: Any = self._stranger.private_key
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "touchstone")])
+        now = datetime.now(UTC)
+        made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        dated = made.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
+        return dated.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def token(
+        self, audience: str | None, scope: str = "", *, user: str = USERS[0], flaw: str = ""
+    ) -> str:
+        """Return an access token.
+
+        Args:
+            audience: the server that it is for; None for none.
+            scope: its scopes, with blanks between them.
+            user: its subject.
+            flaw: a name in ``FLAWS``; empty for a good token.
+        """
+        row = FLAWS[flaw] if flaw else Flaw()
+        claims: dict[str, Any] = {
+            "iss": self.issuer, "sub": user, "aud": audience, "client_id": CLIENT, "azp": CLIENT,
+            "jti": secrets.token_hex(8), "scope": scope, "iat": 0, "nbf": 0, "exp": LONG,
+        } | dict(row.claims)  # fmt: skip
+        if flaw == "revoked":
+            self.revoked.add(claims["jti"])
+        now = int(datetime.now(UTC).timestamp())
+        claims |= {name: now + claims[name] for name in ("iat", "nbf", "exp")}
+        header = {"alg": ALGORITHM, "kid": self._own.kid, "typ": "at+jwt"} | dict(row.header)
+        filled = [_filled(one, self.issuer, audience or "") for one in (header, claims)]
+        header, claims = filled[0], {k: v for k, v in filled[1].items() if v is not None}
+        if header.get("jwk"):
+            header["jwk"] = self._stranger.as_dict(private=False)
+        return self._signed(header, claims, row.signer)
+
+    def read(self, token: str) -> dict[str, Any] | None:
+        """Return the claims of a token that is valid now; None for another."""
+        try:
+            claims = jwt.decode(token, self._own, algorithms=[ALGORITHM]).claims
+            jwt.JWTClaimsRegistry(iss={"essential": True, "value": self.issuer}).validate(claims)
+        except (JoseError, ValueError):
+            return None
+        return None if claims.get("jti") in self.revoked else claims
+
+    def _signed(self, header: dict[str, Any], claims: dict[str, Any], signer: str) -> str:
+        if signer in {"own", "stranger"}:
+            key = self._own if signer == "own" else self._stranger
+            return jwt.encode(header, claims, key, algorithms=[ALGORITHM])
+        # no library signs these: they are attacks on others (RFC 8725, sections 2.1 and 3.1)
+        body = ".".join(_encoded(json.dumps(one).encode()) for one in (header, claims))
+        secret = self._own.as_pem(private=False)
+        made = hmac.new(secret, body.encode(), hashlib.sha256).digest()
+        return f"{body}.{_encoded(made) if signer == 'public' else ''}"
+
+
+def _filled(members: dict[str, Any], issuer: str, audience: str) -> dict[str, Any]:
+    def fill(value: Any) -> Any:
+        if isinstance(value, list):
+            return [fill(one) for one in value]
+        if isinstance(value, str):
+            return value.replace("{audience}", audience).replace("{issuer}", issuer)
+        return value
+
+    return {name: fill(value) for name, value in members.items()}
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

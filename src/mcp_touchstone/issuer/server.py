@@ -1,0 +1,212 @@
+"""The authorization server over HTTP: it consents by itself, and knows two users.
+
+Sources: RFC 8414 and OpenID Connect Discovery 1.0 (metadata), RFC 7517 (keys), RFC 7662
+(introspection), RFC 7591 (registration), OAuth 2.1 (grants, PKCE).
+"""
+
+import base64
+import hashlib
+import json
+import secrets
+import threading
+from functools import cache, cached_property
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from mcp_touchstone.issuer.mint import FLAWS, LONG, USERS, Mint
+
+HOST: Final = "127.0.0.1"
+MOST_BODY: Final = 1 << 20
+KEPT: Final = 1000
+"""Greatest number of authorization codes, and of clients, that are remembered."""
+
+METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+
+
+class Issuer:
+    """An authorization server on a free port of loopback, until the process ends.
+
+    Attributes:
+        url: its URL, which is the ``iss`` of its tokens.
+        mint: its keys.
+        introspected: tokens about which a server asked.
+
+    Raises:
+        OSError: it cannot listen.
+    """
+
+    def __init__(self) -> None:
+        self._server = _Server((HOST, 0), _Handler)
+        self.url = f"http://{HOST}:{self._server.server_address[1]}"
+        self.mint = Mint(self.url)
+        self.introspected: set[str] = set()
+        self._server.issuer = self
+        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
+
+    @property
+    def jwks(self) -> str:
+        """The URL of its keys."""
+        return f"{self.url}/jwks"
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """Its metadata; http is of loopback only, see OAuth 2.1, section 1.5."""
+        return {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "jwks_uri": self.jwks,
+            "introspection_endpoint": f"{self.url}/introspect",
+            "registration_endpoint": f"{self.url}/register",
+            "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "client_credentials"],
+            "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+            "authorization_response_iss_parameter_supported": True,
+        }
+
+    def close(self) -> None:
+        """End it."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@cache
+def shared() -> Issuer:
+    """Return the one authorization server of this process; start it at the first call.
+
+    Raises:
+        OSError: it cannot listen.
+    """
+    return Issuer()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    issuer: Issuer
+
+    def __init__(self, *words: Any) -> None:
+        super().__init__(*words)
+        self.codes: dict[str, dict[str, str]] = {}
+        self.clients: dict[str, dict[str, Any]] = {}
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore it: the peer went away, or sent what no client sends."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = 30
+
+    def log_message(self, *_words: Any) -> None:
+        """Print nothing."""
+
+    def do_GET(self) -> None:
+        issuer = self.server.issuer
+        path = urlsplit(self.path).path
+        if path in METADATA:
+            self._json(issuer.metadata)
+        elif path == "/jwks":
+            self._json(issuer.mint.jwks())
+        elif path == "/stranger/jwks":
+            self._json(issuer.mint.jwks(stranger=True))
+        elif path == "/stranger/certificate":
+            self._answer(200, issuer.mint.certificate(), "application/pem-certificate-chain")
+        elif path == "/authorize":
+            self._authorize({k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()})
+        else:
+            self._json({"error": "not_found"}, 404)
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        if not 0 <= length <= MOST_BODY:
+            self._json({"error": "invalid_request"}, 413)
+            return
+        body = self.rfile.read(length)
+        path = urlsplit(self.path).path
+        if path == "/register":
+            self._register(body)
+            return
+        form = {k: v[0] for k, v in parse_qs(body.decode("utf-8", "replace")).items()}
+        if path == "/token":
+            self._token(form)
+        elif path == "/introspect":
+            token = form.get("token", "")
+            self.server.issuer.introspected.add(token)
+            claims = self.server.issuer.mint.read(token)
+            self._json({"active": claims is not None, **(claims or {})})
+        else:
+            self._json({"error": "not_found"}, 404)
+
+    def _register(self, body: bytes) -> None:
+        try:
+            wanted = json.loads(body)
+        except ValueError:
+            wanted = None
+        urls = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
+        if not isinstance(urls, list) or len(self.server.clients) >= KEPT:
+            self._json({"error": "invalid_client_metadata"}, 400)
+            return
+        known = secrets.token_urlsafe(12)
+        self.server.clients[known] = {**wanted, "client_id": known}
+        self._json(self.server.clients[known], 201)
+
+    def _authorize(self, asked: dict[str, str]) -> None:
+        """Send the user's browser back with a code, without a question."""
+        client = self.server.clients.get(asked.get("client_id", ""), {})
+        back = asked.get("redirect_uri", "")
+        if back not in client.get("redirect_uris", ()) or len(self.server.codes) >= KEPT:
+            self._json({"error": "invalid_request"}, 400)
+            return
+        answer = {"state": asked.get("state", ""), "iss": self.server.issuer.url}
+        if asked.get("code_challenge_method") != "S256" or not asked.get("code_challenge"):
+            answer["error"] = "invalid_request"
+        else:
+            answer["code"] = secrets.token_urlsafe(16)
+            self.server.codes[answer["code"]] = asked
+        mark = "&" if urlsplit(back).query else "?"
+        self.send_response(302)
+        self.send_header("Location", back + mark + urlencode(answer))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _token(self, form: dict[str, str]) -> None:
+        mint = self.server.issuer.mint
+        asked: dict[str, str] | None = form
+        user = form.get("client_id") or USERS[0]
+        if form.get("grant_type") == "authorization_code":
+            asked = self.server.codes.pop(form.get("code", ""), None)
+            digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
+            challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+            shown = {**form, "code_challenge": challenge}
+            same = ("client_id", "redirect_uri", "code_challenge")
+            if asked is not None and any(asked.get(name) != shown.get(name) for name in same):
+                asked = None
+            user = (asked or {}).get("login_hint", USERS[0])
+        elif form.get("grant_type") != "client_credentials":
+            self._json({"error": "unsupported_grant_type"}, 400)
+            return
+        if asked is None:
+            self._json({"error": "invalid_grant"}, 400)
+            return
+        scope = asked.get("scope", "")
+        token = mint.token(form.get("resource") or asked.get("resource"), scope, user=user)
+        answer = {"access_token": token, "token_type": "Bearer", "expires_in": LONG, "scope": scope}
+        self._json(answer)
+
+    def _json(self, value: Any, status: int = 200) -> None:
+        self._answer(status, json.dumps(value).encode(), "application/json")
+
+    def _answer(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+__all__ = ["FLAWS", "Issuer", "shared"]

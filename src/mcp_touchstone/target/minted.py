@@ -1,0 +1,107 @@
+"""Tokens of our own authorization server for a server that we start."""
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from mcp_touchstone.catalog.clause import nearest
+from mcp_touchstone.catalog.errors import UserError
+
+if TYPE_CHECKING:
+    from mcp_touchstone.issuer.server import Issuer
+
+ISSUER: Final = "{issuer}"
+KEYS: Final = "{jwks}"
+AUDIENCE: Final = "{audience}"
+"""Replaced in a command and in variables: the URLs of the issuer, its keys, and the server."""
+
+_NAMED: Final = re.compile(r"\{[a-z]+\}")
+
+
+class IssuerError(UserError, ValueError):
+    """The issuer cannot be used; the message says why."""
+
+
+def issuer() -> "Issuer":
+    """Return the authorization server of this process, which the first call starts.
+
+    Raises:
+        IssuerError: a library is missing, or it cannot listen.
+    """
+    try:
+        from mcp_touchstone.issuer.server import shared  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise IssuerError(
+            f"--issuer mock needs {error.name}: pip install 'mcp-touchstone[http-auth]'"
+        ) from error
+    try:
+        return shared()
+    except OSError as error:
+        raise IssuerError(f"--issuer mock: it cannot listen on loopback: {error}") from error
+
+
+def check_placeholders(words: Iterable[str]) -> None:
+    """Check that the words of a server name the issuer.
+
+    Raises:
+        IssuerError: none does, or one is misspelt.
+    """
+    named = {found for word in words for found in _NAMED.findall(word)}
+    known = (ISSUER, KEYS, AUDIENCE)
+    for one in sorted(named.difference(known, ("{port}", "{root}", "{python}"))):
+        if hint := nearest(one, known):
+            raise IssuerError(f"--issuer mock: there is no {one}{hint}")
+    if not named & {ISSUER, KEYS}:
+        raise IssuerError(
+            f"--issuer mock: write {ISSUER} or {KEYS} in the command or in --env, so that the "
+            f"server knows whose tokens to accept; {AUDIENCE} is its own URL"
+        )
+
+
+def filled(text: str, audience: str) -> str:
+    """Return a text with the URLs in place of the placeholders."""
+    known = issuer()
+    text = text.replace(ISSUER, known.url).replace(KEYS, known.jwks)
+    return text.replace(AUDIENCE, audience)
+
+
+class MintedTokens:
+    """Tokens for one server.
+
+    Args:
+        audience: the URL of the server.
+        scope: the scopes of the tokens, with blanks between them.
+    """
+
+    option = "--issuer mock"
+
+    def __init__(self, audience: str, scope: str) -> None:
+        self._audience = audience
+        self._scope = scope
+
+    @cached_property
+    def _tokens(self) -> tuple[str, ...]:
+        from mcp_touchstone.issuer.mint import USERS  # noqa: PLC0415  (an extra)
+
+        mint = issuer().mint
+        return tuple(mint.token(self._audience, self._scope, user=user) for user in USERS)
+
+    def own(self) -> str:
+        """Return the token of the first user."""
+        return self._tokens[0]
+
+    def other(self) -> str:
+        """Return the token of the second user."""
+        return self._tokens[1]
+
+    def refused(self) -> None:
+        """Do nothing: these tokens do not expire in a run."""
+
+    def minted(self, flaw: str) -> str:
+        """Return a token of the first user with a flaw."""
+        return issuer().mint.token(self._audience, self._scope, flaw=flaw)
+
+    def is_introspected(self, token: str) -> bool:
+        """Return whether the server asked the issuer about a token."""
+        return token in issuer().introspected

@@ -1,0 +1,170 @@
+"""Where the bearer token of a request comes from."""
+
+import base64
+import json
+import shlex
+import subprocess
+import threading
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final, Protocol
+
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.http_headers import VALUE
+
+AUTHORIZATION: Final = "Authorization"
+
+MARGIN: Final = 30.0
+"""Seconds before its expiry in which a token is not used any more."""
+
+OPAQUE: Final = 60.0
+"""Seconds that a token without a time of expiry is used."""
+
+RETRY: Final = 10.0
+"""Seconds until a token that the server refused is replaced."""
+
+PATIENCE: Final = 60.0
+"""Seconds that a command may take to print a token."""
+
+
+class TokenError(UserError, ValueError):
+    """A command gave no token that can be used; the message says why."""
+
+
+class Tokens(Protocol):
+    """The tokens of the user, of another user, and those that a server must refuse.
+
+    Attributes:
+        option: the option that they come from, for messages.
+    """
+
+    option: str
+
+    def own(self) -> str:
+        """Return the token of the user; empty for none. May raise ``TokenError``."""
+
+    def other(self) -> str:
+        """Return the token of another user; empty for none. May raise ``TokenError``."""
+
+    def refused(self) -> None:
+        """Take note of a 401 for the token of the user."""
+
+    def minted(self, flaw: str) -> str:
+        """Return a token with a flaw, see ``issuer.mint``; empty for none."""
+
+    def is_introspected(self, token: str) -> bool:
+        """Return whether the server asked the issuer about a token."""
+
+
+class TokenCommand:
+    """A command that prints a token, which is used until it expires.
+
+    Args:
+        option: the option that names it.
+        command: its words, as in a shell; no shell runs it.
+    """
+
+    def __init__(self, option: str, command: str) -> None:
+        self._option = option
+        self._command = command
+        self._lock = threading.Lock()
+        self._token = ""
+        self._read = self._until = 0.0
+
+    def token(self) -> str:
+        """Return a token that has not expired.
+
+        Raises:
+            TokenError: the command fails, or prints none.
+        """
+        with self._lock:
+            if now() >= self._until:
+                self._token = self._run()
+                left = _seconds_left(self._token)
+                if left is not None and left <= 0:
+                    raise TokenError(f"{self._option}: it printed a token that has expired")
+                self._read = now()
+                self._until = self._read + (OPAQUE if left is None else max(left - MARGIN, 1.0))
+            return self._token
+
+    def refused(self) -> None:
+        """Read another token soon: the server refused this one."""
+        with self._lock:
+            self._until = min(self._until, self._read + RETRY)
+
+    def _run(self) -> str:
+        try:
+            words = shlex.split(self._command)
+            done = subprocess.run(
+                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
+                check=False,
+            )  # fmt: skip
+        except (OSError, ValueError, IndexError) as error:
+            why = getattr(error, "strerror", None) or "it is no command"
+            raise TokenError(f"{self._option}: it cannot be run: {why}") from error
+        except subprocess.TimeoutExpired:
+            raise TokenError(f"{self._option}: it took more than {PATIENCE:g} s") from None
+        if done.returncode:
+            raise TokenError(f"{self._option}: it ended with status {done.returncode}")
+        token = done.stdout.decode("utf-8", "replace").strip()
+        if not token:
+            raise TokenError(f"{self._option}: it printed nothing")
+        if not VALUE.fullmatch(token) or len(token.split()) != 1:
+            raise TokenError(f"{self._option}: it printed more than a token, or other characters")
+        return token
+
+
+command: Final = cache(TokenCommand)
+"""Return the one ``TokenCommand`` of an option and a command: all processes share its token."""
+
+
+class CommandTokens:
+    """Tokens that commands of the user print.
+
+    Args:
+        own: the command for the user; empty for none.
+        other: the command for another user; empty for none.
+    """
+
+    option = "--token-command"
+
+    def __init__(self, own: str, other: str) -> None:
+        self._own = command("--token-command", own) if own else None
+        self._other = command("--other-token-command", other) if other else None
+
+    def own(self) -> str:
+        """Return the token of the user."""
+        return self._own.token() if self._own else ""
+
+    def other(self) -> str:
+        """Return the token of another user."""
+        return self._other.token() if self._other else ""
+
+    def refused(self) -> None:
+        """Read another token of the user soon."""
+        if self._own:
+            self._own.refused()
+
+    def minted(self, flaw: str) -> str:
+        """Return nothing: only an issuer of ours makes tokens with a flaw."""
+        del flaw
+        return ""
+
+    def is_introspected(self, token: str) -> bool:
+        """Return False: nobody knows."""
+        del token
+        return False
+
+
+def _seconds_left(token: str) -> float | None:
+    """Return the seconds until a JWT expires; None if the token does not say so."""
+    try:
+        part = token.split(".")[1]
+        claims: Any = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+        return float(claims["exp"]) - datetime.now(UTC).timestamp()
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+__all__ = ["AUTHORIZATION", "CommandTokens", "TokenCommand", "TokenError", "Tokens"]

@@ -1,0 +1,180 @@
+"""HTTP servers that leave out a check of an access token. The issuer is that of the run."""
+
+from typing import Any, ClassVar
+
+from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
+from tests.mutants.http_authorization import Protected
+from tests.mutants.kit import LEGACY, MODERN, control, mutant
+
+Json = dict[str, Any]
+
+ENV = {
+    "TOUCHSTONE_MUTANT_ISSUER": "{issuer}",
+    "TOUCHSTONE_MUTANT_JWKS": "{jwks}",
+    "TOUCHSTONE_MUTANT_AUDIENCE": "{audience}",
+}
+"""Variables of the servers of this file, as a target has them."""
+
+INSUFFICIENT = "authorization-insufficient-scope"
+
+
+class ChecksTokens(Protected):
+    """Our HTTP server, which accepts the tokens of an issuer."""
+
+    headers_sent: ClassVar[dict[str, str]] = {}
+    issued: ClassVar[bool] = True
+    verify: ClassVar[str] = "verify"
+    introspects: ClassVar[bool] = False
+
+    def admits(self, authorization: str) -> bool:
+        from tests.mutants import token_checks  # noqa: PLC0415  (few servers need it)
+
+        scheme, _, token = authorization.partition(" ")
+        try:
+            claims, faults = token_checks.checked(token, getattr(token_checks, self.verify))
+        except (ValueError, LookupError):
+            return False
+        if scheme.lower() != "bearer" or faults - self.forgiven(claims) or self.dislikes(claims):
+            return False
+        if self.introspects and not token_checks.is_active(token):
+            return not self.obeys(claims)
+        if self.scope not in str(claims.get("scope")).split():
+            self.refuse_scope()
+        return True
+
+    def forgiven(self, claims: Json) -> set[str]:
+        """Return the claims whose faults do not matter."""
+        del claims
+        return set()
+
+    def dislikes(self, claims: Json) -> bool:
+        """Whether a good token is refused."""
+        del claims
+        return False
+
+    def obeys(self, claims: Json) -> bool:
+        """Whether a token that the issuer calls inactive is refused."""
+        del claims
+        return True
+
+    def refuse_scope(self) -> None:
+        """Refuse a token with too little scope."""
+        said = self.challenge().replace("Bearer ", 'Bearer error="insufficient_scope", ')
+        raise Refusal(403, INVALID_REQUEST, "insufficient scope", **{"WWW-Authenticate": said})
+
+
+CHECKED = (
+    "authorization-audience",
+    "authorization-audience-list",
+    "authorization-forged-401",
+    "authorization-expired-401",
+    "authorization-early-401",
+    "authorization-issuer-401",
+)
+
+
+@control(*CHECKED, INSUFFICIENT, revision=LEGACY)
+class ChecksTokensOfSessions(ChecksTokens):
+    """Makes every check, in sessions."""
+
+
+@control(*CHECKED, INSUFFICIENT, revision=MODERN)
+class ChecksTokensOfRequests(ChecksTokens):
+    """Makes every check, without sessions."""
+
+
+@control("authorization-revoked-401", revision=LEGACY)
+class AsksTheIssuer(ChecksTokens):
+    """Asks the issuer about each token."""
+
+    introspects: ClassVar[bool] = True
+
+
+@mutant("authorization-revoked-401", revision=LEGACY)
+class AsksTheIssuerInVain(AsksTheIssuer):
+    """Asks the issuer, and accepts what is inactive."""
+
+    def obeys(self, claims: Json) -> bool:
+        del claims
+        return False
+
+
+def _server(name: str, clause: str, revision: str, words: str, **members: Any) -> None:
+    """Register a server that leaves out one check."""
+    made = type(name, (ChecksTokens,), {"__doc__": words, "__module__": __name__, **members})
+    mutant(clause, revision=revision)(made)
+
+
+def _forgives(name: str) -> Any:
+    return lambda _self, _claims: {name}
+
+
+def _own_in_text(server: ChecksTokens, claims: Json) -> set[str]:
+    own = f"http://{server.header('Host')}/mcp"
+    text = claims.get("aud")
+    return {"aud"} if isinstance(text, str) and own in text and not text.startswith(own) else set()
+
+
+def _own_begins_text(server: ChecksTokens, claims: Json) -> set[str]:
+    own = f"http://{server.header('Host')}/mcp"
+    return {"aud"} if str(claims.get("aud")).startswith(own) else set()
+
+
+AUDIENCE = "authorization-audience"
+FORGED = "authorization-forged-401"
+for _row in (
+    ("IgnoresTheAudience", AUDIENCE, LEGACY, {"forgiven": _forgives("aud")}),
+    ("IgnoresTheAudienceOfRequests", AUDIENCE, MODERN, {"forgiven": _forgives("aud")}),
+    ("AcceptsNoAudience", AUDIENCE, LEGACY,
+     {"forgiven": lambda _self, claims: set() if "aud" in claims else {"aud"}}),
+    ("AcceptsAnyListOfAudiences", AUDIENCE, LEGACY,
+     {"forgiven": lambda _self, claims: {"aud"} if isinstance(claims.get("aud"), list) else set()}),
+    ("FindsItsAudienceInAText", AUDIENCE, LEGACY, {"forgiven": _own_in_text}),
+    ("ComparesTheBeginningOfTheAudience", AUDIENCE, LEGACY, {"forgiven": _own_begins_text}),
+    ("AcceptsIdTokens", AUDIENCE, LEGACY,
+     {"forgiven": lambda _self, claims: {"aud"} if "nonce" in claims else set()}),
+    ("IgnoresTheIssuer", "authorization-issuer-401", LEGACY, {"forgiven": _forgives("iss")}),
+    ("IgnoresTheExpiry", "authorization-expired-401", LEGACY, {"forgiven": _forgives("exp")}),
+    ("IgnoresTheExpiryOfRequests", "authorization-expired-401", MODERN,
+     {"forgiven": _forgives("exp")}),
+    ("IgnoresTheBeginning", "authorization-early-401", LEGACY, {"forgiven": _forgives("nbf")}),
+    ("AcceptsUnsignedTokens", FORGED, LEGACY, {"verify": "verify_unless_unsigned"}),
+    ("AcceptsAnyAlgorithm", FORGED, LEGACY, {"verify": "verify_by_any_algorithm"}),
+    ("ComparesTheNameOfTheKey", FORGED, LEGACY, {"verify": "verify_nothing_with_a_known_key"}),
+    ("TrustsTheKeyInTheToken", FORGED, LEGACY, {"verify": "verify_by_header"}),
+    ("TrustsTheKeysThatTheTokenNames", FORGED, LEGACY, {"verify": "verify_by_url"}),
+    ("TrustsTheCertificateThatTheTokenNames", FORGED, MODERN, {"verify": "verify_by_certificate"}),
+):  # fmt: skip
+    _server(*_row[:3], "Leaves out a check of the token.", **_row[3])
+
+
+@mutant("authorization-audience-list", revision=LEGACY)
+class WantsOneAudience(ChecksTokens):
+    """Accepts no list of audiences."""
+
+    def dislikes(self, claims: Json) -> bool:
+        return isinstance(claims.get("aud"), list)
+
+
+@mutant(INSUFFICIENT, revision=LEGACY)
+class IgnoresTheScope(ChecksTokens):
+    """Names a scope in its challenge, and serves a token without it."""
+
+    def refuse_scope(self) -> None:
+        pass
+
+
+@mutant(INSUFFICIENT, revision=MODERN)
+class RefusesTheScopeWith401(ChecksTokens):
+    """Answers a token with too little scope by 401."""
+
+    def refuse_scope(self) -> None:
+        self.refuse_token()
+
+
+@mutant(INSUFFICIENT, revision=LEGACY)
+class RefusesTheScopeWithoutAChallenge(ChecksTokens):
+    """Does not say which scope is missing."""
+
+    def refuse_scope(self) -> None:
+        raise Refusal(403, INVALID_REQUEST, "insufficient scope")

@@ -1,0 +1,272 @@
+"""Bearer tokens of our own issuer, and of commands of the user."""
+
+import base64
+import contextlib
+import hashlib
+import json
+import socket
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import pytest
+
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.config import resolve, scaffold
+from mcp_touchstone.issuer.mint import FLAWS, USERS
+from mcp_touchstone.issuer.server import METADATA, Issuer, shared
+from mcp_touchstone.transport import tokens
+from mcp_touchstone.transport.tokens import CommandTokens, TokenCommand, TokenError
+from tests.conftest import HERE
+from tests.http_canned import mcp, response, serving
+from tests.mutants.http_tokens import ENV
+from tests.test_http_targets import URL, check, only
+
+SERVER = (sys.executable, str(HERE / "mutants"), "--http", "{port}", "ChecksTokensOfSessions")
+ISSUED = ("--http", URL, "--issuer", "mock")
+PASSED_ON = [word for pair in ENV.items() for word in ("--env", "=".join(pair))]
+VALID = {"listed-audience", "no-scope", "other-audience", "no-audience", "other-list"} | {
+    "longer-audience", "nested-audience", "id-token"
+}  # fmt: skip
+"""Flaws of tokens that are valid at their issuer: only a server can know that they are not its."""
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Any:
+    made = Issuer()
+    yield made
+    made.close()
+
+
+def post(url: str, body: dict[str, Any], *, as_json: bool = False) -> dict[str, Any]:
+    data = json.dumps(body).encode() if as_json else urlencode(body).encode()
+    return get(url, data)
+
+
+def get(url: str, data: bytes | None = None) -> dict[str, Any]:
+    with urllib.request.urlopen(url, data, timeout=20) as answer:  # noqa: S310  (our own)
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
+@contextlib.contextmanager
+def refused() -> Iterator[None]:
+    with pytest.raises(urllib.error.HTTPError, match="400") as refusal:
+        yield
+    refusal.value.close()
+
+
+# --- the issuer
+
+
+def test_issuer_publishes_its_metadata_and_public_keys(issuer: Issuer) -> None:
+    documents = [get(issuer.url + path) for path in METADATA]
+    keys = get(documents[0]["jwks_uri"])["keys"]
+
+    assert documents[0] == documents[1]
+    assert documents[0]["issuer"] == issuer.url
+    assert documents[0]["code_challenge_methods_supported"] == ["S256"]
+    assert [sorted(key) for key in keys] == [["alg", "e", "kid", "kty", "n", "use"]]
+
+
+@pytest.mark.parametrize("flaw", ["", *FLAWS])
+def test_introspection_knows_the_tokens_that_are_valid(issuer: Issuer, flaw: str) -> None:
+    token = issuer.mint.token("https://a.example/mcp", "read", flaw=flaw)
+    found = post(f"{issuer.url}/introspect", {"token": token})
+
+    assert found["active"] is (not flaw or flaw in VALID)
+    assert token in issuer.introspected
+    assert (found.get("sub"), "scope" in found) == (
+        (USERS[0], True) if found["active"] else (None, False)
+    )
+
+
+def test_client_gets_a_token_for_a_code_with_pkce(issuer: Issuer) -> None:
+    back = "http://127.0.0.1:9/back"
+    client = post(f"{issuer.url}/register", {"redirect_uris": [back]}, as_json=True)["client_id"]
+    challenge = base64.urlsafe_b64encode(hashlib.sha256(b"verifier").digest()).rstrip(b"=").decode()
+    asked = {
+        "client_id": client, "redirect_uri": back, "state": "s", "scope": "read",
+        "code_challenge": challenge, "code_challenge_method": "S256", "login_hint": USERS[1],
+        "resource": "https://a.example/mcp",
+    }  # fmt: skip
+
+    class Stays(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_words: Any) -> None:
+            return None
+
+    with pytest.raises(urllib.error.HTTPError) as redirect:
+        urllib.request.build_opener(Stays).open(f"{issuer.url}/authorize?{urlencode(asked)}")
+    said = parse_qs(urlsplit(redirect.value.headers["Location"]).query)
+    redirect.value.close()
+    form = {"grant_type": "authorization_code", "code": said["code"][0], "redirect_uri": back}
+    form |= {"client_id": client, "code_verifier": "verifier"}
+    token = post(f"{issuer.url}/token", form)["access_token"]
+
+    assert (said["state"], said["iss"]) == (["s"], [issuer.url])
+    claims = issuer.mint.read(token) or {}
+    assert (claims["sub"], claims["aud"]) == (USERS[1], "https://a.example/mcp")
+    with refused():
+        post(f"{issuer.url}/token", form)  # a code is used once
+
+
+@pytest.mark.parametrize("change", [{"code_verifier": "other"}, {"grant_type": "password"}])
+def test_token_is_refused_to_others(issuer: Issuer, change: dict[str, str]) -> None:
+    form = {"grant_type": "authorization_code", "code": "guessed", "code_verifier": "verifier"}
+    with refused():
+        post(f"{issuer.url}/token", form | change)
+
+
+def test_client_gets_a_token_for_itself(issuer: Issuer) -> None:
+    form = {"grant_type": "client_credentials", "client_id": "me", "resource": "https://a.example"}
+    claims = issuer.mint.read(post(f"{issuer.url}/token", form)["access_token"]) or {}
+
+    assert (claims["sub"], claims["aud"]) == ("me", "https://a.example")
+
+
+# --- options
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([*ISSUED, "--", "server", "{port}"], r"write \{issuer\} or \{jwks\}"),
+        ([*ISSUED, "--", "server", "{isuer}"], r"there is no \{isuer\}; did you mean"),
+        (["http://127.0.0.1:9/mcp", "--issuer", "mock"], "add -- COMMAND"),
+        (["--issuer", "mock", "--", "server", "{issuer}"], "name its URL"),
+        (["--token-command", "echo a", "--", "server"], "name its URL"),
+        (["http://a/mcp", "--scope", "read"], "--scope is for the tokens of --issuer"),
+        ([*ISSUED, "--token-command", "echo a", "--", "x", "{jwks}"], "keep one"),
+        (["http://a", "--token-command", "a", "--header", "authorization=env:HOME"], "keep one"),
+        ([*ISSUED, "--other-token-command", "echo a", "--", "x", "{jwks}"], "has another user"),
+        (["http://a/mcp", "--token-command", "no-such-program-here"], "it cannot be run"),
+        (["http://a/mcp", "--token-command", "'"], "it cannot be run"),
+        (["http://a/mcp", "--token-command", "false"], "it ended with status 1"),
+        (["http://a/mcp", "--token-command", "true"], "it printed nothing"),
+        (["http://a/mcp", "--token-command", "echo a b"], "more than a token"),
+        (["http://a/mcp", "--other-token-command", "true"], "--other-token-command: it printed n"),
+    ],
+)  # fmt: skip
+def test_options_that_give_no_token_are_refused(words: list[str], why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        resolve.target(only(*words))
+
+
+def test_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp_touchstone.issuer.server", None)
+    with pytest.raises(UserError, match=r"pip install 'mcp-touchstone\[http-auth\]'"):
+        resolve.target(only(*ISSUED, "--", "server", "{issuer}"))
+
+
+def test_placeholders_are_replaced_with_the_port() -> None:
+    words = [*ISSUED, "--scope", "read", "--env", "I={issuer}", "--", "x", "{jwks}", "{audience}"]
+    target = resolve.target(only(*words))
+    placed = target.on_port(8123)
+    issuer = shared()
+    claims = issuer.mint.read(placed.tokens.own() if placed.tokens else "") or {}
+
+    assert placed.command == ("x", issuer.jwks, "http://127.0.0.1:8123/mcp")
+    assert placed.env == {"I": issuer.url}
+    assert (claims["aud"], claims["scope"]) == ("http://127.0.0.1:8123/mcp", "read")
+    assert resolve.target(only(*target.words())) == target
+
+
+# --- commands
+
+
+def jwt(seconds: float) -> str:
+    """Return a JWT that expires in some seconds."""
+    return shared().mint.token("a") if seconds > 0 else shared().mint.token("a", flaw="expired")
+
+
+def test_expired_token_of_a_command_is_refused_in_one_line() -> None:
+    with pytest.raises(TokenError, match="has expired"):
+        TokenCommand("--token-command", f"echo {jwt(-1)}").token()
+
+
+def test_command_is_run_again_only_when_its_token_expires(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = [100.0]
+    monkeypatch.setattr(tokens, "now", lambda: times[0])
+    count = tmp_path / "count"
+    script = f"import pathlib; p = pathlib.Path({str(count)!r}); "
+    script += (
+        "n = len(p.read_text()) if p.exists() else 0; p.write_text('x' * (n + 1)); print(f't{n}')"
+    )
+    source = CommandTokens(f'"{sys.executable}" -c "{script}"', "")
+
+    assert [source.own(), source.own()] == ["t0", "t0"]
+    source.refused()
+    assert source.own() == "t0"  # a server that refuses every token does not start it each time
+    times[0] += tokens.RETRY + 1
+    assert source.own() == "t1"
+    times[0] += tokens.OPAQUE + 1
+    assert source.own() == "t2"
+
+
+def test_token_of_a_command_is_sent_and_in_no_output(tmp_path: Path) -> None:
+    secret = "s3cret-token-of-a-command"
+    seen: list[bytes] = []
+
+    def write(connection: socket.socket, request: bytes) -> None:
+        seen.append(request)
+        if f"Bearer {secret}".encode() in request:
+            mcp()(connection, request)
+        else:
+            connection.sendall(response("401 Unauthorized", "text/plain", b"no"))
+
+    script = tmp_path / "token"
+    script.write_text(f"print('{secret}')")
+    with serving(write) as server:
+        report, saved = tmp_path / "report.json", tmp_path / "saved"
+        words = (
+            "--json",
+            str(report),
+            "--save",
+            str(saved),
+            "--select",
+            "http/authorization",
+            "-v",
+        )
+        done = check(server.url, *words, "--token-command", f"{sys.executable} {script}")
+
+    assert any(secret.encode() in one for one in seen)
+    written = [done.stdout, done.stderr, report.read_text()]
+    written += [path.read_text("utf-8", "replace") for path in saved.rglob("*") if path.is_file()]
+    assert not [text for text in written if secret in text]
+    assert str(script) in done.stdout  # the line that runs it again names the command
+
+
+def test_wrong_token_of_a_command_is_advice() -> None:
+    with serving(lambda c, _r: c.sendall(response("401 U", "text/plain", b"no"))) as server:
+        done = check(server.url, "--token-command", "echo wrong-token-of-a-command")
+
+    assert done.returncode == 2
+    assert "does not accept the token of --token-command" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("server", "why"),
+    [
+        ("ChecksTokensOfSessions", "wants 'mcp:use' (--scope"),
+        ("ProtectsSessions", "or {jwks}, and"),
+    ],
+)
+def test_server_that_refuses_our_token_is_advice(server: str, why: str) -> None:
+    done = check(*ISSUED, *PASSED_ON, "--", *SERVER[:-1], server)
+
+    assert done.returncode == 2, done.stdout
+    assert why in " ".join(done.stdout.split())
+
+
+def test_file_of_init_names_the_tokens() -> None:
+    target = resolve.target(only(*ISSUED, "--scope", "read", "--", "x", "{jwks}"))
+
+    lines = [*scaffold._command(target)]
+    assert 'issuer = "mock"' in lines
+    assert 'scope = ["read"]' in lines
