@@ -231,9 +231,9 @@ class RawHttp:
         transcript = self._connection.transcript
         raw = encode(message)
         body: bytes | Sequence[bytes] = more.pop("body", self.body(message))
-        how = _described("POST", self.path, more.get("path"), change, more.get("headers"))
+        how = self._described("POST", more.get("path"), change, more.get("headers"))
         if how:
-            transcript.happened(self._channel.hidden(how))
+            transcript.happened(how)
         line = transcript.said(
             raw, message, malformed=malformed, required=False, modern=self._connection.modern
         )
@@ -303,10 +303,8 @@ class RawHttp:
         length = sum(map(len, pieces))
         chosen = self.headers(verb, message, length) if headers is None else headers
         if not line:
-            how = (
-                _described(verb, self.path, path, change, headers) or f"we sent {verb} {self.path}"
-            )
-            number = self._connection.transcript.happened(self._channel.hidden(how))
+            how = self._described(verb, path, change, headers) or f"we sent {verb} {self.path}"
+            number = self._connection.transcript.happened(how)
         limit = self._connection.pace.reply if seconds is None else seconds
         response = self._channel.exchange(
             verb,
@@ -327,6 +325,26 @@ class RawHttp:
             elif not answer.exchange.streams:
                 answer.wait_closed(limit)
         return answer
+
+    def _described(
+        self,
+        verb: str,
+        path: str | None,
+        change: Mapping[str, Change] | None,
+        headers: Headers | None,
+    ) -> str:
+        """Return the unusual parts of a request for the transcript; empty if it has none."""
+        hidden = self._channel.hidden  # before a value is cut: a part of a secret would stay
+        parts = []
+        for name, value in (change or {}).items():
+            values = _values(value)
+            parts += [f"{name}: {hidden(one)[:SHOWN]}" for one in values] or [f"no {name}"]
+        if headers is not None:
+            parts.append("headers of its own: " + ", ".join(name for name, _ in headers))
+        if not parts and path is None:
+            return ""
+        target = f"we sent {verb} {hidden(self.path if path is None else path)}"
+        return f"{target} with " + "; ".join(parts) if parts else target
 
 
 def changed(headers: Headers, change: Mapping[str, Change]) -> Headers:
@@ -355,26 +373,6 @@ def _values(change: Change) -> tuple[str, ...]:
     if change is None:
         return ()
     return (change,) if isinstance(change, str) else tuple(change)
-
-
-def _described(
-    verb: str,
-    ordinary: str,
-    path: str | None,
-    change: Mapping[str, Change] | None,
-    headers: Headers | None,
-) -> str:
-    """Return the unusual parts of a request as text for the transcript; empty if it has none."""
-    parts = []
-    for name, value in (change or {}).items():
-        values = _values(value)
-        parts += [f"{name}: {one[:SHOWN]}" for one in values] or [f"no {name}"]
-    if headers is not None:
-        parts.append("headers of its own: " + ", ".join(name for name, _ in headers))
-    if not parts and path is None:
-        return ""
-    target = f"we sent {verb} {ordinary if path is None else path}"
-    return f"{target} with " + "; ".join(parts) if parts else target
 
 
 __all__ = ["Change", "HttpAnswer", "RawHttp", "changed", "marked_arguments"]
