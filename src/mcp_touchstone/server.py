@@ -39,6 +39,9 @@ over streamable HTTP in place of standard input and output, at the path /mcp:
                          variable of the environment has
   --http-name NAME       accept requests for this host name too, and web pages
                          from it; may be repeated; needs --http-token
+  --issuer URL           accept only requests with an access token of this
+                         authorization server, for --audience URL, and with
+                         each --scope NAME; needs mcp-touchstone[http-auth]
 """
 
 _PLACES = {

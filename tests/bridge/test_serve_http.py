@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from mcp_touchstone.bridge import exchanges, sessions
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.reference import WrongWordError, read
+from mcp_touchstone.issuer.mint import FLAWS, USERS
+from mcp_touchstone.issuer.server import shared
 from mcp_touchstone.wire.framing import encode
 from tests.bridge_client import SCRIBE, WAIT, Http, opening, request
 from tests.bridges import refused, session, wait_until
@@ -117,6 +120,8 @@ def test_request_needs_the_token_of_the_variable(tmp_path: Path) -> None:
         (["--http", "127.0.0.1:0", "--http-token", "NONE"], "is not set"),
         (["--http", "127.0.0.1:0", "--http-token", "SHORT"], "16 or more"),
         (["--http-token", "GOOD"], "write --http"),
+        (["--http", "127.0.0.1:0", "--issuer", "http://127.0.0.1:9"], "and --audience URL"),
+        (["--http", "127.0.0.1:0", "--scope", "read"], "both --issuer URL"),
     ],
 )
 def test_wrong_http_options_are_refused(words: list[str], why: str) -> None:
@@ -380,3 +385,52 @@ def test_check_starts_it_on_a_port_and_passes_it() -> None:
 
     assert done.returncode == 0, done.stdout
     assert "4 revisions" in done.stdout
+
+
+# --- access tokens
+
+AUDIENCE = "http://127.0.0.1/mcp"
+KNOWN = "/.well-known/oauth-protected-resource/mcp"
+
+
+def test_access_tokens_of_an_issuer_are_checked(tmp_path: Path) -> None:
+    mint = shared().mint
+    words = ["--issuer", shared().url, "--audience", AUDIENCE, "--scope", "read"]
+    with serve("--root", str(tmp_path), *words) as http:
+
+        def status(token: str, message: Any, **headers: str) -> int:
+            with http.post(message, Authorization=f"Bearer {token}", **headers) as reply:
+                return reply.status
+
+        good, other = (mint.token(AUDIENCE, "read", user=user) for user in USERS)
+        statuses = {
+            flaw: status(mint.token(AUDIENCE, "read", flaw=flaw), opening()) for flaw in FLAWS
+        }
+        with http.post(opening()) as bare:
+            challenge = bare.header("WWW-Authenticate")
+        with http.post(opening(), Authorization=f"Bearer {good}") as opened:
+            known = {"Mcp-Session-Id": opened.header("Mcp-Session-Id") or ""}
+        ping = request("ping")
+
+        assert challenge == f'Bearer resource_metadata="http://127.0.0.1{KNOWN}", scope="read"'
+        # only its issuer knows that a token is revoked
+        assert [flaw for flaw in FLAWS if statuses[flaw] == 200] == ["listed-audience", "revoked"]
+        assert [flaw for flaw in FLAWS if statuses[flaw] == 403] == ["no-scope"]
+        assert {*statuses.values()} == {200, 401, 403}
+        assert [status(one, ping, **known) for one in (good, other)] == [200, 404]
+        for path, key in (
+            (KNOWN, "resource"),
+            ("/.well-known/oauth-authorization-server", "issuer"),
+        ):
+            with http.send("GET", path=path) as document:
+                assert document.messages()[0][key] in {AUDIENCE, shared().url}
+
+
+@pytest.mark.parametrize("issuer", ["http://127.0.0.1:9", "http://example.org"])
+def test_issuer_that_cannot_be_used_is_named_in_one_line(tmp_path: Path, issuer: str) -> None:
+    words = ["--http", "127.0.0.1:0", "--issuer", issuer, "--audience", "http://[::1]/"]
+    done = touchstone("serve", *words, "--root", str(tmp_path))
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"mcp-touchstone serve: --issuer: {issuer}")
+    assert done.stderr.count("\n") == 1

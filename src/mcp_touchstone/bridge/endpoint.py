@@ -1,8 +1,9 @@
 """The HTTP endpoint: it checks each request and forwards it to its process."""
 
+import json
 import re
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.exchanges import is_id, is_request
@@ -10,6 +11,7 @@ from mcp_touchstone.bridge.reading import BODY_LIMIT, length_of
 from mcp_touchstone.bridge.refusals import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
+    NO_SESSION,
     PARSE_ERROR,
     Refusal,
     status_for,
@@ -20,6 +22,9 @@ from mcp_touchstone.bridge.stateless import Stateless
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.catalog.revision import is_modern
 from mcp_touchstone.wire.framing import Kind, Line, kind_of, read
+
+if TYPE_CHECKING:
+    from mcp_touchstone.bridge.access import Access  # joserfc is an extra
 
 PATH: Final = "/mcp"
 
@@ -42,6 +47,7 @@ class Served(Protocol):
         startup: seconds that a process may take until its first answer.
         names: host names of clients beside those of loopback.
         token: the bearer token that each request must have; empty for none.
+        access: checks the access tokens of requests; None if none is needed.
     """
 
     sessions: Sessions
@@ -49,12 +55,18 @@ class Served(Protocol):
     startup: float
     names: frozenset[str]
     token: str
+    access: "Access | None"
 
 
 class Endpoint(Responses):
-    """One connection of a client."""
+    """One connection of a client.
+
+    Attributes:
+        user: the subject of the access token of the request; empty without one.
+    """
 
     server: Served  # type: ignore[assignment]
+    user = ""
 
     def do_POST(self) -> None:  # noqa: N802  (the base class's name)
         """Handle a message, or a batch."""
@@ -75,6 +87,9 @@ class Endpoint(Responses):
     def do_GET(self) -> None:  # noqa: N802  (the base class's name)
         """Open the listening stream of a session, or resume a broken stream."""
         with self.refusing():
+            if self.server.access is not None and self.path.startswith(head.WELL_KNOWN):
+                self._describe(self.server.access)
+                return
             self._check()
             self.begin_serving()
             head.check_accept(self.headers, head.EVENTS)
@@ -121,6 +136,16 @@ class Endpoint(Responses):
             raise Refusal(404, INVALID_REQUEST, f"there is nothing here; the endpoint is {PATH}")
         if self.server.token:
             head.check_token(self.headers, self.server.token)
+        if self.server.access is not None:
+            self.user = self.server.access.user(self.headers)
+
+    def _describe(self, access: "Access") -> None:
+        """Answer with metadata (RFC 9728, RFC 8414), which need no token."""
+        head.guard(self.headers, self.server.names)
+        found = access.documents.get(self.path.removesuffix(PATH))
+        if found is None:
+            raise Refusal(404, INVALID_REQUEST, "there is nothing here")
+        self.answer(200, json.dumps(found).encode())
 
     def _check_handshake(self) -> None:
         """Refuse GET and DELETE before a server without sessions.
@@ -172,6 +197,8 @@ class Endpoint(Responses):
 
     def _session(self) -> BridgeSession:
         session = self.server.sessions.find(head.value_of(self.headers, head.SESSION))
+        if session.user != self.user:  # its id is no secret from a user who may see our logs
+            raise Refusal(404, NO_SESSION, "this user has no such session")
         head.check_session_version(self.headers)
         return session
 
@@ -190,6 +217,7 @@ class Endpoint(Responses):
         """Begin a session, if the server answers with a result."""
         sessions = self.server.sessions
         session = sessions.begin()
+        session.user = self.user
         try:
             exchange = session.say(line, [request])
             if exchange is None or not exchange.wait_closed(self.server.startup):

@@ -29,6 +29,8 @@ EVENTS: Final = "text/event-stream"
 NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Method -> the member of its params that ``Mcp-Name`` repeats."""
 
+WELL_KNOWN: Final = "/.well-known/"
+
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine in ``Host`` and ``Origin``."""
 

@@ -7,13 +7,16 @@ import sys
 import threading
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.bridge.child import Launch, log
 from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.reading import Waiting
 from mcp_touchstone.bridge.sessions import Sessions
 from mcp_touchstone.bridge.stateless import Stateless
+
+if TYPE_CHECKING:
+    from mcp_touchstone.bridge.access import Access  # joserfc is an extra
 
 HOST: Final = "127.0.0.1"
 
@@ -35,11 +38,12 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         host: address to listen on.
         names: host names of clients beside those of loopback, in lower case.
         token: bearer token that each request must have; empty for none.
+        access: checks the access tokens of requests; None if none is needed.
 
     Attributes:
         sessions: the sessions of the legacy revisions.
         stateless: the process for 2026-07-28.
-        startup, names, token: as above.
+        startup, names, token, access: as above.
         waiting: the connections that wait for their clients.
 
     Raises:
@@ -61,12 +65,14 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         host: str = HOST,
         names: AbstractSet[str] = frozenset(),
         token: str = "",
+        access: "Access | None" = None,
     ) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
         super().__init__((host, port), Endpoint)
         self.names = frozenset(names)
         self.token = token
+        self.access = access
         self.sessions = Sessions(launch, most)
         self.stateless = Stateless(launch, startup)
         self.startup = startup

@@ -7,12 +7,15 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.headers import LOOPBACK
 from mcp_touchstone.bridge.listener import Listener, until_signal
 from mcp_touchstone.runtime.console import say
+
+if TYPE_CHECKING:
+    from mcp_touchstone.bridge.access import Access
 
 SESSIONS: Final = 64
 """Greatest number of sessions; beyond it, an idle session ends for a new one."""
@@ -25,6 +28,9 @@ SHORTEST_TOKEN: Final = 16
 HTTP: Final = "--http"
 TOKEN: Final = "--http-token"  # noqa: S105  (the name of an option)
 NAME: Final = "--http-name"
+ISSUER: Final = "--issuer"
+AUDIENCE: Final = "--audience"
+SCOPE: Final = "--scope"
 
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]/\s]+):(\d{1,5})")
 _NAME: Final = re.compile(r"[a-z0-9.-]+|\[[0-9a-f:.]+\]")
@@ -45,6 +51,9 @@ class Options:
         port: port to listen on; 0 for any free one.
         names: further host names that clients may use.
         token: the bearer token; empty for none.
+        issuer: the authorization server whose access tokens are accepted; empty for none.
+        audience: the URL that the tokens are for.
+        scopes: scopes that they must have.
         rest: the options of the server itself.
         env: the environment of its processes, without the token.
     """
@@ -52,6 +61,9 @@ class Options:
     host: str
     port: int
     token: str
+    issuer: str = ""
+    audience: str = ""
+    scopes: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
     rest: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
@@ -79,6 +91,7 @@ def main(
     try:
         options = read(words, os.environ)
         check(options.rest)
+        access = _access(options) if options.issuer else None
     except (WrongWordError, wrong) as error:
         return _refuse(f"{program}: {error}")
     launch = Launch(command=(*command, *options.rest), env=options.env)
@@ -91,6 +104,7 @@ def main(
             host=options.host,
             names=options.names,
             token=options.token,
+            access=access,
         )
     except OSError as error:
         address = f"{options.host}:{options.port}"
@@ -105,7 +119,8 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
     Raises:
         WrongWordError: an option about HTTP is invalid.
     """
-    given: dict[str, list[str]] = {HTTP: [], TOKEN: [], NAME: []}
+    known = (HTTP, TOKEN, NAME, ISSUER, AUDIENCE, SCOPE)
+    given: dict[str, list[str]] = {option: [] for option in known}
     rest: list[str] = []
     left = list(words)
     while left:
@@ -133,11 +148,25 @@ def read(words: Sequence[str], environment: Mapping[str, str]) -> Options:
             f"--http {host}: only loopback is served, such as 127.0.0.1; for another address say "
             "with --http-name under which name clients reach it"
         )
-    if names and not token:
+    if bool(given[ISSUER]) != bool(given[AUDIENCE]) or (given[SCOPE] and not given[ISSUER]):
+        raise WrongWordError("write both --issuer URL and --audience URL")
+    if given[ISSUER] and token:
+        raise WrongWordError("--issuer and --http-token both say whose requests are served")
+    if names and not (token or given[ISSUER]):
         raise WrongWordError("--http-name needs --http-token: any machine could use the server")
     env = {name: value for name, value in environment.items() if name != variable}
     address = "127.0.0.1" if host == "localhost" else host.strip("[]")
-    return Options(address, port, token, names, tuple(rest), env)
+    return Options(
+        address,
+        port,
+        token,
+        issuer="".join(given[ISSUER][-1:]),
+        audience="".join(given[AUDIENCE][-1:]),
+        scopes=tuple(given[SCOPE]),
+        names=names,
+        rest=tuple(rest),
+        env=env,
+    )
 
 
 def _address(value: str) -> tuple[str, int]:
@@ -158,6 +187,24 @@ def _token(variable: str, environment: Mapping[str, str]) -> str:
             "characters of a bearer token, made at random"
         )
     return value
+
+
+def _access(options: Options) -> "Access":
+    """Return the check of access tokens.
+
+    Raises:
+        WrongWordError: a library is missing, or the authorization server cannot be used.
+    """
+    try:
+        from mcp_touchstone.bridge.access import Access, IssuerError  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise WrongWordError(
+            f"--issuer needs {error.name}: pip install 'mcp-touchstone[http-auth]'"
+        ) from error
+    try:
+        return Access(options.issuer, options.audience, options.scopes)
+    except IssuerError as error:
+        raise WrongWordError(f"--issuer: {error}") from error
 
 
 def _refuse(sentence: str) -> int:

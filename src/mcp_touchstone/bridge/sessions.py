@@ -53,12 +53,14 @@ class BridgeSession:
         id: the ``Mcp-Session-Id``.
         revision: the negotiated revision; empty before.
         listening: the stream for a GET of the client.
+        user: the subject of the access token that opened it; empty without one.
         used: time of the last message of the client, in seconds of ``process.now``.
     """
 
     def __init__(self, launch: Launch) -> None:
         self.id = secrets.token_urlsafe(24)
         self.revision = ""
+        self.user = ""
         self.listening = EventStream(0)
         self.used = now()
         self._exchanges = Exchanges()
