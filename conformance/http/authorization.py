@@ -116,6 +116,10 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
     tokens = {"no token": None, "an invalid token": f"Bearer {GARBAGE}"}
     if attempt(talk, tokens["an invalid token"]).status != UNAUTHORIZED:
         del tokens["an invalid token"]  # authorization-garbage-401 counts it
+    for flaw, what in FLAWED.items():
+        token = f"Bearer {talk.http.flawed(flaw)}"
+        if talk.http.flawed(flaw) and attempt(talk, token).status == UNAUTHORIZED:
+            tokens[what] = token  # otherwise authorization-expired-401 and others count it
     for what, token in tokens.items():
         for where, answer in places(talk, {"Authorization": token}):
             light = token is not None and answer.status == BAD_REQUEST
@@ -159,6 +163,13 @@ def places(talk: Conversation, change: dict[str, Change]) -> Iterator[tuple[str,
     if talk.http.end_session(opening) or ended.status in SUCCESS:
         yield "a DELETE", ended
 
+
+FLAWED = {
+    "expired": "a token that has expired",
+    "other-audience": "a token for another server",
+    "unknown-key": "a token that a stranger signed",
+}
+"""Flaw of a token of our issuer -> what it is called."""
 
 NOBODY = "touchstone-no-such-request"
 UNANSWERED: tuple[dict[str, Any], ...] = (

@@ -282,7 +282,7 @@ def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
     if not task.id or _find_task(session, caller, {}, task.id) is None:
         session.unseen(threat, UNLISTED)
         return
-    stranger = _open_stranger(session, caller)
+    stranger = caller.join(dict.fromkeys(caller.secret_names))
     if stranger is None:
         session.unseen(threat, REFUSED)
         return
@@ -296,16 +296,6 @@ def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
         also=(task.request.line,),
     )
     caller.leave(stranger[SESSION])
-
-
-def _open_stranger(session: AttackSession, caller: HttpCaller) -> dict[str, str | None] | None:
-    """Open a session without the secret of the user; return its headers, None if it is refused."""
-    opened = caller.begin(caller.stranger)
-    if not served(opened):
-        return None
-    stranger = {**dict.fromkeys(caller.secret_names), SESSION: opened.header(SESSION)}
-    session.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, stranger)
-    return stranger
 
 
 def _find_task(
@@ -350,7 +340,7 @@ def notifies_subscribers_only(session: AttackSession) -> None:
     if subscribed is None:
         session.unseen(threat, UNSUBSCRIBED)
         return
-    stranger = _open_stranger(session, caller)
+    stranger = caller.join(dict.fromkeys(caller.secret_names))
     if stranger is None:
         session.unseen(threat, REFUSED)
         return

@@ -39,6 +39,7 @@ ODD: dict[str, type[Guard]] = {
         havoc.WreaksHavoc,
         http.Behind,
         http.ListsTasksOfAll,
+        http.RunsOwnTasks,
         http.RunsTasks,
         http.WatchesFiles,
         injection.ReadsAnyOfMany,

@@ -41,6 +41,7 @@ class RunsTasks(Guard):
     families = ()
     tools = ("greet",)
     lists_all = False
+    knows_all = True
 
     def listed(self, tool: str) -> dict[str, Any]:
         hints = {"readOnlyHint": True}
@@ -71,7 +72,12 @@ class RunsTasks(Guard):
             found = [task for owner, task in kept if self.lists_all or owner == os.getpid()]
             result: Any = {"tasks": found}
             if "taskId" in params:
-                result = next(task for _, task in kept if task["taskId"] == params["taskId"])
+                mine = kept if self.knows_all else [one for one in kept if one[0] == os.getpid()]
+                result = next((t for _, t in mine if t["taskId"] == params["taskId"]), None)
+            if result is None:
+                error = {"code": -32602, "message": "no such task"}
+                self.emit({"jsonrpc": "2.0", "id": message["id"], "error": error})
+                return
             self.emit({"jsonrpc": "2.0", "id": message["id"], "result": result})
         else:
             super().take(message)
@@ -81,6 +87,12 @@ class RunsTasks(Guard):
         found = Path(self.root, "tasks.jsonl")
         found.touch()
         return found
+
+
+class RunsOwnTasks(RunsTasks):
+    """Knows the tasks of its own process only."""
+
+    knows_all = False
 
 
 class ListsTasksOfAll(RunsTasks):
@@ -377,6 +389,62 @@ class NotifiesEverySession(SpeaksHttp):
                         session.listening.put(data)
 
         BridgeSession._route = broadcast  # type: ignore[assignment,method-assign]
+
+
+# --- users
+
+
+class ChecksTokens(SpeaksHttp):
+    """Accepts the tokens of the issuer of the run, and binds sessions to their users."""
+
+    families: tuple[str, ...] = ("users", "callers")
+    env = {"ISSUER": "{issuer}", "AUDIENCE": "{audience}"}  # noqa: RUF012  (never changed)
+
+    def arrange(self, listener: Listener) -> None:
+        from mcp_touchstone.bridge.access import Access  # noqa: PLC0415  (few fakes need it)
+
+        listener.access = Access(os.environ["ISSUER"], os.environ["AUDIENCE"])
+
+
+class BindsTasksToUsers(ChecksTokens):
+    """Gives each session its own tasks."""
+
+    families = ("users",)
+    behind = "RunsOwnTasks"
+
+
+class SharesSessions(ChecksTokens):
+    """Serves a session for any user who knows its id."""
+
+    trips = frozenset({"users-session"})
+    families = ()
+
+    class endpoint(Endpoint):
+        def _session(self) -> BridgeSession:
+            session = self.server.sessions.find(self.headers.get("Mcp-Session-Id"))
+            self.user = session.user
+            return super()._session()
+
+
+class SharesTasks(ChecksTokens):
+    """Gives a task to any user who knows its id."""
+
+    trips = frozenset({"users-task"})
+    families = ()
+    behind = "RunsTasks"
+
+
+class LogsHeaders(ChecksTokens):
+    """Logs the headers of each refused request."""
+
+    trips = frozenset({"users-token-logged"})
+    families = ()
+
+    class endpoint(Endpoint):
+        def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
+            if status >= 400:
+                print("refused", dict(self.headers), file=sys.stderr, flush=True)
+            super().answer(status, body, extra or {})
 
 
 # --- requests

@@ -41,6 +41,8 @@ def target_of(name: str) -> Target:
     return Target(
         command=(*command, PORT) if fake.over_http else command,
         url=f"http://127.0.0.1:{PORT}/mcp" if fake.over_http else "",
+        issuer="mock" if fake.env else "",
+        env=fake.env,
         promise={name: PromiseTerms(**fake.terms.get(name, {})) for name in fake.promises},
         call=tuple((tool, None) for tool in fake.callable),
     )

@@ -33,6 +33,7 @@ class Guard:
         callable: tools that may be called, whatever their names suggest.
         sandboxed: whether its attacks need a sandbox.
         over_http: whether it speaks HTTP; its first option is then its port.
+        env: variables that name the issuer of its tokens; empty if it needs none.
     """
 
     trips: frozenset[str] = frozenset()
@@ -43,6 +44,7 @@ class Guard:
     callable: tuple[str, ...] = ()
     sandboxed: bool = False
     over_http: bool = False
+    env: Mapping[str, str] = MappingProxyType({})
     families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",

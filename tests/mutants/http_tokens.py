@@ -148,6 +148,46 @@ for _row in (
     _server(*_row[:3], "Leaves out a check of the token.", **_row[3])
 
 
+class ChecksOnlyOnce(ChecksTokens):
+    """Checks a token of a session less than that of its first request."""
+
+    def forgiven(self, claims: Json) -> set[str]:
+        is_first = self.header("Mcp-Session-Id") is None and not self.is_list()
+        return set() if is_first else self.later(claims)
+
+    def is_list(self) -> bool:
+        """Whether this is a request of 2026-07-28 for a list."""
+        return (self.header("Mcp-Method") or "").endswith("/list")
+
+    def later(self, claims: Json) -> set[str]:
+        """Return the faults that do not matter in later requests."""
+        raise NotImplementedError
+
+
+@mutant("authorization-each-request", revision=LEGACY)
+class AcceptsExpiredTokensInSessions(ChecksOnlyOnce):
+    """Accepts a token in a session after its expiry."""
+
+    def later(self, claims: Json) -> set[str]:
+        return {"exp"}
+
+
+@mutant("authorization-each-request", revision=MODERN)
+class AcceptsOtherAudiencesInLists(ChecksOnlyOnce):
+    """Serves lists for tokens of other servers."""
+
+    def later(self, claims: Json) -> set[str]:
+        return {"aud"}
+
+
+@mutant("authorization-each-request", revision=LEGACY)
+class AcceptsForgedTokensInSessions(ChecksOnlyOnce):
+    """Verifies the signature of a session's first token only."""
+
+    def later(self, claims: Json) -> set[str]:
+        return {"signature"}
+
+
 @mutant("authorization-audience-list", revision=LEGACY)
 class WantsOneAudience(ChecksTokens):
     """Accepts no list of audiences."""

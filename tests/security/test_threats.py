@@ -84,6 +84,7 @@ FEATURES = {
     "callers-crossed": {"callable-tool", "tools", "resources", "prompts"},
     "callers-listed": {"task-tool", "tasks.list"},
     "callers-overheard": {"resources.subscribe"},
+    "users-task": {"task-tool"},
 }
 """Threat -> the features that it needs besides operations on files."""
 

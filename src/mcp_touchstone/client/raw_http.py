@@ -193,6 +193,10 @@ class RawHttp:
         tokens = self._channel.endpoint.tokens
         return tokens is not None and tokens.is_introspected(token)
 
+    def logs(self, secret: str) -> bool:
+        """Return whether standard error of a server that we started has a secret, in its end."""
+        return self._channel.logs(secret)
+
     def other_credentials(self) -> str | None:
         """Return the Authorization header of another user; None if there is none."""
         tokens = self._channel.endpoint.tokens

@@ -143,6 +143,15 @@ class HttpCaller:
         self.http.post(ready, {SESSION: known})
         return known
 
+    def join(self, change: Mapping[str, str | None]) -> dict[str, str | None] | None:
+        """Open a session with other headers; return them with its id, None if it is refused."""
+        opened = self.begin(change)
+        if not served(opened):
+            return None
+        headers = {**change, SESSION: opened.header(SESSION)}
+        self.http.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, headers)
+        return headers
+
     def leave(self, known: str | None) -> None:
         """End a session that ``begin`` or ``another`` opened."""
         if known is not None:

@@ -168,6 +168,8 @@ class Scene:
     ) -> str:
         """Return the script. It exits with 1 if it finds the effect, 0 if not, 2 without an answer.
 
+        It is empty for a server whose tokens come from us or from a command.
+
         Args:
             text: the sent text; the script creates the files it refers to.
             said: shell commands that print the lines.
@@ -178,6 +180,8 @@ class Scene:
             tries: maximum number of times the lines are sent, each time to a new process, until a
                 shell line among them writes a finding.
         """
+        if self.target.tokens is not None:
+            return ""
         looks = [_LEAKED, _LAUNDERED]
         if still:
             looks.append(_STILL)

@@ -262,6 +262,14 @@ class HttpChannel:
         """The end of the server's stderr."""
         return b"" if self._server is None else self._hide(self._server.stderr_tail)
 
+    def logs(self, secret: str) -> bool:
+        """Return whether the end of the server's stderr, or of its output, has a secret."""
+        if self._server is None:
+            return False
+        output = self._server.transcript
+        lines = output.tail if isinstance(output, ServerOutput) else ()
+        return secret.encode() in b"\n".join((self._server.stderr_tail, *lines))
+
     def stderr(self) -> str:
         """Return the end of the server's stderr as text, or that of its output if it has none."""
         if self._server is None:

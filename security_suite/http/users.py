@@ -1,0 +1,115 @@
+"""Other users: what a second user with a valid token gets, and where tokens are written."""
+
+from mcp_touchstone.security.suite import (
+    SESSION,
+    AttackSession,
+    Change,
+    HttpCaller,
+    attack,
+    served,
+)
+
+NO_OTHER = "there is no second user: --issuer mock or --other-token-command"
+NOBODY = "there is no token of the user"
+NO_IDS = "the server gives out no session id"
+REFUSED = "the second user gets no session of its own"
+UNSEEN = "we did not start the server, so its standard error is unknown"
+
+
+@attack("users-session", fixtures=("base",))
+def closes_sessions_to_other_users(session: AttackSession) -> None:
+    """The session id of a user is of no use with the token of another user."""
+    threat = "users-session"
+    session.open()
+    caller = HttpCaller(session)
+    other = session.http.other_credentials()
+    if other is None or session.http.session_id is None:
+        session.unseen(threat, NO_OTHER if other is None else NO_IDS)
+        return
+    session.mark()
+    change = {"Authorization": other}
+    own = caller.join(change)
+    if own is None:
+        session.unseen(threat, REFUSED)
+        return
+    found = ""
+    at: int | None = None
+    for method in ("ping", *session.spoken.listing[:1]):
+        answer = session.http.post(caller.request(method), change)
+        if served(answer):
+            found, at = f"{method} in the session of another user got a result", answer.reply.entry
+    stream = session.http.get(change)
+    if stream.exchange.streams and not stream.refused:
+        found = found or "the stream of the session of another user was opened"
+    stream.close()
+    session.conclude(
+        threat,
+        found,
+        expected="no result for another user",
+        passed="the token of another user opened nothing of the session",
+        at=at or stream.line,
+    )
+    caller.leave(own[SESSION])
+
+
+@attack("users-task", fixtures=("base",))
+def keeps_tasks_from_other_users(session: AttackSession) -> None:
+    """The id of a task is of no use with the token of another user."""
+    threat = "users-task"
+    session.open()
+    caller = HttpCaller(session)
+    other = session.http.other_credentials()
+    if other is None:
+        session.unseen(threat, NO_OTHER)
+        return
+    session.mark()
+    task = session.task(session.example("task-tool"))
+    own = caller.join({"Authorization": other})
+    if own is None or not task.id:
+        session.unseen(threat, REFUSED if own is None else "the server made no task")
+        return
+    answer = session.http.post(caller.request("tasks/get", {"taskId": task.id}), own)
+    known = (answer.reply.result or {}).get("taskId") == task.id
+    session.conclude(
+        threat,
+        f"another user got the task {task.id}" if known else "",
+        expected="no task of another user",
+        passed="the token of another user got no task",
+        at=answer.reply.entry or answer.line,
+        also=(task.request.line,),
+    )
+    caller.leave(own[SESSION])
+
+
+@attack("users-token-logged", fixtures=("base",))
+def writes_no_token_to_its_log(session: AttackSession) -> None:
+    """Standard error has no token, whether its request was served or refused."""
+    threat = "users-token-logged"
+    session.open()
+    caller = HttpCaller(session)
+    own = session.http.credentials()
+    if own is None or not session.http.started:
+        session.unseen(threat, UNSEEN if own else NOBODY)
+        return
+    session.mark()
+    token = own.rpartition(" ")[2]
+    ping = caller.request("ping")
+    line = session.http.post(ping).line
+    changes: tuple[dict[str, Change], ...] = (
+        {SESSION: caller.marker("session")},
+        {"Authorization": f"Basic {token}"},
+        {"Authorization": f"Bearer {token}x"},
+        {"Authorization": f"Bearer {token}, Bearer {token}"},
+        {"Accept": "text/plain"},
+    )
+    for change in changes:
+        session.http.post(ping, change)
+    session.http.post(ping, body=b"{")
+    session.http.get(path=f"{session.http.path}/nowhere")
+    session.conclude(
+        threat,
+        "standard error has the token of the user" if session.http.logs(token) else "",
+        expected="no token on standard error",
+        passed=f"the token was in {len(changes) + 3} requests, and not on standard error",
+        at=line,
+    )
