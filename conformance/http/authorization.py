@@ -117,9 +117,11 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
     if attempt(talk, tokens["an invalid token"]).status != UNAUTHORIZED:
         del tokens["an invalid token"]  # authorization-garbage-401 counts it
     for flaw, what in FLAWED.items():
-        token = f"Bearer {talk.http.flawed(flaw)}"
-        if talk.http.flawed(flaw) and attempt(talk, token).status == UNAUTHORIZED:
-            tokens[what] = token  # otherwise authorization-expired-401 and others count it
+        own = talk.http.flawed(flaw)
+        if own and attempt(talk, f"Bearer {own}").status == UNAUTHORIZED:
+            tokens[what] = (
+                f"Bearer {own}"  # otherwise authorization-expired-401 and others count it
+            )
     for what, token in tokens.items():
         for where, answer in places(talk, {"Authorization": token}):
             light = token is not None and answer.status == BAD_REQUEST
