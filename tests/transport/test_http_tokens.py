@@ -24,7 +24,7 @@ from mcp_touchstone.transport.tokens import CommandTokens, TokenCommand, TokenEr
 from tests.conftest import HERE
 from tests.http_canned import mcp, response, serving
 from tests.mutants.http_tokens import ENV
-from tests.test_http_targets import URL, check, only
+from tests.transport.test_http_targets import URL, check, only
 
 SERVER = (sys.executable, str(HERE / "mutants"), "--http", "{port}", "ChecksTokensOfSessions")
 ISSUED = ("--http", URL, "--issuer", "mock")
