@@ -49,7 +49,7 @@ def test_example_project_fails_with_a_breached_clause(project: Path) -> None:
     sound = server.read_text("utf-8")
     server.write_text(sound.replace('"ping"', '"pong"'), "utf-8")
 
-    done = run(project, "--mcp-select", "ping", "tests/report/test_notes.py", "--mcp")
+    done = run(project, "--mcp-select", "ping", "tests/test_notes.py", "--mcp")
 
     assert done.returncode == 1
     assert "FAIL  ping-empty-response" in done.stdout
