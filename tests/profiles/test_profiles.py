@@ -76,6 +76,7 @@ LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     ),
     "claude/root-keywords": ([takes(**ONE_OF)], [has(ONE_OF), takes(**{"not": {}})]),
     "claude-code/tool-name-length": ([tool(name="n" * 118)], [tool(name="n" * 117)]),
+    "claude-code/tool-name-characters": ([tool(name="a b")], [tool(name="a_b-1")]),
     "claude-code/root-keywords": ([takes(**{"if": {}})], [has(ONE_OF)]),
     "claude-code/property-keys": ([takes(properties={"a b": {}})], [GOOD]),
     "claude-code/description-length": (
@@ -233,7 +234,7 @@ def test_each_client_has_an_answer() -> None:
 
     assert answer("vscode", GOOD) == "no known obstacle"
     assert answer("vscode", GOOD, tool(annotations={})) == "no known obstacle"
-    assert answer("vscode", GOOD, has(ARRAY)) == "refuses 1 of 2 tools"
+    assert answer("vscode", GOOD, has(ARRAY)) == "refused because of 1 of 2 tools"
     assert answer("claude-code", tool(description="d" * 3000)) == "loses something"
     assert answer("openai", *many(129)) == "refused"
     assert answer("registry", GOOD) == "not measured"

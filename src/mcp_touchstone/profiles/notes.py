@@ -66,7 +66,7 @@ class ClientNotes:
         if whole:
             return "refused"
         if refused:
-            return f"refuses {len(refused)} of {self.tools} tools"
+            return f"refused because of {len(refused)} of {self.tools} tools"
         return "loses something" if self.loses else "no known obstacle"
 
 
