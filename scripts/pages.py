@@ -97,9 +97,11 @@ def _profiles() -> Iterator[str]:
     for kind, measure in MEASURES.items():
         cells = [
             ", ".join(
-                f"{rule.limit or ''} {rule.effect}".strip()
-                for rule in one.rules
-                if rule.measures == kind
+                dict.fromkeys(
+                    f"{rule.limit or ''} {rule.effect}".strip()
+                    for rule in one.rules
+                    if rule.measures == kind
+                )
             )
             for one in known
         ]

@@ -108,8 +108,8 @@ LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "vscode/tool-count": (many(129), many(128)),
     "vscode/root-keywords": ([takes(**ONE_OF)], [has(ONE_OF)]),
     "vscode/required-names": (
-        [takes(required=["missing"])],
-        [GOOD, tool(inputSchema={"type": "object", "required": ["missing"]})],
+        [takes(required=["missing"]), tool(inputSchema={"type": "object", "required": ["a"]})],
+        [GOOD, has({"type": "object", "required": ["a"]})],
     ),
     "vscode/tuple-items": ([has(PAIR)], [has({"type": "array", "items": {}})]),
     "vscode/tool-name-characters": ([tool(name="a.b"), tool(name="a/b")], [tool(name="a_b-C1")]),

@@ -191,7 +191,7 @@ def _draft_07(seen: Seen, _rule: Rule) -> Found:
         with contextlib.suppress(RecursionError):  # a schema so deep is for others to judge
             error = next(judge.iter_errors(schema), None)
             if error is not None:
-                yield tool, ".".join(map(str, error.absolute_path)) or "the root"
+                yield tool, ".".join(map(str, error.absolute_path)) or ROOT
 
 
 @_measure("array-items", "arrays without items")
@@ -211,7 +211,8 @@ def _tuple_items(seen: Seen, _rule: Rule) -> Found:
 @_measure("required-names", "required arguments that are not defined")
 def _required_names(seen: Seen, _rule: Rule) -> Found:
     for tool, place, node in _nodes(seen):
-        known, wanted = node.get("properties"), node.get("required")
+        known = node.get("properties", {} if place == ROOT else None)
+        wanted = node.get("required")
         if node.get("type") == "object" and isinstance(known, dict) and isinstance(wanted, list):
             for name in wanted:
                 if isinstance(name, str) and name not in known:
@@ -225,6 +226,8 @@ def _reference_siblings(seen: Seen, rule: Rule) -> Found:
         if beside:
             yield tool, f"{place}: {', '.join(beside)} beside $ref"
 
+
+ROOT: Final = "the root"
 
 DEEPEST: Final = 60
 """Depth at which the search of a schema ends."""
@@ -240,7 +243,7 @@ def _nodes(seen: Seen) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield each schema in each input schema: the tool, its place, the schema."""
     for tool, schema in _schemas(seen):
         for place, node in _below(schema, "", DEEPEST):
-            yield tool, place or "the root", node
+            yield tool, place or ROOT, node
 
 
 def _below(node: Any, place: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -41,7 +41,7 @@ class Effect(StrEnum):
 
 
 EFFECTS: Final = {
-    Effect.REFUSED: "an error to the whole request or submission, because of one tool",
+    Effect.REFUSED: "an error to the whole request or submission",
     Effect.HIDDEN: "left out, without an error",
     Effect.CUT: "shortened",
     Effect.LIMITED: "over a limit; the source does not say what happens then",
