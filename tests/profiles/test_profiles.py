@@ -9,7 +9,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import CatalogueError
 from mcp_touchstone.cli import main
-from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
+from mcp_touchstone.client.server_profile import ServerProfile, Spoken
 from mcp_touchstone.profiles import load, notes
 from mcp_touchstone.profiles.measure import MEASURES
 from mcp_touchstone.profiles.notes import ProfileNotes, measured
@@ -136,7 +136,7 @@ RECORDS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "registry/text-length": ({"description": "d" * 101}, {"title": "t" * 100}),
     "registry/exact-version": ({"version": "^1.2.3"}, {"version": "1.0.0-x.1"}),
 }
-OTHERS: Final = {"claude/result-length", "claude-code/instructions-length"}
+OTHERS: Final = {"claude-code/instructions-length"}
 
 
 def server(
@@ -198,11 +198,8 @@ def test_a_package_has_one_version(version: str) -> None:
     ]
 
 
-def test_instructions_and_results_are_measured() -> None:
+def test_instructions_are_measured() -> None:
     long = server([GOOD], instructions="i" * 2049)
-    content = [{"type": "text", "text": "r" * 100_000}, {"type": "image"}] * 2
-    call = Example("tools/call", {"name": "read_note"}, {"content": content})
-    long.spoken["2025-11-25"].found["callable-tool"] = [call]
 
     assert applied(measured(load.names(), long)) == OTHERS
     assert applied(notes_on([GOOD], instructions="i" * 2048)) == set()

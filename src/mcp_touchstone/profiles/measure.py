@@ -1,19 +1,23 @@
-"""What the rules of profiles measure: a closed set of functions on lists of a server. Pure.
+"""What the rules of profiles measure: a closed set of checks on the lists of a server. Pure.
 
-Each function yields what is over the limit: the name of a tool (empty for the whole server), and
-a few words on what was seen. Only what the source of a rule is sure to mean is measured: schemas
-below ``$defs`` are not searched.
+Only what the source of a rule is sure to mean is measured: not schemas below ``$defs``.
 """
 
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_touchstone.profiles.rule import Rule
 
 Found = Iterator[tuple[str, str]]
+"""What is not accepted: the name of a tool (empty for the server), and what was seen, if more."""
+
+Said = bool | str | Sequence[str]
+"""What a check says of one value; false or empty if it is accepted."""
+
+Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,20 +30,15 @@ class Seen:
         instructions: its instructions; empty if it has none.
         tools: the listed tools that have a name.
         more: whether the list of tools has further pages, which were not read.
-        results: name of a tool -> characters of its longest result.
         record: the record of a registry; None if none was named.
     """
 
     revision: str = ""
     server: str = ""
     instructions: str = ""
-    tools: Sequence[Mapping[str, Any]] = ()
+    tools: Sequence[Json] = ()
     more: bool = False
-    results: Mapping[str, int] = field(default_factory=dict)
-    record: Mapping[str, Any] | None = None
-
-
-Find = Callable[[Seen, Rule], Found]
+    record: Json | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,184 +47,172 @@ class Measure:
 
     Attributes:
         what: what it measures, for a table.
-        find: yields what breaks a rule of this kind.
+        find: yields what is not accepted.
         uses: which of the keys limit, pattern and words of a rule it uses.
         of_record: whether it measures the record of a registry, not the server.
     """
 
     what: str
-    find: Find
+    find: Callable[[Seen, Rule], Found]
     uses: frozenset[str] = frozenset()
     of_record: bool = False
 
 
-MEASURES: Final[dict[str, Measure]] = {}
-"""Word for the key ``measures`` -> the kind."""
+def _on_server(what: str, check: Callable[[Seen, Rule], Said], *uses: str) -> Measure:
+    return Measure(what, lambda seen, rule: _found("", check(seen, rule)), frozenset(uses))
 
 
-def _measure(name: str, what: str, *uses: str, of_record: bool = False) -> Callable[[Find], Find]:
-    def add(find: Find) -> Find:
-        MEASURES[name] = Measure(what, find, frozenset(uses), of_record)
-        return find
+def _on_tools(what: str, check: Callable[[Json, Rule], Said], *uses: str) -> Measure:
+    def find(seen: Seen, rule: Rule) -> Found:
+        for tool in seen.tools:
+            yield from _found(tool["name"], check(tool, rule))
 
-    return add
-
-
-# --- names and texts
+    return Measure(what, find, frozenset(uses))
 
 
-@_measure("tool-name-characters", "characters of tool names", "pattern")
-def _tool_name_characters(seen: Seen, rule: Rule) -> Found:
-    for tool in seen.tools:
-        if not re.fullmatch(rule.pattern, tool["name"]):
-            yield tool["name"], ""
+def _on_schemas(what: str, check: Callable[[Json, Rule], Said], *uses: str) -> Measure:
+    """Check the input schema of each tool."""
+
+    def find(tool: Json, rule: Rule) -> Said:
+        schema = tool.get("inputSchema")
+        return check(schema, rule) if isinstance(schema, dict) else ""
+
+    return _on_tools(what, find, *uses)
 
 
-@_measure("tool-name-length", "length of tool names, with the client's prefix", "limit")
-def _tool_name_length(seen: Seen, rule: Rule) -> Found:
+def _on_nodes(what: str, check: Callable[[str, Json, Rule], Said], *uses: str) -> Measure:
+    """Check each schema in each input schema, with its place."""
+
+    def find(root: Json, rule: Rule) -> list[str]:
+        return [
+            f"{place or ROOT}: {what}" if what else place or ROOT
+            for place, node in _below(root, "", DEEPEST)
+            for _name, what in _found("", check(place, node, rule))
+        ]
+
+    return _on_schemas(what, find, *uses)
+
+
+def _on_record(what: str, check: Callable[[Any, Rule], Said], *uses: str) -> Measure:
+    """Check the members of the record that ``words`` names."""
+
+    def find(seen: Seen, rule: Rule) -> Found:
+        for place, value in _of_record(seen.record or {}, rule.words):
+            yield from (("", f"{place}: {said}") for _, said in _found("", check(value, rule)))
+
+    return Measure(what, find, frozenset({*uses, "words"}), of_record=True)
+
+
+def _found(name: str, said: Said) -> Found:
+    if said:
+        for what in ("",) if said is True else (said,) if isinstance(said, str) else said:
+            yield name, str(what)
+
+
+# --- checks
+
+
+def _long(text: Any, rule: Rule) -> str:
+    known = isinstance(text, str) and len(text) > rule.limit
+    return f"{len(text)} characters" if known else ""
+
+
+def _name_length(seen: Seen, rule: Rule) -> Found:
     before = rule.before(seen.server)
+    prefix = f" with {before!r} before it" if before else ""
     for tool in seen.tools:
-        if len(before + tool["name"]) > rule.limit:
-            prefix = f" with {before!r} before it" if before else ""
-            yield tool["name"], f"{len(before + tool['name'])} characters{prefix}"
+        said = _long(before + tool["name"], rule)
+        yield from _found(tool["name"], said and said + prefix)
 
 
-@_measure("description-length", "length of descriptions", "limit")
-def _description_length(seen: Seen, rule: Rule) -> Found:
-    for tool in seen.tools:
-        text = tool.get("description")
-        if isinstance(text, str) and len(text) > rule.limit:
-            yield tool["name"], f"{len(text)} characters"
+def _many(seen: Seen, rule: Rule) -> str:
+    page = " on the first page" if seen.more else ""
+    return f"{len(seen.tools)} tools{page}" if len(seen.tools) > rule.limit else ""
 
 
-@_measure("instructions-length", "length of the instructions", "limit")
-def _instructions_length(seen: Seen, rule: Rule) -> Found:
-    if len(seen.instructions) > rule.limit:
-        yield "", f"{len(seen.instructions)} characters"
+def _hint(tool: Json, name: str) -> Any:
+    return _members(tool, "annotations").get(name)
 
 
-@_measure("tool-count", "number of tools", "limit")
-def _tool_count(seen: Seen, rule: Rule) -> Found:
-    if len(seen.tools) > rule.limit:
-        yield "", f"{len(seen.tools)} tools{' on the first page' if seen.more else ''}"
+def _unhinted(tool: Json, rule: Rule) -> list[str]:
+    return [one for one in rule.words if not isinstance(_hint(tool, one), bool)]
 
 
-@_measure("result-length", "length of results", "limit")
-def _result_length(seen: Seen, rule: Rule) -> Found:
-    for name, length in seen.results.items():
-        if length > rule.limit:
-            yield name, f"{length} characters"
+def _untitled(tool: Json, _rule: Rule) -> bool:
+    return not any(
+        one and isinstance(one, str) for one in (tool.get("title"), _hint(tool, "title"))
+    )
 
 
-# --- titles and hints
+def _keys(schema: Json, rule: Rule) -> list[str]:
+    keys = _members(schema, "properties")
+    return [f"argument {key!r}" for key in keys if not re.fullmatch(rule.pattern, key)]
 
 
-@_measure("title", "tools without a title")
-def _title(seen: Seen, _rule: Rule) -> Found:
-    for tool in seen.tools:
-        if not any(
-            isinstance(one, str) and one for one in (tool.get("title"), _hint(tool)("title"))
-        ):
-            yield tool["name"], ""
-
-
-@_measure("all-hints", "tools without one of the hints", "words")
-def _all_hints(seen: Seen, rule: Rule) -> Found:
-    for tool in seen.tools:
-        missing = [one for one in rule.words if not isinstance(_hint(tool)(one), bool)]
-        if missing:
-            yield tool["name"], f"without {', '.join(missing)}"
-
-
-@_measure("any-hint", "tools with none of the hints", "words")
-def _any_hint(seen: Seen, rule: Rule) -> Found:
-    for tool in seen.tools:
-        if not any(isinstance(_hint(tool)(one), bool) for one in rule.words):
-            yield tool["name"], ""
-
-
-@_measure("not-read-only", "tools that are not annotated read-only")
-def _not_read_only(seen: Seen, _rule: Rule) -> Found:
-    for tool in seen.tools:
-        if _hint(tool)("readOnlyHint") is not True:
-            yield tool["name"], ""
-
-
-def _hint(tool: Mapping[str, Any]) -> Callable[[str], Any]:
-    annotations = tool.get("annotations")
-    return annotations.get if isinstance(annotations, dict) else lambda _name: None
-
-
-# --- input schemas
-
-
-@_measure("property-keys", "keys of arguments", "pattern")
-def _property_keys(seen: Seen, rule: Rule) -> Found:
-    for tool, schema in _schemas(seen):
-        for key in _members(schema, "properties"):
-            if not re.fullmatch(rule.pattern, key):
-                yield tool, f"argument {key!r}"
-
-
-@_measure("root-keywords", "keywords at the root of an input schema", "words")
-def _root_keywords(seen: Seen, rule: Rule) -> Found:
-    for tool, schema in _schemas(seen):
-        used = [word for word in rule.words if word in schema]
-        if used:
-            yield tool, f"{', '.join(used)} at the root"
-
-
-@_measure("no-properties", "input schemas without properties")
-def _no_properties(seen: Seen, _rule: Rule) -> Found:
-    for tool, schema in _schemas(seen):
-        if "properties" not in schema:
-            yield tool, ""
-
-
-@_measure("draft-07", "input schemas that are no JSON Schema of draft 7")
-def _draft_07(seen: Seen, _rule: Rule) -> Found:
+def _draft_07(schema: Json, _rule: Rule) -> str:
     from jsonschema import Draft7Validator  # noqa: PLC0415  (only if it is measured)
 
-    judge = Draft7Validator(Draft7Validator.META_SCHEMA)
-    for tool, schema in _schemas(seen):
-        with contextlib.suppress(RecursionError):  # a schema so deep is for others to judge
-            error = next(judge.iter_errors(schema), None)
-            if error is not None:
-                yield tool, ".".join(map(str, error.absolute_path)) or ROOT
+    with contextlib.suppress(RecursionError):  # a schema so deep is for others to judge
+        error = next(Draft7Validator(Draft7Validator.META_SCHEMA).iter_errors(schema), None)
+        return "" if error is None else ".".join(map(str, error.absolute_path)) or ROOT
+    return ""
 
 
-@_measure("array-items", "arrays without items")
-def _array_items(seen: Seen, _rule: Rule) -> Found:
-    for tool, place, node in _nodes(seen):
-        if node.get("type") == "array" and node.get("items") in (None, False):
-            yield tool, place
+def _undefined(place: str, node: Json, _rule: Rule) -> list[str]:
+    known, wanted = node.get("properties", None if place else {}), node.get("required")
+    if node.get("type") != "object" or not isinstance(known, dict) or not isinstance(wanted, list):
+        return []
+    return [repr(name) for name in wanted if isinstance(name, str) and name not in known]
 
 
-@_measure("tuple-items", "arrays of schemas as items")
-def _tuple_items(seen: Seen, _rule: Rule) -> Found:
-    for tool, place, node in _nodes(seen):
-        if node.get("type") == "array" and isinstance(node.get("items"), list):
-            yield tool, place
+def _beside(_place: str, node: Json, rule: Rule) -> str:
+    others = ", ".join(sorted({*node} - {"$ref", *rule.words}))
+    return f"{others} beside $ref" if others and "$ref" in node else ""
 
 
-@_measure("required-names", "required arguments that are not defined")
-def _required_names(seen: Seen, _rule: Rule) -> Found:
-    for tool, place, node in _nodes(seen):
-        known = node.get("properties", {} if place == ROOT else None)
-        wanted = node.get("required")
-        if node.get("type") == "object" and isinstance(known, dict) and isinstance(wanted, list):
-            for name in wanted:
-                if isinstance(name, str) and name not in known:
-                    yield tool, f"{place}: {name!r}"
+def _is_array(node: Json) -> bool:
+    return node.get("type") == "array"
 
 
-@_measure("reference-siblings", "keywords beside $ref", "words")
-def _reference_siblings(seen: Seen, rule: Rule) -> Found:
-    for tool, place, node in _nodes(seen):
-        beside = sorted({*node} - {"$ref", *rule.words}) if "$ref" in node else []
-        if beside:
-            yield tool, f"{place}: {', '.join(beside)} beside $ref"
-
+MEASURES: Final[dict[str, Measure]] = {
+    "tool-name-characters": _on_tools(
+        "characters of tool names", lambda t, r: not re.fullmatch(r.pattern, t["name"]), "pattern"),
+    "tool-name-length": Measure(
+        "length of tool names, with the client's prefix", _name_length, frozenset({"limit"})),
+    "description-length": _on_tools(
+        "length of descriptions", lambda t, r: _long(t.get("description"), r), "limit"),
+    "instructions-length": _on_server(
+        "length of the instructions", lambda s, r: _long(s.instructions, r), "limit"),
+    "tool-count": _on_server("number of tools", _many, "limit"),
+    "title": _on_tools("tools without a title", _untitled),
+    "all-hints": _on_tools(
+        "tools without one of the hints",
+        lambda t, r: ", ".join(f"without {one}" for one in _unhinted(t, r)), "words"),
+    "any-hint": _on_tools(
+        "tools with none of the hints", lambda t, r: _unhinted(t, r) == [*r.words], "words"),
+    "not-read-only": _on_tools(
+        "tools that are not annotated read-only",
+        lambda t, _r: _hint(t, "readOnlyHint") is not True),
+    "property-keys": _on_schemas("keys of arguments", _keys, "pattern"),
+    "root-keywords": _on_schemas(
+        "keywords at the root of an input schema",
+        lambda s, r: ", ".join(word for word in r.words if word in s), "words"),
+    "no-properties": _on_schemas(
+        "input schemas without properties", lambda s, _r: "properties" not in s),
+    "draft-07": _on_schemas("input schemas that are no JSON Schema of draft 7", _draft_07),
+    "array-items": _on_nodes(
+        "arrays without items", lambda _p, n, _r: _is_array(n) and n.get("items") in (None, False)),
+    "tuple-items": _on_nodes(
+        "arrays of schemas as items",
+        lambda _p, n, _r: _is_array(n) and isinstance(n.get("items"), list)),
+    "required-names": _on_nodes("required arguments that are not defined", _undefined),
+    "reference-siblings": _on_nodes("keywords beside $ref", _beside, "words"),
+    "record-pattern": _on_record(
+        "a member of the record",
+        lambda v, r: "" if re.fullmatch(r.pattern, str(v), re.DOTALL) else repr(v), "pattern"),
+    "record-length": _on_record("length of a member of the record", _long, "limit"),
+}  # fmt: skip
+"""Word for the key ``measures`` -> the kind."""
 
 ROOT: Final = "the root"
 
@@ -233,62 +220,37 @@ DEEPEST: Final = 60
 """Depth at which the search of a schema ends."""
 
 
-def _schemas(seen: Seen) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for tool in seen.tools:
-        if isinstance(tool.get("inputSchema"), dict):
-            yield tool["name"], tool["inputSchema"]
-
-
-def _nodes(seen: Seen) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield each schema in each input schema: the tool, its place, the schema."""
-    for tool, schema in _schemas(seen):
-        for place, node in _below(schema, "", DEEPEST):
-            yield tool, place or ROOT, node
-
-
-def _below(node: Any, place: str, depth: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _below(node: Any, place: str, depth: int) -> Iterator[tuple[str, Json]]:
     if not isinstance(node, dict) or not depth:
         return
     yield place, node
-    for word in ("properties", "patternProperties", "dependencies"):
-        for key, value in _members(node, word).items():
-            yield from _below(value, f"{place}.{key}".lstrip("."), depth - 1)
-    for word in ("items", "additionalProperties", "not", "if", "then", "else", "contains"):
-        values = node.get(word)
-        for value in values if isinstance(values, list) else [values]:
-            yield from _below(value, f"{place}.{word}".lstrip("."), depth - 1)
-    for word in ("anyOf", "allOf", "oneOf"):
-        values = node.get(word)
-        for value in values if isinstance(values, list) else []:
-            yield from _below(value, f"{place}.{word}".lstrip("."), depth - 1)
+    inner = [
+        (key, value)
+        for word in ("properties", "patternProperties", "dependencies")
+        for key, value in _members(node, word).items()
+    ]
+    for word in _SCHEMAS:
+        value = node.get(word)
+        inner += [(word, one) for one in (value if isinstance(value, list) else [value])]
+    for name, value in inner:
+        yield from _below(value, f"{place}.{name}".lstrip("."), depth - 1)
 
 
-def _members(node: Mapping[str, Any], word: str) -> dict[str, Any]:
+_SCHEMAS: Final = (
+    "items", "additionalProperties", "anyOf", "allOf", "oneOf", "not", "if", "then", "else",
+    "contains",
+)  # fmt: skip
+"""Keywords whose value is a schema, or a list of them."""
+
+
+def _members(node: Json, word: str) -> dict[str, Any]:
     found = node.get(word)
     return found if isinstance(found, dict) else {}
 
 
-# --- records of a registry
-
-
-@_measure("record-pattern", "a member of the record", "pattern", "words", of_record=True)
-def _record_pattern(seen: Seen, rule: Rule) -> Found:
-    for place, value in _of_record(seen, rule):
-        if not (isinstance(value, str) and re.fullmatch(rule.pattern, value, re.DOTALL)):
-            yield "", f"{place}: {value!r}"
-
-
-@_measure("record-length", "length of a member of the record", "limit", "words", of_record=True)
-def _record_length(seen: Seen, rule: Rule) -> Found:
-    for place, value in _of_record(seen, rule):
-        if isinstance(value, str) and len(value) > rule.limit:
-            yield "", f"{place}: {len(value)} characters"
-
-
-def _of_record(seen: Seen, rule: Rule) -> Iterator[tuple[str, Any]]:
-    """Yield the members that a rule names; ``packages.version`` is one of each package."""
-    record = seen.record or {}
-    for word in rule.words:
+def _of_record(record: Json, words: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the named members; ``packages.version`` is one of each package."""
+    for word in words:
         outer, dot, inner = word.partition(".")
         if not dot and word in record:
             yield word, record[word]

@@ -143,37 +143,21 @@ def measured(
     revision = (old or spoken)[-1] if spoken else ""
     seen = Seen(record=record)
     if revision:
-        seen = _seen(revision, server.spoken, record)
+        seen = _seen(revision, server.spoken[revision], record)
     notes = tuple(_client(one, seen) for one in clients)
     return ProfileNotes(revision, seen.server, notes)
 
 
-def _seen(revision: str, spoken: "Mapping[str, Spoken]", record: Mapping[str, Any] | None) -> Seen:
-    one = spoken[revision]
+def _seen(revision: str, one: "Spoken", record: Mapping[str, Any] | None) -> Seen:
     name, text = one.server_info.get("name"), one.result.get("instructions")
-    lengths: dict[str, int] = {}
-    for other in spoken.values():
-        for call in other.examples("callable-tool"):
-            lengths[call.name] = max(lengths.get(call.name, 0), _length(call.result))
     return Seen(
         revision=revision,
         server=name if isinstance(name, str) else "",
         instructions=text if isinstance(text, str) else "",
         tools=one.named("tools"),
         more="tools/list" in one.cursors,
-        results=lengths,
         record=record,
     )
-
-
-def _length(result: Mapping[str, Any]) -> int:
-    content = result.get("content")
-    texts = (
-        [one.get("text") for one in content if isinstance(one, dict)]
-        if isinstance(content, list)
-        else []
-    )
-    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _client(client: str, seen: Seen) -> ClientNotes:

@@ -110,21 +110,13 @@ def read(row: dict[str, Any] | None) -> ProfileNotes:
     """
     if row is None:
         return ProfileNotes()
-    return ProfileNotes(
-        row["revision"],
-        row["server"],
-        tuple(
-            ClientNotes(
-                one["client"],
-                one["name"],
-                one["rules"],
-                one["tools"],
-                tuple(
-                    Note(rule(note["rule"]), tuple((f["tool"], f["what"]) for f in note["found"]))
-                    for note in one["notes"]
-                ),
-                one.get("unmeasured", ""),
-            )
-            for one in row["profiles"]
-        ),
+    return ProfileNotes(row["revision"], row["server"], tuple(map(_read, row["profiles"])))
+
+
+def _read(row: dict[str, Any]) -> ClientNotes:
+    notes = tuple(
+        Note(rule(one["rule"]), tuple((each["tool"], each["what"]) for each in one["found"]))
+        for one in row["notes"]
     )
+    rest = (notes, row.get("unmeasured", ""))
+    return ClientNotes(row["client"], row["name"], row["rules"], row["tools"], *rest)
