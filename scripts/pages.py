@@ -13,6 +13,9 @@ from mcp_touchstone.catalog.attack_level import MEANING, Tier
 from mcp_touchstone.catalog.clause import Chapter, Observable
 from mcp_touchstone.catalog.loader import SECURITY, home, load, mutants
 from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.profiles.load import names, profile
+from mcp_touchstone.profiles.measure import MEASURES
+from mcp_touchstone.profiles.rule import EFFECTS
 from mcp_touchstone.report import coverage
 from mcp_touchstone.results.sdk_faults import Release, releases
 from mcp_touchstone.security import payload
@@ -38,6 +41,7 @@ def pages() -> dict[str, str]:
             *_clause_pages().items(),
             *_threat_pages().items(),
             ("sdk-faults.md", _sdk_faults()),
+            ("profile-rules.md", _profiles()),
         )
     }
 
@@ -74,6 +78,43 @@ def _sdk_faults() -> Iterator[str]:
             ]
             yield f"| `{clause}` | {', '.join(where)} | {' | '.join(marks)} |"
         yield ""
+
+
+# --- profiles
+
+
+def _profiles() -> Iterator[str]:
+    """Write the rules of clients: a row for what is measured, a column for a client."""
+    known = [profile(name) for name in names()]
+    yield "# Rules of clients\n"
+    yield (
+        "What clients and directories do with a server, as far as a source says so. "
+        "[Profiles of clients](guides/profiles.md) says how to use them. An empty cell means that "
+        "no source was found, not that the client accepts everything.\n"
+    )
+    yield f"| measured | {' | '.join(one.id for one in known)} |"
+    yield f"|---|{'---|' * len(known)}"
+    for kind, measure in MEASURES.items():
+        cells = [
+            ", ".join(
+                dict.fromkeys(
+                    f"{rule.limit or ''} {rule.effect}".strip()
+                    for rule in one.rules
+                    if rule.measures == kind
+                )
+            )
+            for one in known
+        ]
+        yield f"| {measure.what} | {' | '.join(cells)} |"
+    yield ""
+    yield from (f"- **{effect}**: {meaning}" for effect, meaning in EFFECTS.items())
+    for one in known:
+        yield f"\n## {one.id}\n"
+        yield f"{one.name}. {one.summary}\n"
+        for rule in one.rules:
+            accepted = f" Accepted: `{rule.accepted}`." if rule.accepted else ""
+            yield f"- `{rule.id}`, {rule.effect}. {rule.says}{accepted} *What helps:* {rule.cure}"
+            yield f"  Source, read on {rule.read} ({rule.version}): <{rule.source}>"
 
 
 # --- clauses

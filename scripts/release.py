@@ -4,15 +4,19 @@ The release workflow runs this before it tests and publishes the build. Exit sta
 is missing, with one line for each problem.
 """
 
+import datetime as dt
 import email
 import re
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
+PROFILES: Final = "src/mcp_touchstone/profiles"
+YEAR: Final = dt.timedelta(days=365)
 PLACEHOLDER: Final = re.compile(r"\bOWNER/")
 
 
@@ -46,6 +50,16 @@ def problems(tag: str, dist: Path, checkout: Path = CHECKOUT) -> Iterator[str]:
     for path in (checkout / "README.md", *sorted((checkout / "docs").rglob("*.md"))):
         if PLACEHOLDER.search(path.read_text("utf-8")):
             yield f"{path.relative_to(checkout).as_posix()} names OWNER, not the real account"
+    yield from outdated(checkout)
+
+
+def outdated(checkout: Path, today: dt.date | None = None) -> Iterator[str]:
+    """Find the rules of profiles whose source was last read more than a year ago."""
+    oldest = (today or dt.datetime.now(dt.UTC).date()) - YEAR
+    for path in sorted((checkout / PROFILES).glob("*.toml")):
+        for rule in tomllib.loads(path.read_text("utf-8"))["rule"]:
+            if rule["read"] < oldest:
+                yield f"{path.stem}/{rule['id']}: read {rule['source']} again, and set its date"
 
 
 def main(tag: str, dist: str) -> int:

@@ -11,7 +11,7 @@ from mcp_touchstone.runtime.console import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import Any, Final, NoReturn
 
@@ -180,7 +180,7 @@ def _check_record(line: CommandLine) -> int:
         for one in servers.differences(entry, said.server_info if said else {}):
             say(f"record: {one}")
 
-    return _check_one(settings, {}, compare)
+    return _check_one(settings, {}, compare, servers.published(options.record))
 
 
 def _shared_reports(several: Sequence[Settings]) -> Parts:
@@ -193,9 +193,13 @@ def _shared_reports(several: Sequence[Settings]) -> Parts:
 
 
 def _check_one(
-    settings: Settings, parts: Parts, on_run: Callable[[Run], None] = lambda _run: None
+    settings: Settings,
+    parts: Parts,
+    on_run: Callable[[Run], None] = lambda _run: None,
+    record: Mapping[str, Any] | None = None,
 ) -> int:
     import threading
+    from dataclasses import replace
 
     from mcp_touchstone.config import resolve
     from mcp_touchstone.engine.runner import judge
@@ -203,7 +207,7 @@ def _check_one(
 
     write = _reports(settings, parts)
     target = resolve.target(settings)
-    choice = resolve.choice(settings)
+    choice = replace(resolve.choice(settings), record=record)
     book = resolve.book(settings)
     old = None if settings.since is None else _recorded(settings.since)
     screen = _Screen(settings, target)
@@ -496,6 +500,8 @@ def _explain(options: argparse.Namespace) -> int:
     try:
         catalogue.explain(options.clause)
     except CatalogueError as error:
+        if catalogue.is_of_profile(options.clause):
+            return _complain(str(error))
         chapter = f" {options.clause}" if catalogue.is_listed(options.clause) else ""
         return _complain(f"{error}; `mcp-touchstone list{chapter}` shows them")
     return 0

@@ -12,7 +12,14 @@ from mcp_touchstone.config.client_files import Source, Surroundings
 from mcp_touchstone.config.client_files import read as source
 from mcp_touchstone.config.files import Asked, Found, find, may_write, write
 from mcp_touchstone.config.parser import parse
-from mcp_touchstone.config.settings import FIELDS, ConfigError, Settings, layer, merged
+from mcp_touchstone.config.settings import (
+    FIELDS,
+    ConfigError,
+    Settings,
+    field_of,
+    layer,
+    merged,
+)
 from mcp_touchstone.config.toml_keys import KEYS, Table, choose, command, read
 from mcp_touchstone.config.toml_keys import layer as layer_of
 from mcp_touchstone.target.promises import PromiseTerms
@@ -46,6 +53,7 @@ attack-commands = true
 deadline = 60
 promise = ["deny-list"]
 suite = "all"
+for = ["vscode,cursor", "claude"]
 select = ["ping", "tools"]
 attacks = ["deep"]
 revision = ["2025-11-25"]
@@ -81,7 +89,7 @@ SAME = (
     '--prompt=greet={"name": "x"}', '--bindings=read={"tool": "get", "path": "name"}',
     "--resource=note:///1", "--root-from=seed", "--world=roots", "--offline",
     "--sandbox=auto", "--online", "--accept-unbound", "--attack-commands", "--deadline=60",
-    "--promise=deny-list", "--suite=all",
+    "--promise=deny-list", "--suite=all", "--for=vscode,cursor", "--for=claude",
     "--select=ping", "--select=tools", "--attacks=deep", "--revision=2025-11-25", "--level=MUST",
     "--strict", "--quick", "--fail-on=should", "--fail-on=high", "--baseline=known.toml",
     "--jobs=4", "--examples=0", "--seed=7",
@@ -108,7 +116,7 @@ def test_settings_are_converted_and_immutable() -> None:
 
 
 def test_every_key_is_a_settings_field() -> None:
-    assert {key.replace("-", "_") for key in KEYS} - {"from", "server"} <= FIELDS
+    assert {*map(field_of, KEYS)} - {"from", "server"} <= FIELDS
 
 
 def test_tool_can_have_several_argument_sets() -> None:

@@ -26,7 +26,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "client": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
     "target": {"catalog", "runtime", "issuer", "bindings", "transport"},
     "discovery": {"catalog", "runtime", "wire", "samples", "transport", "client", "target"},
-    "results": {"catalog", "runtime", "wire", "client", "target", "discovery"},
+    "profiles": {"catalog", "client"},
+    "results": {"catalog", "runtime", "wire", "client", "target", "discovery", "profiles"},
     "judging": {"catalog", "runtime", "wire", "transport", "client", "discovery", "results"},
     "properties": {"catalog", "wire", "samples", "transport", "client", "judging"},
     "security": {
@@ -35,7 +36,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "engine": {
         "catalog", "runtime", "wire", "samples", "transport", "bindings", "client",
-        "target", "discovery", "results", "judging", "security",
+        "target", "discovery", "profiles", "results", "judging", "security",
     },
     "suite": {
         "catalog", "runtime", "wire", "samples", "transport", "client", "discovery",
@@ -52,12 +53,12 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "__init__": {"api"},
     "config": {
-        "catalog", "runtime", "samples", "transport", "client", "target", "results",
+        "catalog", "runtime", "samples", "transport", "client", "target", "profiles", "results",
         "engine", "gate",
     },
     "report": {
         "catalog", "runtime", "wire", "transport", "bindings", "client", "target", "discovery",
-        "results", "gate", "config", "recordings",
+        "profiles", "results", "gate", "config", "recordings",
     },
     "bridge": {"catalog", "runtime", "wire", "transport", "report"},
     "pytest_plugin": {

@@ -1,5 +1,6 @@
 """Files of the project itself: workflows, forms, line endings, the checks before a release."""
 
+import datetime as dt
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts.release import problems
+from scripts.release import outdated, problems
 from tests.conftest import HERE
 
 ROOT = HERE.parent
@@ -133,6 +134,21 @@ def test_a_tag_of_another_version_cannot_be_published(build: dict[str, Any]) -> 
         "mcp_touchstone-1.2.3.tar.gz"
     )
     assert section == "CHANGELOG.md has no section for 1.2.4"
+
+
+def test_rules_of_profiles_are_read_again_each_year() -> None:
+    profiles = ROOT / "src" / "mcp_touchstone" / "profiles"
+    read = [one["read"] for path in profiles.glob("*.toml") for one in rows_of(path)]
+    later = max(read) + dt.timedelta(days=366)
+
+    assert list(outdated(ROOT, max(read))) == []
+    assert len(list(outdated(ROOT, later))) == len(read)
+    assert any(one.startswith("vscode/array-items: read https://") for one in outdated(ROOT, later))
+
+
+def rows_of(profile: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = tomllib.loads(profile.read_text("utf-8"))["rule"]
+    return rows
 
 
 def test_a_build_without_addresses_cannot_be_published(build: dict[str, Any]) -> None:

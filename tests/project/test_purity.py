@@ -44,6 +44,10 @@ PURE = (
     "catalog.threat",
     "results.threshold",
     "client.server_profile",
+    "profiles.rule",
+    "profiles.measure",
+    "profiles.load",
+    "profiles.notes",
     "results.run",
     "engine.plan",
     "runtime.printable",
@@ -51,7 +55,7 @@ PURE = (
     "report.text",
     "report.digest",
 )
-"""Bytes and values in, values out. ``clause`` reads only the files it is given;
+"""Bytes and values in, values out. ``clause`` and ``load`` read only files of rules;
 ``transcript`` has a lock and gets the time from its caller."""
 
 LOCKING = ("mcp_touchstone.wire.transcript", "mcp_touchstone.wire.allowance")

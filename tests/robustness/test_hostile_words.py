@@ -86,7 +86,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kinds = {"html": "a.html", "markdown": "a.md", "junit": "a.xml", "sarif": "a.sarif",
              "badge": "b.json"}  # fmt: skip
     reports = [word for kind, name in kinds.items() for word in ("--report", f"{kind}:{name}")]
-    words = ("check", "-v", *CHOSEN, *SELECTED, "--json", "a.json", *reports)
+    words = ("check", "-v", "--for", "all", *CHOSEN, *SELECTED, "--json", "a.json", *reports)
     text = ran(*words, "--save", "wire", "--scripts", "sh", "--", *SERVER, folder=folder)
     assert "evil" in text
     return folder
@@ -103,7 +103,7 @@ def test_reports_hold_no_control_and_no_markup_of_the_server(checked: Path) -> N
 def test_colours_are_the_only_sequences_of_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mcp_touchstone", "check", "-v", "--color", "always", *CHOSEN,
-         "--select", "lifecycle", "--", *SERVER],
+         "--for", "all", "--select", "lifecycle", "--", *SERVER],
         cwd=tmp_path, capture_output=True, timeout=300, check=False,
     )  # fmt: skip
     text = done.stdout.decode("utf-8")

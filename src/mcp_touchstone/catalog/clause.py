@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
@@ -299,7 +300,7 @@ def _is(value: Any, kind: str) -> bool:
     if kind.startswith("array of "):
         member = kind.removeprefix("array of ").removesuffix("s")
         return isinstance(value, list) and all(_is(item, member) for item in value)
-    kinds = {"string": str, "boolean": bool, "table": dict, "integer": int}
+    kinds = {"string": str, "boolean": bool, "table": dict, "integer": int, "date": date}
     return isinstance(value, kinds[kind])
 
 

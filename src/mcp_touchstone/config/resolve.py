@@ -23,6 +23,7 @@ from mcp_touchstone.engine.plan import EXAMPLES, Choice, UsageError
 from mcp_touchstone.gate import baseline_file
 from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
+from mcp_touchstone.profiles.load import chosen
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
 from mcp_touchstone.target import minted, values
@@ -389,8 +390,11 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
     """Return the choice of checks and limits for a run.
 
     Raises:
-        UsageError: words of ``--fail-on`` are unknown or exclude each other.
+        UsageError: words of ``--fail-on`` are unknown or exclude each other, or no client is named.
     """
+    found = floor(settings.fail_on)
+    if found.profile and not settings.for_:
+        raise UsageError("--fail-on profile: name the clients with --for")
     return Choice(
         select=settings.select,
         revisions=settings.revision,
@@ -400,7 +404,8 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
         examples=EXAMPLES if settings.examples is None else settings.examples,
         seed=settings.seed,
         quick=settings.quick,
-        floor=floor(settings.fail_on),
+        floor=found,
+        clients=chosen(settings.for_),
         tiers=tiers((*settings.attacks, *[Tier.COMMANDS] * settings.attack_commands)),
         accept_unbound=settings.accept_unbound,
         deadline=_deadline(settings, environment),

@@ -33,7 +33,7 @@ SHARED_REPORTS: Final = ("badge", "junit", "markdown", "sarif")
 """Kinds of reports that can hold several targets; other kinds have one file per target."""
 
 SEVERITIES: Final = (
-    "must", "should", "may", "critical", "high", "medium", "low", "info", "sdk", "never"
+    "must", "should", "may", "critical", "high", "medium", "low", "info", "sdk", "profile", "never"
 )  # fmt: skip
 """Words of ``--fail-on``."""
 
@@ -60,6 +60,21 @@ def rules() -> list[str]:
     from mcp_touchstone.catalog.loader import BOTH, rows  # noqa: PLC0415  (for completion only)
 
     return [clause.id for clause in rows(BOTH)]
+
+
+def clients(text: str) -> str:
+    """Check the names of clients in a word such as ``vscode,cursor``; return the word."""
+    from mcp_touchstone.profiles import load  # noqa: PLC0415  (only if it is read)
+
+    load.chosen((text,))
+    return text
+
+
+def known_clients() -> list[str]:
+    """Return the names of all profiles, and the word for all of them."""
+    from mcp_touchstone.profiles import load  # noqa: PLC0415  (for help and completion only)
+
+    return [*load.names(), load.ALL]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +108,12 @@ class Settings(ServerSettings):
         "check clauses of this level only (MUST includes MUST NOT); repeatable:",
         "LEVEL", values.level, kind=Kind.TEXTS, complete=lambda: values.LEVELS,
     )  # fmt: skip
+    for_: tuple[str, ...] = _scope(
+        "also say what these clients and directories do with the server; repeatable, or joined by "
+        "commas:",
+        "CLIENT", clients, kind=Kind.TEXTS, complete=known_clients, in_pytest=True,
+        names=("--for",),
+    )  # fmt: skip
     strict: bool = _gate(
         "a broken SHOULD is a failure, and faults of the server's SDK count", in_pytest=True
     )
@@ -111,7 +132,7 @@ class Settings(ServerSettings):
     fail_on: tuple[str, ...] = _gate(
         "lowest severity that fails the run. Conformance: must (default), should, may. Security: "
         "critical, high, medium, low, info. Give one of each, or never; sdk counts the faults of "
-        "the server's SDK too",
+        "the server's SDK too, profile what is lost in a client of --for",
         "SEVERITY", fail_on, kind=Kind.TEXTS, commands=("check", "diff"),
         complete=lambda: SEVERITIES, in_pytest=True,
     )  # fmt: skip
@@ -195,6 +216,17 @@ ADDED: Final = ("call", "prompt", "bindings")
 
 The fields ``env`` and ``header`` are merged by name. All other fields are replaced.
 """
+
+
+def key(field: str) -> str:
+    """Return the key of a field in files; ``for`` is no name of a field in Python."""
+    return field.strip("_").replace("_", "-")
+
+
+def field_of(key: str) -> str:
+    """Return the field of a key in files."""
+    name = key.replace("-", "_")
+    return name if name in OPTIONS or f"{name}_" not in OPTIONS else f"{name}_"
 
 
 def words(given: Layer, command: str) -> list[str]:

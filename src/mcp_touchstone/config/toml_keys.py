@@ -10,7 +10,14 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
-from mcp_touchstone.config.settings import OPTIONS, ConfigError, Layer, fail_on
+from mcp_touchstone.config.settings import (
+    OPTIONS,
+    ConfigError,
+    Layer,
+    fail_on,
+    field_of,
+)
+from mcp_touchstone.config.settings import key as key_of
 from mcp_touchstone.target.option import Kind, Option
 
 TABLE: Final = "mcp-touchstone"
@@ -25,7 +32,7 @@ KEYS: Final[Mapping[str, Option]] = {
     "command": Option(kind=Kind.TEXTS, commands=(), help="program and arguments"),
     "from": Option(kind=Kind.TEXT, commands=(), help="file of a client with the command"),
     "server": Option(kind=Kind.TEXT, commands=(), help="name of the server in that file"),
-    **{name.replace("_", "-"): row for name, row in OPTIONS.items() if row.in_files},
+    **{key_of(name): row for name, row in OPTIONS.items() if row.in_files},
 }
 """All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
 
@@ -175,7 +182,7 @@ def layer(table: Mapping[str, Any], where: str) -> Layer:
     for key, value in table.items():
         if key not in _SOURCES:
             try:
-                read = found[key.replace("-", "_")] = _value(KEYS[key], value)
+                read = found[field_of(key)] = _value(KEYS[key], value)
                 if key == "fail-on" and read:
                     fail_on(*read)
             except ValueError as error:

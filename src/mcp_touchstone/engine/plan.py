@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
@@ -78,6 +78,8 @@ class Choice:
         rules_fed: whether unselected scenarios may run to make traffic for the rules on it.
         repeats: greatest number of repetitions of a scenario with a finding; 0 repeats nothing.
         deadline: seconds after which the run ends with its results so far; 0 sets no limit.
+        clients: profiles of clients and directories to apply.
+        record: the record of the server in a registry; None if none was named.
         separate: whether each scenario has a process and a world of its own, so that its messages
             do not depend on the scenarios before it.
     """
@@ -98,6 +100,8 @@ class Choice:
     repeats: int = REPEATS
     deadline: float = 0.0
     separate: bool = False
+    clients: tuple[str, ...] = ()
+    record: Mapping[str, Any] | None = None
 
     def takes(self, case: Case, clause: Clause) -> bool:
         """Return whether a clause judged by a case is chosen, in any revision."""

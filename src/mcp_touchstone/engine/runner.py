@@ -35,6 +35,7 @@ from mcp_touchstone.engine.scheduler import Schedule
 from mcp_touchstone.engine.worker import OnEvent, Work, drive
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.run_settings import RunSettings
+from mcp_touchstone.profiles.notes import measured
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
@@ -127,6 +128,7 @@ def judge(
         run.trouble = f"{pool.allowance.met}; we stopped listening, and not all was judged"
     ended = now()
     run.seconds = ended - begun
+    run.clients = measured(choice.clients, run.profile, choice.record)
     run.cost = account(
         [connection.waits for connection in run.connections],
         begun,

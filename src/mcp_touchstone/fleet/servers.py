@@ -211,15 +211,7 @@ def record_of(path: Path, given: Collection[str] = ()) -> Entry:
     Raises:
         ListError: it is no record, or the server cannot be started from it alone.
     """
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ListError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise ListError(f"{path}: it is no JSON: {error}") from error
-    record = _record(document) if isinstance(document, dict) else None
-    if record is None:
-        raise ListError(f"{path}: it is no server.json of the MCP registry")
+    record = published(path)
     packages = [
         {
             **package,
@@ -236,6 +228,24 @@ def record_of(path: Path, given: Collection[str] = ()) -> Entry:
         hint = "; give it with --env NAME=VALUE" if "variable" in entry.trouble.line else ""
         raise ListError(f"{path}: {entry.trouble.kind}: {entry.trouble.line}{hint}")
     return entry
+
+
+def published(path: Path) -> Mapping[str, Any]:
+    """Return a registry record as it was published.
+
+    Raises:
+        ListError: the file has none.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ListError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ListError(f"{path}: it is no JSON: {error}") from error
+    record = _record(document) if isinstance(document, dict) else None
+    if record is None:
+        raise ListError(f"{path}: it is no server.json of the MCP registry")
+    return record
 
 
 def differences(entry: Entry, server: Mapping[str, Any]) -> list[str]:

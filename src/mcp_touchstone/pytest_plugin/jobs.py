@@ -17,7 +17,7 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.config import files, resolve
-from mcp_touchstone.config.settings import ConfigError, Settings, layer, merged
+from mcp_touchstone.config.settings import ConfigError, Settings, field_of, layer, merged
 from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.gate.baseline import FILE
 from mcp_touchstone.gate.baseline_file import Book
@@ -162,7 +162,7 @@ def _options(config: pytest.Config) -> dict[str, Any]:
         texts = given(config, name)
         if texts and name not in FILES:
             read = [_read(config, name, text) for text in texts]
-            field = name.replace("-", "_")
+            field = field_of(name)
             found[field] = read if row.kind.is_repeatable else read[-1]
     baseline = given(config, "baseline")
     if baseline and not found.get("no_baseline"):
@@ -229,6 +229,8 @@ def _golden(config: pytest.Config, settings: Settings) -> Path | None:
 def _job(settings: Settings, golden: Path | None) -> Job:
     target = resolve.target(settings)
     choice = resolve.choice(settings)
+    if choice.floor.profile:
+        raise ConfigError("--fail-on profile: no test is about a client; `check` has that option")
     registry = load(settings.suite)
     choice.check(registry)
     book = resolve.book(settings)

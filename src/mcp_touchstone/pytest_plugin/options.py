@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from mcp_touchstone.config.settings import OPTIONS
+from mcp_touchstone.config.settings import OPTIONS, key
 from mcp_touchstone.target.option import Kind, Option
 
 INI_FILES: Final = {
@@ -16,7 +16,7 @@ INI_FILES: Final = {
 """Files that pytest reads its configuration from, and the line that each needs for it."""
 
 SETTINGS: Final[dict[str, Option]] = {
-    name.replace("_", "-"): row for name, row in OPTIONS.items() if row.in_pytest
+    key(name): row for name, row in OPTIONS.items() if row.in_pytest
 }
 """Options for settings of the run; each is an ini key too, but for those that no file has."""
 FILES: Final = ("config", "baseline")

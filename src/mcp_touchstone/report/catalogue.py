@@ -9,6 +9,9 @@ from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
 from mcp_touchstone.catalog.loader import BOTH, rows
 from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.profiles.load import profile, rule
+from mcp_touchstone.profiles.measure import MEASURES
+from mcp_touchstone.profiles.rule import EFFECTS, Rule
 from mcp_touchstone.runtime.console import say
 
 WIDTH = 96
@@ -75,11 +78,14 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
 
 
 def explain(clause_id: str) -> None:
-    """Print one clause in full.
+    """Print one clause in full, or one rule of a profile (``vscode/array-items``).
 
     Raises:
-        CatalogueError: there is no such clause.
+        CatalogueError: there is no such clause or rule.
     """
+    if is_of_profile(clause_id):
+        _explain_profile(rule(clause_id))
+        return
     known = catalogue()
     renamed = {old: clause.id for clause in known for old in clause.replaces}
     if clause_id in renamed:
@@ -118,6 +124,19 @@ def explain(clause_id: str) -> None:
     say("", *([again] if clause.judged else ()))
 
 
+def _explain_profile(one: Rule) -> None:
+    say(one.name)
+    _paragraph("", one.says)
+    _paragraph("client", profile(one.client).name)
+    _paragraph("measured", MEASURES[one.measures].what)
+    _paragraph("accepted", one.accepted)
+    _paragraph("effect", f"{one.effect}: {EFFECTS[one.effect]}")
+    _paragraph("usual cure", one.cure)
+    _paragraph("version", one.version)
+    _paragraph("last read", one.read.isoformat())
+    say("", f"  {one.source}", "", f"  mcp-touchstone check --for {one.client} -- your server")
+
+
 _OBSERVABLE = {
     Observable.YES: "always, if the server has the features it needs",
     Observable.CONDITIONAL: "only if the server shows the behaviour",
@@ -141,6 +160,11 @@ def _names(clause: Clause) -> tuple[str, ...]:
 def is_listed(word: str) -> bool:
     """Return whether ``listing`` finds clauses or threats by a word."""
     return any(_named(word, clause) for clause in catalogue())
+
+
+def is_of_profile(word: str) -> bool:
+    """Return whether a word can only name the rule of a profile, such as ``vscode/array-items``."""
+    return word.count("/") == 1 and not is_listed(word)
 
 
 def _named(word: str, clause: Clause) -> bool:

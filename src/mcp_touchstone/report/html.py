@@ -17,7 +17,7 @@ from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.report import standing
+from mcp_touchstone.report import clients, standing
 from mcp_touchstone.report.comparison import SHOWN
 from mcp_touchstone.report.digest import (
     Finding,
@@ -77,6 +77,7 @@ def _page(run: Run) -> Iterator[str]:
     yield from _picture(run)
     yield from _since(run)
     yield from _tools(run)
+    yield from _clients(run)
     yield from _stale(run)
     yield from _findings(run)
     yield from _all(run)
@@ -200,6 +201,15 @@ def _tools(run: Run) -> Iterator[str]:
         for row in rows:
             yield from _row(*row)
         yield "</dl>\n</section>"
+
+
+def _clients(run: Run) -> Iterator[str]:
+    if not run.clients.clients:
+        return
+    yield f'<section id="clients">\n<h2>{_text(clients.title(run))}</h2>\n<dl>'
+    for _level, label, text in clients.lines(run):
+        yield from _row(label, text)
+    yield "</dl>\n</section>"
 
 
 def _stale(run: Run) -> Iterator[str]:

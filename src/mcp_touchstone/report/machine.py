@@ -8,7 +8,7 @@ from mcp_touchstone import __version__
 from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.report import comparison
+from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import by_clause, tally
 from mcp_touchstone.results.clause_sets import Kept, kept
 from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
@@ -68,6 +68,7 @@ def document(run: Run) -> dict[str, Any]:
             **({} if run.cost is None else {"cost": _cost(run.cost)}),
         },
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
+        **clients.document(run),
         "verdicts": [_verdict(v, counts=run.counts(v)) for v in run.verdicts],
         "lost": [
             {"scenario": slot.case.id, "revision": slot.revision, "how": slot.left}

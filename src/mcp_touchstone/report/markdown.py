@@ -6,7 +6,7 @@ from typing import Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.report import comparison, standing
+from mcp_touchstone.report import clients, comparison, standing
 from mcp_touchstone.report.digest import (
     Finding,
     again,
@@ -72,6 +72,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield from comparison.markdown(run.since)
     yield from _chapters(run)
     yield from _tools(run)
+    yield from _clients(run)
     yield from _stale(run)
     yield from _findings(run)
     yield f"\nmcp-touchstone {__version__}, {plural(run.processes, 'process')}, {run.seconds:.1f} s"
@@ -96,6 +97,13 @@ def _tools(run: Run) -> Iterator[str]:
     if rows:
         yield "\n### Tools\n"
     yield from (f"- {label}: {cell(text)}" for label, text in rows)
+
+
+def _clients(run: Run) -> Iterator[str]:
+    if run.clients.clients:
+        yield f"\n### {clients.title(run)}\n"
+    for level, label, text in clients.lines(run):
+        yield f"{'  ' * level}- **{label}** {cell(text)}"
 
 
 def _stale(run: Run) -> Iterator[str]:

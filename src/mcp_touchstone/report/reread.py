@@ -10,6 +10,7 @@ from mcp_touchstone.catalog.loader import BOTH, renamed, rows
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.catalog.threat import Severity
 from mcp_touchstone.client.server_profile import ServerProfile, Spoken
+from mcp_touchstone.report import clients
 from mcp_touchstone.report.machine import SIDES
 from mcp_touchstone.report.recorded import ReportError, load
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
@@ -80,6 +81,7 @@ def _run(document: Json) -> Run:
         unbound=summary.get("unbound", ""),
         accept_unbound=summary["exit_code"] == 0,
         used=ToolUse.read(document.get("tools", {})),
+        clients=clients.read(document.get("clients")),
     )
 
 

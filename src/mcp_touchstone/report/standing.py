@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.report import comparison
+from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
 from mcp_touchstone.report.text import cut, plural, window
 from mcp_touchstone.results.run import Run
@@ -165,6 +165,17 @@ def _remedy(run: Run) -> str:
     return ": run the command by hand to see its output"
 
 
+def _beside_rules(run: Run) -> str:
+    """Return why a run fails that broke no rule; continues a sentence."""
+    if run.stale:
+        many = len(run.stale) > 1
+        entries = f"{len(run.stale)} entries" if many else "1 entry"
+        count = f"{entries} of {file(run)} no longer appl{'y' if many else 'ies'}"
+        return f": {count}; --update-baseline removes them"
+    first = run.clients.losing[0].rule.name
+    return f": {server(run)}: {clients.lost(run)}; `mcp-touchstone explain {first}`"
+
+
 def closing(run: Run) -> tuple[str, str, str]:
     """Return the verdict on the server: a word or two, their style, and the next step."""
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
@@ -184,11 +195,8 @@ def closing(run: Run) -> tuple[str, str, str]:
             RED,
             f": {server(run)} {verb} {count}{theirs}; `mcp-touchstone explain {next(iter(rules))}`",
         )
-    if run.stale:
-        many = len(run.stale) > 1
-        entries = f"{len(run.stale)} entries" if many else "1 entry"
-        count = f"{entries} of {file(run)} no longer appl{'y' if many else 'ies'}"
-        return "failed", RED, f": {count}; --update-baseline removes them"
+    if run.stale or run.losing:
+        return "failed", RED, _beside_rules(run)
     if run.trouble or run.unjudged:
         if "no answer within" in run.trouble:
             rest = "did not answer. Does it speak stdio? --timeout waits longer"
@@ -210,6 +218,7 @@ def closing(run: Run) -> tuple[str, str, str]:
     for option in ("--strict", "--fail-on should"):
         own_of = [one for one in own.values() if one.is_raised is (option == "--strict")]
         rest += f"; {plural(len(own_of), 'warning')}, which {option} counts" if own_of else ""
+    rest += f"; {clients.lost(run)}, which --fail-on profile counts" if clients.lost(run) else ""
     return good, GREEN, rest
 
 

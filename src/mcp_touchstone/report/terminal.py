@@ -13,7 +13,7 @@ from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.discovery.recon import ServerProfile
-from mcp_touchstone.report import standing
+from mcp_touchstone.report import clients, standing
 from mcp_touchstone.report.digest import (
     Finding,
     again,
@@ -173,6 +173,7 @@ class Terminal:
         if not self.quiet:
             self._lost(run)
             self._tool_use(run)
+        self._clients(run)
         self._dropped(run)
         self._decision(run)
         self._close(run)
@@ -361,6 +362,20 @@ class Terminal:
                 self.say("")
             self._row("" if number else "tools", f"{label}: {text}")
 
+    def _clients(self, run: Run) -> None:
+        """Print what the chosen clients do with the server."""
+        if run.clients.clients:
+            self.say("")
+            self.say((clients.title(run), "bold"))
+        found = list(clients.lines(run, 1000 if self.verbose else clients.SHOWN))
+        wide = max((2 * level + len(label) for level, label, _text in found), default=0) + 2
+        for level, label, text in found:
+            head = f"{'  ' * level}{label}"
+            shown = masked(middle(safe(text), LONGEST), self._environment)
+            for line in textwrap.wrap(shown, max(30, self.width - wide - 2)):
+                self.say("  ", (f"{head:<{wide}}", "dim"), (line, "" if level else "bold"))
+                head = ""
+
     def _decision(self, run: Run) -> None:
         """Print the threats by severity, and what they mean for a decision."""
         said = "" if self.quiet else standing.decision(run)
@@ -478,5 +493,6 @@ def in_short(run: Run, width: int = 100) -> str:
         standing.known(run, terminal.say, terminal.width)
         standing.stale(run, terminal.say)
         terminal._tool_use(run, "--mcp-call")  # noqa: SLF001  (its own module)
+        terminal._clients(run)  # noqa: SLF001  (its own module)
         terminal._close(run)  # noqa: SLF001  (its own module)
     return capture.get().strip("\n")

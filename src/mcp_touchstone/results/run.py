@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.sdk import Sdk
+from mcp_touchstone.profiles.notes import ProfileNotes
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.tool_use import ToolUse, tool_use
 from mcp_touchstone.results.verdict import Judgement, Outcome
@@ -174,6 +175,7 @@ class Run:
         since: the changes since an older report; only findings that are new since then count.
         unbound: the reason no tool that handles files was attacked; empty if one was.
         accept_unbound: whether the user accepts that.
+        clients: what the chosen clients and directories do with the server.
         used: the use of its tools, if the profile does not show it; None to derive it.
     """
 
@@ -196,6 +198,7 @@ class Run:
     since: "Comparison | None" = None
     unbound: str = ""
     accept_unbound: bool = False
+    clients: ProfileNotes = field(default_factory=ProfileNotes)
     used: ToolUse | None = None
 
     @property
@@ -248,6 +251,11 @@ class Run:
         return [] if self.settled is None else self.settled.stale
 
     @property
+    def losing(self) -> bool:
+        """Whether something is lost in a chosen client, and that fails the gate."""
+        return self.floor.profile and not self.floor.never and bool(self.clients.losing)
+
+    @property
     def empty(self) -> bool:
         """Whether nothing was checked: no rule was selected, or none was triggered."""
         return all(verdict.outcome is Outcome.UNSEEN for verdict in self.verdicts)
@@ -264,7 +272,7 @@ class Run:
         """0 passed, 1 a rule is broken or the baseline is stale, 2 not checked, 130 interrupted."""
         if self.interrupted:
             return 130
-        if self.stale or any(self.counts(verdict) for verdict in self.verdicts):
+        if self.stale or self.losing or any(self.counts(verdict) for verdict in self.verdicts):
             return 1
         return 2 if self.trouble or self.unjudged or self.empty or self.unattacked else 0
 

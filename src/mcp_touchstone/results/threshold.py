@@ -12,6 +12,8 @@ NEVER: Final = "never"
 
 SDK: Final = "sdk"
 
+PROFILE: Final = "profile"
+
 _CLAUSES: Final = {"must": Outcome.FAIL, "should": Outcome.WARN, "may": Outcome.NOTE}
 """Word -> the mildest outcome of a clause that counts."""
 
@@ -20,7 +22,10 @@ _ADMITTED: Final = {Severity.LOW: Outcome.WARN, Severity.INFO: Outcome.NOTE}
 
 _SEVERITIES: Final = tuple(Severity)
 
-WORDS: Final = (*_CLAUSES, *map(str, _SEVERITIES), SDK, NEVER)
+_ALONE: Final = frozenset({NEVER, SDK, PROFILE})
+"""Words that are given beside a floor."""
+
+WORDS: Final = (*_CLAUSES, *map(str, _SEVERITIES), SDK, PROFILE, NEVER)
 """The words accepted by ``--fail-on``."""
 
 
@@ -33,16 +38,18 @@ class Floor:
         threats: the lowest severity of a threat that counts; None for every failure.
         never: whether nothing counts and the run only reports.
         sdk: whether findings count that are the fault of the server's SDK.
+        profile: whether something that is lost in a chosen client counts.
     """
 
     clauses: Outcome = Outcome.FAIL
     threats: Severity | None = None
     never: bool = False
     sdk: bool = False
+    profile: bool = False
 
     @classmethod
     def read(cls, words: Iterable[str]) -> Self:
-        """Read the words of ``--fail-on``: one for clauses, one for threats, and sdk; or never.
+        """Read the words of ``--fail-on``: a floor for each kind, sdk, profile; or never.
 
         Raises:
             ValueError: a word is unknown, or two of a kind were given.
@@ -52,7 +59,7 @@ class Floor:
         for word in words:
             if word not in WORDS:
                 raise ValueError(f"{word!r} is none of {', '.join(WORDS)}{nearest(word, WORDS)}")
-            kind = "clauses" if word in _CLAUSES else word if word in {NEVER, SDK} else "threats"
+            kind = "clauses" if word in _CLAUSES else word if word in _ALONE else "threats"
             if given.setdefault(kind, word) != word:
                 raise ValueError(f"{given[kind]} and {word} exclude each other; name one floor")
             if kind == "clauses":
@@ -61,6 +68,8 @@ class Floor:
                 floor = replace(floor, threats=Severity(word))
             elif kind == SDK:
                 floor = replace(floor, sdk=True)
+            elif kind == PROFILE:
+                floor = replace(floor, profile=True)
             else:
                 floor = replace(floor, never=True)
         return floor
@@ -89,7 +98,7 @@ class Floor:
             return (NEVER,)
         found = [w for w, o in _CLAUSES.items() if o is self.clauses and o is not Outcome.FAIL]
         found += [] if self.threats is None else [str(self.threats)]
-        return (*found, *([SDK] if self.sdk else []))
+        return (*found, *([SDK] if self.sdk else []), *([PROFILE] if self.profile else []))
 
 
 DEFAULT: Final = Floor()
