@@ -169,17 +169,26 @@ def row(release: Release, report: dict[str, Any], http: dict[str, Any]) -> dict[
     made = _found(release, report)
     if http:
         over_http = _found(release, http)
+        known = tomllib.loads((HERE / "releases.toml").read_text("utf-8"))["switches"]
         made["http"] = {
             part: {
-                clause: value
+                clause: added
                 for clause, value in over_http[part].items()
-                if made[part].get(clause) != value
+                if clause not in known and (added := _beyond(value, made[part].get(clause, {})))
             }
             for part in ("answers", "faults")
         }
         made["chance"] = sorted({*made["chance"], *over_http["chance"]})
     made["faults"] = made.pop("faults")
     return made
+
+
+def _beyond(value: Any, known: Any) -> Any:
+    """Return what a value has beyond another: members of objects, and elements of arrays."""
+    if isinstance(value, dict):
+        found = {name: _beyond(one, known.get(name, type(one)())) for name, one in value.items()}
+        return {name: one for name, one in found.items() if one}
+    return [one for one in value if one not in known]
 
 
 def _found(release: Release, report: dict[str, Any]) -> dict[str, Any]:

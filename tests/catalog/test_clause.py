@@ -342,6 +342,7 @@ def test_a_clause_has_the_sections_of_all_its_revisions() -> None:
 def test_suggestion_is_made_only_for_a_similar_word() -> None:
     assert nearest("pnig", ["ping", "meta"]) == "; did you mean 'ping'?"
     assert nearest("zzz", ["ping", "meta"]) == ""
+    assert nearest("pnig", ["schema#pnig"]) == ""
     assert nearest("bach", ["batch-a", "batch-b"]) == "; did you mean 'batch-b' or 'batch-a'?"
 
 

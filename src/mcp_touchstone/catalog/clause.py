@@ -232,9 +232,11 @@ class Catalogue:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return the closest known words as a hint: ``; did you mean 'x' or 'y'?``, or nothing.
 
-    Up to two more words are named if they are almost as close as the first.
+    Up to two more words are named if they are almost as close as the first. A section of the
+    specification is named for a word that looks like one.
     """
-    close = difflib.get_close_matches(word, list(known), n=3)
+    alike = [one for one in known if ("#" in one) is ("#" in word)]
+    close = difflib.get_close_matches(word, alike, n=3)
     ratios = [difflib.SequenceMatcher(a=one, b=word).ratio() for one in close]
     shown = [one for one, ratio in zip(close, ratios, strict=True) if ratio > ratios[0] - 0.1]
     return f"; did you mean {' or '.join(map(repr, shown))}?" if shown else ""
