@@ -1,7 +1,6 @@
 """Bridges to small servers, and the checks of their replies."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -52,14 +51,6 @@ def session(http: Http, revision: str = "2025-11-25", **capabilities: Any) -> Ht
         assert reply.status == 202
         assert reply.response.read() == b""
     return opened
-
-
-def wait_until(seen: Callable[[], Any]) -> None:
-    """Wait until a condition is true."""
-    limit = time.monotonic() + WAIT
-    while not seen():
-        assert time.monotonic() < limit
-        time.sleep(0.02)
 
 
 def refused(reply: Reply, status: int, *words: str) -> Any:

@@ -4,7 +4,8 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,16 @@ MUTANTS = HERE / "mutants"
 def mutant_command(name: str) -> list[str]:
     """Give the command of a mutant."""
     return [sys.executable, str(MUTANTS), name, ROOT]
+
+
+def eventually(holds: Callable[[], Any], seconds: float = 60.0) -> Any:
+    """Return the first true value of a function; fail if there is none in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := holds():
+            return found
+        time.sleep(0.02)
+    raise AssertionError("it did not happen")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,8 +2,6 @@
 
 import json
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,15 +90,6 @@ def fleet(folder: Path, *words: str) -> list[str]:
 def write_list(folder: Path, entries: list[Entry]) -> None:
     lines = [json.dumps({"name": one.name, "command": list(one.command)}) for one in entries]
     (folder / "list.jsonl").write_text("\n".join(lines) + "\n")
-
-
-def eventually(holds: Callable[[], Any], seconds: float = 60) -> Any:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if found := holds():
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
 
 
 def checks_below(pid: int) -> list[psutil.Process]:

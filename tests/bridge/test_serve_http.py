@@ -23,7 +23,8 @@ from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import shared
 from mcp_touchstone.wire.framing import encode
 from tests.bridge_client import SCRIBE, WAIT, Http, opening, request
-from tests.bridges import refused, session, wait_until
+from tests.bridges import refused, session
+from tests.conftest import eventually
 from tests.project.test_cli import touchstone
 
 pytestmark = pytest.mark.slow
@@ -244,11 +245,11 @@ def test_slow_connections_lock_nobody_out(crowded: Listener, sent: bytes) -> Non
         for _ in range(3):
             slow.append(stack.enter_context(socket.create_connection(("127.0.0.1", port), WAIT)))
             slow[-1].sendall(sent)
-            wait_until(lambda: slow_ones(crowded) == len(slow))
+            eventually(lambda: slow_ones(crowded) == len(slow))
 
         with Http(port).post(opening()) as reply:
             assert reply.status == 200
-        wait_until(lambda: not is_open(slow[0]))
+        eventually(lambda: not is_open(slow[0]))
         assert is_open(slow[1])
 
 
@@ -311,8 +312,8 @@ def test_client_that_does_not_read_its_answer_is_closed_for_a_new_one(
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             slow.connect(("127.0.0.1", one.port))
             slow.sendall(head(*lines, f"Content-Length: {len(body)}") + body)
-            wait_until(lambda: len(served._finished) == 2 and served._exchanges.idle)
-            wait_until(lambda: slow_ones(crowded))
+            eventually(lambda: len(served._finished) == 2 and served._exchanges.idle)
+            eventually(lambda: slow_ones(crowded))
 
             assert "result" in one.ask("y")
 
@@ -337,7 +338,7 @@ def test_open_requests_of_a_session_are_limited(
     for thread in threads:
         thread.start()
     [served] = listener.sessions._all.values()
-    wait_until(lambda: len(served._exchanges.all()) == 2)
+    eventually(lambda: len(served._exchanges.all()) == 2)
 
     refused(one.request("x"), 503, "2 requests are open")
     for thread in threads:
@@ -359,7 +360,7 @@ def test_old_streams_are_not_kept_without_a_limit(
 def test_idle_session_ends(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     one = session(Http(listener.server_address[1]))
     monkeypatch.setattr(sessions, "IDLE", 0.0)
-    wait_until(lambda: not listener.sessions._all)
+    eventually(lambda: not listener.sessions._all)
 
     refused(one.request("x"), 404)
 

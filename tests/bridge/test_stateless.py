@@ -28,8 +28,8 @@ from tests.bridges import (
     bridging,
     refused,
     session,
-    wait_until,
 )
+from tests.conftest import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -171,9 +171,9 @@ def test_modern_disconnect_cancels_the_request(bridge: Bridge) -> None:
 
     broken = Http(http.port)
     connection = broken_connection(broken)
-    wait_until(lambda: any(one["method"] == "silence" for one in ask()))
+    eventually(lambda: any(one["method"] == "silence" for one in ask()))
     connection.close()
-    wait_until(lambda: any(one["method"] == "notifications/cancelled" for one in ask()))
+    eventually(lambda: any(one["method"] == "notifications/cancelled" for one in ask()))
     heard = ask()
     (silent,) = (one for one in heard if one["method"] == "silence")
     (taken_back,) = (one for one in heard if one["method"] == "notifications/cancelled")

@@ -165,33 +165,28 @@ def test_invalid_toml_is_refused_in_one_line(tmp_path: Path, raw: bytes) -> None
         load_chapter(path)
 
 
-def test_duplicate_id_error_names_both_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("second", "names"),
+    [
+        (ROW, ("server/tools.toml: ping-answer: ", "basic/ping.toml")),
+        (
+            row(id='"tools-new"', replaces='["ping-answer"]'),
+            ("basic/ping.toml: ping-answer: ", "tools-new in server/tools.toml"),
+        ),
+    ],
+    ids=["used twice", "retired"],
+)
+def test_id_in_use_is_refused_with_both_files(
+    tmp_path: Path, second: str, names: tuple[str, str]
+) -> None:
     write(tmp_path, HEAD + ROW)
-    write(tmp_path, HEAD + ROW, "server/tools.toml")
+    write(tmp_path, HEAD + second, "server/tools.toml")
 
     with pytest.raises(CatalogueError) as caught:
         load_catalogue(tmp_path)
 
-    assert str(caught.value) == (
-        "server/tools.toml: ping-answer: the id is used twice, also in basic/ping.toml"
-    )
-
-
-def test_retired_id_cannot_be_reused(tmp_path: Path) -> None:
-    write(tmp_path, HEAD + ROW)
-    write(
-        tmp_path,
-        HEAD + row(id='"tools-new"', replaces='["ping-answer"]'),
-        "server/tools.toml",
-    )
-
-    with pytest.raises(CatalogueError) as caught:
-        load_catalogue(tmp_path)
-
-    assert str(caught.value) == (
-        "basic/ping.toml: ping-answer: id is retired by replaces of tools-new in "
-        "server/tools.toml; pick another"
-    )
+    assert str(caught.value).startswith(names[0])
+    assert names[1] in str(caught.value)
 
 
 # --- valid rows

@@ -112,7 +112,7 @@ def test_invalid_deny_entry_in_a_configuration_prints_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert status == 2
     assert "touchstone.toml" in line
-    assert "promise: deny-list: deny: '../up' leads up; write what lies below the root" in line
+    assert "promise: deny-list" in line
 
 
 def test_name_variants_equal_to_the_original_are_omitted() -> None:

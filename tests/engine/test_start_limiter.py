@@ -7,6 +7,7 @@ import pytest
 
 from mcp_touchstone.engine import start_limiter
 from mcp_touchstone.engine.start_limiter import Newcomer, StartLimiter, StartPriority
+from tests.conftest import eventually
 
 SOON = 5.0
 
@@ -61,9 +62,7 @@ def test_start_with_higher_priority_goes_first() -> None:
         time.sleep(0.05)
     held.gave_up()
     for number in range(len(threads)):
-        until = time.monotonic() + SOON
-        while len(went) <= number and time.monotonic() < until:
-            time.sleep(0.005)
+        eventually(lambda: len(went) > number)  # noqa: B023  (it is called at once)
         went[number][1].gave_up()
 
     assert [turn for turn, _ in went] == [

@@ -17,9 +17,9 @@ from mcp_touchstone.fleet.drive import FleetError, LostError, Rows
 from mcp_touchstone.fleet.judge import Plan, judge
 from mcp_touchstone.fleet.servers import Entry, Registry
 from mcp_touchstone.transport.http_endpoint import free_port
+from tests.conftest import eventually
 from tests.fleets import (
     PLAN,
-    eventually,
     fleet,
     small,
     write_list,

@@ -28,7 +28,8 @@ from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import Entry, Registry
 from mcp_touchstone.transport import sandbox
-from tests.fleets import PLAN, QUICK, eventually
+from tests.conftest import eventually
+from tests.fleets import PLAN, QUICK
 from tests.reference_client import CHECKOUT
 
 pytestmark = pytest.mark.slow

@@ -7,6 +7,7 @@
 import gc
 import importlib
 import os
+import re
 import sys
 
 gc.disable()  # a mutant lives for seconds only, so collections are wasted processor time
@@ -26,14 +27,14 @@ def load(named: str = "") -> dict[str, kit.Mutant]:
     """Import every mutant file, or only the one that holds the mutant named."""
     if named in kit.REGISTRY:
         return kit.REGISTRY
-    marks = f"class {named}(".encode(), f'("{named}", '.encode()  # a class, or a row of a table
+    pattern = rf'^(class |    |.+\)\(){named}[(=]|\("{named}", '  # a class, or a row of a table
+    mark = re.compile(pattern.encode(), re.MULTILINE)
     for file in sorted(os.listdir(HERE)):  # noqa: PTH208
         if not file.endswith(".py") or file in NO_CHAPTERS:
             continue
         if named:
             with open(f"{HERE}/{file}", "rb") as text:  # noqa: PTH123
-                found = text.read()
-                if not any(mark in found for mark in marks):
+                if not mark.search(text.read()):
                     continue
         importlib.import_module(f"tests.mutants.{file[:-3]}")
         if named:

@@ -8,9 +8,13 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
-    control,
+    controls,
+    drops,
+    has,
     mutant,
+    mutants,
     params,
+    puts,
 )
 
 
@@ -28,64 +32,22 @@ class _Hinted(Fault):
         """Change them."""
 
 
-@mutant("caching-hints-present", revision=MODERN)
-class OmitsTheScopeOfDiscover(_Hinted):
-    """Leaves cacheScope out of its discover result."""
-
-    method = "server/discover"
-
-    def spoil(self, result: Json, request: Json) -> None:
-        del result["cacheScope"]
-
-
-@mutant("caching-hints-present", revision=MODERN)
-class OmitsTheTtlOfReads(_Hinted):
-    """Leaves ttlMs out of resources/read results."""
-
-    method = "resources/read"
-
-    def spoil(self, result: Json, request: Json) -> None:
-        del result["ttlMs"]
-
-
-@mutant("caching-ttl-non-negative", revision=MODERN)
-class GivesANegativeTtl(_Hinted):
-    """Gives a ttlMs of -1 for results that must not be cached."""
-
-    def spoil(self, result: Json, request: Json) -> None:
-        result["ttlMs"] = -1
-
-
-@mutant("caching-ttl-non-negative", revision=MODERN)
-class WritesTheTtlAsText(_Hinted):
-    """Writes ttlMs as a string."""
-
-    def spoil(self, result: Json, request: Json) -> None:
-        result["ttlMs"] = "1000"
-
-
-@mutant("caching-ttl-non-negative", revision=MODERN, outcome="warn")
-class GivesAFractionalTtl(_Hinted):
-    """Gives a ttlMs of half a millisecond."""
-
-    def spoil(self, result: Json, request: Json) -> None:
-        result["ttlMs"] = 0.5
-
-
-@mutant("caching-ttl-non-negative", revision=MODERN, outcome="warn")
-class WritesTheTtlAsAFloat(_Hinted):
-    """Writes a whole ttlMs with a decimal point."""
-
-    def spoil(self, result: Json, request: Json) -> None:
-        result["ttlMs"] = 5.0
-
-
-@mutant("caching-scope-value", revision=MODERN)
-class WritesTheScopeInCapitals(_Hinted):
-    """Writes cacheScope in capital letters."""
-
-    def spoil(self, result: Json, request: Json) -> None:
-        result["cacheScope"] = "PUBLIC"
+mutants("caching-hints-present", of=_Hinted, revision=MODERN)(
+    OmitsTheScopeOfDiscover=has("Leaves cacheScope out of its discover result.",
+        method="server/discover", spoil=drops("cacheScope")),
+    OmitsTheTtlOfReads=has("Leaves ttlMs out of resources/read results.",
+        method="resources/read", spoil=drops("ttlMs")))  # fmt: skip
+mutants("caching-ttl-non-negative", of=_Hinted, revision=MODERN)(
+    GivesANegativeTtl=has(
+        "Gives a ttlMs of -1 for results that must not be cached.", spoil=puts("ttlMs", -1)),
+    WritesTheTtlAsText=has("Writes ttlMs as a string.", spoil=puts("ttlMs", "1000")))  # fmt: skip
+mutants("caching-ttl-non-negative", of=_Hinted, revision=MODERN, outcome="warn")(
+    GivesAFractionalTtl=has("Gives a ttlMs of half a millisecond.", spoil=puts("ttlMs", 0.5)),
+    WritesTheTtlAsAFloat=has("Writes a whole ttlMs with a decimal point.",
+        spoil=puts("ttlMs", 5.0)))  # fmt: skip
+mutants("caching-scope-value", of=_Hinted, revision=MODERN)(
+    WritesTheScopeInCapitals=has("Writes cacheScope in capital letters.",
+        spoil=puts("cacheScope", "PUBLIC")))  # fmt: skip
 
 
 class _Paged(_Hinted):
@@ -119,12 +81,10 @@ class ChangesTheScopeBetweenPages(_Paged):
         result["cacheScope"] = "private" if result["cacheScope"] == "public" else "public"
 
 
-@control("caching-scope-uniform-pages", revision=MODERN)
-class ChangesTheTtlBetweenPages(_Paged):
-    """Gives its pages the same scope and different ttlMs."""
-
-    def second(self, result: Json) -> None:
-        result["ttlMs"] = 0
+controls("caching-scope-uniform-pages", of=_Paged, revision=MODERN)(
+    ChangesTheTtlBetweenPages=has(
+        "Gives its pages the same scope and different ttlMs.", second=puts("ttlMs", 0))
+)  # fmt: skip
 
 
 class _Asks(Interrupts):
@@ -139,14 +99,8 @@ class _Asks(Interrupts):
         return {}
 
 
-@mutant("caching-interim-without-hints", revision=MODERN)
-class GivesHintsOnInputRequests(_Asks):
-    """Puts caching hints on a result that asks for input."""
-
-    def hints(self) -> Json:
-        return {"ttlMs": 1000, "cacheScope": "private"}
-
-
-@control("caching-interim-without-hints", revision=MODERN)
-class AsksWithoutHints(_Asks):
-    """Asks for input without caching hints."""
+mutants("caching-interim-without-hints", of=_Asks, revision=MODERN)(
+    GivesHintsOnInputRequests=has("Puts caching hints on a result that asks for input.",
+        hints=lambda *_: {"ttlMs": 1000, "cacheScope": "private"}))  # fmt: skip
+controls("caching-interim-without-hints", of=_Asks, revision=MODERN)(
+    AsksWithoutHints="Asks for input without caching hints.")  # fmt: skip

@@ -14,9 +14,12 @@ from tests.mutants.kit import (
     Out,
     SaysMore,
     control,
+    controls,
     encode,
+    has,
     meta,
     mutant,
+    mutants,
     notifies,
     params,
     taken_back,
@@ -79,17 +82,11 @@ class AnswersACancelledCallAndReadsLate(AnswersACancelledCall):
         return super().cancelled(line, request)
 
 
-@mutant(
-    "cancellation-no-response",
-    "cancellation-stdio-no-further-messages",
-    revision=MODERN,
-    outcome="warn",
-)
-class IgnoresCancellations(_Cancelled):
-    """Continues a cancelled call as if nothing had happened."""
-
-    def cancelled(self, line: bytes, request: Json) -> bytes | None:
-        return None
+mutants("cancellation-no-response", "cancellation-stdio-no-further-messages",
+    of=_Cancelled, revision=MODERN, outcome="warn")(
+    IgnoresCancellations=has(
+        "Continues a cancelled call as if nothing had happened.", cancelled=lambda *_: None)
+)  # fmt: skip
 
 
 @mutant("cancellation-no-response", elsewhere=("lifecycle-shutdown-answers-pending=note",))
@@ -172,14 +169,12 @@ class _KeepsReporting(_Cancelled):
         self.emit({"jsonrpc": "2.0", "method": "notifications/progress", "params": body})
 
 
-@mutant("cancellation-stop-work")
-class KeepsReporting(_KeepsReporting):
-    """Stops the work of a cancelled call, and still reports progress."""
-
-
-@mutant("cancellation-stdio-no-further-messages", revision=MODERN)
-class KeepsReportingStatelessly(_KeepsReporting):
-    """Stops the work of a cancelled stateless request, and still reports progress."""
+mutants("cancellation-stop-work", of=_KeepsReporting)(
+    KeepsReporting="Stops the work of a cancelled call, and still reports progress.")  # fmt: skip
+mutants("cancellation-stdio-no-further-messages", of=_KeepsReporting, revision=MODERN)(
+    KeepsReportingStatelessly=(
+        "Stops the work of a cancelled stateless request, and still reports progress.")
+)  # fmt: skip
 
 
 @mutant("cancellation-stop-work", revision=MODERN)
@@ -254,14 +249,10 @@ class _LosesARace(Fault):
         return None if self.stuck else line
 
 
-@mutant("cancellation-race-tolerated")
-class HangsOnACancelledPing(_LosesARace):
-    """Hangs when the ping it has just read is cancelled."""
-
-
-@mutant("cancellation-race-tolerated", revision=MODERN)
-class HangsOnACancelledDiscover(_LosesARace):
-    """Hangs when the server/discover it has just read is cancelled."""
+mutants("cancellation-race-tolerated", of=_LosesARace)(
+    HangsOnACancelledPing="Hangs when the ping it has just read is cancelled.",
+    HangsOnACancelledDiscover=has(
+        "Hangs when the server/discover it has just read is cancelled.", MODERN))  # fmt: skip
 
 
 # --- what it cancels itself
@@ -280,14 +271,11 @@ class _Cancels(SaysMore):
         self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
 
 
-@mutant("cancellation-server-own-requests")
-class CancelsARequestOfItsClient(_Cancels):
-    """Cancels a request of its client."""
-
-
-@mutant("cancellation-server-only-for-listen", revision=MODERN)
-class CancelsAStatelessRequest(_Cancels):
-    """Cancels a request of its client that is not a subscription."""
+mutants("cancellation-server-own-requests", of=_Cancels)(
+    CancelsARequestOfItsClient="Cancels a request of its client.")  # fmt: skip
+mutants("cancellation-server-only-for-listen", of=_Cancels, revision=MODERN)(
+    CancelsAStatelessRequest="Cancels a request of its client that is not a subscription."
+)  # fmt: skip
 
 
 @mutant("cancellation-notification-shape")
@@ -329,13 +317,10 @@ class _Withdraws(AskingTool):
         self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
 
 
-@control(
-    "cancellation-server-own-requests",
-    "cancellation-ignore-late-response",
-    "cancellation-notification-shape",
-)
-class CancelsItsOwnRequest(_Withdraws):
-    """Cancels its request to the client when the call is cancelled."""
+controls("cancellation-server-own-requests", "cancellation-ignore-late-response",
+    "cancellation-notification-shape", of=_Withdraws)(
+    CancelsItsOwnRequest="Cancels its request to the client when the call is cancelled."
+)  # fmt: skip
 
 
 @control("cancellation-ignore-late-response")
@@ -478,9 +463,8 @@ class _AsksForATask(AskingTool):
         )
 
 
-@control("cancellation-tasks-use-cancel")
-class CancelsTheTask(_AsksForATask):
-    """Gives up a task of the client with tasks/cancel."""
+controls("cancellation-tasks-use-cancel", of=_AsksForATask)(
+    CancelsTheTask="Gives up a task of the client with tasks/cancel.")  # fmt: skip
 
 
 @mutant("cancellation-tasks-use-cancel")

@@ -9,9 +9,13 @@ from tests.mutants.kit import (
     Json,
     Out,
     control,
+    controls,
+    has,
     is_modern,
     mutant,
+    mutants,
     params,
+    puts,
     refusal,
 )
 
@@ -65,38 +69,22 @@ class _Undeclared(_Completes):
         capabilities.pop("completions", None)
 
 
-@mutant("completion-capability-declared")
-class CompletesUndeclared(_Undeclared):
-    """Completes without declaring completions."""
-
-
-@mutant("completion-capability-declared", revision=MODERN)
-class CompletesUndeclaredStateless(_Undeclared):
-    """Completes in 2026-07-28 without declaring completions."""
-
-
-@control("completion-capability-declared", "completion-undeclared-method-not-found")
-class HasNoCompletion(_Undeclared):
-    """Has no completions and no completion/complete."""
-
-    def changed(self, message: Json, request: Json) -> Out:
-        return refusal(request, -32601, "Method not found")
-
-
-@mutant("completion-undeclared-method-not-found")
-class CompletesNothing(_Undeclared):
-    """Gives empty completions without declaring them."""
-
-    def changed(self, message: Json, request: Json) -> Out:
-        return self.give(request)
-
-
-@mutant("completion-undeclared-method-not-found", revision=MODERN)
-class RefusesCompletionAsInternalError(_Undeclared):
-    """Answers completion/complete with -32603 without having completions."""
-
-    def changed(self, message: Json, request: Json) -> Out:
-        return refusal(request, -32603, "NotImplementedError")
+mutants("completion-capability-declared", of=_Undeclared)(
+    CompletesUndeclared="Completes without declaring completions.",
+    CompletesUndeclaredStateless=has(
+        "Completes in 2026-07-28 without declaring completions.", MODERN))  # fmt: skip
+controls("completion-capability-declared", "completion-undeclared-method-not-found",
+    of=_Undeclared)(
+    HasNoCompletion=has("Has no completions and no completion/complete.",
+        changed=lambda self, message, request: refusal(request, -32601, "Method not found"))
+)  # fmt: skip
+mutants("completion-undeclared-method-not-found", of=_Undeclared)(
+    CompletesNothing=has("Gives empty completions without declaring them.",
+        changed=lambda self, message, request: self.give(request)),
+    RefusesCompletionAsInternalError=has(
+        "Answers completion/complete with -32603 without having completions.", MODERN,
+        changed=lambda self, message, request: refusal(request, -32603, "NotImplementedError"))
+)  # fmt: skip
 
 
 # --- results
@@ -110,20 +98,10 @@ class SuggestsObjects(_Completes):
         completion["values"] = [{"value": one, "label": one} for one in completion["values"]]
 
 
-@mutant("completion-result-shape", revision=OLD)
-class WritesATotalOfNull(_Completes):
-    """Writes an unknown total as null."""
-
-    def spoil(self, completion: Json) -> None:
-        completion["total"] = None
-
-
-@mutant("completion-result-shape", revision=MODERN)
-class CountsInHasMore(_Completes):
-    """Gives the number of further values as hasMore."""
-
-    def spoil(self, completion: Json) -> None:
-        completion["hasMore"] = 0
+mutants("completion-result-shape", of=_Completes, revision=OLD)(
+    WritesATotalOfNull=has("Writes an unknown total as null.", spoil=puts("total", None)),
+    CountsInHasMore=has("Gives the number of further values as hasMore.", MODERN,
+        spoil=puts("hasMore", 0)))  # fmt: skip
 
 
 class _Many(_Completes):
@@ -137,23 +115,11 @@ class _Many(_Completes):
         completion["hasMore"] = True
 
 
-@mutant("completion-max-100-values")
-class SuggestsTooMuch(_Many):
-    """Suggests 101 values."""
-
-
-@mutant("completion-max-100-values", revision=MODERN)
-class SuggestsEverything(_Many):
-    """Suggests all values at once."""
-
-    MANY = 500
-
-
-@control("completion-max-100-values", revision=OLD)
-class SuggestsAHundred(_Many):
-    """Suggests 100 of 500 values."""
-
-    MANY = 100
+mutants("completion-max-100-values", of=_Many)(
+    SuggestsTooMuch="Suggests 101 values.",
+    SuggestsEverything=has("Suggests all values at once.", MODERN, MANY=500))  # fmt: skip
+controls("completion-max-100-values", of=_Many, revision=OLD)(
+    SuggestsAHundred=has("Suggests 100 of 500 values.", MANY=100))  # fmt: skip
 
 
 class _WantsText(_Completes):
@@ -166,24 +132,13 @@ class _WantsText(_Completes):
         return refusal(request, self.code, "expected <= 100 items") if empty else message
 
 
-@mutant("completion-listed-argument")
-class FailsOnTooManyValues(_WantsText):
-    """Answers a completion of an empty value by an internal error."""
-
-
-@mutant("completion-listed-argument", revision=MODERN)
-class RefusesAnEmptyValue(_WantsText):
-    """Refuses a completion of an empty value as invalid."""
-
-    code = -32602
-
-
-@mutant("completion-total-has-more-consistent")
-class CountsTheRest(_Completes):
-    """Gives the number of omitted values as total."""
-
-    def spoil(self, completion: Json) -> None:
-        completion["total"] = 0
+mutants("completion-listed-argument", of=_WantsText)(
+    FailsOnTooManyValues="Answers a completion of an empty value by an internal error.",
+    RefusesAnEmptyValue=has(
+        "Refuses a completion of an empty value as invalid.", MODERN, code=-32602))  # fmt: skip
+mutants("completion-total-has-more-consistent", of=_Completes)(
+    CountsTheRest=has("Gives the number of omitted values as total.", spoil=puts("total", 0))
+)  # fmt: skip
 
 
 @mutant("completion-total-has-more-consistent", revision=MODERN)

@@ -2,7 +2,19 @@
 
 from typing import Any
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, mutant, refusal
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    adds,
+    drops,
+    has,
+    mutant,
+    mutants,
+    puts,
+    refusal,
+)
 
 
 class _Discovered(Fault):
@@ -42,36 +54,14 @@ class HasNoDiscover(Fault):
 # --- the result
 
 
-@mutant("discover-result-shape", revision=MODERN)
-class ListsNoVersions(_Discovered):
-    """Leaves supportedVersions out."""
-
-    def spoil(self, result: Json) -> None:
-        del result["supportedVersions"]
-
-
-@mutant("discover-result-shape", revision=MODERN)
-class GivesItsVersionAsAString(_Discovered):
-    """Gives supportedVersions as a string, because there is only one."""
-
-    def spoil(self, result: Json) -> None:
-        result["supportedVersions"] = MODERN
-
-
-@mutant("discover-result-shape", revision=MODERN)
-class ListsVersionsAsObjects(_Discovered):
-    """Lists objects with a version and a note."""
-
-    def spoil(self, result: Json) -> None:
-        result["supportedVersions"].append({"version": MODERN, "stable": True})
-
-
-@mutant("discover-result-shape", revision=MODERN)
-class GivesInstructionsAsAList(_Discovered):
-    """Gives its instructions as a list of lines."""
-
-    def spoil(self, result: Json) -> None:
-        result["instructions"] = ["Read first.", "Then write."]
+mutants("discover-result-shape", of=_Discovered, revision=MODERN)(
+    ListsNoVersions=has("Leaves supportedVersions out.", spoil=drops("supportedVersions")),
+    GivesItsVersionAsAString=has("Gives supportedVersions as a string, because there is only one.",
+        spoil=puts("supportedVersions", MODERN)),
+    ListsVersionsAsObjects=has("Lists objects with a version and a note.",
+        spoil=adds("supportedVersions", {"version": MODERN, "stable": True})),
+    GivesInstructionsAsAList=has("Gives its instructions as a list of lines.",
+        spoil=puts("instructions", ["Read first.", "Then write."])))  # fmt: skip
 
 
 @mutant("discover-result-shape", "subscriptions-ack-subset=warn", revision=MODERN)
@@ -89,49 +79,18 @@ class ListsItsCapabilities(_Discovered):
         result["capabilities"] = ["experimental"]
 
 
-@mutant("discover-supported-versions-current", revision=MODERN)
-class SupportsNoVersion(_Discovered):
-    """Gives an empty list of versions."""
-
-    def spoil(self, result: Json) -> None:
-        result["supportedVersions"] = []
-
-
-@mutant("discover-supported-versions-current", revision=MODERN)
-class ListsItsHandshakeRevisionsOnly(_Discovered):
-    """Serves 2026-07-28 and lists only its handshake revisions."""
-
-    def spoil(self, result: Json) -> None:
-        result["supportedVersions"] = ["2025-11-25", "2025-06-18"]
-
-
-@mutant("discover-capabilities-shape", revision=MODERN)
-class SaysTrueForACapability(_Discovered):
-    """Gives true in place of the object of a capability."""
-
-    def spoil(self, result: Json) -> None:
-        result["capabilities"]["completions"] = True
-
-
-@mutant("discover-capabilities-shape", revision=MODERN)
-class ListsItsExtensions(_Discovered):
-    """Gives its extensions as a list of names."""
-
-    def spoil(self, result: Json) -> None:
-        result["capabilities"]["extensions"] = ["com.example/search"]
-
-
-@mutant("discover-capabilities-shape", "subscriptions-ack-subset=warn", revision=MODERN)
-class WritesAFlagAsAString(_Discovered):
-    """Writes listChanged as "true"."""
-
-    def spoil(self, result: Json) -> None:
-        result["capabilities"]["tools"] = {"listChanged": "true"}
-
-
-@mutant("discover-capabilities-shape", revision=MODERN)
-class SaysTrueForAnExperiment(_Discovered):
-    """Gives true for a member of experimental."""
-
-    def spoil(self, result: Json) -> None:
-        result["capabilities"]["experimental"] = {"com.example/search": True}
+mutants("discover-supported-versions-current", of=_Discovered, revision=MODERN)(
+    SupportsNoVersion=has("Gives an empty list of versions.", spoil=puts("supportedVersions", [])),
+    ListsItsHandshakeRevisionsOnly=has("Serves 2026-07-28 and lists only its handshake revisions.",
+        spoil=puts("supportedVersions", ["2025-11-25", "2025-06-18"])))  # fmt: skip
+mutants("discover-capabilities-shape", of=_Discovered, revision=MODERN)(
+    SaysTrueForACapability=has("Gives true in place of the object of a capability.",
+        spoil=puts("capabilities", "completions", True)),
+    ListsItsExtensions=has("Gives its extensions as a list of names.",
+        spoil=puts("capabilities", "extensions", ["com.example/search"])),
+    SaysTrueForAnExperiment=has("Gives true for a member of experimental.",
+        spoil=puts("capabilities", "experimental", {"com.example/search": True})))  # fmt: skip
+mutants("discover-capabilities-shape", "subscriptions-ack-subset=warn",
+    of=_Discovered, revision=MODERN)(
+    WritesAFlagAsAString=has('Writes listChanged as "true".',
+        spoil=puts("capabilities", "tools", {"listChanged": "true"})))  # fmt: skip

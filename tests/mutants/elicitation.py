@@ -4,7 +4,17 @@ import os
 from typing import Any, ClassVar
 
 from tests.mutants.asking import Asks
-from tests.mutants.kit import AskingTool, Json, control, mutant, notifies
+from tests.mutants.kit import (
+    LEGACY,
+    AskingTool,
+    Json,
+    control,
+    controls,
+    has,
+    mutant,
+    mutants,
+    notifies,
+)
 from tests.mutants.schema_requests import CHOICES, LINK, formed
 
 ELICIT = "elicitation/create"
@@ -53,16 +63,12 @@ class ElicitsCorrectly(Elicits):
     ]
 
 
-@control("elicitation-string-format", "elicitation-default-types", revision="2025-06-18")
-class ElicitsCorrectlyInTheFirstRevision(Elicits):
-    """Elicits a form of the first revision with elicitation."""
-
-    asks: ClassVar[list[Json]] = [
-        formed(
-            mail={"type": "string", "format": "email", "default": 7},
-            sure={"type": "boolean", "default": True},
-        )
-    ]
+controls("elicitation-string-format", "elicitation-default-types", of=Elicits,
+    revision="2025-06-18")(
+    ElicitsCorrectlyInTheFirstRevision=has(
+        "Elicits a form of the first revision with elicitation.",
+        asks=[formed(mail={"type": "string", "format": "email", "default": 7}, sure={
+            "type": "boolean", "default": True})]))  # fmt: skip
 
 
 class _Links(Elicits):
@@ -79,22 +85,13 @@ class _Links(Elicits):
         self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {"elicitationId": own}})
 
 
-@control(
-    "elicitation-url-params-2025-11-25",
-    "elicitation-url-valid",
-    "elicitation-url-https",
-    "elicitation-url-no-sensitive-data",
-    "elicitation-complete-known-id",
-    "elicitation-id-unique",
-    "elicitation-mode-supported",
-)
-class LinksCorrectly(_Links):
-    """Elicits visits of two URLs, one of them on this machine."""
-
-    asks: ClassVar[list[Json]] = [
-        LINK,
-        {**LINK, "elicitationId": "f", "url": "http://localhost:8080/?state=0123"},
-    ]
+controls("elicitation-url-params-2025-11-25", "elicitation-url-valid",
+    "elicitation-url-https", "elicitation-url-no-sensitive-data",
+    "elicitation-complete-known-id", "elicitation-id-unique",
+    "elicitation-mode-supported", of=_Links)(
+    LinksCorrectly=has("Elicits visits of two URLs, one of them on this machine.",
+        asks=[LINK, {**LINK, "elicitationId": "f", "url": "http://localhost:8080/?state=0123"}])
+)  # fmt: skip
 
 
 class _Requires(AskingTool):
@@ -113,11 +110,9 @@ class _Requires(AskingTool):
         return "url" in self.client.get("elicitation", {})
 
 
-@control(
-    "elicitation-url-required-error-shape", "elicitation-url-required-error-only-when-required"
-)
-class RequiresAUrl(_Requires):
-    """Answers that the user has to visit a URL first."""
+controls("elicitation-url-required-error-shape",
+    "elicitation-url-required-error-only-when-required", of=_Requires)(
+    RequiresAUrl="Answers that the user has to visit a URL first.")  # fmt: skip
 
 
 # --- whom it asks
@@ -137,40 +132,27 @@ class ElicitsBeforeElicitation(Elicits):
         self.go_on(request)
 
 
-@mutant("elicitation-mode-supported")
-class LinksWithoutUrlMode(_Links):
-    """Elicits a visit of a URL from every client with elicitation."""
-
-    def able(self, method: str, params: Json) -> bool:
-        del method, params
-        return "elicitation" in self.client
-
-
-@mutant("elicitation-mode-supported")
-class ElicitsFormsWithoutFormMode(Elicits):
-    """Elicits a form from every client with elicitation."""
-
-    def able(self, method: str, params: Json) -> bool:
-        del method, params
-        return "elicitation" in self.client
-
-
-@mutant("elicitation-mode-supported", outcome="note")
-class RequiresAUrlOfEveryClient(_Requires):
-    """Answers every client that the user has to visit a URL first."""
-
-    def able(self) -> bool:
-        return True
+mutants("elicitation-mode-supported", of=_Links)(
+    LinksWithoutUrlMode=has("Elicits a visit of a URL from every client with elicitation.",
+        able=lambda self, *_: "elicitation" in self.client))  # fmt: skip
+mutants("elicitation-mode-supported", of=Elicits)(
+    ElicitsFormsWithoutFormMode=has("Elicits a form from every client with elicitation.",
+        able=lambda self, *_: "elicitation" in self.client))  # fmt: skip
+mutants("elicitation-mode-supported", of=_Requires, outcome="note")(
+    RequiresAUrlOfEveryClient=has(
+        "Answers every client that the user has to visit a URL first.", able=lambda *_: True)
+)  # fmt: skip
 
 
 # --- the form
 
 
-@mutant("elicitation-form-params-shape", revision="2025-06-18")
-class ElicitsWithoutAMessage(Elicits):
-    """Elicits a form without a message."""
-
-    asks: ClassVar[list[Json]] = [{"requestedSchema": WHO["requestedSchema"]}]
+mutants("elicitation-form-params-shape", of=Elicits, revision="2025-06-18")(
+    ElicitsWithoutAMessage=has("Elicits a form without a message.",
+        asks=[{"requestedSchema": WHO["requestedSchema"]}]),
+    ElicitsAnArray=has("Elicits a form that is not an object.", LEGACY,
+        asks=[{"message": "?", "requestedSchema": {"type": "array", "properties": {}}}])
+)  # fmt: skip
 
 
 @mutant("elicitation-form-params-shape")
@@ -183,142 +165,58 @@ class ElicitsInAnUnknownMode(Elicits):
         return super().able(method, {**params, "mode": "form"})
 
 
-@mutant("elicitation-form-params-shape")
-class ElicitsAnArray(Elicits):
-    """Elicits a form that is not an object."""
-
-    asks: ClassVar[list[Json]] = [
-        {"message": "?", "requestedSchema": {"type": "array", "properties": {}}}
-    ]
-
-
-@mutant("elicitation-form-schema-primitive-2025-06-18", revision="2025-06-18")
-class ElicitsSeveralChoicesTooEarly(Elicits):
-    """Elicits several choices in a revision without such fields."""
-
-    asks: ClassVar[list[Json]] = [formed(some=CHOICES["some"])]
-
-
-@mutant("elicitation-form-schema-primitive")
-class ElicitsAListOfTexts(Elicits):
-    """Elicits a list of free texts."""
-
-    asks: ClassVar[list[Json]] = [formed(tags={"type": "array", "items": {"type": "string"}})]
-
-
-@mutant("elicitation-form-schema-primitive")
-class ElicitsAUnion(Elicits):
-    """Gives a field a union type."""
-
-    asks: ClassVar[list[Json]] = [formed(who={"anyOf": [{"type": "string"}, {"type": "null"}]})]
-
-
-@mutant("elicitation-string-format", revision="2025-06-18")
-class ElicitsAnUnknownFormat(Elicits):
-    """Elicits a string in an undefined format, with an enum."""
-
-    asks: ClassVar[list[Json]] = [
-        formed(
-            phone={"type": "string", "format": "phone"},
-            kind={"type": "string", "format": "kind", "enum": ["home", "work"]},
-        )
-    ]
-
-
-@mutant("elicitation-default-types")
-class GivesANullDefault(Elicits):
-    """Gives a text field the default null."""
-
-    asks: ClassVar[list[Json]] = [formed(who={"type": "string", "default": None})]
-
-
-@mutant("elicitation-default-types", revision="2025-06-18")
-class GivesATextDefaultForABoolean(Elicits):
-    """Gives a boolean field a text as its default."""
-
-    asks: ClassVar[list[Json]] = [formed(sure={"type": "boolean", "default": "yes"})]
-
-
-@mutant("elicitation-default-types", outcome="warn")
-class GivesADefaultOutsideTheOptions(Elicits):
-    """Gives a choice a default that is not an option."""
-
-    asks: ClassVar[list[Json]] = [formed(one={**CHOICES["one"], "default": "z"})]
-
-
-@mutant("elicitation-default-types", outcome="warn")
-class GivesDefaultsOutsideTheOptions(Elicits):
-    """Gives a multiple choice a default that is not an option."""
-
-    asks: ClassVar[list[Json]] = [formed(some={**CHOICES["some"], "default": ["a", "z"]})]
-
-
-@mutant("elicitation-default-types", outcome="warn")
-class GivesADefaultAboveTheMaximum(Elicits):
-    """Gives a number field a default above its maximum."""
-
-    asks: ClassVar[list[Json]] = [formed(size={"type": "number", "maximum": 5, "default": 6})]
-
-
-@mutant("elicitation-default-types", outcome="warn")
-class GivesAFractionalDefaultForAnInteger(Elicits):
-    """Gives an integer field a fraction as its default."""
-
-    asks: ClassVar[list[Json]] = [formed(size={"type": "integer", "default": 0.5})]
-
-
-@mutant("elicitation-no-sensitive-information-2025-06-18", revision="2025-06-18")
-class ElicitsAPassword(Elicits):
-    """Elicits a password."""
-
-    asks: ClassVar[list[Json]] = [formed(userPassword={"type": "string"})]
-
-
-@mutant("elicitation-form-no-credentials")
-class ElicitsAKey(Elicits):
-    """Elicits an API key under a harmless name."""
-
-    asks: ClassVar[list[Json]] = [formed(value={"type": "string", "title": "Your API key"})]
-
-
-@mutant("elicitation-form-no-clickable-urls")
-class WritesAUrlIntoAForm(Elicits):
-    """Puts a URL into the description of a field."""
-
-    asks: ClassVar[list[Json]] = [
-        formed(code={"type": "string", "description": "See https://a.example/code"})
-    ]
+mutants("elicitation-form-schema-primitive-2025-06-18", of=Elicits, revision="2025-06-18")(
+    ElicitsSeveralChoicesTooEarly=has("Elicits several choices in a revision without such fields.",
+        asks=[formed(some=CHOICES["some"])]))  # fmt: skip
+mutants("elicitation-form-schema-primitive", of=Elicits)(
+    ElicitsAListOfTexts=has("Elicits a list of free texts.",
+        asks=[formed(tags={"type": "array", "items": {"type": "string"}})]),
+    ElicitsAUnion=has("Gives a field a union type.",
+        asks=[formed(who={"anyOf": [{"type": "string"}, {"type": "null"}]})]))  # fmt: skip
+mutants("elicitation-string-format", of=Elicits, revision="2025-06-18")(
+    ElicitsAnUnknownFormat=has("Elicits a string in an undefined format, with an enum.",
+        asks=[formed(phone={"type": "string", "format": "phone"}, kind={"type": "string",
+            "format": "kind", "enum": ["home", "work"]})]))  # fmt: skip
+mutants("elicitation-default-types", of=Elicits)(
+    GivesANullDefault=has("Gives a text field the default null.",
+        asks=[formed(who={"type": "string", "default": None})]),
+    GivesATextDefaultForABoolean=has("Gives a boolean field a text as its default.", "2025-06-18",
+        asks=[formed(sure={"type": "boolean", "default": "yes"})]))  # fmt: skip
+mutants("elicitation-default-types", of=Elicits, outcome="warn")(
+    GivesADefaultOutsideTheOptions=has("Gives a choice a default that is not an option.",
+        asks=[formed(one={**CHOICES["one"], "default": "z"})]),
+    GivesDefaultsOutsideTheOptions=has("Gives a multiple choice a default that is not an option.",
+        asks=[formed(some={**CHOICES["some"], "default": ["a", "z"]})]),
+    GivesADefaultAboveTheMaximum=has("Gives a number field a default above its maximum.",
+        asks=[formed(size={"type": "number", "maximum": 5, "default": 6})]),
+    GivesAFractionalDefaultForAnInteger=has("Gives an integer field a fraction as its default.",
+        asks=[formed(size={"type": "integer", "default": 0.5})]))  # fmt: skip
+mutants("elicitation-no-sensitive-information-2025-06-18", of=Elicits, revision="2025-06-18")(
+    ElicitsAPassword=has("Elicits a password.", asks=[formed(userPassword={"type": "string"})])
+)  # fmt: skip
+mutants("elicitation-form-no-credentials", of=Elicits)(
+    ElicitsAKey=has("Elicits an API key under a harmless name.",
+        asks=[formed(value={"type": "string", "title": "Your API key"})]))  # fmt: skip
+mutants("elicitation-form-no-clickable-urls", of=Elicits)(
+    WritesAUrlIntoAForm=has("Puts a URL into the description of a field.",
+        asks=[formed(code={"type": "string", "description": "See https://a.example/code"})])
+)  # fmt: skip
 
 
 # --- the URL
 
 
-@mutant("elicitation-url-valid")
-class LinksToAPathInAForm(_Links):
-    """Gives a path as the URL of an elicitation."""
-
-    asks: ClassVar[list[Json]] = [{**LINK, "url": "/sign-in"}]
-
-
-@mutant("elicitation-url-valid")
-class LinksToNoHost(_Links):
-    """Gives a URL without a host."""
-
-    asks: ClassVar[list[Json]] = [{**LINK, "url": "https:///sign-in"}]
-
-
-@mutant("elicitation-url-https")
-class LinksWithoutHttps(_Links):
-    """Gives an http URL of another machine."""
-
-    asks: ClassVar[list[Json]] = [{**LINK, "url": "http://a.example/"}]
-
-
-@mutant("elicitation-url-no-sensitive-data")
-class LinksWithAPassword(_Links):
-    """Gives a URL with a user and a password."""
-
-    asks: ClassVar[list[Json]] = [{**LINK, "url": "https://user:pass@a.example/"}]
+mutants("elicitation-url-valid", of=_Links)(
+    LinksToAPathInAForm=has("Gives a path as the URL of an elicitation.",
+        asks=[{**LINK, "url": "/sign-in"}]),
+    LinksToNoHost=has("Gives a URL without a host.", asks=[{**LINK, "url": "https:///sign-in"}])
+)  # fmt: skip
+mutants("elicitation-url-https", of=_Links)(
+    LinksWithoutHttps=has("Gives an http URL of another machine.",
+        asks=[{**LINK, "url": "http://a.example/"}]))  # fmt: skip
+mutants("elicitation-url-no-sensitive-data", of=_Links)(
+    LinksWithAPassword=has("Gives a URL with a user and a password.",
+        asks=[{**LINK, "url": "https://user:pass@a.example/"}]))  # fmt: skip
 
 
 @mutant("elicitation-url-no-sensitive-data")
@@ -334,32 +232,17 @@ class LinksWithItsCredential(_Links):
         return [(ELICIT, self.link)]
 
 
-@mutant("elicitation-url-no-sensitive-data", outcome="note")
-class LinksWithAToken(_Links):
-    """Gives a URL with a parameter named token."""
-
-    asks: ClassVar[list[Json]] = [{**LINK, "url": "https://a.example/?token=1"}]
-
-
-@mutant("elicitation-id-unique")
-class LinksUnderOneId(_Links):
-    """Gives two URLs the same elicitationId."""
-
-    asks: ClassVar[list[Json]] = [LINK, {**LINK, "url": "https://b.example/"}]
-
-
-@mutant("elicitation-url-required-error-only-when-required")
-class RequiresNoUrl(_Requires):
-    """Answers with error -32042 and an empty list."""
-
-    listed: ClassVar[list[Json]] = []
-
-
-@mutant("elicitation-url-required-error-shape")
-class RequiresAForm(_Requires):
-    """Lists a form among the required URLs."""
-
-    listed: ClassVar[list[Json]] = [LINK, {**WHO, "elicitationId": "g"}]
+mutants("elicitation-url-no-sensitive-data", of=_Links, outcome="note")(
+    LinksWithAToken=has("Gives a URL with a parameter named token.",
+        asks=[{**LINK, "url": "https://a.example/?token=1"}]))  # fmt: skip
+mutants("elicitation-id-unique", of=_Links)(
+    LinksUnderOneId=has("Gives two URLs the same elicitationId.",
+        asks=[LINK, {**LINK, "url": "https://b.example/"}]))  # fmt: skip
+mutants("elicitation-url-required-error-only-when-required", of=_Requires)(
+    RequiresNoUrl=has("Answers with error -32042 and an empty list.", listed=[]))  # fmt: skip
+mutants("elicitation-url-required-error-shape", of=_Requires)(
+    RequiresAForm=has("Lists a form among the required URLs.",
+        listed=[LINK, {**WHO, "elicitationId": "g"}]))  # fmt: skip
 
 
 @mutant("elicitation-complete-known-id")
@@ -428,13 +311,9 @@ class AcceptsAnIncompleteForm(Elicits):
         return "content" in answer and super().fits(answer, asked)
 
 
-@mutant("elicitation-validates-content")
-class AcceptsAnyType(Elicits):
-    """Accepts a form with values of any type."""
-
-    def fits(self, answer: Json, asked: Json) -> bool:
-        del asked
-        return "who" in answer.get("content", {})
+mutants("elicitation-validates-content", of=Elicits)(
+    AcceptsAnyType=has("Accepts a form with values of any type.",
+        fits=lambda self, answer, *_: "who" in answer.get("content", {})))  # fmt: skip
 
 
 @mutant("elicitation-validates-content")

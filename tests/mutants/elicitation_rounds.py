@@ -3,7 +3,17 @@
 from typing import ClassVar
 
 from tests.mutants.asking import FORM, Interrupts, elicits
-from tests.mutants.kit import MODERN, Json, client_capabilities, control, mutant, params
+from tests.mutants.kit import (
+    MODERN,
+    Json,
+    client_capabilities,
+    control,
+    controls,
+    has,
+    mutant,
+    mutants,
+    params,
+)
 
 COMPLETED = "notifications/elicitation/complete"
 LINK: Json = {
@@ -21,16 +31,10 @@ class _Links(Interrupts):
         return elicits(client_capabilities(request), "url")
 
 
-@control(
-    "elicitation-url-params",
-    "elicitation-url-valid",
-    "elicitation-url-https",
-    "elicitation-url-no-sensitive-data",
-    "elicitation-mode-supported",
-    revision=MODERN,
-)
-class LinksInARound(_Links):
-    """Elicits a visit of a URL, only from clients in URL mode."""
+controls("elicitation-url-params", "elicitation-url-valid", "elicitation-url-https",
+    "elicitation-url-no-sensitive-data", "elicitation-mode-supported", of=_Links,
+    revision=MODERN)(
+    LinksInARound="Elicits a visit of a URL, only from clients in URL mode.")  # fmt: skip
 
 
 @control(
@@ -56,38 +60,19 @@ class FormsInARound(Interrupts):
     }
 
 
-@mutant("elicitation-mode-supported", revision=MODERN)
-class LinksInEveryRound(_Links):
-    """Elicits a visit of a URL from every client with elicitation."""
-
-    def able(self, request: Json) -> bool:
-        return "elicitation" in client_capabilities(request)
-
-
-@mutant("elicitation-mode-supported", revision=MODERN)
-class FormsInEveryRound(Interrupts):
-    """Elicits a form from every client with elicitation."""
-
-    def able(self, request: Json) -> bool:
-        return "elicitation" in client_capabilities(request)
-
-
-@mutant("elicitation-url-params", revision=MODERN)
-class LinksWithoutAUrl(_Links):
-    """Elicits a visit of a URL without giving it."""
-
-    asks: ClassVar[Json] = {
-        "who": {"method": "elicitation/create", "params": {"mode": "url", "message": "Sign in"}}
-    }
-
-
-@mutant("elicitation-url-valid", revision=MODERN)
-class LinksToAWord(_Links):
-    """Gives a word as the URL of an elicitation."""
-
-    asks: ClassVar[Json] = {
-        "who": {**LINK, "params": {**LINK["params"], "url": "somewhere else"}},
-    }
+mutants("elicitation-mode-supported", of=_Links, revision=MODERN)(
+    LinksInEveryRound=has("Elicits a visit of a URL from every client with elicitation.",
+        able=lambda self, request: "elicitation" in client_capabilities(request)))  # fmt: skip
+mutants("elicitation-mode-supported", of=Interrupts, revision=MODERN)(
+    FormsInEveryRound=has("Elicits a form from every client with elicitation.",
+        able=lambda self, request: "elicitation" in client_capabilities(request)))  # fmt: skip
+mutants("elicitation-url-params", of=_Links, revision=MODERN)(
+    LinksWithoutAUrl=has("Elicits a visit of a URL without giving it.",
+        asks={"who": {"method": "elicitation/create", "params": {"mode": "url",
+            "message": "Sign in"}}}))  # fmt: skip
+mutants("elicitation-url-valid", of=_Links, revision=MODERN)(
+    LinksToAWord=has("Gives a word as the URL of an elicitation.",
+        asks={"who": {**LINK, "params": {**LINK["params"], "url": "somewhere else"}}}))  # fmt: skip
 
 
 @mutant("elicitation-complete-removed", revision=MODERN)
@@ -117,12 +102,6 @@ class HangsWithoutResponses(Interrupts):
         pass
 
 
-@mutant("elicitation-validates-content", revision=MODERN)
-class AcceptsAnyContent(Interrupts):
-    """Accepts a form with any content."""
-
-    asks: ClassVar[Json] = {"who": FORM}
-
-    def fits(self, response: Json) -> bool:
-        del response
-        return True
+mutants("elicitation-validates-content", of=Interrupts, revision=MODERN)(
+    AcceptsAnyContent=has("Accepts a form with any content.",
+        asks={"who": FORM}, fits=lambda *_: True))  # fmt: skip

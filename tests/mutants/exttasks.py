@@ -10,10 +10,12 @@ from tests.mutants.kit import (
     Json,
     Out,
     client_capabilities,
-    control,
+    controls,
+    has,
     is_modern,
     misfit,
     mutant,
+    mutants,
     params,
 )
 
@@ -188,9 +190,9 @@ ALL = (
 )
 
 
-@control(*ALL, revision=MODERN)
-class HandsOutTasks(Hands):
-    """Keeps the rules of the extension, and serves clients without it too."""
+controls(*ALL, of=Hands, revision=MODERN)(
+    HandsOutTasks="Keeps the rules of the extension, and serves clients without it too."
+)  # fmt: skip
 
 
 class _Only(Hands):
@@ -204,17 +206,13 @@ class _Only(Hands):
 _Only.TOOL = {**Hands.TOOL, "inputSchema": {"type": "object", "properties": {}}}
 
 
-@control("exttasks-required-capability-error", revision=MODERN)
-class HandsOutTasksOnly(_Only):
-    """Names the extension to clients without it."""
-
-
-@mutant("exttasks-required-capability-error", revision=MODERN)
-class RefusesWithoutNamingTheExtension(_Only):
-    """Refuses a client without the extension, and does not say what it lacks."""
-
-    def on_plain(self, request: Json) -> None:
-        self.refuse(request, -32602, "Tasks are needed")
+controls("exttasks-required-capability-error", of=_Only, revision=MODERN)(
+    HandsOutTasksOnly="Names the extension to clients without it.")  # fmt: skip
+mutants("exttasks-required-capability-error", of=_Only, revision=MODERN)(
+    RefusesWithoutNamingTheExtension=has(
+        "Refuses a client without the extension, and does not say what it lacks.",
+        on_plain=lambda self, request: self.refuse(request, -32602, "Tasks are needed"))
+)  # fmt: skip
 
 
 @mutant("exttasks-only-for-declaring-clients", revision=MODERN)
@@ -295,12 +293,10 @@ class ShowsTasksAsNew(Hands):
         return {**super().shown(own), "resultType": "task"}
 
 
-@mutant("exttasks-result-type", revision=MODERN)
-class AcknowledgesWithATask(Hands):
-    """Writes the resultType of a new task into its acknowledgments."""
-
-    def acknowledge(self, request: Json, method: str) -> None:
-        self.answer(request, {"resultType": "task"})
+mutants("exttasks-result-type", of=Hands, revision=MODERN)(
+    AcknowledgesWithATask=has("Writes the resultType of a new task into its acknowledgments.",
+        acknowledge=lambda self, request, *_: self.answer(request, {"resultType": "task"}))
+)  # fmt: skip
 
 
 @mutant("exttasks-iserror-completes", revision=MODERN)
@@ -363,18 +359,13 @@ class _Knows(Hands):
             super().on_operation(request, method)
 
 
-@mutant("exttasks-unknown-id-get", revision=MODERN)
-class FailsOnAnUnknownHandle(_Knows):
-    """Answers tasks/get of an unknown task with another code."""
-
-    methods = ("tasks/get",)
-
-
-@mutant("exttasks-unknown-id-others", revision=MODERN)
-class FailsToCancelAnUnknownTask(_Knows):
-    """Answers tasks/cancel of an unknown task with another code."""
-
-    methods = ("tasks/cancel",)
+mutants("exttasks-unknown-id-get", of=_Knows, revision=MODERN)(
+    FailsOnAnUnknownHandle=has(
+        "Answers tasks/get of an unknown task with another code.", methods=("tasks/get",))
+)  # fmt: skip
+mutants("exttasks-unknown-id-others", of=_Knows, revision=MODERN)(
+    FailsToCancelAnUnknownTask=has("Answers tasks/cancel of an unknown task with another code.",
+        methods=("tasks/cancel",)))  # fmt: skip
 
 
 @mutant("exttasks-input-keys-unique", revision=MODERN)
@@ -417,9 +408,6 @@ class CancelsACompletedHandle(Hands):
         return found
 
 
-@mutant("exttasks-id-unguessable", revision=MODERN)
-class CountsItsHandles(Hands):
-    """Numbers its tasks."""
-
-    def new_id(self) -> str:
-        return f"task-{len(self.tasks) + 1}"
+mutants("exttasks-id-unguessable", of=Hands, revision=MODERN)(
+    CountsItsHandles=has("Numbers its tasks.", new_id=lambda self: f"task-{len(self.tasks) + 1}")
+)  # fmt: skip

@@ -4,7 +4,7 @@ import os
 import re
 from typing import Any, Final
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, control, meta, mutant, params
+from tests.mutants.kit import MODERN, Fault, Json, Out, control, has, meta, mutant, mutants, params
 
 MANY: Final = 60
 
@@ -30,12 +30,10 @@ class Dies(Fault):
 # --- ids
 
 
-@mutant("generated-survived", examples=MANY)
-class KeepsIdsInAShortBuffer(Dies):
-    """Exits at a string id of more than 30 characters."""
-
-    def kills(self, line: bytes, message: Any) -> bool:
-        return identified(message) and len(str(message["id"])) > 30
+mutants("generated-survived", of=Dies, examples=MANY)(
+    KeepsIdsInAShortBuffer=has("Exits at a string id of more than 30 characters.",
+        kills=lambda self, line, message: identified(message) and len(str(message["id"])) > 30)
+)  # fmt: skip
 
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
@@ -92,12 +90,10 @@ class AnswersNegativeIdsTwice(Fault):
 # --- how it is written
 
 
-@mutant("generated-survived", examples=MANY)
-class ReadsEscapesByHand(Dies):
-    """Dies of an escaped pair of surrogates, behind white space."""
-
-    def kills(self, line: bytes, message: Any) -> bool:
-        return b" " in line and re.search(rb"\\u[dD]8", line) is not None
+mutants("generated-survived", of=Dies, examples=MANY)(
+    ReadsEscapesByHand=has("Dies of an escaped pair of surrogates, behind white space.",
+        kills=lambda self, line, *_: b" " in line and re.search(rb"\\u[dD]8", line) is not None)
+)  # fmt: skip
 
 
 @mutant("generated-same-answer", examples=MANY)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
 from tests.mutants.http_kit import BEARER, TOKEN, Extra, HttpFault
-from tests.mutants.kit import LEGACY, MODERN, control, mutant
+from tests.mutants.kit import LEGACY, MODERN, controls, has, mutant, mutants
 
 OLDEST = "2025-03-26"
 OLDER = "2025-06-18"
@@ -75,44 +75,22 @@ class Protected(HttpFault):
         super().do_GET()
 
 
-@control(
-    "authorization-missing-401",
-    "authorization-each-request",
-    "authorization-www-authenticate",
-    *INVALID,
-    "authorization-token-in-query",
-    "authorization-metadata-found",
-    *DOCUMENT,
-    "authorization-scope",
-    revision=LEGACY,
-)
-class ProtectsSessions(Protected):
-    """Keeps every rule on authorization in sessions."""
-
-
-@control("authorization-challenge", revision=OLDER)
-class ProtectsOlderSessions(Protected):
-    """Keeps every rule on authorization in sessions of 2025-06-18."""
-
-
-@control("authorization-server-metadata", "authorization-www-authenticate", revision=OLDEST)
-class ProtectsOldestSessions(Protected):
-    """Keeps every rule on authorization in sessions of 2025-03-26."""
-
-
-@control(
-    "authorization-missing-401",
-    "authorization-each-request",
-    "authorization-www-authenticate",
-    *INVALID,
-    "authorization-metadata-found",
-    *DOCUMENT,
-    "authorization-scope",
-    "authorization-no-offline-access",
-    revision=MODERN,
-)
-class ProtectsRequests(Protected):
-    """Keeps every rule on authorization without sessions."""
+controls("authorization-missing-401", "authorization-each-request",
+    "authorization-www-authenticate", *INVALID, "authorization-token-in-query",
+    "authorization-metadata-found", *DOCUMENT, "authorization-scope", of=Protected)(
+    ProtectsSessions="Keeps every rule on authorization in sessions.")  # fmt: skip
+controls("authorization-challenge", of=Protected, revision=OLDER)(
+    ProtectsOlderSessions="Keeps every rule on authorization in sessions of 2025-06-18."
+)  # fmt: skip
+controls("authorization-server-metadata", "authorization-www-authenticate",
+    of=Protected, revision=OLDEST)(
+    ProtectsOldestSessions="Keeps every rule on authorization in sessions of 2025-03-26."
+)  # fmt: skip
+controls("authorization-missing-401", "authorization-each-request",
+    "authorization-www-authenticate", *INVALID, "authorization-metadata-found",
+    *DOCUMENT, "authorization-scope", "authorization-no-offline-access", of=Protected,
+    revision=MODERN)(
+    ProtectsRequests="Keeps every rule on authorization without sessions.")  # fmt: skip
 
 
 @mutant("authorization-missing-401", revision=OLDER)
@@ -149,44 +127,17 @@ class AdmitsAPlace(Protected):
         return self.rfile.peek(1) if self.command == "POST" else b""  # type: ignore[attr-defined]
 
 
-@mutant("authorization-each-request", revision=LEGACY)
-class OpensStreamsForAll(AdmitsAPlace):
-    """Opens the stream of a GET without a token."""
-
-    def is_open(self) -> bool:
-        return self.command == "GET"
-
-
-@mutant("authorization-each-request", revision=OLDER)
-class EndsSessionsForAll(AdmitsAPlace):
-    """Ends a session without a token."""
-
-    def is_open(self) -> bool:
-        return self.command == "DELETE"
-
-
-@mutant("authorization-each-request", revision=LEGACY)
-class TakesNotificationsOfAll(AdmitsAPlace):
-    """Accepts a notification without a token."""
-
-    def is_open(self) -> bool:
-        return bool(self.posted) and b'"id"' not in self.posted
-
-
-@mutant("authorization-each-request", revision=OLDEST)
-class CallsToolsForAll(AdmitsAPlace):
-    """Calls a tool without a token."""
-
-    def is_open(self) -> bool:
-        return b'"tools/call"' in self.posted
-
-
-@mutant("authorization-each-request", revision=LEGACY)
-class AdmitsGarbageInSessions(AdmitsAPlace):
-    """Serves each request of a session with any token."""
-
-    def is_open(self) -> bool:
-        return self.header("Authorization") is not None
+mutants("authorization-each-request", of=AdmitsAPlace)(
+    OpensStreamsForAll=has("Opens the stream of a GET without a token.",
+        is_open=lambda self: self.command == "GET"),
+    EndsSessionsForAll=has("Ends a session without a token.", OLDER,
+        is_open=lambda self: self.command == "DELETE"),
+    TakesNotificationsOfAll=has("Accepts a notification without a token.",
+        is_open=lambda self: bool(self.posted) and b'"id"' not in self.posted),
+    CallsToolsForAll=has("Calls a tool without a token.", OLDEST,
+        is_open=lambda self: b'"tools/call"' in self.posted),
+    AdmitsGarbageInSessions=has("Serves each request of a session with any token.",
+        is_open=lambda self: self.header("Authorization") is not None))  # fmt: skip
 
 
 @mutant("authorization-each-request", revision=MODERN)
@@ -222,25 +173,14 @@ class ChallengesSome(Protected):
         return True
 
 
-@mutant("authorization-www-authenticate", revision=OLDEST)
-class ChallengesNobody(ChallengesSome):
-    """Sends each 401 without a challenge."""
-
-
-@mutant("authorization-www-authenticate", revision=LEGACY)
-class ChallengesWithoutATokenOnly(ChallengesSome):
-    """Sends the 401 for an invalid token without a challenge."""
-
-    def is_bare(self) -> bool:
-        return self.header("Authorization") is not None
-
-
-@mutant("authorization-challenge", revision=OLDER)
-class ChallengesOutsideSessionsOnly(ChallengesSome):
-    """Sends the 401 of a session without a challenge."""
-
-    def is_bare(self) -> bool:
-        return self.header(SESSION) is not None
+mutants("authorization-www-authenticate", of=ChallengesSome, revision=OLDEST)(
+    ChallengesNobody="Sends each 401 without a challenge.",
+    ChallengesWithoutATokenOnly=has(
+        "Sends the 401 for an invalid token without a challenge.", LEGACY,
+        is_bare=lambda self: self.header("Authorization") is not None))  # fmt: skip
+mutants("authorization-challenge", of=ChallengesSome, revision=OLDER)(
+    ChallengesOutsideSessionsOnly=has("Sends the 401 of a session without a challenge.",
+        is_bare=lambda self: self.header(SESSION) is not None))  # fmt: skip
 
 
 @mutant("authorization-www-authenticate", revision=MODERN)
@@ -312,31 +252,16 @@ class AdmitsTokensInTheQuery(Protected):
         return super().admits(authorization) or f"Bearer {said}" == BEARER
 
 
-@mutant("authorization-challenge", revision=OLDER)
-class NamesNoMetadata(Protected):
-    """Names no metadata in its challenge."""
-
-    def challenge(self) -> str:
-        return f'Bearer scope="{self.scope}"'
-
-
-@mutant("authorization-metadata-found", revision=LEGACY)
-class HasNoMetadata(Protected):
-    """Has no metadata of the resource."""
-
-    def challenge(self) -> str:
-        return f'Bearer scope="{self.scope}"'
-
-    def document(self) -> Any:
-        return None
-
-
-@mutant("authorization-metadata-document", revision=LEGACY)
-class NamesNoResource(Protected):
-    """Has metadata without the resource."""
-
-    def document(self) -> Any:
-        return {"authorization_servers": [self.origin]}
+mutants("authorization-challenge", of=Protected, revision=OLDER)(
+    NamesNoMetadata=has("Names no metadata in its challenge.",
+        challenge=lambda self: f'Bearer scope="{self.scope}"'))  # fmt: skip
+mutants("authorization-metadata-found", of=Protected)(
+    HasNoMetadata=has("Has no metadata of the resource.",
+        challenge=lambda self: f'Bearer scope="{self.scope}"', document=lambda *_: None)
+)  # fmt: skip
+mutants("authorization-metadata-document", of=Protected)(
+    NamesNoResource=has("Has metadata without the resource.",
+        document=lambda self: {"authorization_servers": [self.origin]}))  # fmt: skip
 
 
 @mutant("authorization-metadata-servers", revision=MODERN)
@@ -355,12 +280,10 @@ class NamesAnotherResource(Protected):
         return {**super().document(), "resource": "https://elsewhere.example/mcp"}
 
 
-@mutant("authorization-scope", revision=LEGACY)
-class NamesNoScope(Protected):
-    """Names no scope in its challenge."""
-
-    def challenge(self) -> str:
-        return f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp"'
+mutants("authorization-scope", of=Protected)(
+    NamesNoScope=has("Names no scope in its challenge.",
+        challenge=lambda self: f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp"')
+)  # fmt: skip
 
 
 @mutant("authorization-no-offline-access", revision=MODERN)

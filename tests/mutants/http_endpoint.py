@@ -5,41 +5,33 @@ import re
 from typing import Any, ClassVar
 
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
-from tests.mutants.kit import LEGACY, MODERN, Fault, Json, Out, control, mutant
+from tests.mutants.kit import (
+    LEGACY,
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    has,
+    mutant,
+    mutants,
+)
 
 BATCHES = "2025-03-26"
 ERROR = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"Not wanted"}}'
 
 
-@control(
-    "endpoint-notification-accepted",
-    "endpoint-response-accepted",
-    "endpoint-request-content-type",
-    "endpoint-get-stream-or-405",
-    "endpoint-utf8-output",
-    "endpoint-utf8-input",
-    revision=LEGACY,
-)
-class EndpointWithSessions(HttpFault):
-    """Keeps every rule on the endpoint with sessions."""
-
-
-@control("endpoint-batch-accepted", revision=BATCHES)
-class EndpointWithBatches(HttpFault):
-    """Accepts batches of notifications."""
-
-
-@control(
-    "endpoint-removed-methods",
-    "endpoint-unknown-method-404",
-    "endpoint-missing-meta-400",
-    "sessions-none-minted",
-    "sessions-header-ignored",
-    "sessions-last-event-id-ignored",
-    revision=MODERN,
-)
-class EndpointWithoutSessions(WithoutHandshake):
-    """Keeps every rule on the endpoint without sessions."""
+controls("endpoint-notification-accepted", "endpoint-response-accepted",
+    "endpoint-request-content-type", "endpoint-get-stream-or-405",
+    "endpoint-utf8-output", "endpoint-utf8-input", of=HttpFault)(
+    EndpointWithSessions="Keeps every rule on the endpoint with sessions.")  # fmt: skip
+controls("endpoint-batch-accepted", of=HttpFault, revision=BATCHES)(
+    EndpointWithBatches="Accepts batches of notifications.")  # fmt: skip
+controls("endpoint-removed-methods", "endpoint-unknown-method-404",
+    "endpoint-missing-meta-400", "sessions-none-minted", "sessions-header-ignored",
+    "sessions-last-event-id-ignored", of=WithoutHandshake, revision=MODERN)(
+    EndpointWithoutSessions="Keeps every rule on the endpoint without sessions.")  # fmt: skip
 
 
 @control("endpoint-missing-capability-400", revision=MODERN)
@@ -89,19 +81,12 @@ class AcceptsOneKindWith200(HttpFault):
         return (200 if status == 202 and self.mark in self.received else status), body, extra
 
 
-@mutant("endpoint-notification-accepted", revision=LEGACY)
-class AcceptsTheHandshakeWith200(AcceptsOneKindWith200):
-    """Answers notifications/initialized by 200."""
-
-    mark = b"notifications/initialized"
-
-
-@mutant("endpoint-response-accepted", revision=LEGACY)
-class AcceptsWantedResponsesWith200(AcceptsOneKindWith200):
-    """Answers the response to a request of its own by 200."""
-
-    behind: ClassVar[str] = "Samples"
-    mark = b'"role":"assistant"'
+mutants("endpoint-notification-accepted", of=AcceptsOneKindWith200)(
+    AcceptsTheHandshakeWith200=has("Answers notifications/initialized by 200.",
+        mark=b"notifications/initialized"))  # fmt: skip
+mutants("endpoint-response-accepted", of=AcceptsOneKindWith200)(
+    AcceptsWantedResponsesWith200=has("Answers the response to a request of its own by 200.",
+        behind="Samples", mark=b'"role":"assistant"'))  # fmt: skip
 
 
 class AnswersInLatin1(HttpFault):
@@ -122,14 +107,10 @@ def _latin1(data: bytes) -> bytes:
         return data
 
 
-@mutant("endpoint-utf8-output", revision=LEGACY)
-class AnswersSessionsInLatin1(AnswersInLatin1):
-    """Writes its answers in Latin-1 in a session."""
-
-
-@mutant("endpoint-utf8-output", revision=MODERN)
-class AnswersRequestsInLatin1(AnswersInLatin1):
-    """Writes its answers in Latin-1 in 2026-07-28."""
+mutants("endpoint-utf8-output", of=AnswersInLatin1)(
+    AnswersSessionsInLatin1="Writes its answers in Latin-1 in a session.",
+    AnswersRequestsInLatin1=has("Writes its answers in Latin-1 in 2026-07-28.", MODERN)
+)  # fmt: skip
 
 
 @mutant("endpoint-utf8-output", revision=LEGACY)
@@ -200,12 +181,8 @@ class AnswersAsText(HttpFault):
         return self.last_status < 300
 
 
-@mutant("endpoint-get-stream-or-405", revision=LEGACY)
-class AnswersGetWith404(HttpFault):
-    """Answers GET by 404."""
-
-    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
-        self.answer(404)
+mutants("endpoint-get-stream-or-405", of=HttpFault)(
+    AnswersGetWith404=has("Answers GET by 404.", do_GET=lambda self: self.answer(404)))  # fmt: skip
 
 
 @mutant("endpoint-get-stream-or-405", revision="2025-03-26")
@@ -218,12 +195,9 @@ class AnswersGetWithAPage(HttpFault):
             self.answer(200, b"{}")
 
 
-@mutant("endpoint-removed-methods", revision=MODERN)
-class AnswersGetWith400(WithoutHandshake):
-    """Has no handshake, and answers GET by 400."""
-
-    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
-        self.answer(400)
+mutants("endpoint-removed-methods", of=WithoutHandshake, revision=MODERN)(
+    AnswersGetWith400=has("Has no handshake, and answers GET by 400.",
+        do_GET=lambda self: self.answer(400)))  # fmt: skip
 
 
 @mutant("endpoint-unknown-method-404", revision=MODERN)
@@ -246,17 +220,13 @@ class RefusesOneMethod(HttpFault):
         return self.refusal[0], body.replace(b"-32601", self.refusal[1]), extra
 
 
-@mutant("endpoint-unknown-method-404", revision=MODERN)
-class AnswersRemovedPingsWith200(RefusesOneMethod):
-    """Sends the error about ping with 200."""
-
-
-@mutant("endpoint-unknown-method-404", revision=MODERN)
-class AnswersRemovedLevelsAsInvalid(RefusesOneMethod):
-    """Sends another error about logging/setLevel."""
-
-    method = "logging/setLevel"
-    refusal = (404, b"-32600")
+mutants("endpoint-unknown-method-404", of=RefusesOneMethod, revision=MODERN)(
+    AnswersRemovedPingsWith200="Sends the error about ping with 200.",
+    AnswersRemovedLevelsAsInvalid=has("Sends another error about logging/setLevel.",
+        method="logging/setLevel", refusal=(404, b"-32600")),
+    AnswersHiddenPromptsWith200=has(
+        "Offers no prompts, and sends the error about their list with 200.",
+        behind="OffersNoPrompts", method="prompts/list"))  # fmt: skip
 
 
 @control(revision=MODERN)
@@ -273,14 +243,6 @@ class OffersNoPrompts(Fault):
         if isinstance(message, dict) and "result" in message:
             message["result"].get("capabilities", {}).pop("prompts", None)
         return message  # type: ignore[no-any-return]
-
-
-@mutant("endpoint-unknown-method-404", revision=MODERN)
-class AnswersHiddenPromptsWith200(RefusesOneMethod):
-    """Offers no prompts, and sends the error about their list with 200."""
-
-    behind: ClassVar[str] = "OffersNoPrompts"
-    method = "prompts/list"
 
 
 @mutant("endpoint-missing-meta-400", revision=MODERN)

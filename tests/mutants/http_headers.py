@@ -14,19 +14,17 @@ from tests.mutants.kit import (
     ModernOnly,
     Out,
     control,
+    controls,
+    has,
     mutant,
+    mutants,
 )
 
 VERSION = "MCP-Protocol-Version"
 
 
-@control(
-    "headers-version-invalid",
-    "headers-version-absent",
-    revision=LEGACY,
-)
-class HttpWithSessions(HttpFault):
-    """Keeps every rule on headers with a session."""
+controls("headers-version-invalid", "headers-version-absent", of=HttpFault)(
+    HttpWithSessions="Keeps every rule on headers with a session.")  # fmt: skip
 
 
 @mutant("headers-version-invalid", revision=LEGACY)
@@ -51,39 +49,15 @@ class ServesSomeVersions(HttpFault):
         raise NotImplementedError
 
 
-@mutant("headers-version-invalid", revision=LEGACY)
-class ServesFutureVersions(ServesSomeVersions):
-    """Compares the version header with the oldest revision only."""
-
-    def serves(self, version: str) -> bool:
-        return version[:2] == "20"
-
-
-@mutant("headers-version-invalid", revision=LEGACY)
-class ServesNotificationsOfEveryVersion(ServesSomeVersions):
-    """Ignores the version header of a notification."""
-
-    def serves(self, version: str) -> bool:
-        del version
-        return self.command == "POST" and b'"id"' not in self.received
-
-
-@mutant("headers-version-invalid", revision=LEGACY)
-class OpensStreamsOfEveryVersion(ServesSomeVersions):
-    """Ignores the version header of a GET."""
-
-    def serves(self, version: str) -> bool:
-        del version
-        return self.command == "GET"
-
-
-@mutant("headers-version-invalid", revision="2025-06-18")
-class EndsSessionsOfEveryVersion(ServesSomeVersions):
-    """Ignores the version header of a DELETE."""
-
-    def serves(self, version: str) -> bool:
-        del version
-        return self.command == "DELETE"
+mutants("headers-version-invalid", of=ServesSomeVersions)(
+    ServesFutureVersions=has("Compares the version header with the oldest revision only.",
+        serves=lambda self, version: version[:2] == "20"),
+    ServesNotificationsOfEveryVersion=has("Ignores the version header of a notification.",
+        serves=lambda self, *_: self.command == "POST" and b'"id"' not in self.received),
+    OpensStreamsOfEveryVersion=has("Ignores the version header of a GET.",
+        serves=lambda self, *_: self.command == "GET"),
+    EndsSessionsOfEveryVersion=has("Ignores the version header of a DELETE.", "2025-06-18",
+        serves=lambda self, *_: self.command == "DELETE"))  # fmt: skip
 
 
 @control("headers-version-invalid", revision=LEGACY)
@@ -106,11 +80,10 @@ class SpeaksOlderRevisions(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("headers-version-invalid", revision="2025-06-18")
-class ServesARefusedRevision(HttpFault):
-    """Serves requests whose version header is a revision that its handshake refuses."""
-
-    behind: ClassVar[str] = "SpeaksOlderRevisions"
+mutants("headers-version-invalid", of=HttpFault, revision="2025-06-18")(
+    ServesARefusedRevision=has(
+        "Serves requests whose version header is a revision that its handshake refuses.",
+        behind="SpeaksOlderRevisions"))  # fmt: skip
 
 
 @mutant("headers-version-invalid", revision="2025-06-18")
@@ -135,30 +108,15 @@ class WantsTheVersion(HttpFault):
 # --- 2026-07-28
 
 
-@control(
-    "headers-version-mismatch-rejected",
-    "headers-version-missing-rejected",
-    "headers-version-unsupported-status",
-    "headers-method-mismatch-rejected",
-    "headers-method-missing-rejected",
-    "headers-value-case",
-    "headers-name-case",
-    "headers-name-mismatch-rejected",
-    "headers-name-missing-rejected",
-    "headers-name-decoded",
-    "headers-name-decoded-mismatch",
-    "headers-invalid-characters",
-    "headers-mismatch-status",
-    "headers-mismatch-code",
-    revision=MODERN,
-)
-class HttpWithoutSessions(WithoutHandshake):
-    """Keeps every rule on headers without a session."""
-
-
-@control(revision=MODERN)
-class SpeaksModernOnly(ModernOnly):
-    """Has no handshake."""
+controls("headers-version-mismatch-rejected", "headers-version-missing-rejected",
+    "headers-version-unsupported-status", "headers-method-mismatch-rejected",
+    "headers-method-missing-rejected", "headers-value-case", "headers-name-case",
+    "headers-name-mismatch-rejected", "headers-name-missing-rejected",
+    "headers-name-decoded", "headers-name-decoded-mismatch",
+    "headers-invalid-characters", "headers-mismatch-status", "headers-mismatch-code",
+    of=WithoutHandshake, revision=MODERN)(
+    HttpWithoutSessions="Keeps every rule on headers without a session.")  # fmt: skip
+controls(of=ModernOnly, revision=MODERN)(SpeaksModernOnly="Has no handshake.")
 
 
 class Corrects(HttpFault):

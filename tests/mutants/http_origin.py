@@ -3,26 +3,17 @@
 from typing import ClassVar
 
 from tests.mutants.http_kit import Extra, HttpFault
-from tests.mutants.kit import LEGACY, MODERN, control, mutant
+from tests.mutants.kit import LEGACY, MODERN, controls, has, mutant, mutants
 
 SESSION = "Mcp-Session-Id"
 
 
-@control(
-    "origin-refused",
-    "origin-refused-in-session",
-    "origin-refused-on-get",
-    "origin-status-403",
-    "origin-local-address",
-    revision=LEGACY,
-)
-class ChecksOrigins(HttpFault):
-    """Keeps every rule on Origin in sessions."""
-
-
-@control("origin-refused", "origin-status-403", "origin-local-address", revision=MODERN)
-class ChecksOriginsOfRequests(HttpFault):
-    """Keeps every rule on Origin without sessions."""
+controls("origin-refused", "origin-refused-in-session", "origin-refused-on-get",
+    "origin-status-403", "origin-local-address", of=HttpFault)(
+    ChecksOrigins="Keeps every rule on Origin in sessions.")  # fmt: skip
+controls("origin-refused", "origin-status-403", "origin-local-address", of=HttpFault,
+    revision=MODERN)(
+    ChecksOriginsOfRequests="Keeps every rule on Origin without sessions.")  # fmt: skip
 
 
 class Trusts(HttpFault):
@@ -38,17 +29,12 @@ class Trusts(HttpFault):
         return True
 
 
-@mutant("origin-refused", revision=LEGACY)
-class TrustsFirstRequests(Trusts):
-    """Does not check the Origin of a request outside a session."""
-
-    def trusts(self) -> bool:
-        return self.header(SESSION) is None
-
-
-@mutant("origin-refused", revision=MODERN)
-class TrustsEveryOrigin(Trusts):
-    """Does not check the Origin of a request of 2026-07-28."""
+mutants("origin-refused", of=Trusts, revision=MODERN)(
+    TrustsFirstRequests=has("Does not check the Origin of a request outside a session.", LEGACY,
+        trusts=lambda self: self.header(SESSION) is None),
+    TrustsEveryOrigin="Does not check the Origin of a request of 2026-07-28.",
+    TrustsLists=has("Does not check the Origin of a list of 2026-07-28.",
+        trusts=lambda self: (self.header("Mcp-Method") or "").endswith("/list")))  # fmt: skip
 
 
 class TrustsOneOrigin(Trusts):
@@ -62,18 +48,11 @@ class TrustsOneOrigin(Trusts):
         return origin.startswith(self.begins) and origin.endswith(self.ends)
 
 
-@mutant("origin-refused", revision=LEGACY)
-class ComparesTheBeginningOfOrigins(TrustsOneOrigin):
-    """Trusts each origin that begins like localhost."""
-
-    begins = "http://localhost"
-
-
-@mutant("origin-refused", revision=MODERN)
-class ComparesTheEndOfOrigins(TrustsOneOrigin):
-    """Trusts each origin that ends like localhost."""
-
-    ends = "localhost"
+mutants("origin-refused", of=TrustsOneOrigin)(
+    ComparesTheBeginningOfOrigins=has("Trusts each origin that begins like localhost.",
+        begins="http://localhost"),
+    ComparesTheEndOfOrigins=has("Trusts each origin that ends like localhost.", MODERN,
+        ends="localhost"))  # fmt: skip
 
 
 @mutant("origin-refused", revision=LEGACY, outcome="warn")
@@ -81,14 +60,6 @@ class TrustsNull(TrustsOneOrigin):
     """Trusts the origin null."""
 
     begins = ends = "null"
-
-
-@mutant("origin-refused", revision=MODERN)
-class TrustsLists(Trusts):
-    """Does not check the Origin of a list of 2026-07-28."""
-
-    def trusts(self) -> bool:
-        return (self.header("Mcp-Method") or "").endswith("/list")
 
 
 class TrustsAKind(Trusts):
@@ -100,42 +71,18 @@ class TrustsAKind(Trusts):
         return self.command == "POST" and self.lacks not in self.rfile.peek(1)  # type: ignore[attr-defined]
 
 
-@mutant("origin-refused-in-session", revision=LEGACY)
-class TrustsNotifications(TrustsAKind):
-    """Does not check the Origin of a notification."""
-
-    lacks = b'"id"'
-
-
-@mutant("origin-refused-in-session", revision=LEGACY)
-class TrustsResponses(TrustsAKind):
-    """Does not check the Origin of a response."""
-
-    lacks = b'"method"'
-
-
-@mutant("origin-refused-in-session", revision="2025-06-18")
-class TrustsDeletions(Trusts):
-    """Does not check the Origin of a DELETE."""
-
-    def trusts(self) -> bool:
-        return self.command == "DELETE"
-
-
-@mutant("origin-refused-in-session", revision="2025-03-26")
-class TrustsSessions(Trusts):
-    """Does not check the Origin of a POST in a session."""
-
-    def trusts(self) -> bool:
-        return self.header(SESSION) is not None and self.command == "POST"
-
-
-@mutant("origin-refused-on-get", revision="2025-06-18")
-class TrustsStreams(Trusts):
-    """Does not check the Origin of a GET."""
-
-    def trusts(self) -> bool:
-        return self.command == "GET"
+mutants("origin-refused-in-session", of=TrustsAKind)(
+    TrustsNotifications=has("Does not check the Origin of a notification.", lacks=b'"id"'),
+    TrustsResponses=has("Does not check the Origin of a response.", lacks=b'"method"'))  # fmt: skip
+mutants("origin-refused-in-session", of=Trusts, revision="2025-06-18")(
+    TrustsDeletions=has("Does not check the Origin of a DELETE.",
+        trusts=lambda self: self.command == "DELETE"),
+    TrustsSessions=has("Does not check the Origin of a POST in a session.", "2025-03-26",
+        trusts=lambda self: self.header(SESSION) is not None and self.command == "POST")
+)  # fmt: skip
+mutants("origin-refused-on-get", of=Trusts, revision="2025-06-18")(
+    TrustsStreams=has("Does not check the Origin of a GET.",
+        trusts=lambda self: self.command == "GET"))  # fmt: skip
 
 
 @mutant("origin-status-403", revision=LEGACY)
@@ -156,29 +103,14 @@ class RefusesOneVerbWith400(RefusesOriginsWith400):
         return super().answering(status, body, extra) if mistaken else (status, body, extra)
 
 
-@mutant("origin-status-403", revision=LEGACY)
-class RefusesStreamsWith400(RefusesOneVerbWith400):
-    """Refuses a GET with a foreign Origin with 400."""
-
-    verb = "GET"
-
-
-@mutant("origin-status-403", revision=LEGACY)
-class RefusesDeletionsWith400(RefusesOneVerbWith400):
-    """Refuses a DELETE with a foreign Origin with 400."""
-
-    verb = "DELETE"
-
-
-@mutant("origin-status-403", revision=LEGACY)
-class RefusesPostsOfSessionsWith400(RefusesOneVerbWith400):
-    """Refuses a POST with a foreign Origin in a session with 400."""
-
-    verb = "POST"
-
-
-@mutant("origin-local-address", revision=LEGACY)
-class ListensEverywhere(HttpFault):
-    """Listens on every address."""
-
-    listens_on: ClassVar[str] = "0.0.0.0"  # noqa: S104  (the fault)
+mutants("origin-status-403", of=RefusesOneVerbWith400)(
+    RefusesStreamsWith400=has("Refuses a GET with a foreign Origin with 400.", verb="GET"),
+    RefusesDeletionsWith400=has("Refuses a DELETE with a foreign Origin with 400.", verb="DELETE"),
+    RefusesPostsOfSessionsWith400=has(
+        "Refuses a POST with a foreign Origin in a session with 400.", verb="POST"))  # fmt: skip
+mutants("origin-local-address", of=HttpFault)(
+    ListensEverywhere=has(
+        "Listens on every address.",
+        listens_on="0.0.0.0",  # noqa: S104  (the fault)
+    )
+)

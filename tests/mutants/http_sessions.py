@@ -5,22 +5,26 @@ from typing import Any, ClassVar
 
 from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
-from tests.mutants.kit import LEGACY, MODERN, Fault, Json, Out, control, mutant
+from tests.mutants.kit import (
+    LEGACY,
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    has,
+    mutant,
+    mutants,
+)
 
 SESSION = "Mcp-Session-Id"
 
 
-@control(
-    "sessions-id-visible-ascii",
-    "sessions-id-unique",
-    "sessions-id-required",
-    "sessions-ended-404",
-    "sessions-ended-get-404",
-    "sessions-other-clients",
-    revision=LEGACY,
-)
-class EndsSessions(HttpFault):
-    """Keeps every rule on sessions."""
+controls("sessions-id-visible-ascii", "sessions-id-unique", "sessions-id-required",
+    "sessions-ended-404", "sessions-ended-get-404", "sessions-other-clients",
+    of=HttpFault)(
+    EndsSessions="Keeps every rule on sessions.")  # fmt: skip
 
 
 @control(revision=LEGACY)
@@ -93,23 +97,13 @@ class RenamesSessions(HttpFault):
         return session
 
 
-@mutant("sessions-id-visible-ascii", revision=LEGACY)
-class IssuesIdsWithSpaces(RenamesSessions):
-    """Issues session ids with a space in them."""
-
-    def name(self, session: str) -> str:
-        return f"session {session}"
-
-
-@mutant("sessions-id-unique", revision=LEGACY)
-class CountsSessions(RenamesSessions):
-    """Issues session ids that count."""
-
-    numbers: ClassVar[Any] = itertools.count(1)
-
-    def name(self, session: str) -> str:
-        del session
-        return f"session-{next(self.numbers)}"
+mutants("sessions-id-visible-ascii", of=RenamesSessions)(
+    IssuesIdsWithSpaces=has("Issues session ids with a space in them.",
+        name=lambda self, session: f"session {session}"))  # fmt: skip
+mutants("sessions-id-unique", of=RenamesSessions)(
+    CountsSessions=has("Issues session ids that count.",
+        numbers=itertools.count(1), name=lambda self, *_: f"session-{next(self.numbers)}")
+)  # fmt: skip
 
 
 @mutant("sessions-id-required", revision=LEGACY)
@@ -136,57 +130,23 @@ class MistakesThePlace(HttpFault):
         return self.command == "POST" and b'"method"' in self.received and b'"id"' in self.received
 
 
-@mutant("sessions-ended-404", revision=LEGACY)
-class AnswersAnEndedSessionWith400(MistakesThePlace):
-    """Answers a request of an ended session by 400."""
-
-
-@mutant("sessions-ended-404", revision=LEGACY)
-class AcceptsNotificationsOfEndedSessions(MistakesThePlace):
-    """Answers a notification of an ended session by 202."""
-
-    status = (404, 202)
-
-    def mistakes(self) -> bool:
-        return self.command == "POST" and b'"id"' not in self.received
-
-
-@mutant("sessions-ended-404", revision=LEGACY)
-class AcceptsResponsesOfEndedSessions(MistakesThePlace):
-    """Answers a response of an ended session by 400."""
-
-    def mistakes(self) -> bool:
-        return self.command == "POST" and b'"method"' not in self.received
-
-
-@mutant("sessions-ended-404", revision=LEGACY)
-class EndsASessionTwice(MistakesThePlace):
-    """Answers the DELETE of an ended session by 204."""
-
-    status = (404, 204)
-
-    def mistakes(self) -> bool:
-        return self.command == "DELETE"
-
-
-@mutant("sessions-id-required", revision=LEGACY)
-class WantsAnIdForStreamsWith406(MistakesThePlace):
-    """Answers a GET without a session id by 406."""
-
-    status = (400, 406)
-
-    def mistakes(self) -> bool:
-        return self.command == "GET" and self.header(SESSION) is None
-
-
-@mutant("sessions-id-required", revision=LEGACY)
-class WantsAnIdToEndWith404(MistakesThePlace):
-    """Answers a DELETE without a session id by 404."""
-
-    status = (400, 404)
-
-    def mistakes(self) -> bool:
-        return self.command == "DELETE" and self.header(SESSION) is None
+mutants("sessions-ended-404", of=MistakesThePlace)(
+    AnswersAnEndedSessionWith400="Answers a request of an ended session by 400.",
+    AcceptsNotificationsOfEndedSessions=has("Answers a notification of an ended session by 202.",
+        status=(404, 202),
+        mistakes=lambda self: self.command == "POST" and b'"id"' not in self.received),
+    AcceptsResponsesOfEndedSessions=has("Answers a response of an ended session by 400.",
+        mistakes=lambda self: self.command == "POST" and b'"method"' not in self.received),
+    EndsASessionTwice=has("Answers the DELETE of an ended session by 204.",
+        status=(404, 204), mistakes=lambda self: self.command == "DELETE"))  # fmt: skip
+mutants("sessions-id-required", of=MistakesThePlace)(
+    WantsAnIdForStreamsWith406=has("Answers a GET without a session id by 406.",
+        status=(400, 406),
+        mistakes=lambda self: self.command == "GET" and self.header(SESSION) is None),
+    WantsAnIdToEndWith404=has("Answers a DELETE without a session id by 404.",
+        status=(400, 404),
+        mistakes=lambda self: self.command == "DELETE" and self.header(SESSION) is None)
+)  # fmt: skip
 
 
 @mutant("sessions-id-required", revision=LEGACY)
@@ -237,18 +197,12 @@ class ForgetsSessions(RenamesSessions):
         return super().answering(400 if status == 404 and lost else status, body, extra)
 
 
-@mutant("sessions-ended-404", revision=LEGACY)
-class AnswersAForgottenSessionWith400(ForgetsSessions):
-    """Answers a request of a session of an earlier process by 400."""
-
-    verb = "POST"
-
-
-@mutant("sessions-ended-get-404", revision=LEGACY)
-class AnswersGetOfAForgottenSessionWith400(ForgetsSessions):
-    """Answers a GET of a session of an earlier process by 400."""
-
-    verb = "GET"
+mutants("sessions-ended-404", of=ForgetsSessions)(
+    AnswersAForgottenSessionWith400=has(
+        "Answers a request of a session of an earlier process by 400.", verb="POST"))  # fmt: skip
+mutants("sessions-ended-get-404", of=ForgetsSessions)(
+    AnswersGetOfAForgottenSessionWith400=has(
+        "Answers a GET of a session of an earlier process by 400.", verb="GET"))  # fmt: skip
 
 
 @mutant("sessions-other-clients", revision=LEGACY)
@@ -308,11 +262,10 @@ class IssuesAnIdPerRequest(WithoutHandshake):
         return status, body, extra
 
 
-@control(revision=MODERN)
-class IssuesIdsInBothEras(IssuesAnIdPerRequest):
-    """Speaks revisions with a handshake too, and issues a session id with each answer."""
-
-    behind: ClassVar[str] = ""
+controls(of=IssuesAnIdPerRequest, revision=MODERN)(
+    IssuesIdsInBothEras=has(
+        "Speaks revisions with a handshake too, and issues a session id with each answer.",
+        behind=""))  # fmt: skip
 
 
 @mutant("sessions-header-ignored", revision=MODERN)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from mcp_touchstone.bridge.streams import event
 from tests.mutants.http_kit import HttpFault
-from tests.mutants.kit import LEGACY, MODERN, control, mutant
+from tests.mutants.kit import LEGACY, MODERN, control, controls, has, mutant, mutants
 
 OLDER = "2025-06-18"
 
@@ -16,36 +16,16 @@ CROSSING = 0.3
 """Seconds for a message on another stream to arrive before the next one of its request."""
 
 
-@control(
-    "streams-primed",
-    "streams-end-after-response",
-    "streams-no-response-on-get",
-    "streams-get-unrelated",
-    "streams-post-related",
-    "streams-event-ids-unique",
-    "streams-replay-own",
-    "streams-disconnect-is-no-cancellation",
-    revision=LEGACY,
-)
-class StreamsOfSessions(HttpFault):
-    """Keeps every rule on streams with sessions."""
-
-
-@control("streams-open-until-response", "streams-end-after-response", revision=OLDER)
-class StreamsOfOlderSessions(HttpFault):
-    """Keeps every rule on streams of 2025-06-18."""
-
-
-@control(
-    "streams-end-after-response",
-    "streams-notifications-related",
-    "streams-listen-scope",
-    "streams-no-requests",
-    "streams-no-buffering",
-    revision=MODERN,
-)
-class StreamsOfRequests(HttpFault):
-    """Keeps every rule on streams without sessions."""
+controls("streams-primed", "streams-end-after-response", "streams-no-response-on-get",
+    "streams-get-unrelated", "streams-post-related", "streams-event-ids-unique",
+    "streams-replay-own", "streams-disconnect-is-no-cancellation", of=HttpFault)(
+    StreamsOfSessions="Keeps every rule on streams with sessions.")  # fmt: skip
+controls("streams-open-until-response", "streams-end-after-response", of=HttpFault, revision=OLDER)(
+    StreamsOfOlderSessions="Keeps every rule on streams of 2025-06-18.")  # fmt: skip
+controls("streams-end-after-response", "streams-notifications-related",
+    "streams-listen-scope", "streams-no-requests", "streams-no-buffering",
+    of=HttpFault, revision=MODERN)(
+    StreamsOfRequests="Keeps every rule on streams without sessions.")  # fmt: skip
 
 
 @mutant("streams-primed", revision=LEGACY)
@@ -69,16 +49,11 @@ class ClosesEarly(HttpFault):
         return True
 
 
-@control("streams-retry-before-close", revision=LEGACY)
-class ClosesEarlyWithRetry(ClosesEarly):
-    """Sends retry before it closes the stream of a request."""
-
-    FIRST: ClassVar[bytes] = b"retry: 50\n"
-
-
-@mutant("streams-retry-before-close", revision=LEGACY)
-class ClosesEarlyWithoutRetry(ClosesEarly):
-    """Closes the stream of a request without retry."""
+controls("streams-retry-before-close", of=ClosesEarly)(
+    ClosesEarlyWithRetry=has(
+        "Sends retry before it closes the stream of a request.", FIRST=b"retry: 50\n"))  # fmt: skip
+mutants("streams-retry-before-close", of=ClosesEarly)(
+    ClosesEarlyWithoutRetry="Closes the stream of a request without retry.")  # fmt: skip
 
 
 class ClosesListening(HttpFault):
@@ -94,23 +69,15 @@ class ClosesListening(HttpFault):
         return True
 
 
-@control("streams-retry-before-close", revision=LEGACY)
-class ClosesListeningWithRetry(ClosesListening):
-    """Sends retry before it closes the stream of a GET."""
-
-    FIRST: ClassVar[bytes] = b"retry: 50\n"
-
-
-@mutant("streams-retry-before-close", revision=LEGACY)
-class ClosesListeningWithoutRetry(ClosesListening):
-    """Closes the stream of a GET without retry."""
-
-
-@mutant("streams-open-until-response", revision=OLDER)
-class ClosesEarlyInAnOlderSession(ClosesEarly):
-    """Closes the stream of a request before its response in 2025-06-18."""
-
-    FIRST: ClassVar[bytes] = b"retry: 50\n"
+controls("streams-retry-before-close", of=ClosesListening)(
+    ClosesListeningWithRetry=has(
+        "Sends retry before it closes the stream of a GET.", FIRST=b"retry: 50\n"))  # fmt: skip
+mutants("streams-retry-before-close", of=ClosesListening)(
+    ClosesListeningWithoutRetry="Closes the stream of a GET without retry.")  # fmt: skip
+mutants("streams-open-until-response", of=ClosesEarly, revision=OLDER)(
+    ClosesEarlyInAnOlderSession=has(
+        "Closes the stream of a request before its response in 2025-06-18.",
+        FIRST=b"retry: 50\n"))  # fmt: skip
 
 
 class NeverEndsStreams(HttpFault):
@@ -123,14 +90,12 @@ class NeverEndsStreams(HttpFault):
         super()._chunk(data)
 
 
-@mutant("streams-end-after-response", revision=LEGACY)
-class NeverEndsStreamsOfSessions(NeverEndsStreams):
-    """Leaves the stream of a request open after its response in a session."""
-
-
-@mutant("streams-end-after-response", revision=MODERN)
-class NeverEndsStatelessStreams(NeverEndsStreams):
-    """Leaves the stream of a request open after its response in 2026-07-28."""
+mutants("streams-end-after-response", of=NeverEndsStreams)(
+    NeverEndsStreamsOfSessions=(
+        "Leaves the stream of a request open after its response in a session."),
+    NeverEndsStatelessStreams=has(
+        "Leaves the stream of a request open after its response in 2026-07-28.", MODERN)
+)  # fmt: skip
 
 
 @mutant("streams-no-response-on-get", revision=LEGACY)
@@ -205,14 +170,12 @@ class SwapsProgress(Diverts):
         (put if other is None else other.straight)(data)
 
 
-@mutant("streams-post-related", revision=LEGACY)
-class SwapsProgressOfSessions(SwapsProgress):
-    """Sends progress on the stream of another call of the session."""
-
-
-@mutant("streams-notifications-related", revision=MODERN)
-class SwapsStatelessProgress(SwapsProgress):
-    """Sends progress on the stream of another call in 2026-07-28."""
+mutants("streams-post-related", of=SwapsProgress)(
+    SwapsProgressOfSessions="Sends progress on the stream of another call of the session."
+)  # fmt: skip
+mutants("streams-notifications-related", of=SwapsProgress, revision=MODERN)(
+    SwapsStatelessProgress="Sends progress on the stream of another call in 2026-07-28."
+)  # fmt: skip
 
 
 @mutant("streams-listen-scope", revision=MODERN)
@@ -240,11 +203,9 @@ class PingsOnStreams(HttpFault):
         return super().respond(exchange, *more, **others)
 
 
-@control("streams-no-broadcast", revision=LEGACY)
-class SendsRequestsOnce(HttpFault):
-    """Sends each request on the stream of its call."""
-
-    behind: ClassVar[str] = "Samples"
+controls("streams-no-broadcast", of=HttpFault)(
+    SendsRequestsOnce=has("Sends each request on the stream of its call.", behind="Samples")
+)  # fmt: skip
 
 
 @mutant("streams-no-broadcast", revision=LEGACY)
@@ -304,11 +265,9 @@ class RepeatsEverything(HttpFault):
         return super().write_stream(stream, after, resumable=resumable)
 
 
-@mutant("streams-replay-own", revision=LEGACY)
-class RepeatsAllProgress(RepeatsEverything):
-    """Repeats the progress of all streams on a resumed one."""
-
-    mark = b"notifications/progress"
+mutants("streams-replay-own", of=RepeatsEverything)(
+    RepeatsAllProgress=has("Repeats the progress of all streams on a resumed one.",
+        mark=b"notifications/progress"))  # fmt: skip
 
 
 @control("streams-disconnect-is-no-cancellation", revision=LEGACY)

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, mutant, notifies
+from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, mutant, mutants, notifies
 
 
 def is_ping(message: Any) -> bool:
@@ -236,6 +236,5 @@ class RefusesReusedIds(RemembersIds):
         self.refuse(request, -32600, "Invalid request: duplicate id")
 
 
-@mutant("jsonrpc-id-reuse-after-response", revision=MODERN)
-class DropsReusedIds(RemembersIds):
-    """Drops a request under a used id as a retransmission."""
+mutants("jsonrpc-id-reuse-after-response", of=RemembersIds, revision=MODERN)(
+    DropsReusedIds="Drops a request under a used id as a retransmission.")  # fmt: skip

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, SaysMore, mutant
+from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, SaysMore, has, mutant, mutants
 
 BATCHES = "2025-03-26"
 INVALID = {"code": -32600, "message": "Invalid request"}
@@ -45,12 +45,9 @@ class Batching(Fault):
 # --- batches with requests
 
 
-@mutant("jsonrpc-batch-receive", revision=BATCHES)
-class DropsBatches(Batching):
-    """Does not answer batches, like the official SDKs."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        return bool(requests(batch))
+mutants("jsonrpc-batch-receive", of=Batching, revision=BATCHES)(
+    DropsBatches=has("Does not answer batches, like the official SDKs.",
+        on_batch=lambda self, batch: bool(requests(batch))))  # fmt: skip
 
 
 @mutant("jsonrpc-batch-receive", revision=BATCHES)
@@ -96,12 +93,9 @@ class DiesOfBatches(Batching):
         return False
 
 
-@mutant("jsonrpc-batch-members-independent", revision=BATCHES)
-class LosesABatchOverOneMember(Batching):
-    """Drops a whole batch because of one invalid member."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        return has_invalid(batch)
+mutants("jsonrpc-batch-members-independent", of=Batching, revision=BATCHES)(
+    LosesABatchOverOneMember=has("Drops a whole batch because of one invalid member.",
+        on_batch=lambda self, batch: has_invalid(batch)))  # fmt: skip
 
 
 @mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")
@@ -209,12 +203,9 @@ class DiesOfAnEmptyBatch(Batching):
         return False
 
 
-@mutant("jsonrpc-batch-empty", revision=BATCHES, outcome="warn")
-class DropsAnEmptyBatch(Batching):
-    """Does not answer an empty array."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        return not batch
+mutants("jsonrpc-batch-empty", of=Batching, revision=BATCHES, outcome="warn")(
+    DropsAnEmptyBatch=has("Does not answer an empty array.",
+        on_batch=lambda self, batch: not batch))  # fmt: skip
 
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES, outcome="warn")
@@ -230,20 +221,11 @@ class RefusesAnEmptyBatchAsUnreadable(Batching):
 # --- batches of its own
 
 
-@mutant("jsonrpc-batch-send", revision=BATCHES)
-class SendsAnEmptyBatch(SaysMore):
-    """Sends its outgoing batch even if it is empty."""
-
-    def more(self) -> None:
-        self.emit([])
-
-
-@mutant("jsonrpc-batch-send", revision=BATCHES)
-class SendsNullMembers(SaysMore):
-    """Puts null in place of a removed member of its batch."""
-
-    def more(self) -> None:
-        self.emit([None])
+mutants("jsonrpc-batch-send", of=SaysMore, revision=BATCHES)(
+    SendsAnEmptyBatch=has("Sends its outgoing batch even if it is empty.",
+        more=lambda self: self.emit([])),
+    SendsNullMembers=has("Puts null in place of a removed member of its batch.",
+        more=lambda self: self.emit([None])))  # fmt: skip
 
 
 @mutant("jsonrpc-batch-send", revision=BATCHES)
@@ -298,6 +280,5 @@ class AnswersArraysWithArrays(Batching):
         return self.answers if len(self.answers) == len(self.waiting) else None
 
 
-@mutant("jsonrpc-no-batch-output", revision="2025-06-18")
-class StillAnswersArraysWithArrays(AnswersArraysWithArrays):
-    """Serves batches one revision after their removal."""
+mutants("jsonrpc-no-batch-output", of=AnswersArraysWithArrays, revision="2025-06-18")(
+    StillAnswersArraysWithArrays="Serves batches one revision after their removal.")  # fmt: skip

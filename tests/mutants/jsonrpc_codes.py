@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
-    LEGACY,
     META,
     MODERN,
     AskingTool,
@@ -11,7 +10,9 @@ from tests.mutants.kit import (
     Json,
     Out,
     control,
+    has,
     mutant,
+    mutants,
     params,
 )
 
@@ -26,12 +27,10 @@ class OmitsTheResultType(AskingTool):
         self.emit({"jsonrpc": "2.0", "id": request["id"], "result": result})
 
 
-@mutant("jsonrpc-result-type-required", revision=MODERN)
-class WritesTheResultTypeAsAFlag(AskingTool):
-    """Writes true for resultType."""
-
-    def on_ask(self, request: Json) -> None:
-        self.answer(request, {"content": [], "resultType": True})
+mutants("jsonrpc-result-type-required", of=AskingTool, revision=MODERN)(
+    WritesTheResultTypeAsAFlag=has("Writes true for resultType.",
+        on_ask=lambda self, request: self.answer(request, {"content": [], "resultType": True}))
+)  # fmt: skip
 
 
 @mutant("jsonrpc-result-type-known", revision=MODERN)
@@ -52,34 +51,16 @@ class Refuses(AskingTool):
         self.refuse(request, self.code, "The tool has nothing to ask", self.data)
 
 
-@mutant("jsonrpc-reserved-mcp-codes", revision=MODERN)
-class UsesACodeReservedForMcp(Refuses):
-    """Uses an error code from the range reserved for MCP."""
-
-    code = -32050
-
-
-@mutant("jsonrpc-defined-codes-meaning", revision=MODERN)
-class UsesTheHeaderCode(Refuses):
-    """Uses the error code for HTTP header mismatches."""
-
-    code = -32020
-
-
-@mutant("jsonrpc-defined-codes-meaning", revision=MODERN)
-class RefusesAListedVersion(Refuses):
-    """Refuses a version as unsupported although it lists it."""
-
-    code = -32022
-    data: ClassVar[Any] = {"supported": [MODERN], "requested": MODERN}
-
-
-@mutant("jsonrpc-defined-codes-meaning", revision=MODERN)
-class MissesADeclaredCapability(Refuses):
-    """Claims that a client capability is missing, whether it was declared or not."""
-
-    code = -32021
-    data: ClassVar[Any] = {"requiredCapabilities": {"elicitation": {}}}
+mutants("jsonrpc-reserved-mcp-codes", of=Refuses, revision=MODERN)(
+    UsesACodeReservedForMcp=has(
+        "Uses an error code from the range reserved for MCP.", code=-32050))  # fmt: skip
+mutants("jsonrpc-defined-codes-meaning", of=Refuses, revision=MODERN)(
+    UsesTheHeaderCode=has("Uses the error code for HTTP header mismatches.", code=-32020),
+    RefusesAListedVersion=has("Refuses a version as unsupported although it lists it.",
+        code=-32022, data={"supported": [MODERN], "requested": MODERN}),
+    MissesADeclaredCapability=has(
+        "Claims that a client capability is missing, whether it was declared or not.",
+        code=-32021, data={"requiredCapabilities": {"elicitation": {}}}))  # fmt: skip
 
 
 @control("jsonrpc-defined-codes-meaning", revision=MODERN)
@@ -91,19 +72,12 @@ class MissesAnUndeclaredCapability(AskingTool):
         self.refuse(request, -32021, "The client lacks com.example/x", data)
 
 
-@mutant("jsonrpc-legacy-code-range", revision=MODERN)
-class UsesTheLegacyServerError(Refuses):
-    """Uses -32000 for every failure, like older SDKs."""
-
-    code = -32000
-
-
-@mutant("jsonrpc-retired-codes", revision=MODERN)
-class UsesTheRetiredUrlCode(Refuses):
-    """Refuses with -32042 until the user has opened a URL."""
-
-    code = -32042
-    data: ClassVar[Any] = {"elicitations": []}
+mutants("jsonrpc-legacy-code-range", of=Refuses, revision=MODERN)(
+    UsesTheLegacyServerError=has("Uses -32000 for every failure, like older SDKs.", code=-32000)
+)  # fmt: skip
+mutants("jsonrpc-retired-codes", of=Refuses, revision=MODERN)(
+    UsesTheRetiredUrlCode=has("Refuses with -32042 until the user has opened a URL.",
+        code=-32042, data={"elicitations": []}))  # fmt: skip
 
 
 @mutant("jsonrpc-retired-codes", revision=MODERN)
@@ -117,15 +91,10 @@ class UsesTheRetiredNotFoundCode(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("jsonrpc-app-code-range", revision=MODERN)
-class UsesACodeReservedForJsonRpc(Refuses):
-    """Uses an error code from the range reserved for JSON-RPC."""
-
-    code = -32500
-
-
-@mutant("jsonrpc-reserved-code-range-legacy", revision=LEGACY)
-class UsesACodeReservedForJsonRpcInASession(Refuses):
-    """Uses an error code from the range reserved for JSON-RPC, in a handshake revision."""
-
-    code = -32500
+mutants("jsonrpc-app-code-range", of=Refuses, revision=MODERN)(
+    UsesACodeReservedForJsonRpc=has(
+        "Uses an error code from the range reserved for JSON-RPC.", code=-32500))  # fmt: skip
+mutants("jsonrpc-reserved-code-range-legacy", of=Refuses)(
+    UsesACodeReservedForJsonRpcInASession=has(
+        "Uses an error code from the range reserved for JSON-RPC, in a handshake revision.",
+        code=-32500))  # fmt: skip

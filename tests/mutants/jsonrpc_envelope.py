@@ -10,7 +10,9 @@ from tests.mutants.kit import (
     Out,
     SaysMore,
     control,
+    has,
     mutant,
+    mutants,
 )
 
 OLD_BATCHES = "2025-03-26"
@@ -28,13 +30,9 @@ class OmitsJsonrpc(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("jsonrpc-version-member", revision=MODERN)
-class WritesTheVersionAsANumber(Fault):
-    """Writes jsonrpc as the number 2.0."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return {**message, "jsonrpc": 2.0}
+mutants("jsonrpc-version-member", of=Fault, revision=MODERN)(
+    WritesTheVersionAsANumber=has("Writes jsonrpc as the number 2.0.",
+        said=lambda self, message, *_: {**message, "jsonrpc": 2.0}))  # fmt: skip
 
 
 @mutant("jsonrpc-version-member", revision=OLD_BATCHES)
@@ -57,37 +55,20 @@ class RepeatsTheMethod(Fault):
         return {**message, "method": "ping"} if pong else message
 
 
-@mutant("jsonrpc-message-kind")
-class NotifiesWithoutAName(SaysMore):
-    """Sends a notification whose method is null."""
-
-    def more(self) -> None:
-        self.emit({"jsonrpc": "2.0", "method": None, "params": {}})
-
-
-@mutant("jsonrpc-message-kind", revision=MODERN)
-class KeepsAliveWithEmptyObjects(SaysMore):
-    """Writes objects with only jsonrpc, to keep the connection alive."""
-
-    def more(self) -> None:
-        self.emit({"jsonrpc": "2.0"})
-
-
-@mutant("jsonrpc-message-kind", outcome="warn")
-class AddsAMemberToMessages(Fault):
-    """Adds a member next to result and error."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return {**message, "timestamp": "2026-01-01T00:00:00Z"}
-
-
-@mutant("jsonrpc-response-result-or-error")
-class OmitsEmptyResults(AskingTool):
-    """Leaves out an empty result."""
-
-    def on_ask(self, request: Json) -> None:
-        self.emit({"jsonrpc": "2.0", "id": request["id"]})
+mutants("jsonrpc-message-kind", of=SaysMore)(
+    NotifiesWithoutAName=has("Sends a notification whose method is null.",
+        more=lambda self: self.emit({"jsonrpc": "2.0", "method": None, "params": {}})),
+    KeepsAliveWithEmptyObjects=has(
+        "Writes objects with only jsonrpc, to keep the connection alive.", MODERN,
+        more=lambda self: self.emit({"jsonrpc": "2.0"})))  # fmt: skip
+mutants("jsonrpc-message-kind", of=Fault, outcome="warn")(
+    AddsAMemberToMessages=has("Adds a member next to result and error.",
+        said=lambda self, message, *_: {**message, "timestamp": "2026-01-01T00:00:00Z"})
+)  # fmt: skip
+mutants("jsonrpc-response-result-or-error", of=AskingTool)(
+    OmitsEmptyResults=has("Leaves out an empty result.",
+        on_ask=lambda self, request: self.emit({"jsonrpc": "2.0", "id": request["id"]}))
+)  # fmt: skip
 
 
 @mutant("jsonrpc-response-not-both")
@@ -150,28 +131,14 @@ class AnnouncesItsTools(Announces):
         self.announce(params={})
 
 
-@mutant("jsonrpc-notification-no-id")
-class NumbersItsNotifications(Announces):
-    """Puts an id on its notifications."""
-
-    def more(self) -> None:
-        self.announce(id=self.turn)
-
-
-@mutant("jsonrpc-notification-no-id")
-class WritesNullIdsOnNotifications(Announces):
-    """Writes the absent id of a notification as null."""
-
-    def more(self) -> None:
-        self.announce(id=None)
-
-
-@mutant("jsonrpc-params-object")
-class WritesNullParams(Announces):
-    """Writes the absent params of a notification as null."""
-
-    def more(self) -> None:
-        self.announce(params=None)
+mutants("jsonrpc-notification-no-id", of=Announces)(
+    NumbersItsNotifications=has("Puts an id on its notifications.",
+        more=lambda self: self.announce(id=self.turn)),
+    WritesNullIdsOnNotifications=has("Writes the absent id of a notification as null.",
+        more=lambda self: self.announce(id=None)))  # fmt: skip
+mutants("jsonrpc-params-object", of=Announces)(
+    WritesNullParams=has("Writes the absent params of a notification as null.",
+        more=lambda self: self.announce(params=None)))  # fmt: skip
 
 
 class Pings(SaysMore):
@@ -202,12 +169,11 @@ class PingsItsClient(Pings):
         self.emit({"jsonrpc": "2.0", "id": own, "method": "ping"})
 
 
-@mutant("jsonrpc-server-request-id")
-class PingsUnderIdNull(Pings):
-    """Pings the client under the id null."""
-
-    def ping(self) -> None:
-        self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"})
+mutants("jsonrpc-server-request-id", of=Pings)(
+    PingsUnderIdNull=has("Pings the client under the id null.",
+        ping=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"})),
+    PingsWithoutAnId=has("Sends a ping in the form of a notification.",
+        ping=lambda self: self.emit({"jsonrpc": "2.0", "method": "ping"})))  # fmt: skip
 
 
 @mutant("jsonrpc-server-request-id")
@@ -216,14 +182,6 @@ class PingsUnderFractionalIds(Pings):
 
     def ping(self) -> None:
         self.emit({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})
-
-
-@mutant("jsonrpc-server-request-id")
-class PingsWithoutAnId(Pings):
-    """Sends a ping in the form of a notification."""
-
-    def ping(self) -> None:
-        self.emit({"jsonrpc": "2.0", "method": "ping"})
 
 
 @mutant("jsonrpc-server-request-id-unique")

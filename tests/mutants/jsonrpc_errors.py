@@ -2,7 +2,19 @@
 
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, control, is_modern, mutant, params
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    controls,
+    has,
+    is_modern,
+    mutant,
+    mutants,
+    params,
+    puts,
+)
 
 # --- the shape of every error
 
@@ -21,12 +33,11 @@ class RewritesErrors(Fault):
         return error
 
 
-@mutant("jsonrpc-error-shape")
-class SendsErrorsAsText(RewritesErrors):
-    """Writes the text of an error in place of the error object."""
-
-    def rewritten(self, error: Json) -> Any:
-        return error["message"]
+mutants("jsonrpc-error-shape", of=RewritesErrors)(
+    SendsErrorsAsText=has("Writes the text of an error in place of the error object.",
+        rewritten=lambda self, error: error["message"]),
+    SendsErrorsWithoutACode=has("Writes error objects with only a message.",
+        rewritten=lambda self, error: {"message": error["message"]}))  # fmt: skip
 
 
 @mutant("jsonrpc-error-shape", revision=MODERN)
@@ -37,44 +48,18 @@ class SendsErrorsWithoutAMessage(RewritesErrors):
         return {member: error[member] for member in error if member != "message"}
 
 
-@mutant("jsonrpc-error-shape")
-class SendsErrorsWithoutACode(RewritesErrors):
-    """Writes error objects with only a message."""
-
-    def rewritten(self, error: Json) -> Any:
-        return {"message": error["message"]}
-
-
-@mutant("jsonrpc-error-shape", outcome="warn")
-class SendsEmptyMessages(RewritesErrors):
-    """Leaves the message of its errors empty."""
-
-    def rewritten(self, error: Json) -> Any:
-        return {**error, "message": ""}
-
-
-@mutant("jsonrpc-error-code-integer")
-class SendsCodesAsText(RewritesErrors):
-    """Writes error codes as strings."""
-
-    def rewritten(self, error: Json) -> Any:
-        return {**error, "code": str(error["code"])}
-
-
-@mutant("jsonrpc-error-code-integer")
-class SendsNullForACode(RewritesErrors):
-    """Writes null as the code of exceptions without a code."""
-
-    def rewritten(self, error: Json) -> Any:
-        return {**error, "code": None}
-
-
-@mutant("jsonrpc-error-code-integer", outcome="warn")
-class SendsCodesAsFloats(RewritesErrors):
-    """Writes error codes with a decimal point."""
-
-    def rewritten(self, error: Json) -> Any:
-        return {**error, "code": float(error["code"])}
+mutants("jsonrpc-error-shape", of=RewritesErrors, outcome="warn")(
+    SendsEmptyMessages=has("Leaves the message of its errors empty.",
+        rewritten=puts("message", "")))  # fmt: skip
+mutants("jsonrpc-error-code-integer", of=RewritesErrors)(
+    SendsCodesAsText=has("Writes error codes as strings.",
+        rewritten=lambda self, error: {**error, "code": str(error["code"])}),
+    SendsNullForACode=has(
+        "Writes null as the code of exceptions without a code.", rewritten=puts("code", None))
+)  # fmt: skip
+mutants("jsonrpc-error-code-integer", of=RewritesErrors, outcome="warn")(
+    SendsCodesAsFloats=has("Writes error codes with a decimal point.",
+        rewritten=lambda self, error: {**error, "code": float(error["code"])}))  # fmt: skip
 
 
 @mutant("jsonrpc-error-message-concise")
@@ -118,12 +103,9 @@ class RefusesUnknownMethodsAsBadParams(RefusesUnknownMethods):
         self.refuse(request, -32602, "Invalid request parameters", "")
 
 
-@mutant("jsonrpc-method-not-found", revision=MODERN)
-class AcceptsUnknownMethods(RefusesUnknownMethods):
-    """Answers an unknown method with an empty result."""
-
-    def on_unknown(self, request: Json) -> None:
-        self.answer(request, {})
+mutants("jsonrpc-method-not-found", of=RefusesUnknownMethods, revision=MODERN)(
+    AcceptsUnknownMethods=has("Answers an unknown method with an empty result.",
+        on_unknown=lambda self, request: self.answer(request, {})))  # fmt: skip
 
 
 class HasOnlyTools(Fault):
@@ -150,13 +132,9 @@ class HasOnlyTools(Fault):
         self.refuse(request, -32601, f"Method not found: {request['method']}")
 
 
-@control(
-    "jsonrpc-unadvertised-method-not-found",
-    revision=MODERN,
-    breaks=("subscriptions-ack-subset=warn",),
-)
-class RefusesUndeclaredLists(HasOnlyTools):
-    """Answers the lists of undeclared features with -32601."""
+controls("jsonrpc-unadvertised-method-not-found", of=HasOnlyTools, revision=MODERN,
+    breaks=("subscriptions-ack-subset=warn",))(
+    RefusesUndeclaredLists="Answers the lists of undeclared features with -32601.")  # fmt: skip
 
 
 @mutant("jsonrpc-unadvertised-method-not-found", "subscriptions-ack-subset=warn", revision=MODERN)
@@ -212,9 +190,8 @@ class OffersAPrompt(Fault):
         self.refuse(request, -32602, "Invalid params: name")
 
 
-@control("jsonrpc-invalid-params")
-class RefusesNamelessPrompts(OffersAPrompt):
-    """Answers prompts/get without a name with -32602."""
+controls("jsonrpc-invalid-params", of=OffersAPrompt)(
+    RefusesNamelessPrompts="Answers prompts/get without a name with -32602.")  # fmt: skip
 
 
 @mutant("jsonrpc-invalid-params")

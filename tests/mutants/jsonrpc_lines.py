@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from tests.mutants.kit import MODERN, Fault, Json, mutant
+from tests.mutants.kit import MODERN, Fault, Json, has, mutant, mutants
 
 INVALID = {"code": -32600, "message": "Invalid request"}
 UNREADABLE = {"code": -32700, "message": "Parse error"}
@@ -30,12 +30,11 @@ class BadJson(Fault):
         """Answer it."""
 
 
-@mutant("jsonrpc-parse-error")
-class DiesOfBadJson(BadJson):
-    """Exits at a line that is not JSON."""
-
-    def on_bad_json(self) -> None:
-        os._exit(1)
+mutants("jsonrpc-parse-error", of=BadJson)(
+    DiesOfBadJson=has("Exits at a line that is not JSON.", on_bad_json=lambda *_: os._exit(1)),
+    AcknowledgesBadJson=has("Answers a line that is not JSON with a result.",
+        on_bad_json=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "result": {}}))
+)  # fmt: skip
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
@@ -80,20 +79,9 @@ class HangsAfterBadJson(BadJson):
         self.deaf = True
 
 
-@mutant("jsonrpc-parse-error")
-class AcknowledgesBadJson(BadJson):
-    """Answers a line that is not JSON with a result."""
-
-    def on_bad_json(self) -> None:
-        self.emit({"jsonrpc": "2.0", "id": None, "result": {}})
-
-
-@mutant("jsonrpc-parse-error", outcome="warn")
-class RefusesBadJsonAsABadRequest(BadJson):
-    """Answers a line that is not JSON with -32600."""
-
-    def on_bad_json(self) -> None:
-        self.emit(without_id(INVALID))
+mutants("jsonrpc-parse-error", of=BadJson, outcome="warn")(
+    RefusesBadJsonAsABadRequest=has("Answers a line that is not JSON with -32600.",
+        on_bad_json=lambda self: self.emit(without_id(INVALID))))  # fmt: skip
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
@@ -105,20 +93,13 @@ class ExitsAfterBadJson(BadJson):
         os._exit(0)
 
 
-@mutant("jsonrpc-error-id-unreadable")
-class InventsAnId(BadJson):
-    """Answers a line that is not JSON under an invented id."""
-
-    def on_bad_json(self) -> None:
-        self.emit({**without_id(UNREADABLE), "id": "unknown"})
-
-
-@mutant("jsonrpc-error-id-unreadable", revision=MODERN)
-class RepeatsTheLastId(BadJson):
-    """Answers a line that is not JSON under the id of the last readable request."""
-
-    def on_bad_json(self) -> None:
-        self.emit({**without_id(UNREADABLE), "id": [*self.asked][-1]})
+mutants("jsonrpc-error-id-unreadable", of=BadJson)(
+    InventsAnId=has("Answers a line that is not JSON under an invented id.",
+        on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": "unknown"})),
+    RepeatsTheLastId=has(
+        "Answers a line that is not JSON under the id of the last readable request.", MODERN,
+        on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": [*self.asked][-1]}))
+)  # fmt: skip
 
 
 # --- JSON that is no request
@@ -169,13 +150,9 @@ class DiesOfScalarParams(OddRequest):
         return False
 
 
-@mutant("jsonrpc-invalid-request", outcome="warn")
-class DropsInvalidRequests(OddRequest):
-    """Does not answer JSON that is not a request, like the official SDKs."""
-
-    def on_odd(self, message: Any) -> bool:
-        del message
-        return True
+mutants("jsonrpc-invalid-request", of=OddRequest, outcome="warn")(
+    DropsInvalidRequests=has("Does not answer JSON that is not a request, like the official SDKs.",
+        on_odd=lambda *_: True))  # fmt: skip
 
 
 @mutant("jsonrpc-invalid-request", outcome="warn")

@@ -1,6 +1,7 @@
 """The parts of mutants: the reference server behind a wire that changes messages.
 
-A mutant is a class with hooks and a docstring that describes its fault in one sentence. It runs
+A mutant is a class with hooks and a docstring that describes its fault in one sentence, or a row
+of ``mutants(...)(...)`` where it differs from its base in data only. It runs
 the reference server in its own process, on two pipes, and passes lines through its hooks:
 
     client --line--> heard() --> reference server --line--> said() --> client
@@ -8,13 +9,14 @@ the reference server in its own process, on two pipes, and passes lines through 
 Run one by hand: ``python tests/mutants NAME [ROOT]``.
 """
 
+import copy
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -363,6 +365,90 @@ def control(
     ``breaks`` are unavoidable findings, such as the note about a deprecated feature.
     """
     return _register(breaks, "", revision, passes, examples=examples)
+
+
+Edit = Callable[..., Any]
+
+
+def mutants(
+    *breaks: str, of: type[Any] | tuple[type[Any], ...], **marks: Any
+) -> Callable[..., None]:
+    """Register subclasses of ``of`` that differ in data only, one for each keyword.
+
+    A row is ``Name="its fault"``, or ``Name=has("its fault", REVISION, member=value)``. A hook
+    whose first argument is edited in place has an edit as its value: ``spoil=puts("ttlMs", -1)``.
+    """
+    return _rows(mutant, breaks, of, marks)
+
+
+def controls(
+    *passes: str, of: type[Any] | tuple[type[Any], ...], **marks: Any
+) -> Callable[..., None]:
+    """Register controls that differ in data only, as ``mutants`` does."""
+    return _rows(control, passes, of, marks)
+
+
+def has(fault: str, revision: str = "", /, **members: Any) -> tuple[str, Json]:
+    """Return a row: a revision, if it is not that of the group, and the members of the class."""
+    return revision, {"__doc__": fault, **members}
+
+
+def puts(*path_and_value: Any) -> Edit:
+    """Return the edit that sets what a path of keys and indices leads to."""
+    *path, key, value = path_and_value
+
+    def edit(found: Any) -> None:
+        found[key] = copy.deepcopy(value)
+
+    return _edit(path, edit)
+
+
+def drops(*path: Any) -> Edit:
+    """Return the edit that removes a member."""
+    return _edit(path[:-1], lambda found: found.__delitem__(path[-1]))
+
+
+def adds(*path_and_item: Any) -> Edit:
+    """Return the edit that appends an item to a list."""
+    *path, item = path_and_item
+    return _edit(path, lambda found: found.append(copy.deepcopy(item)))
+
+
+def edits(*each: Edit) -> Edit:
+    """Return the edit that makes several, one after the other."""
+
+    def hook(fault: Fault, value: Any, *_more: Any) -> Any:
+        for edit in each:
+            edit(fault, value)
+        return value
+
+    return hook
+
+
+def _edit(path: Sequence[Any], change: Callable[[Any], None]) -> Edit:
+    def hook(_fault: Fault, value: Any, *_more: Any) -> Any:
+        found = value
+        for key in path:
+            found = found[key]
+        change(found)
+        return value
+
+    return hook
+
+
+def _rows(
+    register: Callable[..., Callable[[type[Any]], type[Any]]],
+    clauses: tuple[str, ...],
+    of: type[Any] | tuple[type[Any], ...],
+    marks: Json,
+) -> Callable[..., None]:
+    def add(**rows: str | tuple[str, Json]) -> None:
+        for name, row in rows.items():
+            revision, members = has(row) if isinstance(row, str) else row
+            own = {**marks, "revision": revision} if revision else marks
+            register(*clauses, **own)(type(name, of if isinstance(of, tuple) else (of,), members))
+
+    return add
 
 
 def _register(

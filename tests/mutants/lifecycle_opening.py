@@ -10,10 +10,14 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
-    control,
+    controls,
+    drops,
+    has,
     is_modern,
     mutant,
+    mutants,
     params,
+    puts,
 )
 
 OLD = "2025-03-26"
@@ -54,20 +58,14 @@ class AnnouncesItsToolsAtStart(Fault):
         self.emit({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
-@mutant("lifecycle-initialize-first", revision="2024-11-05")
-class RequestsRootsAtStart(Fault):
-    """Sends roots/list before any message of the client."""
-
-    def start(self) -> None:
-        self.emit({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"})
-
-
-@mutant("lifecycle-initialize-first", outcome="warn")
-class PingsAtStart(Fault):
-    """Pings before any message of the client."""
-
-    def start(self) -> None:
-        self.emit({"jsonrpc": "2.0", "id": "early", "method": "ping"})
+mutants("lifecycle-initialize-first", of=Fault, revision="2024-11-05")(
+    RequestsRootsAtStart=has("Sends roots/list before any message of the client.",
+        start=lambda self: self.emit({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}))
+)  # fmt: skip
+mutants("lifecycle-initialize-first", of=Fault, outcome="warn")(
+    PingsAtStart=has("Pings before any message of the client.",
+        start=lambda self: self.emit({"jsonrpc": "2.0", "id": "early", "method": "ping"}))
+)  # fmt: skip
 
 
 @mutant("lifecycle-initialize-first", outcome="warn")
@@ -85,13 +83,9 @@ class DiesOfAnEarlyRequest(Fault):
 # --- the answer to initialize
 
 
-@mutant("lifecycle-initialize-response")
-class OmitsServerInfo(Introduction):
-    """Leaves serverInfo out of its initialize result."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del result["serverInfo"], asked
-        return message
+mutants("lifecycle-initialize-response", of=Introduction)(
+    OmitsServerInfo=has("Leaves serverInfo out of its initialize result.",
+        introduce=drops("result", "serverInfo")))  # fmt: skip
 
 
 @mutant("lifecycle-initialize-response")
@@ -104,13 +98,9 @@ class RefusesEveryInitialize(OnlyHandshakes):
         return {"jsonrpc": "2.0", "id": message["id"], "error": error}
 
 
-@mutant("lifecycle-initialize-response")
-class OmitsTheVersion(OnlyHandshakes):
-    """Leaves protocolVersion out of its initialize result."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del result["protocolVersion"], asked
-        return message
+mutants("lifecycle-initialize-response", of=OnlyHandshakes)(
+    OmitsTheVersion=has("Leaves protocolVersion out of its initialize result.",
+        introduce=drops("result", "protocolVersion")))  # fmt: skip
 
 
 @mutant("lifecycle-initialize-result-shape")
@@ -123,54 +113,20 @@ class GivesTheVersionAsANumber(OnlyHandshakes):
         return message
 
 
-@mutant("lifecycle-initialize-result-shape", revision="2024-11-05")
-class ListsItsInstructions(Introduction):
-    """Gives instructions as an array of sentences."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del asked
-        result["instructions"] = ["Read files."]
-        return message
-
-
-@mutant("lifecycle-capabilities-shape")
-class DeclaresLoggingAsTrue(Introduction):
-    """Declares a capability as true in place of an object."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del asked
-        result["capabilities"]["logging"] = True
-        return message
-
-
-@mutant("lifecycle-capabilities-shape", revision=OLD)
-class DeclaresAFlagAsText(Introduction):
-    """Declares listChanged as "false"."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del asked
-        result["capabilities"]["tools"]["listChanged"] = "false"
-        return message
-
-
-@mutant("lifecycle-server-info-shape")
-class GivesItsOwnVersionAsANumber(Introduction):
-    """Gives the version in serverInfo as a number."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del asked
-        result["serverInfo"]["version"] = 1.0
-        return message
-
-
-@mutant("lifecycle-server-info-shape")
-class GivesIconsAsAnObject(Introduction):
-    """Gives icons as one object in place of an array."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del asked
-        result["serverInfo"]["icons"] = {"src": "https://example.com/icon.png"}
-        return message
+mutants("lifecycle-initialize-result-shape", of=Introduction, revision="2024-11-05")(
+    ListsItsInstructions=has("Gives instructions as an array of sentences.",
+        introduce=puts("result", "instructions", ["Read files."])))  # fmt: skip
+mutants("lifecycle-capabilities-shape", of=Introduction)(
+    DeclaresLoggingAsTrue=has("Declares a capability as true in place of an object.",
+        introduce=puts("result", "capabilities", "logging", True)),
+    DeclaresAFlagAsText=has('Declares listChanged as "false".', OLD,
+        introduce=puts("result", "capabilities", "tools", "listChanged", "false")))  # fmt: skip
+mutants("lifecycle-server-info-shape", of=Introduction)(
+    GivesItsOwnVersionAsANumber=has("Gives the version in serverInfo as a number.",
+        introduce=puts("result", "serverInfo", "version", 1.0)),
+    GivesIconsAsAnObject=has("Gives icons as one object in place of an array.",
+        introduce=puts("result", "serverInfo", "icons", {"src": "https://example.com/icon.png"}))
+)  # fmt: skip
 
 
 @mutant("lifecycle-server-info-shape", outcome="warn", revision=OLD)
@@ -221,16 +177,12 @@ class RefusesRevisions(Introduction):
         return {"jsonrpc": "2.0", "id": message["id"], "error": error}
 
 
-@mutant("lifecycle-version-counteroffer", revision=MIDDLE)
-class RefusesUnknownRevisions(RefusesRevisions):
-    """Answers an unknown revision with an error without data."""
-
-
-@mutant("lifecycle-version-counteroffer", outcome="warn")
-class RefusesUnknownRevisionsWithAList(RefusesRevisions):
-    """Answers an unknown revision with the error of the specification's example."""
-
-    data: ClassVar[Json] = {"supported": ["2025-11-25"]}
+mutants("lifecycle-version-counteroffer", of=RefusesRevisions, revision=MIDDLE)(
+    RefusesUnknownRevisions="Answers an unknown revision with an error without data.")  # fmt: skip
+mutants("lifecycle-version-counteroffer", of=RefusesRevisions, outcome="warn")(
+    RefusesUnknownRevisionsWithAList=has(
+        "Answers an unknown revision with the error of the specification's example.",
+        data={"supported": ["2025-11-25"]}))  # fmt: skip
 
 
 @mutant("lifecycle-version-counteroffer")
@@ -284,14 +236,11 @@ class Picky(Fault):
         return line
 
 
-@mutant("lifecycle-open-client-capabilities", revision="2024-11-05")
-class KnowsAllCapabilities(Picky):
-    """Validates client capabilities with additional properties forbidden."""
-
-
-@mutant("lifecycle-open-client-capabilities", revision=MODERN)
-class KnowsAllCapabilitiesOfARequest(Picky):
-    """Validates the client capabilities of each request with additional properties forbidden."""
+mutants("lifecycle-open-client-capabilities", of=Picky, revision="2024-11-05")(
+    KnowsAllCapabilities="Validates client capabilities with additional properties forbidden.",
+    KnowsAllCapabilitiesOfARequest=has(
+        "Validates the client capabilities of each request with additional properties forbidden.",
+        MODERN))  # fmt: skip
 
 
 class Incomplete(Fault):
@@ -311,9 +260,8 @@ class Incomplete(Fault):
         os._exit(1)
 
 
-@mutant("lifecycle-negotiation-failures")
-class DiesWithoutClientInfo(Incomplete):
-    """Exits at an initialize without clientInfo."""
+mutants("lifecycle-negotiation-failures", of=Incomplete)(
+    DiesWithoutClientInfo="Exits at an initialize without clientInfo.")  # fmt: skip
 
 
 @mutant("lifecycle-negotiation-failures", revision="2024-11-05")
@@ -326,9 +274,7 @@ class HangsWithoutCapabilities(Incomplete):
         pass
 
 
-@control("lifecycle-negotiation-failures")
-class ExitsWithoutClientInfo(Incomplete):
-    """Exits cleanly at an initialize without clientInfo."""
-
-    def fall(self) -> None:
-        os._exit(0)
+controls("lifecycle-negotiation-failures", of=Incomplete)(
+    ExitsWithoutClientInfo=has(
+        "Exits cleanly at an initialize without clientInfo.", fall=lambda *_: os._exit(0))
+)  # fmt: skip

@@ -2,7 +2,18 @@
 
 from typing import Any, ClassVar
 
-from tests.mutants.kit import AskingTool, Fault, Json, Out, control, encode, mutant
+from tests.mutants.kit import (
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    encode,
+    has,
+    mutant,
+    mutants,
+)
 
 OLD = "2025-03-26"
 MIDDLE = "2025-06-18"
@@ -93,16 +104,14 @@ class ReportsTasksUndeclared(Notifies):
         return super().said(message, request)
 
 
-@mutant("lifecycle-declared-server-capabilities", revision=MIDDLE)
-class NotifiesDeclaredFalse(Notifies):
-    """Sends tools/list_changed although it declared tools.listChanged false."""
-
-    capability: ClassVar[Json] = {"tools": {"listChanged": False}}
-
-
-@mutant("lifecycle-declared-server-capabilities-advisory", revision=OLD)
-class NotifiesUndeclaredEarly(NotifiesUndeclared):
-    """Sends tools/list_changed undeclared, in a revision that only advises against it."""
+mutants("lifecycle-declared-server-capabilities", of=Notifies, revision=MIDDLE)(
+    NotifiesDeclaredFalse=has(
+        "Sends tools/list_changed although it declared tools.listChanged false.",
+        capability={"tools": {"listChanged": False}}))  # fmt: skip
+mutants("lifecycle-declared-server-capabilities-advisory", of=NotifiesUndeclared, revision=OLD)(
+    NotifiesUndeclaredEarly=has(
+        "Sends tools/list_changed undeclared, in a revision that only advises against it.")
+)  # fmt: skip
 
 
 @control("lifecycle-declared-server-capabilities", "lifecycle-respect-version")
@@ -112,43 +121,25 @@ class NotifiesDeclared(Notifies):
     capability: ClassVar[Json] = {"tools": {"listChanged": True}}
 
 
-@control(
-    "lifecycle-declared-server-capabilities-advisory",
-    "lifecycle-respect-version-advisory",
-    revision=OLD,
-)
-class NotifiesDeclaredEarly(NotifiesDeclared):
-    """Declares tools.listChanged and sends tools/list_changed, in an old revision."""
-
-
-@mutant("lifecycle-respect-version")
-class NotifiesFromALaterRevision(Notifies):
-    """Sends a notification of 2026-07-28 in a session of 2025-11-25."""
-
-    method = "notifications/subscriptions/acknowledged"
-
-
-@mutant("lifecycle-respect-version", revision=MIDDLE)
-class CompletesFromALaterRevision(Notifies):
-    """Sends a notification of 2025-11-25 in a session of 2025-06-18."""
-
-    method = "notifications/elicitation/complete"
-
-
-@mutant("lifecycle-respect-version-advisory", revision=OLD)
-class ReportsTasksFromALaterRevision(Notifies):
-    """Sends a task status in a session of 2025-03-26."""
-
-    method = "notifications/tasks/status"
-    params = TASK
-
-
-@mutant("lifecycle-respect-version-advisory", revision="2024-11-05")
-class RequestsTasksFromALaterRevision(AskingTool):
-    """Sends tasks/get, a request of 2025-11-25, in a session of 2024-11-05."""
-
-    def on_ask(self, request: Json) -> None:
-        self.ask(request, "tasks/get", {"taskId": "1"})
+controls("lifecycle-declared-server-capabilities-advisory",
+    "lifecycle-respect-version-advisory", of=NotifiesDeclared, revision=OLD)(
+    NotifiesDeclaredEarly=(
+        "Declares tools.listChanged and sends tools/list_changed, in an old revision.")
+)  # fmt: skip
+mutants("lifecycle-respect-version", of=Notifies)(
+    NotifiesFromALaterRevision=has(
+        "Sends a notification of 2026-07-28 in a session of 2025-11-25.",
+        method="notifications/subscriptions/acknowledged"),
+    CompletesFromALaterRevision=has(
+        "Sends a notification of 2025-11-25 in a session of 2025-06-18.", MIDDLE,
+        method="notifications/elicitation/complete"))  # fmt: skip
+mutants("lifecycle-respect-version-advisory", of=Notifies, revision=OLD)(
+    ReportsTasksFromALaterRevision=has("Sends a task status in a session of 2025-03-26.",
+        method="notifications/tasks/status", params=TASK))  # fmt: skip
+mutants("lifecycle-respect-version-advisory", of=AskingTool, revision="2024-11-05")(
+    RequestsTasksFromALaterRevision=has(
+        "Sends tasks/get, a request of 2025-11-25, in a session of 2024-11-05.",
+        on_ask=lambda self, request: self.ask(request, "tasks/get", {"taskId": "1"})))  # fmt: skip
 
 
 @mutant("lifecycle-negotiated-client-capabilities")
@@ -163,12 +154,9 @@ class ElicitsFromAnyClient(AskingTool):
         self.ask(request, "elicitation/create", {"message": "?", "requestedSchema": schema})
 
 
-@mutant("lifecycle-negotiated-client-capabilities-advisory", revision=OLD)
-class RequestsRootsOfAnyClient(AskingTool):
-    """Sends roots/list to a client that did not declare roots."""
-
-    def on_ask(self, request: Json) -> None:
-        self.ask(request, "roots/list")
+mutants("lifecycle-negotiated-client-capabilities-advisory", of=AskingTool, revision=OLD)(
+    RequestsRootsOfAnyClient=has("Sends roots/list to a client that did not declare roots.",
+        on_ask=lambda self, request: self.ask(request, "roots/list")))  # fmt: skip
 
 
 # --- giving up
@@ -194,12 +182,10 @@ class Waits(AskingTool):
             self.answer(request, {"content": [text], "isError": True})
 
 
-@mutant("lifecycle-timeout-cancels")
-class GivesUpSilently(Waits):
-    """Gives up on a request to the client without cancelling it."""
-
-    def after(self, request: Json, own: str) -> None:
-        self.later(0.3, lambda: self.give_up(request, own))
+mutants("lifecycle-timeout-cancels", of=Waits)(
+    GivesUpSilently=has("Gives up on a request to the client without cancelling it.",
+        after=lambda self, request, own: self.later(0.3, lambda: self.give_up(request, own)))
+)  # fmt: skip
 
 
 @control("lifecycle-timeout-cancels")
@@ -254,9 +240,7 @@ class RequestsTheRootsDuringACall(AskingTool):
         self.answer(request, {"content": [text], "isError": True})
 
 
-@control()
-class WaitsForEver(Waits):
-    """Waits for the client without a time limit."""
+controls(of=Waits)(WaitsForEver="Waits for the client without a time limit.")
 
 
 @control()

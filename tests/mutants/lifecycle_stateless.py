@@ -13,6 +13,7 @@ from tests.mutants.kit import (
     Out,
     client_capabilities,
     control,
+    controls,
     is_modern,
     mutant,
     params,
@@ -143,9 +144,8 @@ class Pages(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@control("lifecycle-stateless-no-affinity", revision=MODERN)
-class PagesItsTools(Pages):
-    """Gives cursors that every process of the server accepts."""
+controls("lifecycle-stateless-no-affinity", of=Pages, revision=MODERN)(
+    PagesItsTools="Gives cursors that every process of the server accepts.")  # fmt: skip
 
 
 @mutant("lifecycle-stateless-no-affinity", revision=MODERN)
@@ -171,9 +171,8 @@ class AsksForInput(Interrupts):
         return self.step
 
 
-@control("lifecycle-stateless-no-affinity", revision=MODERN)
-class SharesItsState(AsksForInput):
-    """Gives request states that every process of the server accepts."""
+controls("lifecycle-stateless-no-affinity", of=AsksForInput, revision=MODERN)(
+    SharesItsState="Gives request states that every process of the server accepts.")  # fmt: skip
 
 
 @mutant("lifecycle-stateless-no-affinity", revision=MODERN)

@@ -10,10 +10,12 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
-    control,
+    controls,
+    has,
     is_modern,
     meta,
     mutant,
+    mutants,
     params,
     refusal,
 )
@@ -86,22 +88,12 @@ def _severity(level: str) -> int:
     return LEVELS.index(level)
 
 
-@control(*EVERYWHERE, "logging-no-sensitive-content", "logging-threshold-respected")
-class LogsAtTheLevelOfTheSession(_Logs):
-    """Logs from the level of the session."""
-
-
-@control(
-    *EVERYWHERE,
-    "logging-no-messages-without-request-level",
-    "logging-request-level-threshold",
-    "logging-request-scoped",
-    "logging-invalid-request-level-error",
-    revision=MODERN,
-    breaks=(NOTED,),
-)
-class LogsAtTheLevelOfTheRequest(_Logs):
-    """Logs from the level of the request."""
+controls(*EVERYWHERE, "logging-no-sensitive-content", "logging-threshold-respected", of=_Logs)(
+    LogsAtTheLevelOfTheSession="Logs from the level of the session.")  # fmt: skip
+controls(*EVERYWHERE, "logging-no-messages-without-request-level",
+    "logging-request-level-threshold", "logging-request-scoped",
+    "logging-invalid-request-level-error", of=_Logs, revision=MODERN, breaks=(NOTED,))(
+    LogsAtTheLevelOfTheRequest="Logs from the level of the request.")  # fmt: skip
 
 
 @mutant("logging-capability-declared")
@@ -120,12 +112,9 @@ class LogsUndeclared(_Logs):
         return super().heard(line, message)
 
 
-@mutant("logging-capability-declared", revision=MODERN)
-class LogsUndeclaredOnRequest(_Logs):
-    """Logs at the level of a request without declaring it."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        return AskingTool.said(self, message, request)
+mutants("logging-capability-declared", of=_Logs, revision=MODERN)(
+    LogsUndeclaredOnRequest=has("Logs at the level of a request without declaring it.",
+        said=AskingTool.said))  # fmt: skip
 
 
 # --- what they look like
@@ -150,46 +139,21 @@ class _LogsOne(_Logs):
         return not is_modern(request) or META + "logLevel" in meta(request)
 
 
-@mutant("logging-message-shape")
-class LogsText(_LogsOne):
-    """Logs a message member in place of data."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "message": "on fire"}]
-
-
-@mutant("logging-message-shape", revision=OLD)
-class LogsWithANullLogger(_LogsOne):
-    """Writes a missing logger as null."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "logger": None, "data": "on fire"}]
-
-
-@mutant("logging-message-shape", NOTED, revision=MODERN)
-class LogsWithoutALevel(_LogsOne):
-    """Leaves the level out."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"data": "on fire"}]
-
-
-@mutant("logging-level-enum")
-class LogsInCapitals(_LogsOne):
-    """Writes levels in capital letters."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"level": "ERROR", "data": "on fire"}]
-
-
-@mutant("logging-level-enum", NOTED, revision=MODERN)
-class LogsWithNumericLevels(_LogsOne):
-    """Uses the numeric levels of another system."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"level": 40, "data": "on fire"}]
-
-
-@mutant("logging-level-enum", revision=OLD)
-class LogsWarn(_LogsOne):
-    """Uses the level warn."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"level": "warn", "data": "smoke"}]
+mutants("logging-message-shape", of=_LogsOne)(
+    LogsText=has("Logs a message member in place of data.",
+        MESSAGES=[{"level": "emergency", "message": "on fire"}]),
+    LogsWithANullLogger=has("Writes a missing logger as null.", OLD,
+        MESSAGES=[{"level": "emergency", "logger": None, "data": "on fire"}]))  # fmt: skip
+mutants("logging-message-shape", NOTED, of=_LogsOne, revision=MODERN)(
+    LogsWithoutALevel=has("Leaves the level out.", MESSAGES=[{"data": "on fire"}]))  # fmt: skip
+mutants("logging-level-enum", of=_LogsOne)(
+    LogsInCapitals=has("Writes levels in capital letters.",
+        MESSAGES=[{"level": "ERROR", "data": "on fire"}]),
+    LogsWarn=has("Uses the level warn.", OLD, MESSAGES=[{"level": "warn", "data": "smoke"}])
+)  # fmt: skip
+mutants("logging-level-enum", NOTED, of=_LogsOne, revision=MODERN)(
+    LogsWithNumericLevels=has("Uses the numeric levels of another system.",
+        MESSAGES=[{"level": 40, "data": "on fire"}]))  # fmt: skip
 
 
 @mutant("logging-no-sensitive-content")
@@ -252,19 +216,11 @@ class FailsOnAnUnknownLevel(_Sets):
         return refusal(request, -32603, "KeyError") if "error" in message else message
 
 
-@mutant("logging-threshold-respected")
-class IgnoresTheLevel(_Logs):
-    """Logs everything at any level."""
-
-    def wants(self, request: Json, level: str) -> bool:
-        return True
-
-
-@control("logging-threshold-respected", revision=OLD)
-class LogsNothingAtEmergency(_Logs):
-    """Logs nothing at the level emergency."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"level": "warning", "data": "smoke"}]
+mutants("logging-threshold-respected", of=_Logs)(
+    IgnoresTheLevel=has("Logs everything at any level.", wants=lambda *_: True))  # fmt: skip
+controls("logging-threshold-respected", of=_Logs, revision=OLD)(
+    LogsNothingAtEmergency=has("Logs nothing at the level emergency.",
+        MESSAGES=[{"level": "warning", "data": "smoke"}]))  # fmt: skip
 
 
 # --- the level of a request
@@ -288,12 +244,9 @@ class RemembersTheLevel(_Logs):
         return _severity(level) >= _severity(self.level)
 
 
-@mutant("logging-request-level-threshold", NOTED, revision=MODERN)
-class LogsBelowTheLevelOfTheRequest(_Logs):
-    """Logs everything for a request at level error."""
-
-    def wants(self, request: Json, level: str) -> bool:
-        return META + "logLevel" in meta(request)
+mutants("logging-request-level-threshold", NOTED, of=_Logs, revision=MODERN)(
+    LogsBelowTheLevelOfTheRequest=has("Logs everything for a request at level error.",
+        wants=lambda self, request, *_: META + "logLevel" in meta(request)))  # fmt: skip
 
 
 @mutant("logging-request-scoped", NOTED, revision=MODERN)

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from tests.mutants.asking import Interrupts, elicits
 from tests.mutants.kit import (
+    LEGACY,
     META,
     MODERN,
     AskingTool,
@@ -13,11 +14,16 @@ from tests.mutants.kit import (
     Out,
     client_capabilities,
     control,
+    controls,
+    edits,
     encode,
+    has,
     is_modern,
     meta,
     mutant,
+    mutants,
     params,
+    puts,
     refusal,
 )
 
@@ -50,28 +56,13 @@ class _Keyed(_Listed):
 # --- what _meta is
 
 
-@mutant("meta-object")
-class WritesANullMetaInATool(_Listed):
-    """Writes the missing _meta of a tool as null."""
-
-    def spoil(self, result: Json) -> None:
-        result["tools"][0]["_meta"] = None
-
-
-@mutant("meta-object", revision=OLD)
-class WritesANullMetaInAResult(_Listed):
-    """Writes the missing _meta of a result as null."""
-
-    def spoil(self, result: Json) -> None:
-        result["_meta"] = None
-
-
-@mutant("meta-object", revision=MODERN)
-class WritesItsMetaAsAList(_Listed):
-    """Gives the _meta of a result as a list of pairs."""
-
-    def spoil(self, result: Json) -> None:
-        result["_meta"] = [["cost", 1]]
+mutants("meta-object", of=_Listed)(
+    WritesANullMetaInATool=has("Writes the missing _meta of a tool as null.",
+        spoil=puts("tools", 0, "_meta", None)),
+    WritesANullMetaInAResult=has("Writes the missing _meta of a result as null.", OLD,
+        spoil=puts("_meta", None)),
+    WritesItsMetaAsAList=has("Gives the _meta of a result as a list of pairs.", MODERN,
+        spoil=puts("_meta", [["cost", 1]])))  # fmt: skip
 
 
 @mutant("meta-object", revision=MODERN)
@@ -132,78 +123,35 @@ class NotifiesWithANullMeta(Fault):
         return line
 
 
-@control("meta-object", revision=OLD)
-class NamesAToolMemberMeta(_Listed):
-    """Has tools with a member _meta, in a revision that does not define it there."""
-
-    def spoil(self, result: Json) -> None:
-        result["tools"][0]["_meta"] = "cheap"
-        result["_meta"] = {}
+controls("meta-object", of=_Listed, revision=OLD)(
+    NamesAToolMemberMeta=has(
+        "Has tools with a member _meta, in a revision that does not define it there.",
+        spoil=edits(puts("tools", 0, "_meta", "cheap"), puts("_meta", {}))))  # fmt: skip
 
 
 # --- what its keys are called
 
 
-@mutant("meta-key-format", revision=ITEMS)
-class UnderscoresAKey(_Keyed):
-    """Begins a key with an underscore, like an SDK."""
-
-    own: ClassVar[Json] = {"_fastmcp": {"tags": []}}
-
-
-@mutant("meta-key-format")
-class NestsItsPrefix(_Keyed):
-    """Puts two slashes into a key."""
-
-    own: ClassVar[Json] = {"com.example/tools/cost": 1}
-
-
-@mutant("meta-key-format", revision=MODERN)
-class BeginsALabelWithADigit(_Keyed):
-    """Has a prefix with a label that begins with a digit."""
-
-    own: ClassVar[Json] = {"com.7zip/level": 1}
-
-
-@control("meta-key-format", "meta-reverse-dns", "meta-reserved-prefix")
-class UsesValidMetaKeys(_Keyed):
-    """Has keys of every valid form."""
-
-    own: ClassVar[Json] = {
-        "": 0,
-        "cost": 1,
-        "com.example/": 2,
-        "com.example.mcp/a_b-c.d": 3,
-        "ui/x": 4,
-    }
-
-
-@mutant("meta-reserved-prefix-2025-06-18", revision=ITEMS)
-class UsesADomainOfTheProtocol(_Keyed):
-    """Has a key under mcp.dev/."""
-
-    own: ClassVar[Json] = {"mcp.dev/cost": 1}
-
-
-@control("meta-reserved-prefix-2025-06-18", "meta-key-format", revision=ITEMS)
-class EndsItsPrefixWithMcp(_Keyed):
-    """Has a key under com.example.mcp/, which is not reserved."""
-
-    own: ClassVar[Json] = {"com.example.mcp/cost": 1}
-
-
-@mutant("meta-reserved-prefix")
-class InventsAKeyOfTheProtocol(_Keyed):
-    """Has a key of its own under io.modelcontextprotocol/."""
-
-    own: ClassVar[Json] = {META + "cost": 1}
-
-
-@mutant("meta-reserved-prefix", revision=MODERN)
-class UsesAReservedSecondLabel(_Keyed):
-    """Has a key under com.mcp.tools/."""
-
-    own: ClassVar[Json] = {"com.mcp.tools/cost": 1}
+mutants("meta-key-format", of=_Keyed, revision=ITEMS)(
+    UnderscoresAKey=has("Begins a key with an underscore, like an SDK.",
+        own={"_fastmcp": {"tags": []}}),
+    NestsItsPrefix=has("Puts two slashes into a key.", LEGACY, own={"com.example/tools/cost": 1}),
+    BeginsALabelWithADigit=has("Has a prefix with a label that begins with a digit.", MODERN,
+        own={"com.7zip/level": 1}))  # fmt: skip
+controls("meta-key-format", "meta-reverse-dns", "meta-reserved-prefix", of=_Keyed)(
+    UsesValidMetaKeys=has("Has keys of every valid form.",
+        own={"": 0, "cost": 1, "com.example/": 2, "com.example.mcp/a_b-c.d": 3, "ui/x": 4})
+)  # fmt: skip
+mutants("meta-reserved-prefix-2025-06-18", of=_Keyed, revision=ITEMS)(
+    UsesADomainOfTheProtocol=has("Has a key under mcp.dev/.", own={"mcp.dev/cost": 1}))  # fmt: skip
+controls("meta-reserved-prefix-2025-06-18", "meta-key-format", of=_Keyed, revision=ITEMS)(
+    EndsItsPrefixWithMcp=has("Has a key under com.example.mcp/, which is not reserved.",
+        own={"com.example.mcp/cost": 1}))  # fmt: skip
+mutants("meta-reserved-prefix", of=_Keyed)(
+    InventsAKeyOfTheProtocol=has(
+        "Has a key of its own under io.modelcontextprotocol/.", own={META + "cost": 1}),
+    UsesAReservedSecondLabel=has("Has a key under com.mcp.tools/.", MODERN,
+        own={"com.mcp.tools/cost": 1}))  # fmt: skip
 
 
 @control("meta-reserved-prefix", revision=MODERN)
@@ -218,11 +166,9 @@ class UsesAKeyOfAnExtension(_Keyed):
         return super().said(message, request)
 
 
-@mutant("meta-reverse-dns")
-class WritesItsDomainForwards(_Keyed):
-    """Has a key under example.com/."""
-
-    own: ClassVar[Json] = {"example.com/cost": 1}
+mutants("meta-reverse-dns", of=_Keyed)(
+    WritesItsDomainForwards=has("Has a key under example.com/.", own={"example.com/cost": 1})
+)  # fmt: skip
 
 
 @mutant("meta-reverse-dns", revision=MODERN)
@@ -250,9 +196,8 @@ class _Unknown(Fault):
         return refusal(request, -32602, "Invalid params: _meta must hold objects")
 
 
-@mutant("meta-no-assumptions", revision=ITEMS)
-class RefusesAnUnknownMetaKey(_Unknown):
-    """Refuses a reserved key that is not an object."""
+mutants("meta-no-assumptions", of=_Unknown, revision=ITEMS)(
+    RefusesAnUnknownMetaKey="Refuses a reserved key that is not an object.")  # fmt: skip
 
 
 @mutant("meta-no-assumptions")
@@ -293,17 +238,10 @@ class _Demands(Fault):
         return wanted - found == {self.lacking}
 
 
-@mutant("meta-required-fields", revision=MODERN)
-class ServesWithoutCapabilities(_Demands):
-    """Treats missing clientCapabilities as empty."""
-
-
-@mutant("meta-required-fields", revision=MODERN)
-class ServesWithoutAVersion(_Demands):
-    """Treats a missing protocolVersion as its own."""
-
-    lacking = "protocolVersion"
-    filling = MODERN
+mutants("meta-required-fields", of=_Demands, revision=MODERN)(
+    ServesWithoutCapabilities="Treats missing clientCapabilities as empty.",
+    ServesWithoutAVersion=has("Treats a missing protocolVersion as its own.",
+        lacking="protocolVersion", filling=MODERN))  # fmt: skip
 
 
 class _Rejects(_Demands):
@@ -316,16 +254,13 @@ class _Rejects(_Demands):
         return line
 
 
-@mutant("meta-required-fields", revision=MODERN)
-class RefusesMissingCapabilitiesAsInvalid(_Rejects):
-    """Refuses a request without clientCapabilities with -32600."""
-
-
-@mutant("meta-required-fields", revision=MODERN, outcome="warn")
-class RefusesAMissingVersionAsLegacy(_Rejects):
-    """Refuses server/discover without protocolVersion as a request before initialize."""
-
-    lacking = "protocolVersion"
+mutants("meta-required-fields", of=_Rejects, revision=MODERN)(
+    RefusesMissingCapabilitiesAsInvalid=(
+        "Refuses a request without clientCapabilities with -32600."))  # fmt: skip
+mutants("meta-required-fields", of=_Rejects, revision=MODERN, outcome="warn")(
+    RefusesAMissingVersionAsLegacy=has(
+        "Refuses server/discover without protocolVersion as a request before initialize.",
+        lacking="protocolVersion"))  # fmt: skip
 
 
 @mutant("meta-required-fields", revision=MODERN)
@@ -352,11 +287,9 @@ class ServesWithoutMeta(ModernOnly):
         return super().heard(line, message)
 
 
-@mutant("meta-client-info-optional", revision=MODERN)
-class RequiresClientInfo(_Rejects):
-    """Refuses a request without clientInfo."""
-
-    lacking = "clientInfo"
+mutants("meta-client-info-optional", of=_Rejects, revision=MODERN)(
+    RequiresClientInfo=has("Refuses a request without clientInfo.", lacking="clientInfo")
+)  # fmt: skip
 
 
 class _Prefers(_Listed):
@@ -380,9 +313,10 @@ class _Prefers(_Listed):
         return message
 
 
-@mutant("meta-client-info-not-behavioural", revision=MODERN)
-class HidesAToolFromOneClient(_Prefers):
-    """Lists fewer tools for a client with a certain name."""
+mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
+    HidesAToolFromOneClient="Lists fewer tools for a client with a certain name.",
+    HidesAToolWithoutClientInfo=has("Lists fewer tools for a client without clientInfo.",
+        minds=lambda self, name: name is None))  # fmt: skip
 
 
 @mutant("meta-client-info-not-behavioural", revision=MODERN)
@@ -392,14 +326,6 @@ class RefusesOneClient(_Prefers):
     def slighted(self, message: Json, request: Json) -> Out:
         del message
         return refusal(request, -32600, "This client is not supported")
-
-
-@mutant("meta-client-info-not-behavioural", revision=MODERN)
-class HidesAToolWithoutClientInfo(_Prefers):
-    """Lists fewer tools for a client without clientInfo."""
-
-    def minds(self, name: Any) -> bool:
-        return name is None
 
 
 # --- capabilities of the client, request by request
@@ -415,17 +341,13 @@ class _Elicits(Interrupts):
         self.refuse(request, -32021, "Missing required client capability", data)
 
 
-@control("meta-capabilities-per-request", "meta-missing-capability-error", revision=MODERN)
-class ElicitsOnlyIfDeclared(_Elicits):
-    """Elicits if the request declares elicitation, else refuses with -32021."""
-
-
-@control("meta-capabilities-per-request", revision=MODERN)
-class WorksWithoutElicitation(_Elicits):
-    """Completes the call of a client without elicitation."""
-
-    def cannot(self, request: Json) -> None:
-        AskingTool.on_ask(self, request)
+controls("meta-capabilities-per-request", "meta-missing-capability-error",
+    of=_Elicits, revision=MODERN)(
+    ElicitsOnlyIfDeclared="Elicits if the request declares elicitation, else refuses with -32021."
+)  # fmt: skip
+controls("meta-capabilities-per-request", of=_Elicits, revision=MODERN)(
+    WorksWithoutElicitation=has("Completes the call of a client without elicitation.",
+        cannot=AskingTool.on_ask))  # fmt: skip
 
 
 @mutant("meta-capabilities-per-request", revision=MODERN)
@@ -449,12 +371,10 @@ class ElicitsFromEveryCaller(_Elicits):
         return "elicitation" not in own or elicits(own, "form")
 
 
-@mutant("meta-missing-capability-error", revision=MODERN)
-class OmitsRequiredCapabilities(_Elicits):
-    """Refuses a client without elicitation with -32021 and no data."""
-
-    def cannot(self, request: Json) -> None:
-        self.refuse(request, -32021, "This client cannot elicit")
+mutants("meta-missing-capability-error", of=_Elicits, revision=MODERN)(
+    OmitsRequiredCapabilities=has("Refuses a client without elicitation with -32021 and no data.",
+        cannot=lambda self, request: self.refuse(request, -32021, "This client cannot elicit"))
+)  # fmt: skip
 
 
 @mutant("meta-missing-capability-error", revision=MODERN)
@@ -513,28 +433,13 @@ class _Named(Fault):
         return info
 
 
-@mutant("meta-server-info-shape", revision=MODERN)
-class OmitsItsVersion(_Named):
-    """Leaves the version out of serverInfo."""
-
-    def changed(self, info: Json) -> Any:
-        return {"name": info["name"]}
-
-
-@mutant("meta-server-info-shape", revision=MODERN)
-class NumbersItsVersion(_Named):
-    """Gives its version as a number."""
-
-    def changed(self, info: Json) -> Any:
-        return {**info, "version": 1.2}
-
-
-@mutant("meta-server-info-shape", revision=MODERN)
-class GivesServerInfoAsText(_Named):
-    """Gives serverInfo as a string."""
-
-    def changed(self, info: Json) -> Any:
-        return info["name"]
+mutants("meta-server-info-shape", of=_Named, revision=MODERN)(
+    OmitsItsVersion=has("Leaves the version out of serverInfo.",
+        changed=lambda self, info: {"name": info["name"]}),
+    NumbersItsVersion=has("Gives its version as a number.",
+        changed=lambda self, info: {**info, "version": 1.2}),
+    GivesServerInfoAsText=has("Gives serverInfo as a string.",
+        changed=lambda self, info: info["name"]))  # fmt: skip
 
 
 # --- trace context
@@ -551,50 +456,22 @@ class _Traced(_Listed):
         result.setdefault("_meta", {}).update(self.trace)
 
 
-@control("meta-trace-context", revision=MODERN)
-class WritesATraceContext(_Traced):
-    """Writes a trace context with all features of the W3C format."""
-
-    trace: ClassVar[Json] = {
-        "traceparent": PARENT,
-        "tracestate": "rojo=00f067aa0ba902b7, tenant@congo=t61rcWkgMzE,",
-        "baggage": "userId=am%C3%A9lie , serverNode=DF%2028;secret;ttl=1",
-    }
-
-
-@mutant("meta-trace-context", revision=MODERN)
-class WritesABareTraceId(_Traced):
-    """Writes only the trace id into traceparent."""
-
-    trace: ClassVar[Json] = {"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"}
-
-
-@mutant("meta-trace-context", revision=MODERN)
-class WritesAnEmptyTrace(_Traced):
-    """Writes a traceparent of zeros without a trace."""
-
-    trace: ClassVar[Json] = {"traceparent": f"00-{'0' * 32}-{'0' * 16}-00"}
-
-
-@mutant("meta-trace-context", revision=MODERN)
-class WritesTraceStateAsAnObject(_Traced):
-    """Writes tracestate as an object."""
-
-    trace: ClassVar[Json] = {"traceparent": PARENT, "tracestate": {"rojo": "00f067aa0ba902b7"}}
-
-
-@mutant("meta-trace-context", revision=MODERN)
-class WritesTraceStateWithoutAKey(_Traced):
-    """Writes only a value into tracestate."""
-
-    trace: ClassVar[Json] = {"traceparent": PARENT, "tracestate": "00f067aa0ba902b7"}
-
-
-@mutant("meta-trace-context", revision=MODERN)
-class WritesBaggageAsJson(_Traced):
-    """Writes the JSON of an object into baggage."""
-
-    trace: ClassVar[Json] = {"baggage": '{"userId": "amélie"}'}
+controls("meta-trace-context", of=_Traced, revision=MODERN)(
+    WritesATraceContext=has("Writes a trace context with all features of the W3C format.",
+        trace={"traceparent": PARENT,
+            "tracestate": "rojo=00f067aa0ba902b7, tenant@congo=t61rcWkgMzE,",
+            "baggage": "userId=am%C3%A9lie , serverNode=DF%2028;secret;ttl=1"}))  # fmt: skip
+mutants("meta-trace-context", of=_Traced, revision=MODERN)(
+    WritesABareTraceId=has("Writes only the trace id into traceparent.",
+        trace={"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"}),
+    WritesAnEmptyTrace=has("Writes a traceparent of zeros without a trace.",
+        trace={"traceparent": f"00-{'0' * 32}-{'0' * 16}-00"}),
+    WritesTraceStateAsAnObject=has("Writes tracestate as an object.",
+        trace={"traceparent": PARENT, "tracestate": {"rojo": "00f067aa0ba902b7"}}),
+    WritesTraceStateWithoutAKey=has("Writes only a value into tracestate.",
+        trace={"traceparent": PARENT, "tracestate": "00f067aa0ba902b7"}),
+    WritesBaggageAsJson=has("Writes the JSON of an object into baggage.",
+        trace={"baggage": '{"userId": "amélie"}'}))  # fmt: skip
 
 
 @mutant("meta-trace-context", revision=MODERN)

@@ -13,9 +13,12 @@ from tests.mutants.kit import (
     Out,
     client_capabilities,
     control,
+    controls,
     encode,
+    has,
     is_modern,
     mutant,
+    mutants,
     params,
 )
 
@@ -39,17 +42,11 @@ class Interviews(Interrupts):
             self.fail(request, "What about?")
 
 
-@control(
-    "mrtr-retry-served",
-    "mrtr-request-state-binding",
-    "mrtr-request-state-integrity",
-    "mrtr-validate-responses",
-    "mrtr-missing-responses-reprompt",
-    "mrtr-ignore-extra-responses",
-    revision=MODERN,
-)
-class InterviewsCorrectly(Interviews):
-    """Asks for a name, and handles every answer correctly."""
+controls("mrtr-retry-served", "mrtr-request-state-binding",
+    "mrtr-request-state-integrity", "mrtr-validate-responses",
+    "mrtr-missing-responses-reprompt", "mrtr-ignore-extra-responses", of=Interviews,
+    revision=MODERN)(
+    InterviewsCorrectly="Asks for a name, and handles every answer correctly.")  # fmt: skip
 
 
 @control("mrtr-not-empty", "mrtr-retry-served", "mrtr-no-assumed-retry", revision=MODERN)
@@ -123,12 +120,10 @@ class AsksInLists(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("mrtr-not-empty", revision=MODERN)
-class OmitsInputRequests(Interviews):
-    """Returns input_required without inputRequests."""
-
-    def interrupt(self, request: Json) -> None:
-        self.answer(request, {"resultType": "input_required"})
+mutants("mrtr-not-empty", of=Interviews, revision=MODERN)(
+    OmitsInputRequests=has("Returns input_required without inputRequests.",
+        interrupt=lambda self, request: self.answer(request, {"resultType": "input_required"}))
+)  # fmt: skip
 
 
 @mutant("mrtr-not-empty", revision=MODERN, outcome="warn")
@@ -142,25 +137,12 @@ class GivesEmptyInputRequests(Interviews):
 # --- what they ask
 
 
-@mutant("mrtr-request-kinds", revision=MODERN)
-class AsksForTools(Interviews):
-    """Asks the client for its tools."""
-
-    asks: ClassVar[Json] = {"what": {"method": "tools/list"}}
-
-
-@mutant("mrtr-request-kinds", revision=MODERN)
-class AsksWithoutParams(Interviews):
-    """Elicits without params."""
-
-    asks: ClassVar[Json] = {"who": {"method": "elicitation/create"}}
-
-
-@mutant("mrtr-request-kinds", revision=MODERN)
-class AsksWithAMethodName(Interviews):
-    """Gives the name of a method in place of a request."""
-
-    asks: ClassVar[Json] = {"who": FORM, "roots": "roots/list"}
+mutants("mrtr-request-kinds", of=Interviews, revision=MODERN)(
+    AsksForTools=has("Asks the client for its tools.", asks={"what": {"method": "tools/list"}}),
+    AsksWithoutParams=has("Elicits without params.",
+        asks={"who": {"method": "elicitation/create"}}),
+    AsksWithAMethodName=has("Gives the name of a method in place of a request.",
+        asks={"who": FORM, "roots": "roots/list"}))  # fmt: skip
 
 
 @mutant("mrtr-request-kinds", revision=MODERN)
@@ -172,11 +154,9 @@ class ListsItsInputRequests(Interviews):
         self.answer(request, {"resultType": "input_required", **asked})
 
 
-@mutant("mrtr-request-kinds", revision=MODERN, outcome="note")
-class AsksInMessages(Interviews):
-    """Puts JSON-RPC messages into inputRequests."""
-
-    asks: ClassVar[Json] = {"who": {"jsonrpc": "2.0", "id": 1, **FORM}}
+mutants("mrtr-request-kinds", of=Interviews, revision=MODERN, outcome="note")(
+    AsksInMessages=has("Puts JSON-RPC messages into inputRequests.",
+        asks={"who": {"jsonrpc": "2.0", "id": 1, **FORM}}))  # fmt: skip
 
 
 @mutant("mrtr-request-keys-unique", revision=MODERN)
@@ -265,13 +245,9 @@ class TrustsItsState(Interviews):
         return isinstance(state, str) and state.startswith(f"{topic}/")
 
 
-@mutant("mrtr-request-state-binding", revision=MODERN)
-class AcceptsAStateOfAnyRequest(Interviews):
-    """Seals a state, and accepts it with any request."""
-
-    def state(self, request: Json) -> str:
-        del request
-        return hashlib.sha256(b"key").hexdigest()
+mutants("mrtr-request-state-binding", of=Interviews, revision=MODERN)(
+    AcceptsAStateOfAnyRequest=has("Seals a state, and accepts it with any request.",
+        state=lambda *_: hashlib.sha256(b"key").hexdigest()))  # fmt: skip
 
 
 # --- what does not fit
@@ -285,12 +261,9 @@ class HangsOnOddResponses(Interviews):
         pass
 
 
-@mutant("mrtr-validate-responses", revision=MODERN, outcome="warn")
-class AcceptsOddResponses(Interviews):
-    """Accepts responses of any shape."""
-
-    def malformed(self, request: Json) -> None:
-        self.finish(request)
+mutants("mrtr-validate-responses", of=Interviews, revision=MODERN, outcome="warn")(
+    AcceptsOddResponses=has("Accepts responses of any shape.",
+        malformed=lambda self, request: self.finish(request)))  # fmt: skip
 
 
 @mutant("mrtr-ignore-extra-responses", revision=MODERN)

@@ -1,8 +1,6 @@
 """The wire of the mutants with no fault in it: what a mutant adds must be its fault alone."""
 
-from tests.mutants.kit import Fault, control
+from tests.mutants.kit import Fault, controls
 
-
-@control("jsonrpc-base-protocol-support")
-class SaysNothingWrong(Fault):
-    """Passes every line on unchanged."""
+controls("jsonrpc-base-protocol-support", of=Fault)(
+    SaysNothingWrong="Passes every line on unchanged.")  # fmt: skip

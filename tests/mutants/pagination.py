@@ -2,7 +2,18 @@
 
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    mutant,
+    mutants,
+    params,
+    refusal,
+)
 
 LISTS = {
     "tools/list": "tools",
@@ -28,29 +39,15 @@ class _Pages(Fault):
         return message
 
 
-@control(
-    "pagination-own-cursor-accepted",
-    "pagination-terminates",
-    "pagination-stable-cursors",
-    "pagination-next-cursor-string",
-    "pagination-invalid-cursor-error",
-    "pagination-invalid-cursor-graceful",
-    "tools-name-unique",
-)
-class ListsPageByPage(_Pages):
-    """Lists three items per page, in a session."""
-
-
-@control(
-    "pagination-own-cursor-accepted",
-    "pagination-terminates",
-    "pagination-stable-cursors",
-    "tools-list-not-per-connection",
-    "tools-list-deterministic-order",
-    revision=MODERN,
-)
-class ListsPageByPageStateless(_Pages):
-    """Lists three items per page, in 2026-07-28."""
+controls("pagination-own-cursor-accepted", "pagination-terminates",
+    "pagination-stable-cursors", "pagination-next-cursor-string",
+    "pagination-invalid-cursor-error", "pagination-invalid-cursor-graceful",
+    "tools-name-unique", of=_Pages)(
+    ListsPageByPage="Lists three items per page, in a session.")  # fmt: skip
+controls("pagination-own-cursor-accepted", "pagination-terminates",
+    "pagination-stable-cursors", "tools-list-not-per-connection",
+    "tools-list-deterministic-order", of=_Pages, revision=MODERN)(
+    ListsPageByPageStateless="Lists three items per page, in 2026-07-28.")  # fmt: skip
 
 
 # --- cursors of its own
@@ -173,9 +170,8 @@ class ReturnsNothingForAReusedCursor(_Tickets):
         return super().page(message, request)
 
 
-@control("pagination-stable-cursors", "pagination-own-cursor-accepted")
-class GivesNewCursors(_Tickets):
-    """Gives new cursors each time, and accepts them repeatedly."""
+controls("pagination-stable-cursors", "pagination-own-cursor-accepted", of=_Tickets)(
+    GivesNewCursors="Gives new cursors each time, and accepts them repeatedly.")  # fmt: skip
 
 
 # --- cursors that are none
@@ -198,9 +194,8 @@ class _Cursors(Fault):
         return refusal(request, self.CODE, "No such page")
 
 
-@mutant("pagination-invalid-cursor-error")
-class FailsOnInvalidCursors(_Cursors):
-    """Answers an invalid cursor with an internal error."""
+mutants("pagination-invalid-cursor-error", of=_Cursors)(
+    FailsOnInvalidCursors="Answers an invalid cursor with an internal error.")  # fmt: skip
 
 
 @mutant("pagination-invalid-cursor-error", revision=MODERN)
@@ -245,9 +240,10 @@ class ReadsLinesUpTo64KiB(Fault):
         return None if self.full else line
 
 
-@control("pagination-invalid-cursor-graceful", "mrtr-request-state-untrusted", revision=MODERN)
-class ReadsLinesUpTo64KiBStateless(ReadsLinesUpTo64KiB):
-    """Stops reading at a line of more than 64 KiB, without a session."""
+controls("pagination-invalid-cursor-graceful", "mrtr-request-state-untrusted",
+    of=ReadsLinesUpTo64KiB, revision=MODERN)(
+    ReadsLinesUpTo64KiBStateless="Stops reading at a line of more than 64 KiB, without a session."
+)  # fmt: skip
 
 
 @mutant("pagination-invalid-cursor-graceful", revision=MODERN)

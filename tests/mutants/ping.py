@@ -4,7 +4,19 @@ import json
 import time
 from typing import Any
 
-from tests.mutants.kit import LATE, MODERN, AskingTool, Fault, Json, Out, control, is_modern, mutant
+from tests.mutants.kit import (
+    LATE,
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    has,
+    is_modern,
+    mutant,
+)
 
 
 def no_ping(message: Json) -> Json:
@@ -165,11 +177,8 @@ class PingsAllTheTime(Fault):
         return line
 
 
-@control("ping-not-excessive")
-class PingsOnce(PingsAllTheTime):
-    """Pings the client once, when the session is open."""
-
-    pings = 1
+controls("ping-not-excessive", of=PingsAllTheTime)(
+    PingsOnce=has("Pings the client once, when the session is open.", pings=1))  # fmt: skip
 
 
 @mutant("ping-removed", revision=MODERN)

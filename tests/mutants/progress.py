@@ -8,10 +8,13 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
-    control,
+    controls,
+    has,
     meta,
     mutant,
+    mutants,
     params,
+    puts,
     refusal,
 )
 
@@ -85,20 +88,11 @@ class _RefusesTokens(Fault):
         raise NotImplementedError
 
 
-@mutant("progress-token-types-accepted")
-class RefusesZeroTokens(_RefusesTokens):
-    """Refuses the token 0."""
-
-    def refuses(self, token: Any) -> bool:
-        return isinstance(token, int) and not token
-
-
-@mutant("progress-token-types-accepted", revision=MODERN)
-class RefusesTextTokens(_RefusesTokens):
-    """Refuses a token that is a string."""
-
-    def refuses(self, token: Any) -> bool:
-        return isinstance(token, str)
+mutants("progress-token-types-accepted", of=_RefusesTokens)(
+    RefusesZeroTokens=has("Refuses the token 0.",
+        refuses=lambda self, token: isinstance(token, int) and not token),
+    RefusesTextTokens=has("Refuses a token that is a string.", MODERN,
+        refuses=lambda self, token: isinstance(token, str)))  # fmt: skip
 
 
 # --- when, and how much
@@ -116,14 +110,10 @@ class _ReportsTheEnd(_Reports):
         return super().said(message, request)
 
 
-@mutant("progress-stops-after-completion")
-class ReportsAfterTheResponse(_ReportsTheEnd):
-    """Reports progress after the response."""
-
-
-@mutant("progress-stops-after-completion", revision=MODERN)
-class ReportsAfterAStatelessResponse(_ReportsTheEnd):
-    """Reports progress after the response to a stateless request."""
+mutants("progress-stops-after-completion", of=_ReportsTheEnd)(
+    ReportsAfterTheResponse="Reports progress after the response.",
+    ReportsAfterAStatelessResponse=has(
+        "Reports progress after the response to a stateless request.", MODERN))  # fmt: skip
 
 
 @mutant("progress-task-stops-terminal")
@@ -168,13 +158,9 @@ class CountsDown(_Reports):
 # --- what it looks like
 
 
-@mutant("progress-params-shape")
-class ReportsANullTotal(_Reports):
-    """Writes an unknown total as null."""
-
-    def report(self, message: Json) -> Out:
-        message["params"]["total"] = None
-        return message
+mutants("progress-params-shape", of=_Reports)(
+    ReportsANullTotal=has("Writes an unknown total as null.",
+        report=puts("params", "total", None)))  # fmt: skip
 
 
 @mutant("progress-params-shape", revision=MODERN)
@@ -186,13 +172,9 @@ class ReportsProgressAsText(_Reports):
         return message
 
 
-@mutant("progress-message-useful")
-class ReportsBlanks(_Reports):
-    """Sends a message of one space."""
-
-    def report(self, message: Json) -> Out:
-        message["params"]["message"] = " "
-        return message
+mutants("progress-message-useful", of=_Reports)(
+    ReportsBlanks=has("Sends a message of one space.", report=puts("params", "message", " "))
+)  # fmt: skip
 
 
 # --- the tokens of its own requests
@@ -215,20 +197,10 @@ class _AsksWithTokens(AskingTool):
             super().on_answer(request, message)
 
 
-@control("progress-server-tokens")
-class RequestsWithTokens(_AsksWithTokens):
-    """Requests the roots twice at once, with two tokens."""
-
-
-@mutant("progress-server-tokens")
-class RequestsWithOneToken(_AsksWithTokens):
-    """Requests the roots twice at once, with one token."""
-
-    TOKENS = ("roots", "roots")
-
-
-@mutant("progress-server-tokens", revision=OLD)
-class RequestsWithANullToken(_AsksWithTokens):
-    """Writes a missing token as null."""
-
-    TOKENS = ("first", None)
+controls("progress-server-tokens", of=_AsksWithTokens)(
+    RequestsWithTokens="Requests the roots twice at once, with two tokens.")  # fmt: skip
+mutants("progress-server-tokens", of=_AsksWithTokens)(
+    RequestsWithOneToken=has(
+        "Requests the roots twice at once, with one token.", TOKENS=("roots", "roots")),
+    RequestsWithANullToken=has("Writes a missing token as null.", OLD, TOKENS=("first", None))
+)  # fmt: skip

@@ -10,9 +10,14 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
+    adds,
     control,
+    controls,
+    has,
     mutant,
+    mutants,
     params,
+    puts,
 )
 from tests.mutants.lists import (
     ACKNOWLEDGED,
@@ -78,44 +83,21 @@ class _OneMore(_Prompts):
 # --- declaring and listing
 
 
-@mutant("prompts-capability-declared")
-class ListsUndeclaredPrompts(_Prompts, Undeclared):
-    """Lists prompts without declaring them."""
-
-
-@mutant("prompts-capability-declared", revision=MODERN)
-class ListsUndeclaredPromptsStateless(_Prompts, Undeclared):
-    """Lists prompts without declaring them, in 2026-07-28."""
-
-
-@control("prompts-capability-declared")
-class ListsNoUndeclaredPrompt(_Prompts, Undeclared):
-    """Returns an empty list of undeclared prompts."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"] = []
-
-
-@mutant("prompts-list-result-shape")
-class ListsPromptsByName(_Prompts, ListsByName):
-    """Gives its prompts as an object, by name."""
-
-
-@mutant("prompts-list-result-shape", revision=OLD)
-class OmitsAnEmptyList(_Prompts, OmitsTheList):
-    """Leaves prompts out of the result when it has none."""
-
-
-@mutant("prompts-list-must-answer", revision=MODERN)
-class HasNoListOfPrompts(_Prompts, CannotList):
-    """Declares prompts and has no prompts/list."""
-
-
-@mutant("prompts-list-must-answer", revision=MODERN)
-class FailsToListPrompts(_Prompts, CannotList):
-    """Answers prompts/list with an internal error."""
-
-    CODE = -32603
+mutants("prompts-capability-declared", of=(_Prompts, Undeclared))(
+    ListsUndeclaredPrompts="Lists prompts without declaring them.",
+    ListsUndeclaredPromptsStateless=has(
+        "Lists prompts without declaring them, in 2026-07-28.", MODERN))  # fmt: skip
+controls("prompts-capability-declared", of=(_Prompts, Undeclared))(
+    ListsNoUndeclaredPrompt=has("Returns an empty list of undeclared prompts.",
+        list=puts("prompts", [])))  # fmt: skip
+mutants("prompts-list-result-shape", of=(_Prompts, ListsByName))(
+    ListsPromptsByName="Gives its prompts as an object, by name.")  # fmt: skip
+mutants("prompts-list-result-shape", of=(_Prompts, OmitsTheList), revision=OLD)(
+    OmitsAnEmptyList="Leaves prompts out of the result when it has none.")  # fmt: skip
+mutants("prompts-list-must-answer", of=(_Prompts, CannotList), revision=MODERN)(
+    HasNoListOfPrompts="Declares prompts and has no prompts/list.",
+    FailsToListPrompts=has("Answers prompts/list with an internal error.", CODE=-32603)
+)  # fmt: skip
 
 
 @mutant("prompts-list-not-per-connection", revision=MODERN)
@@ -135,33 +117,15 @@ class UnlocksAPrompt(_OneMore):
             super().list(result)
 
 
-@mutant("prompts-definition-shape")
-class DescribesPromptsAsNull(_Prompts):
-    """Writes the missing description of a prompt as null."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"][0]["description"] = None
-
-
-@mutant("prompts-definition-shape", revision=OLD)
-class ListsArgumentsAsNames(_Prompts):
-    """Lists the arguments of a prompt as strings."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"][0]["arguments"] = ["topic"]
-
-
-@mutant("prompts-definition-shape", revision=MODERN)
-class WritesRequiredAsText(_Prompts):
-    """Writes required as a string."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"][2]["arguments"][0]["required"] = "no"
-
-
-@mutant("prompts-name-unique")
-class ListsAPromptTwice(_Prompts, ListsTheFirstTwice):
-    """Lists the same prompt twice."""
+mutants("prompts-definition-shape", of=_Prompts)(
+    DescribesPromptsAsNull=has("Writes the missing description of a prompt as null.",
+        list=puts("prompts", 0, "description", None)),
+    ListsArgumentsAsNames=has("Lists the arguments of a prompt as strings.", OLD,
+        list=puts("prompts", 0, "arguments", ["topic"])),
+    WritesRequiredAsText=has("Writes required as a string.", MODERN,
+        list=puts("prompts", 2, "arguments", 0, "required", "no")))  # fmt: skip
+mutants("prompts-name-unique", of=(_Prompts, ListsTheFirstTwice))(
+    ListsAPromptTwice="Lists the same prompt twice.")  # fmt: skip
 
 
 # --- changes
@@ -174,14 +138,11 @@ class _Changes(Growing, _OneMore):
         capabilities["prompts"] = {"listChanged": True}
 
 
-@mutant("prompts-list-changed-notification-legacy")
-class ChangesItsPromptsSilently(_Changes):
-    """Declares listChanged and does not announce changes of the list."""
-
-
-@control("prompts-list-changed-notification-legacy", revision=OLD)
-class AnnouncesItsPrompts(Announcing, _Changes):
-    """Announces changes of the list."""
+mutants("prompts-list-changed-notification-legacy", of=_Changes)(
+    ChangesItsPromptsSilently="Declares listChanged and does not announce changes of the list."
+)  # fmt: skip
+controls("prompts-list-changed-notification-legacy", of=(Announcing, _Changes), revision=OLD)(
+    AnnouncesItsPrompts="Announces changes of the list.")  # fmt: skip
 
 
 class _Streams(Subscribed, _Changes):
@@ -206,22 +167,15 @@ class _Streams(Subscribed, _Changes):
         return super().said(message, request)
 
 
-@mutant("prompts-list-changed-notification", revision=MODERN)
-class ChangesPromptsWithoutNotifyingSubscribers(_Streams):
-    """Declares listChanged and does not notify a subscription of a changed list."""
-
-
-@control("prompts-list-changed-notification", revision=MODERN)
-class NotifiesSubscribersOfPrompts(NotifyingSubscribers, _Streams):
-    """Notifies a subscription of a changed list."""
-
-
-@control("prompts-list-changed-notification", revision=MODERN)
-class NotifiesSubscribersOfPromptsLate(_Streams):
-    """Collects changes for a while before it notifies a subscription."""
-
-    def changed(self) -> None:
-        self.later(0.5, lambda: self.notify(CHANGED, {}))
+mutants("prompts-list-changed-notification", of=_Streams, revision=MODERN)(
+    ChangesPromptsWithoutNotifyingSubscribers=(
+        "Declares listChanged and does not notify a subscription of a changed list."))  # fmt: skip
+controls("prompts-list-changed-notification", of=(NotifyingSubscribers, _Streams), revision=MODERN)(
+    NotifiesSubscribersOfPrompts="Notifies a subscription of a changed list.")  # fmt: skip
+controls("prompts-list-changed-notification", of=_Streams, revision=MODERN)(
+    NotifiesSubscribersOfPromptsLate=has(
+        "Collects changes for a while before it notifies a subscription.",
+        changed=lambda self: self.later(0.5, lambda: self.notify(CHANGED, {}))))  # fmt: skip
 
 
 @mutant("prompts-respect-capability-negotiation", "subscriptions-ack-subset=warn", revision=MODERN)
@@ -241,12 +195,9 @@ class NotifiesSubscribersUndeclared(_Streams):
 # --- what is rendered
 
 
-@mutant("prompts-get-result-shape")
-class RendersADescriptionOfNull(_Prompts):
-    """Writes the description of a rendered prompt as null."""
-
-    def render(self, result: Json) -> None:
-        result["description"] = None
+mutants("prompts-get-result-shape", of=_Prompts)(
+    RendersADescriptionOfNull=has("Writes the description of a rendered prompt as null.",
+        render=puts("description", None)))  # fmt: skip
 
 
 @mutant("prompts-get-result-shape", revision=MODERN)
@@ -257,12 +208,11 @@ class RendersOneMessageWithoutAList(_Prompts):
         result["messages"] = result["messages"][0]
 
 
-@mutant("prompts-message-shape")
-class UsesTheSystemRole(_Prompts):
-    """Gives a message the role system."""
-
-    def render(self, result: Json) -> None:
-        result["messages"][0]["role"] = "system"
+mutants("prompts-message-shape", of=_Prompts)(
+    UsesTheSystemRole=has("Gives a message the role system.",
+        render=puts("messages", 0, "role", "system")),
+    GivesContentAsText=has("Gives the content of a message as a bare string.", MODERN,
+        render=puts("messages", 0, "content", "Use the editor.")))  # fmt: skip
 
 
 @mutant("prompts-message-shape", revision=OLD)
@@ -271,14 +221,6 @@ class GivesContentAsAList(_Prompts):
 
     def render(self, result: Json) -> None:
         result["messages"][0]["content"] = [result["messages"][0]["content"]]
-
-
-@mutant("prompts-message-shape", revision=MODERN)
-class GivesContentAsText(_Prompts):
-    """Gives the content of a message as a bare string."""
-
-    def render(self, result: Json) -> None:
-        result["messages"][0]["content"] = "Use the editor."
 
 
 class _Shows(_Prompts):
@@ -290,72 +232,30 @@ class _Shows(_Prompts):
         result["messages"] = [{"role": "user", "content": self.BLOCK}]
 
 
-@control("prompts-image-base64-mime", revision=OLD)
-class ShowsAnImage(_Shows):
-    """Renders a prompt with an image."""
-
-    BLOCK: ClassVar[Json] = {"type": "image", "data": PNG, "mimeType": "image/png"}
-
-
-@mutant("prompts-image-base64-mime")
-class ShowsAnImageAsADataUri(_Shows):
-    """Gives an image as a data: URI."""
-
-    BLOCK: ClassVar[Json] = {
-        "type": "image",
-        "data": f"data:image/png;base64,{PNG}",
-        "mimeType": "image/png",
-    }
-
-
-@mutant("prompts-image-base64-mime", revision=OLD)
-class ShowsAnImageAsHex(_Shows):
-    """Gives the bytes of an image in hexadecimal, with colons."""
-
-    BLOCK: ClassVar[Json] = {"type": "image", "data": "89:50:4e:47", "mimeType": "image/png"}
-
-
-@mutant("prompts-image-base64-mime", revision=MODERN)
-class NamesAnImageByItsExtension(_Shows):
-    """Gives the extension of an image as its MIME type."""
-
-    BLOCK: ClassVar[Json] = {"type": "image", "data": PNG, "mimeType": "png"}
-
-
-@mutant("prompts-image-base64-mime", revision=MODERN, outcome="warn")
-class BreaksAnImageIntoLines(_Shows):
-    """Breaks the base64 of an image into lines."""
-
-    BLOCK: ClassVar[Json] = {
-        "type": "image",
-        "data": f"{PNG[:76]}\n{PNG[76:]}",
-        "mimeType": "image/png",
-    }
-
-
-@control("prompts-audio-base64-mime")
-class GivesAudio(_Shows):
-    """Renders a prompt with audio whose type has a parameter."""
-
-    BLOCK: ClassVar[Json] = {
-        "type": "audio",
-        "data": "UklGRg==",
-        "mimeType": "audio/ogg; codecs=opus",
-    }
-
-
-@mutant("prompts-audio-base64-mime")
-class GivesAFileNameAsAudio(_Shows):
-    """Gives the name of a file as the data of audio."""
-
-    BLOCK: ClassVar[Json] = {"type": "audio", "data": "hello.wav", "mimeType": "audio/wav"}
-
-
-@mutant("prompts-audio-base64-mime", revision=MODERN, outcome="warn")
-class GivesAudioWithoutPadding(_Shows):
-    """Leaves out the padding of base64."""
-
-    BLOCK: ClassVar[Json] = {"type": "audio", "data": "UklGRg", "mimeType": "audio/wav"}
+controls("prompts-image-base64-mime", of=_Shows, revision=OLD)(
+    ShowsAnImage=has("Renders a prompt with an image.",
+        BLOCK={"type": "image", "data": PNG, "mimeType": "image/png"}))  # fmt: skip
+mutants("prompts-image-base64-mime", of=_Shows)(
+    ShowsAnImageAsADataUri=has("Gives an image as a data: URI.",
+        BLOCK={"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}),
+    ShowsAnImageAsHex=has("Gives the bytes of an image in hexadecimal, with colons.", OLD,
+        BLOCK={"type": "image", "data": "89:50:4e:47", "mimeType": "image/png"}),
+    NamesAnImageByItsExtension=has("Gives the extension of an image as its MIME type.", MODERN,
+        BLOCK={"type": "image", "data": PNG, "mimeType": "png"}))  # fmt: skip
+mutants("prompts-image-base64-mime", of=_Shows, revision=MODERN, outcome="warn")(
+    BreaksAnImageIntoLines=has("Breaks the base64 of an image into lines.",
+        BLOCK={"type": "image", "data": f"{PNG[:76]}\n{PNG[76:]}", "mimeType": "image/png"})
+)  # fmt: skip
+controls("prompts-audio-base64-mime", of=_Shows)(
+    GivesAudio=has("Renders a prompt with audio whose type has a parameter.",
+        BLOCK={"type": "audio", "data": "UklGRg==", "mimeType": "audio/ogg; codecs=opus"})
+)  # fmt: skip
+mutants("prompts-audio-base64-mime", of=_Shows)(
+    GivesAFileNameAsAudio=has("Gives the name of a file as the data of audio.",
+        BLOCK={"type": "audio", "data": "hello.wav", "mimeType": "audio/wav"}))  # fmt: skip
+mutants("prompts-audio-base64-mime", of=_Shows, revision=MODERN, outcome="warn")(
+    GivesAudioWithoutPadding=has("Leaves out the padding of base64.",
+        BLOCK={"type": "audio", "data": "UklGRg", "mimeType": "audio/wav"}))  # fmt: skip
 
 
 class _Embeds(_Prompts):
@@ -368,32 +268,17 @@ class _Embeds(_Prompts):
         result["messages"] = [{"role": "user", "content": content}]
 
 
-@control("prompts-embedded-resource-fields", revision=MODERN)
-class EmbedsBytes(_Embeds):
-    """Embeds an unlisted resource as bytes."""
-
-    RESOURCE: ClassVar[Json] = {"uri": "demo:logo", "mimeType": "image/png", "blob": PNG}
-
-
-@mutant("prompts-embedded-resource-fields")
-class EmbedsAPath(_Embeds):
-    """Embeds a file with a path as its URI."""
-
-    RESOURCE: ClassVar[Json] = {"uri": "notes/a.txt", "mimeType": "text/plain", "text": "one"}
-
-
-@mutant("prompts-embedded-resource-fields", revision=MODERN)
-class EmbedsRawBytes(_Embeds):
-    """Embeds a blob that is not base64."""
-
-    RESOURCE: ClassVar[Json] = {"uri": "demo:logo", "mimeType": "image/png", "blob": "%PNG%"}
-
-
-@mutant("prompts-embedded-resource-fields", revision=OLD, outcome="warn")
-class EmbedsWithoutAType(_Embeds):
-    """Embeds a text without a MIME type."""
-
-    RESOURCE: ClassVar[Json] = {"uri": "demo:notes", "text": "one"}
+controls("prompts-embedded-resource-fields", of=_Embeds, revision=MODERN)(
+    EmbedsBytes=has("Embeds an unlisted resource as bytes.",
+        RESOURCE={"uri": "demo:logo", "mimeType": "image/png", "blob": PNG}))  # fmt: skip
+mutants("prompts-embedded-resource-fields", of=_Embeds)(
+    EmbedsAPath=has("Embeds a file with a path as its URI.",
+        RESOURCE={"uri": "notes/a.txt", "mimeType": "text/plain", "text": "one"}),
+    EmbedsRawBytes=has("Embeds a blob that is not base64.", MODERN,
+        RESOURCE={"uri": "demo:logo", "mimeType": "image/png", "blob": "%PNG%"}))  # fmt: skip
+mutants("prompts-embedded-resource-fields", of=_Embeds, revision=OLD, outcome="warn")(
+    EmbedsWithoutAType=has("Embeds a text without a MIME type.",
+        RESOURCE={"uri": "demo:notes", "text": "one"}))  # fmt: skip
 
 
 # --- what is asked for
@@ -457,16 +342,11 @@ class _LinksToAResource(_Gets):
         return message  # type: ignore[no-any-return]
 
 
-@control("prompts-resource-link-readable", revision=MODERN)
-class LinksToItsResource(_LinksToAResource):
-    """Links to a resource that it has."""
-
-
-@mutant("prompts-resource-link-readable", revision=MODERN)
-class LinksToNoResource(_LinksToAResource):
-    """Links to a resource that it does not have."""
-
-    uri = "workspace:///no-such-file.md"
+controls("prompts-resource-link-readable", of=_LinksToAResource, revision=MODERN)(
+    LinksToItsResource="Links to a resource that it has.")  # fmt: skip
+mutants("prompts-resource-link-readable", of=_LinksToAResource, revision=MODERN)(
+    LinksToNoResource=has("Links to a resource that it does not have.",
+        uri="workspace:///no-such-file.md"))  # fmt: skip
 
 
 @mutant("prompts-unknown-name-error")
@@ -525,12 +405,9 @@ class RequiresTheArgumentsMember(_Gets):
         return self.reject(request, -32602, "arguments: expected object, received undefined")
 
 
-@mutant("prompts-listed-prompt-renders")
-class ListsAMissingPrompt(_Prompts):
-    """Lists a prompt that it no longer has."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"].append({"name": "retired"})
+mutants("prompts-listed-prompt-renders", of=_Prompts)(
+    ListsAMissingPrompt=has("Lists a prompt that it no longer has.",
+        list=adds("prompts", {"name": "retired"})))  # fmt: skip
 
 
 @control("prompts-listed-prompt-renders", revision=OLD)
@@ -565,9 +442,8 @@ class _Fills(_Gets):
         return self.write(request, f"Edit {values['path']}: {values['task']}")
 
 
-@control("prompts-inputs-outputs-validated")
-class EchoesItsArgument(_Fills):
-    """Puts its argument into its text unchanged."""
+controls("prompts-inputs-outputs-validated", of=_Fills)(
+    EchoesItsArgument="Puts its argument into its text unchanged.")  # fmt: skip
 
 
 @mutant("prompts-inputs-outputs-validated")
@@ -578,20 +454,12 @@ class EvaluatesTemplates(_Fills):
         return self.write(request, values["task"].replace("{{7*7}}", "49"))
 
 
-@mutant("prompts-inputs-outputs-validated", revision=MODERN)
-class IncludesAnyFile(_Fills):
-    """Includes a file if its argument is a path."""
-
-    def fill(self, request: Json, values: Json) -> bool:
-        return self.write(request, _read(values["task"]))
-
-
-@mutant("prompts-inputs-outputs-validated", outcome="note")
-class IncludesTheFileOfItsArgument(_Fills):
-    """Includes the file of its argument path, wherever it is."""
-
-    def fill(self, request: Json, values: Json) -> bool:
-        return self.write(request, _read(values["path"]))
+mutants("prompts-inputs-outputs-validated", of=_Fills, revision=MODERN)(
+    IncludesAnyFile=has("Includes a file if its argument is a path.",
+        fill=lambda self, request, values: self.write(request, _read(values["task"]))))  # fmt: skip
+mutants("prompts-inputs-outputs-validated", of=_Fills, outcome="note")(
+    IncludesTheFileOfItsArgument=has("Includes the file of its argument path, wherever it is.",
+        fill=lambda self, request, values: self.write(request, _read(values["path"]))))  # fmt: skip
 
 
 @mutant("prompts-inputs-outputs-validated", revision=OLD)

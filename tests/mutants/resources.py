@@ -5,7 +5,21 @@ import os
 import time
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    drops,
+    has,
+    mutant,
+    mutants,
+    params,
+    puts,
+    refusal,
+)
 
 OLD = "2024-11-05"
 UNSCHEMED = "2025-03-26"
@@ -84,23 +98,14 @@ class MoreTemplates(Resources):
 # --- declaring and listing
 
 
-@mutant("resources-capability-declared", "subscriptions-ack-subset=warn", revision=MODERN)
-class HidesItsResources(Resources):
-    """Has resources without declaring them."""
-
-    def declare(self, capabilities: Json) -> None:
-        del capabilities["resources"]
-
-
-@mutant("resources-capability-declared", revision=OLD)
-class HidesItsTemplates(Resources):
-    """Declares and lists no resources, and has templates."""
-
-    def declare(self, capabilities: Json) -> None:
-        del capabilities["resources"]
-
-    def list(self, result: Json) -> None:
-        result["resources"].clear()
+mutants("resources-capability-declared", "subscriptions-ack-subset=warn",
+    of=Resources, revision=MODERN)(
+    HidesItsResources=has("Has resources without declaring them.", declare=drops("resources"))
+)  # fmt: skip
+mutants("resources-capability-declared", of=Resources, revision=OLD)(
+    HidesItsTemplates=has("Declares and lists no resources, and has templates.",
+        declare=drops("resources"), list=lambda self, result: result["resources"].clear())
+)  # fmt: skip
 
 
 @mutant("resources-list-result-shape")
@@ -131,16 +136,10 @@ class _RefusesTheList(Fault):
         return line
 
 
-@mutant("resources-list-must-answer", revision=MODERN)
-class FailsToListNothing(_RefusesTheList):
-    """Reports an internal error in place of a list of resources."""
-
-
-@mutant("resources-list-must-answer", revision=MODERN)
-class HasNoListOfResources(_RefusesTheList):
-    """Declares resources and has no resources/list."""
-
-    code = -32601
+mutants("resources-list-must-answer", of=_RefusesTheList, revision=MODERN)(
+    FailsToListNothing="Reports an internal error in place of a list of resources.",
+    HasNoListOfResources=has("Declares resources and has no resources/list.", code=-32601)
+)  # fmt: skip
 
 
 @mutant("resources-list-not-per-connection", revision=MODERN, outcome="warn")
@@ -178,28 +177,16 @@ class ListsAResourceWithoutAName(Resources):
             del item["name"]
 
 
-@mutant("resources-definition-shape", revision=MODERN)
-class DescribesAResourceWithNull(Resources):
-    """Writes the missing description of a resource as null."""
-
-    def list(self, result: Json) -> None:
-        result["resources"][0]["description"] = None
-
-
-@mutant("resources-definition-shape", revision=OLD, outcome="warn")
-class GivesAFractionalSize(Resources):
-    """Gives the size of a resource as 1.5."""
-
-    def list(self, result: Json) -> None:
-        result["resources"][0]["size"] = 1.5
-
-
-@mutant("resources-uri-unique")
-class ListsAResourceTwice(Resources):
-    """Lists one resource at both ends of the list."""
-
-    def list(self, result: Json) -> None:
-        result["resources"].append(dict(result["resources"][0]))
+mutants("resources-definition-shape", of=Resources, revision=MODERN)(
+    DescribesAResourceWithNull=has("Writes the missing description of a resource as null.",
+        list=puts("resources", 0, "description", None)))  # fmt: skip
+mutants("resources-definition-shape", of=Resources, revision=OLD, outcome="warn")(
+    GivesAFractionalSize=has("Gives the size of a resource as 1.5.",
+        list=puts("resources", 0, "size", 1.5)))  # fmt: skip
+mutants("resources-uri-unique", of=Resources)(
+    ListsAResourceTwice=has("Lists one resource at both ends of the list.",
+        list=lambda self, result: result["resources"].append(dict(result["resources"][0])))
+)  # fmt: skip
 
 
 @mutant("resources-listed-resource-readable")
@@ -213,54 +200,26 @@ class ListsAMissingFile(Resources):
 # --- URIs
 
 
-@mutant("resources-uri-has-scheme")
-class ListsARelativePath(OneMore):
-    """Gives a path as the URI of a resource."""
-
-    uri = "notes/more:1.txt"
-
-
-@mutant("resources-uri-has-scheme", revision=MODERN)
-class ListsAnEmptyUri(Resources):
-    """Lists a readable resource with an empty URI."""
-
-    def read(self, result: Json) -> None:
-        result["contents"][0]["uri"] = ""
-
-
-@mutant("resources-uri-has-scheme", revision=UNSCHEMED)
-class UnderscoresItsSchemeEarly(OneMore):
-    """Has a scheme with an underscore, in a revision without a rule for custom schemes."""
-
-    uri = "my_notes://more"
-
-
-@mutant("resources-uri-has-scheme", outcome="warn")
-class LeavesASpaceInAUri(OneMore):
-    """Has a URI with a space in it."""
-
-    uri = "workspace:///some more.txt"
-
-
-@mutant("resources-custom-scheme-rfc3986")
-class UnderscoresItsScheme(OneMore):
-    """Has a scheme with an underscore."""
-
-    uri = "my_notes://more"
-
-
-@mutant("resources-custom-scheme-rfc3986", revision=MODERN)
-class UnderscoresTheSchemeOfATemplate(MoreTemplates):
-    """Has a template whose scheme has an underscore."""
-
-    made = ("my_notes://{day}",)
-
-
-@control("resources-uri-has-scheme", "resources-custom-scheme-rfc3986")
-class HasASchemeOfItsOwn(OneMore):
-    """Has a custom scheme with every allowed character, and no authority."""
-
-    uri = "x-my.notes+2:more"
+mutants("resources-uri-has-scheme", of=OneMore)(
+    ListsARelativePath=has("Gives a path as the URI of a resource.", uri="notes/more:1.txt"),
+    UnderscoresItsSchemeEarly=has(
+        "Has a scheme with an underscore, in a revision without a rule for custom schemes.",
+        UNSCHEMED, uri="my_notes://more"))  # fmt: skip
+mutants("resources-uri-has-scheme", of=Resources, revision=MODERN)(
+    ListsAnEmptyUri=has("Lists a readable resource with an empty URI.",
+        read=puts("contents", 0, "uri", "")))  # fmt: skip
+mutants("resources-uri-has-scheme", of=OneMore, outcome="warn")(
+    LeavesASpaceInAUri=has("Has a URI with a space in it.", uri="workspace:///some more.txt")
+)  # fmt: skip
+mutants("resources-custom-scheme-rfc3986", of=OneMore)(
+    UnderscoresItsScheme=has("Has a scheme with an underscore.", uri="my_notes://more")
+)  # fmt: skip
+mutants("resources-custom-scheme-rfc3986", of=MoreTemplates, revision=MODERN)(
+    UnderscoresTheSchemeOfATemplate=has("Has a template whose scheme has an underscore.",
+        made=("my_notes://{day}",)))  # fmt: skip
+controls("resources-uri-has-scheme", "resources-custom-scheme-rfc3986", of=OneMore)(
+    HasASchemeOfItsOwn=has("Has a custom scheme with every allowed character, and no authority.",
+        uri="x-my.notes+2:more"))  # fmt: skip
 
 
 # --- templates
@@ -274,40 +233,19 @@ class NamesItsTemplatesTemplates(Resources):
         result["templates"] = result.pop("resourceTemplates")
 
 
-@mutant("resources-template-definition-shape", revision=MODERN)
-class ListsATemplateWithoutAName(Resources):
-    """Leaves the name of a template out."""
-
-    def templates(self, result: Json) -> None:
-        del result["resourceTemplates"][0]["name"]
-
-
-@mutant("resources-template-rfc6570")
-class LeavesABraceOpen(MoreTemplates):
-    """Has a template with an unclosed brace."""
-
-    made = ("workspace:///{day",)
-
-
-@mutant("resources-template-rfc6570", revision=MODERN)
-class OmitsAVariableName(MoreTemplates):
-    """Has a template with empty braces."""
-
-    made = ("workspace:///{}",)
-
-
-@mutant("resources-template-rfc6570", outcome="warn")
-class LeavesABlankUnencoded(MoreTemplates):
-    """Has a template with a blank beside its expression."""
-
-    made = ("workspace:///my files/{day}",)
-
-
-@control("resources-template-rfc6570")
-class UsesEveryOperator(MoreTemplates):
-    """Has templates with operators, with modifiers and without braces."""
-
-    made = ("a:{+b,c*}{?d:3,e}{&f}{#g}", "a:b", "a:{/b}{;c}{.d%20e}")
+mutants("resources-template-definition-shape", of=Resources, revision=MODERN)(
+    ListsATemplateWithoutAName=has("Leaves the name of a template out.",
+        templates=drops("resourceTemplates", 0, "name")))  # fmt: skip
+mutants("resources-template-rfc6570", of=MoreTemplates)(
+    LeavesABraceOpen=has("Has a template with an unclosed brace.", made=("workspace:///{day",)),
+    OmitsAVariableName=has("Has a template with empty braces.", MODERN, made=("workspace:///{}",))
+)  # fmt: skip
+mutants("resources-template-rfc6570", of=MoreTemplates, outcome="warn")(
+    LeavesABlankUnencoded=has("Has a template with a blank beside its expression.",
+        made=("workspace:///my files/{day}",)))  # fmt: skip
+controls("resources-template-rfc6570", of=MoreTemplates)(
+    UsesEveryOperator=has("Has templates with operators, with modifiers and without braces.",
+        made=("a:{+b,c*}{?d:3,e}{&f}{#g}", "a:b", "a:{/b}{;c}{.d%20e}")))  # fmt: skip
 
 
 class _Typed(Resources):
@@ -319,11 +257,9 @@ class _Typed(Resources):
         result["resourceTemplates"][0]["mimeType"] = self.kind
 
 
-@mutant("resources-template-mime-type-uniform")
-class TypesAllItsFiles(_Typed):
-    """Gives its template the type Markdown for all files."""
-
-    kind = "text/markdown"
+mutants("resources-template-mime-type-uniform", of=_Typed)(
+    TypesAllItsFiles=has(
+        "Gives its template the type Markdown for all files.", kind="text/markdown"))  # fmt: skip
 
 
 @control("resources-template-mime-type-uniform", revision=MODERN)
@@ -354,68 +290,31 @@ class ReadsContent(Resources):
         result["content"] = result.pop("contents")
 
 
-@mutant("resources-contents-text-or-blob")
-class ReadsNothing(OneMore):
-    """Has a resource with neither text nor blob."""
-
-    more: ClassVar[Json] = {"mimeType": "text/plain"}
-
-
-@mutant("resources-contents-text-or-blob", revision=MODERN)
-class ReadsWithoutAUri(Resources):
-    """Leaves the URI out of its contents."""
-
-    def read(self, result: Json) -> None:
-        del result["contents"][0]["uri"]
-
-
-@mutant("resources-contents-text-or-blob", outcome="warn")
-class ReadsTextAndBlob(OneMore):
-    """Returns a text as a blob as well."""
-
-    more: ClassVar[Json] = {"text": "more", "blob": "bW9yZQ=="}
-
-
-@mutant("resources-text-only-for-text")
-class ReadsAnImageAsText(OneMore):
-    """Returns an image as text."""
-
-    more: ClassVar[Json] = {"text": "GIF89a", "mimeType": "image/gif"}
-
-
-@mutant("resources-text-only-for-text", revision=MODERN)
-class ReadsBytesAsText(OneMore):
-    """Returns bytes with NUL as text."""
-
-    more: ClassVar[Json] = {"text": "PK\0\0", "mimeType": "application/zip"}
-
-
-@mutant("resources-binary-encoded")
-class EncodesInHexadecimal(OneMore):
-    """Gives a blob in hexadecimal, with colons."""
-
-    more: ClassVar[Json] = {"blob": "89:50:4e:47"}
-
-
-@mutant("resources-binary-encoded", revision=MODERN)
-class EncodesAsADataUri(OneMore):
-    """Gives a blob as a data: URI."""
-
-    more: ClassVar[Json] = {"blob": "data:image/png;base64,iVBORw0KGgo="}
-
-
-@mutant("resources-binary-encoded", outcome="warn")
-class BreaksItsBase64(OneMore):
-    """Breaks a blob into lines."""
-
-    more: ClassVar[Json] = {"blob": base64.encodebytes(bytes(100)).decode()}
-
-
-@control("resources-binary-encoded", "resources-contents-text-or-blob")
-class ReadsABlob(OneMore):
-    """Has an image, a text as a blob, and an empty blob."""
-
-    more: ClassVar[Json] = {"blob": "", "mimeType": "image/png"}
+mutants("resources-contents-text-or-blob", of=OneMore)(
+    ReadsNothing=has("Has a resource with neither text nor blob.",
+        more={"mimeType": "text/plain"}))  # fmt: skip
+mutants("resources-contents-text-or-blob", of=Resources, revision=MODERN)(
+    ReadsWithoutAUri=has("Leaves the URI out of its contents.", read=drops("contents", 0, "uri"))
+)  # fmt: skip
+mutants("resources-contents-text-or-blob", of=OneMore, outcome="warn")(
+    ReadsTextAndBlob=has("Returns a text as a blob as well.",
+        more={"text": "more", "blob": "bW9yZQ=="}))  # fmt: skip
+mutants("resources-text-only-for-text", of=OneMore)(
+    ReadsAnImageAsText=has("Returns an image as text.",
+        more={"text": "GIF89a", "mimeType": "image/gif"}),
+    ReadsBytesAsText=has("Returns bytes with NUL as text.", MODERN,
+        more={"text": "PK\0\0", "mimeType": "application/zip"}))  # fmt: skip
+mutants("resources-binary-encoded", of=OneMore)(
+    EncodesInHexadecimal=has("Gives a blob in hexadecimal, with colons.",
+        more={"blob": "89:50:4e:47"}),
+    EncodesAsADataUri=has("Gives a blob as a data: URI.", MODERN,
+        more={"blob": "data:image/png;base64,iVBORw0KGgo="}))  # fmt: skip
+mutants("resources-binary-encoded", of=OneMore, outcome="warn")(
+    BreaksItsBase64=has("Breaks a blob into lines.",
+        more={"blob": base64.encodebytes(bytes(100)).decode()}))  # fmt: skip
+controls("resources-binary-encoded", "resources-contents-text-or-blob", of=OneMore)(
+    ReadsABlob=has("Has an image, a text as a blob, and an empty blob.",
+        more={"blob": "", "mimeType": "image/png"}))  # fmt: skip
 
 
 # --- what does not exist
@@ -436,14 +335,11 @@ class _NotFound(Fault):
         return refusal(request, -32603, "Internal error")
 
 
-@mutant("resources-not-found-code-legacy")
-class FailsOnAnUnknownResource(_NotFound):
-    """Answers an unknown resource with an internal error."""
-
-
-@mutant("resources-not-found-code", revision=MODERN)
-class FailsOnAnUnknownResourceStateless(_NotFound):
-    """Answers an unknown resource with an internal error, in 2026-07-28."""
+mutants("resources-not-found-code-legacy", of=_NotFound)(
+    FailsOnAnUnknownResource="Answers an unknown resource with an internal error.")  # fmt: skip
+mutants("resources-not-found-code", of=_NotFound, revision=MODERN)(
+    FailsOnAnUnknownResourceStateless=(
+        "Answers an unknown resource with an internal error, in 2026-07-28."))  # fmt: skip
 
 
 class _Unread(_NotFound):
@@ -455,9 +351,8 @@ class _Unread(_NotFound):
         return super().said(message, request)
 
 
-@mutant("resources-not-found-code", revision=MODERN, outcome="warn")
-class FailsOnEveryResource(_Unread):
-    """Answers every resources/read with an internal error."""
+mutants("resources-not-found-code", of=_Unread, revision=MODERN, outcome="warn")(
+    FailsOnEveryResource="Answers every resources/read with an internal error.")  # fmt: skip
 
 
 @mutant("resources-not-found-no-empty-contents", revision=MODERN)
@@ -488,9 +383,8 @@ class _TakesAnything(Fault):
         self.answer(request, {"contents": [contents], "ttlMs": 0, "cacheScope": "private"})
 
 
-@mutant("resources-validate-uris")
-class ReadsAMalformedUri(_TakesAnything):
-    """Returns contents for a text that is not a URI."""
+mutants("resources-validate-uris", of=_TakesAnything)(
+    ReadsAMalformedUri="Returns contents for a text that is not a URI.")  # fmt: skip
 
 
 @mutant("resources-validate-uris", revision=MODERN)
@@ -503,12 +397,7 @@ class HangsOnANumericUri(_TakesAnything):
         del request
 
 
-@mutant("resources-validate-uris", outcome="warn")
-class SubscribesToAnEmptyUri(_TakesAnything):
-    """Accepts a subscription to an empty URI."""
-
-    method = "resources/subscribe"
-    uri: ClassVar[Any] = ""
-
-    def take(self, request: Json) -> None:
-        self.answer(request, {})
+mutants("resources-validate-uris", of=_TakesAnything, outcome="warn")(
+    SubscribesToAnEmptyUri=has("Accepts a subscription to an empty URI.",
+        method="resources/subscribe", uri="", take=lambda self, request: self.answer(request, {}))
+)  # fmt: skip

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, mutant, params
+from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, has, mutant, mutants, params
 from tests.mutants.resources import README
 
 OLD = "2024-11-05"
@@ -38,9 +38,8 @@ class _Open(Fault):
         return Path(sys.argv[-1], read) if ".." in read else None
 
 
-@mutant("resources-path-traversal-legacy")
-class ClimbsOutOfTheTree(_Open):
-    """Follows .. in a URI out of the tree."""
+mutants("resources-path-traversal-legacy", of=_Open)(
+    ClimbsOutOfTheTree="Follows .. in a URI out of the tree.")  # fmt: skip
 
 
 @mutant("resources-path-traversal", revision=MODERN)
@@ -61,14 +60,9 @@ class TurnsBackslashesAfterTheCheck(_Open):
         return None if "../" in read else super().file(read.replace("\\", "/"))
 
 
-@mutant("resources-path-traversal-legacy", revision=OLD, outcome="warn")
-class ReadsByAbsolutePath(_Open):
-    """Reads any file by its plain address."""
-
-    prefix = "file://"
-
-    def file(self, path: str) -> Path | None:
-        return Path(unquote(path))
+mutants("resources-path-traversal-legacy", of=_Open, revision=OLD, outcome="warn")(
+    ReadsByAbsolutePath=has("Reads any file by its plain address.",
+        prefix="file://", file=lambda self, path: Path(unquote(path))))  # fmt: skip
 
 
 # --- subscriptions in a session
@@ -85,28 +79,19 @@ class _Swallows(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("resources-list-changed-notification-legacy")
-class DropsListChanges(_Swallows):
-    """Declares listChanged and never announces changes of the list."""
-
-
-@mutant("resources-list-changed-notification", revision=MODERN)
-class DropsListChangesOfSubscriptions(_Swallows):
-    """Accepts a subscription to the list and never announces changes."""
-
-
-@mutant("resources-updated-notification-legacy")
-class DropsUpdates(_Swallows):
-    """Accepts a subscription to a resource and never announces changes."""
-
-    method = UPDATED
-
-
-@mutant("resources-updated-notification", revision=MODERN)
-class DropsUpdatesOfSubscriptions(_Swallows):
-    """Acknowledges a subscription to a resource and never announces changes."""
-
-    method = UPDATED
+mutants("resources-list-changed-notification-legacy", of=_Swallows)(
+    DropsListChanges="Declares listChanged and never announces changes of the list.")  # fmt: skip
+mutants("resources-list-changed-notification", of=_Swallows, revision=MODERN)(
+    DropsListChangesOfSubscriptions=(
+        "Accepts a subscription to the list and never announces changes."))  # fmt: skip
+mutants("resources-updated-notification-legacy", of=_Swallows)(
+    DropsUpdates=has(
+        "Accepts a subscription to a resource and never announces changes.", method=UPDATED)
+)  # fmt: skip
+mutants("resources-updated-notification", of=_Swallows, revision=MODERN)(
+    DropsUpdatesOfSubscriptions=has(
+        "Acknowledges a subscription to a resource and never announces changes.",
+        method=UPDATED))  # fmt: skip
 
 
 class _Requested(Fault):
@@ -137,9 +122,8 @@ class RefusesSubscriptions(_Requested):
         return line
 
 
-@mutant("resources-subscribe-removed", revision=MODERN)
-class AcceptsTheRemovedSubscribe(_Requested):
-    """Accepts resources/subscribe in a stateless revision."""
+mutants("resources-subscribe-removed", of=_Requested, revision=MODERN)(
+    AcceptsTheRemovedSubscribe="Accepts resources/subscribe in a stateless revision.")  # fmt: skip
 
 
 @mutant("resources-updated-shape")
@@ -160,11 +144,9 @@ class UpdatesWithoutSubscription(SaysMore):
         self.emit({"jsonrpc": "2.0", "method": UPDATED, "params": {"uri": README}})
 
 
-@mutant("resources-no-updates-after-unsubscribe")
-class IgnoresUnsubscribe(_Requested):
-    """Confirms unsubscribe and still sends updates."""
-
-    method = "resources/unsubscribe"
+mutants("resources-no-updates-after-unsubscribe", of=_Requested)(
+    IgnoresUnsubscribe=has("Confirms unsubscribe and still sends updates.",
+        method="resources/unsubscribe"))  # fmt: skip
 
 
 @mutant("resources-not-found-code", revision=MODERN, outcome="warn")

@@ -12,9 +12,11 @@ from tests.mutants.kit import (
     Fault,
     Json,
     client_capabilities,
-    control,
+    controls,
+    has,
     is_modern,
     mutant,
+    mutants,
     params,
 )
 
@@ -62,20 +64,12 @@ class _Rooted(Fault):
         raise NotImplementedError
 
 
-@mutant("roots-handles-error")
-class HangsOnAnErrorForRoots(_Rooted):
-    """Hangs when roots/list gets an error of the client's own."""
-
-    def trips(self, answer: Json) -> bool:
-        return bool(answer.get("error", {}).get("code") == -32603)
-
-
-@mutant("roots-handles-error", revision=OLD)
-class HangsWithoutRootsList(_Rooted):
-    """Hangs when its client does not have roots/list."""
-
-    def trips(self, answer: Json) -> bool:
-        return bool(answer.get("error", {}).get("code") == -32601)
+mutants("roots-handles-error", of=_Rooted)(
+    HangsOnAnErrorForRoots=has("Hangs when roots/list gets an error of the client's own.",
+        trips=lambda self, answer: bool(answer.get("error", {}).get("code") == -32603)),
+    HangsWithoutRootsList=has("Hangs when its client does not have roots/list.", OLD,
+        trips=lambda self, answer: bool(answer.get("error", {}).get("code") == -32601))
+)  # fmt: skip
 
 
 @mutant("roots-handles-unavailable")
@@ -180,14 +174,10 @@ class _Looks(AskingTool):
             self.answer(request, {"content": [{"type": "text", "text": text}]})
 
 
-@mutant("roots-respects-boundaries")
-class ReadsOutsideTheRoots(_Looks):
-    """Requests the roots, and reads any path."""
-
-
-@mutant("roots-respects-boundaries", NOTED, outcome="note", revision=MODERN)
-class ReadsOutsideStatelessRoots(_Looks):
-    """Requests the roots of a request, and reads any path."""
+mutants("roots-respects-boundaries", of=_Looks)(
+    ReadsOutsideTheRoots="Requests the roots, and reads any path.")  # fmt: skip
+mutants("roots-respects-boundaries", NOTED, of=_Looks, revision=MODERN, outcome="note")(
+    ReadsOutsideStatelessRoots="Requests the roots of a request, and reads any path.")  # fmt: skip
 
 
 class _LooksInside(_Looks):
@@ -200,23 +190,13 @@ class _LooksInside(_Looks):
             self.refuse(request, -32602, "Outside of the roots")
 
 
-@control(
-    "roots-list-request-shape",
-    "roots-respects-boundaries",
-    "roots-handles-unavailable",
-    revision=MODERN,
-    breaks=(NOTED,),
-)
-class ReadsInsideStatelessRoots(_LooksInside):
-    """Requests the roots of a request, and reads only below them."""
-
-
-@mutant("roots-list-request-shape", NOTED, revision=MODERN)
-class RequestsRootsWithAList(_LooksInside):
-    """Requests the roots with an array as params."""
-
-    def question(self) -> Json:
-        return {"method": "roots/list", "params": []}
+controls("roots-list-request-shape", "roots-respects-boundaries",
+    "roots-handles-unavailable", of=_LooksInside, revision=MODERN, breaks=(NOTED,))(
+    ReadsInsideStatelessRoots="Requests the roots of a request, and reads only below them."
+)  # fmt: skip
+mutants("roots-list-request-shape", NOTED, of=_LooksInside, revision=MODERN)(
+    RequestsRootsWithAList=has("Requests the roots with an array as params.",
+        question=lambda *_: {"method": "roots/list", "params": []}))  # fmt: skip
 
 
 @mutant("roots-handles-unavailable", NOTED, revision=MODERN)

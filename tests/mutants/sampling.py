@@ -8,8 +8,11 @@ from tests.mutants.kit import (
     Json,
     client_capabilities,
     control,
+    controls,
+    has,
     is_modern,
     mutant,
+    mutants,
     params,
 )
 
@@ -89,29 +92,14 @@ class _Samples(AskingTool):
         self.answer(request, {"content": [{"type": "text", "text": text}]})
 
 
-@control(
-    "sampling-params-shape",
-    "sampling-message-shape",
-    "sampling-include-context",
-    "sampling-tools-require-capability",
-    "sampling-handles-refusal",
-    "sampling-validates-content",
-)
-class Samples(_Samples):
-    """Samples once in a session."""
-
-
-@control(
-    "sampling-params-shape",
-    "sampling-message-shape",
-    "sampling-include-context",
-    "sampling-tools-require-capability",
-    "sampling-validates-content",
-    revision=MODERN,
-    breaks=(NOTED,),
-)
-class SamplesStatelessly(_Samples):
-    """Samples once without a session."""
+controls("sampling-params-shape", "sampling-message-shape",
+    "sampling-include-context", "sampling-tools-require-capability",
+    "sampling-handles-refusal", "sampling-validates-content", of=_Samples)(
+    Samples="Samples once in a session.")  # fmt: skip
+controls("sampling-params-shape", "sampling-message-shape",
+    "sampling-include-context", "sampling-tools-require-capability",
+    "sampling-validates-content", of=_Samples, revision=MODERN, breaks=(NOTED,))(
+    SamplesStatelessly="Samples once without a session.")  # fmt: skip
 
 
 # --- what is asked
@@ -124,38 +112,24 @@ class _SamplesWithTools(_Samples):
         return {"tools": [LOOK]}
 
 
-@mutant("sampling-tools-require-capability")
-class SamplesWithTools(_SamplesWithTools):
-    """Offers a tool without regard to the client's capabilities."""
-
-
-@mutant("sampling-tools-require-capability", NOTED, revision=MODERN)
-class SamplesWithToolsStatelessly(_SamplesWithTools):
-    """Offers a tool without regard to the request's capabilities."""
-
-
-@mutant("sampling-tools-require-capability", outcome="note")
-class SamplesWithNoTools(_Samples):
-    """Offers an empty list of tools without regard to the client's capabilities."""
-
-    def wish(self, able: Json) -> Json:
-        return {"tools": []}
-
-
-@mutant("sampling-include-context")
-class SamplesWithContext(_Samples):
-    """Requests the context of all servers without regard to the client's capabilities."""
-
-    def wish(self, able: Json) -> Json:
-        return {"includeContext": "allServers"}
-
-
-@mutant("sampling-include-context", NOTED, outcome="note", revision=MODERN)
-class SamplesWithDeclaredContext(_Samples):
-    """Requests the context of this server if the request declared it."""
-
-    def wish(self, able: Json) -> Json:
-        return {"includeContext": "thisServer"} if "context" in able else {}
+mutants("sampling-tools-require-capability", of=_SamplesWithTools)(
+    SamplesWithTools="Offers a tool without regard to the client's capabilities.")  # fmt: skip
+mutants("sampling-tools-require-capability", NOTED, of=_SamplesWithTools, revision=MODERN)(
+    SamplesWithToolsStatelessly="Offers a tool without regard to the request's capabilities."
+)  # fmt: skip
+mutants("sampling-tools-require-capability", of=_Samples, outcome="note")(
+    SamplesWithNoTools=has(
+        "Offers an empty list of tools without regard to the client's capabilities.",
+        wish=lambda *_: {"tools": []}))  # fmt: skip
+mutants("sampling-include-context", of=_Samples)(
+    SamplesWithContext=has(
+        "Requests the context of all servers without regard to the client's capabilities.",
+        wish=lambda *_: {"includeContext": "allServers"}))  # fmt: skip
+mutants("sampling-include-context", NOTED, of=_Samples, revision=MODERN, outcome="note")(
+    SamplesWithDeclaredContext=has(
+        "Requests the context of this server if the request declared it.",
+        wish=lambda self, able: {"includeContext": "thisServer"} if "context" in able else {})
+)  # fmt: skip
 
 
 @mutant("sampling-params-shape", outcome="note")
@@ -166,20 +140,12 @@ class SamplesWithoutMessages(_Samples):
         super().sample(request, [])
 
 
-@mutant("sampling-params-shape", NOTED, revision=MODERN)
-class WritesMaxTokensAsText(_Samples):
-    """Writes maxTokens as text."""
-
-    def wish(self, able: Json) -> Json:
-        return {"maxTokens": "many"}
-
-
-@mutant("sampling-model-preferences-shape", NOTED, revision=MODERN)
-class GivesAPriorityAboveOne(_Samples):
-    """Gives a priority above 1."""
-
-    def wish(self, able: Json) -> Json:
-        return {"modelPreferences": {"speedPriority": 2}}
+mutants("sampling-params-shape", NOTED, of=_Samples, revision=MODERN)(
+    WritesMaxTokensAsText=has("Writes maxTokens as text.", wish=lambda *_: {"maxTokens": "many"})
+)  # fmt: skip
+mutants("sampling-model-preferences-shape", NOTED, of=_Samples, revision=MODERN)(
+    GivesAPriorityAboveOne=has("Gives a priority above 1.",
+        wish=lambda *_: {"modelPreferences": {"speedPriority": 2}}))  # fmt: skip
 
 
 @control("sampling-model-preferences-shape")
@@ -199,12 +165,10 @@ class SamplesWithAudio(_Samples):
         super().sample(request, [{"role": "user", "content": audio}])
 
 
-@mutant("sampling-tool-definitions-shape")
-class OffersAToolWithoutASchema(_Samples):
-    """Leaves the inputSchema of a tool out."""
-
-    def wish(self, able: Json) -> Json:
-        return {"tools": [{"name": "look"}]} if "tools" in able else {}
+mutants("sampling-tool-definitions-shape", of=_Samples)(
+    OffersAToolWithoutASchema=has("Leaves the inputSchema of a tool out.",
+        wish=lambda self, able: {"tools": [{"name": "look"}]} if "tools" in able else {})
+)  # fmt: skip
 
 
 @mutant("sampling-tool-definitions-shape", NOTED, revision=MODERN)
@@ -260,14 +224,9 @@ LOOPED = (
 )
 
 
-@control(*LOOPED)
-class LoopsThrice(_Loops):
-    """Runs three rounds of tools in a session."""
-
-
-@control(*LOOPED, revision=MODERN, breaks=(NOTED,))
-class LoopsThriceStatelessly(_Loops):
-    """Runs three rounds of tools without a session."""
+controls(*LOOPED, of=_Loops)(LoopsThrice="Runs three rounds of tools in a session.")
+controls(*LOOPED, of=_Loops, revision=MODERN, breaks=(NOTED,))(
+    LoopsThriceStatelessly="Runs three rounds of tools without a session.")  # fmt: skip
 
 
 class _MixesResults(_Loops):
@@ -277,14 +236,10 @@ class _MixesResults(_Loops):
         return [{"role": "user", "content": [*results, {"type": "text", "text": "Go on."}]}]
 
 
-@mutant("sampling-tool-results-alone")
-class MixesResults(_MixesResults):
-    """Sends text with the tool results."""
-
-
-@mutant("sampling-tool-results-alone", NOTED, revision=MODERN)
-class MixesResultsStatelessly(_MixesResults):
-    """Sends text with the tool results of a stateless request."""
+mutants("sampling-tool-results-alone", of=_MixesResults)(
+    MixesResults="Sends text with the tool results.")  # fmt: skip
+mutants("sampling-tool-results-alone", NOTED, of=_MixesResults, revision=MODERN)(
+    MixesResultsStatelessly="Sends text with the tool results of a stateless request.")  # fmt: skip
 
 
 @mutant("sampling-tool-use-balance")
@@ -295,12 +250,10 @@ class AnswersOneUse(_Loops):
         return super().replies(results[:1])
 
 
-@mutant("sampling-tool-use-balance")
-class SendsToolResultsAsTheAssistant(_Loops):
-    """Sends the results of the tools in a message of the assistant."""
-
-    def replies(self, results: list[Json]) -> list[Json]:
-        return [{"role": "assistant", "content": results}]
+mutants("sampling-tool-use-balance", of=_Loops)(
+    SendsToolResultsAsTheAssistant=has(
+        "Sends the results of the tools in a message of the assistant.",
+        replies=lambda self, results: [{"role": "assistant", "content": results}]))  # fmt: skip
 
 
 @mutant("sampling-tool-use-balance")
@@ -336,18 +289,12 @@ class GivesANumber(_Loops):
         return {**super().result(own), "structuredContent": 20}
 
 
-@mutant("sampling-tool-loop-limit")
-class LoopsForEver(_Loops):
-    """Continues the tool loop as long as the model does."""
-
-    LIMIT = 1000
-
-
-@mutant("sampling-tool-loop-limit", NOTED, revision=MODERN)
-class LoopsForEverStatelessly(_Loops):
-    """Continues the tool loop as long as the model does, without a session."""
-
-    LIMIT = 1000
+mutants("sampling-tool-loop-limit", of=_Loops)(
+    LoopsForEver=has("Continues the tool loop as long as the model does.", LIMIT=1000))  # fmt: skip
+mutants("sampling-tool-loop-limit", NOTED, of=_Loops, revision=MODERN)(
+    LoopsForEverStatelessly=has(
+        "Continues the tool loop as long as the model does, without a session.", LIMIT=1000)
+)  # fmt: skip
 
 
 # --- what comes back
@@ -379,9 +326,7 @@ class HangsWithoutContentStatelessly(_Samples):
             super().on_said(request, said)
 
 
-@mutant("sampling-validates-content", outcome="warn", revision=OLD)
-class AcceptsAnyAnswer(_Samples):
-    """Passes on any text of the model, in any role."""
-
-    def on_said(self, request: Json, said: Json) -> None:
-        self.end_with(request, str(said.get("content")))
+mutants("sampling-validates-content", of=_Samples, revision=OLD, outcome="warn")(
+    AcceptsAnyAnswer=has("Passes on any text of the model, in any role.",
+        on_said=lambda self, request, said: self.end_with(request, str(said.get("content"))))
+)  # fmt: skip

@@ -5,7 +5,19 @@ A chapter that judges such a member itself takes its mutant over, once it is jud
 
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, SaysMore, mutant
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    SaysMore,
+    adds,
+    has,
+    mutant,
+    mutants,
+    puts,
+)
 
 TEXT: Json = {"type": "text", "text": "done"}
 
@@ -24,12 +36,9 @@ class RewritesTools(Fault):
         """Change it in place."""
 
 
-@mutant("schema-result-conformance", moves="tools-definition-shape")
-class LeavesOutInputSchemas(RewritesTools):
-    """Lists a tool without parameters and without an input schema."""
-
-    def rewrite(self, result: Json) -> None:
-        result["tools"].append({"name": "now", "description": "Says the time."})
+mutants("schema-result-conformance", of=RewritesTools, moves="tools-definition-shape")(
+    LeavesOutInputSchemas=has("Lists a tool without parameters and without an input schema.",
+        rewrite=adds("tools", {"name": "now", "description": "Says the time."})))  # fmt: skip
 
 
 @mutant("schema-result-conformance", revision="2025-06-18", moves="tools-definition-shape")
@@ -41,12 +50,10 @@ class WritesNullForNoDescription(RewritesTools):
         result["tools"].append({"name": "now", "description": None, "inputSchema": schema})
 
 
-@mutant("schema-result-conformance", revision="2024-11-05", moves="tools-input-schema-type-object")
-class TypesSchemasAsLists(RewritesTools):
-    """Types an input schema as a list of one type."""
-
-    def rewrite(self, result: Json) -> None:
-        result["tools"].append({"name": "now", "inputSchema": {"type": ["object"]}})
+mutants("schema-result-conformance", of=RewritesTools, revision="2024-11-05",
+    moves="tools-input-schema-type-object")(
+    TypesSchemasAsLists=has("Types an input schema as a list of one type.",
+        rewrite=adds("tools", {"name": "now", "inputSchema": {"type": ["object"]}})))  # fmt: skip
 
 
 @mutant("schema-result-conformance", revision="2025-03-26", moves="tools-annotations-shape")
@@ -59,20 +66,14 @@ class WritesAHintAsText(RewritesTools):
         result["tools"].append(tool)
 
 
-@mutant("schema-result-conformance", moves="pagination-next-cursor-string", moved="warn")
-class EndsListsWithANullCursor(RewritesTools):
-    """Writes null for the cursor of the last page."""
-
-    def rewrite(self, result: Json) -> None:
-        result["nextCursor"] = None
-
-
-@mutant("schema-result-conformance", revision=MODERN, moves="caching-scope-value")
-class InventsACacheScope(RewritesTools):
-    """Uses a third cache scope."""
-
-    def rewrite(self, result: Json) -> None:
-        result["cacheScope"] = "team"
+mutants("schema-result-conformance", of=RewritesTools, moved="warn",
+    moves="pagination-next-cursor-string")(
+    EndsListsWithANullCursor=has("Writes null for the cursor of the last page.",
+        rewrite=puts("nextCursor", None)))  # fmt: skip
+mutants("schema-result-conformance", of=RewritesTools, revision=MODERN,
+    moves="caching-scope-value")(
+    InventsACacheScope=has("Uses a third cache scope.", rewrite=puts("cacheScope", "team"))
+)  # fmt: skip
 
 
 @mutant(
@@ -101,74 +102,38 @@ class Answers(AskingTool):
         self.answer(request, self.result)
 
 
-@mutant("schema-result-conformance", moves="server-content-block-types")
-class SendsContentWithoutAType(Answers):
-    """Sends a content item with only a text member."""
-
-    result: ClassVar[Json] = {"content": [{"text": "done"}]}
-
-
-@mutant("schema-result-conformance", revision="2025-06-18", moves="tools-call-result-shape")
-class SendsContentAsText(Answers):
-    """Writes a string for the list of content items."""
-
-    result: ClassVar[Json] = {"content": "done"}
-
-
-@mutant("schema-result-conformance", revision=MODERN, moves="server-annotations-audience-roles")
-class AddressesTheSystem(Answers):
-    """Addresses a content item to an undefined role."""
-
-    result: ClassVar[Json] = {"content": [{**TEXT, "annotations": {"audience": ["system"]}}]}
-
-
-@mutant("schema-result-conformance")
-class AnnotatesWithAList(Answers):
-    """Annotates a content item with a list."""
-
-    result: ClassVar[Json] = {"content": [{**TEXT, "annotations": ["user"]}]}
-
-
-@mutant(
-    "schema-result-conformance",
-    revision="2024-11-05",
-    moves="server-content-block-types-2024-11-05",
-)
-class SendsAudioTooEarly(Answers):
-    """Sends audio in a revision without audio."""
-
-    result: ClassVar[Json] = {
-        "content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]
-    }
-
-
-@mutant(
-    "schema-result-conformance",
-    revision="2025-03-26",
-    moves="server-content-block-types-2025-03-26",
-)
-class SendsLinksTooEarly(Answers):
-    """Sends a resource link in a revision without links."""
-
-    result: ClassVar[Json] = {"content": [{"type": "resource_link", "uri": "a:b", "name": "b"}]}
-
-
-@mutant("schema-result-conformance", moves="tools-structured-content-object")
-class StructuresContentAsAList(Answers):
-    """Sends structured content that is a list, which only the next revision allows."""
-
-    result: ClassVar[Json] = {"content": [TEXT], "structuredContent": [1, 2]}
-
-
-@mutant("schema-result-conformance", outcome="warn", moves="server-binary-content-base64")
-class WritesImagesAsDataUris(Answers):
-    """Puts a data URI where the base64 of an image goes."""
-
-    result: ClassVar[Json] = {
-        "content": [
-            {"type": "image", "data": "data:image/png;base64,AAAA", "mimeType": "image/png"}
-        ]
-    }
+mutants("schema-result-conformance", of=Answers, moves="server-content-block-types")(
+    SendsContentWithoutAType=has("Sends a content item with only a text member.",
+        result={"content": [{"text": "done"}]}))  # fmt: skip
+mutants("schema-result-conformance", of=Answers, revision="2025-06-18",
+    moves="tools-call-result-shape")(
+    SendsContentAsText=has("Writes a string for the list of content items.",
+        result={"content": "done"}))  # fmt: skip
+mutants("schema-result-conformance", of=Answers, revision=MODERN,
+    moves="server-annotations-audience-roles")(
+    AddressesTheSystem=has("Addresses a content item to an undefined role.",
+        result={"content": [{**TEXT, "annotations": {"audience": ["system"]}}]}))  # fmt: skip
+mutants("schema-result-conformance", of=Answers)(
+    AnnotatesWithAList=has("Annotates a content item with a list.",
+        result={"content": [{**TEXT, "annotations": ["user"]}]}))  # fmt: skip
+mutants("schema-result-conformance", of=Answers, revision="2024-11-05",
+    moves="server-content-block-types-2024-11-05")(
+    SendsAudioTooEarly=has("Sends audio in a revision without audio.",
+        result={"content": [{"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}]})
+)  # fmt: skip
+mutants("schema-result-conformance", of=Answers, revision="2025-03-26",
+    moves="server-content-block-types-2025-03-26")(
+    SendsLinksTooEarly=has("Sends a resource link in a revision without links.",
+        result={"content": [{"type": "resource_link", "uri": "a:b", "name": "b"}]}))  # fmt: skip
+mutants("schema-result-conformance", of=Answers, moves="tools-structured-content-object")(
+    StructuresContentAsAList=has(
+        "Sends structured content that is a list, which only the next revision allows.",
+        result={"content": [TEXT], "structuredContent": [1, 2]}))  # fmt: skip
+mutants("schema-result-conformance", of=Answers, moves="server-binary-content-base64",
+    outcome="warn")(
+    WritesImagesAsDataUris=has("Puts a data URI where the base64 of an image goes.",
+        result={"content": [{"type": "image", "data": "data:image/png;base64,AAAA",
+            "mimeType": "image/png"}]}))  # fmt: skip
 
 
 # --- notifications
@@ -184,17 +149,11 @@ class Notifies(SaysMore):
         self.emit({"jsonrpc": "2.0", "method": self.method, "params": self.params})
 
 
-@mutant("schema-result-conformance", revision="2025-06-18", moves="cancellation-notification-shape")
-class CancelsNothing(Notifies):
-    """Cancels without a request id."""
-
-    method = "notifications/cancelled"
-    params: ClassVar[Json] = {"reason": "shutting down"}
-
-
-@mutant("schema-result-conformance", moves="logging-level-enum")
-class LogsWarnings(Notifies):
-    """Uses the log level warn."""
-
-    method = "notifications/message"
-    params: ClassVar[Json] = {"level": "warn", "data": "disk is almost full"}
+mutants("schema-result-conformance", of=Notifies, revision="2025-06-18",
+    moves="cancellation-notification-shape")(
+    CancelsNothing=has("Cancels without a request id.",
+        method="notifications/cancelled", params={"reason": "shutting down"}))  # fmt: skip
+mutants("schema-result-conformance", of=Notifies, moves="logging-level-enum")(
+    LogsWarnings=has("Uses the log level warn.",
+        method="notifications/message", params={"level": "warn", "data": "disk is almost full"})
+)  # fmt: skip

@@ -2,7 +2,19 @@
 
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, control, mutant, params
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    has,
+    mutant,
+    mutants,
+    params,
+)
 
 SCHEMA: Json = {"type": "object"}
 PNG = "iVBORw0KGgo="
@@ -23,11 +35,9 @@ class Lists(Fault):
 # --- icons
 
 
-@mutant("schema-icon-shape")
-class GivesIconSizesAsText(Lists):
-    """Gives the sizes of an icon as one string."""
-
-    tool: ClassVar[Json] = {"icons": [{"src": "https://a.example/i.png", "sizes": "48x48"}]}
+mutants("schema-icon-shape", of=Lists)(
+    GivesIconSizesAsText=has("Gives the sizes of an icon as one string.",
+        tool={"icons": [{"src": "https://a.example/i.png", "sizes": "48x48"}]}))  # fmt: skip
 
 
 @mutant("schema-icon-shape", revision=MODERN)
@@ -41,39 +51,20 @@ class NamesItsIconUrl(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("schema-icon-src-scheme")
-class GivesAnIconAScriptUrl(Lists):
-    """Gives an icon a javascript: URL."""
-
-    tool: ClassVar[Json] = {"icons": [{"src": "javascript:draw()"}]}
-
-
-@mutant("schema-icon-src-scheme", revision=MODERN)
-class GivesAnIconAsPlainData(Lists):
-    """Writes an SVG into a data URI without base64."""
-
-    tool: ClassVar[Json] = {"icons": [{"src": "data:image/svg+xml,%3Csvg/%3E"}]}
-
-
-@mutant("schema-icon-src-scheme", outcome="note")
-class GivesAnIconAnHttpUrl(Lists):
-    """Gives an icon an http URL."""
-
-    tool: ClassVar[Json] = {"icons": [{"src": "http://a.example/i.png"}]}
-
-
-@mutant("schema-icon-sizes-format")
-class GivesAnIconOnlyAWidth(Lists):
-    """Gives the width of an icon, and not the height."""
-
-    tool: ClassVar[Json] = {"icons": [{"src": "https://a.example/i.png", "sizes": ["any", "48"]}]}
-
-
-@mutant("schema-icon-sizes-format", revision=MODERN, outcome="note")
-class GivesIconSizesWithACapitalX(Lists):
-    """Joins width and height with an upper-case X."""
-
-    tool: ClassVar[Json] = {"icons": [{"src": "https://a.example/i.png", "sizes": ["48X48"]}]}
+mutants("schema-icon-src-scheme", of=Lists)(
+    GivesAnIconAScriptUrl=has("Gives an icon a javascript: URL.",
+        tool={"icons": [{"src": "javascript:draw()"}]}),
+    GivesAnIconAsPlainData=has("Writes an SVG into a data URI without base64.", MODERN,
+        tool={"icons": [{"src": "data:image/svg+xml,%3Csvg/%3E"}]}))  # fmt: skip
+mutants("schema-icon-src-scheme", of=Lists, outcome="note")(
+    GivesAnIconAnHttpUrl=has("Gives an icon an http URL.",
+        tool={"icons": [{"src": "http://a.example/i.png"}]}))  # fmt: skip
+mutants("schema-icon-sizes-format", of=Lists)(
+    GivesAnIconOnlyAWidth=has("Gives the width of an icon, and not the height.",
+        tool={"icons": [{"src": "https://a.example/i.png", "sizes": ["any", "48"]}]}))  # fmt: skip
+mutants("schema-icon-sizes-format", of=Lists, revision=MODERN, outcome="note")(
+    GivesIconSizesWithACapitalX=has("Joins width and height with an upper-case X.",
+        tool={"icons": [{"src": "https://a.example/i.png", "sizes": ["48X48"]}]}))  # fmt: skip
 
 
 @control("schema-icon-shape", "schema-icon-src-scheme", "schema-icon-sizes-format")
@@ -89,48 +80,28 @@ class GivesValidIcons(Lists):
     }
 
 
-@control(revision="2025-06-18")
-class NamesAMemberIconsTooEarly(Lists):
-    """Has a member named icons in a revision without icons."""
-
-    tool: ClassVar[Json] = {"icons": {"src": 5}}
+controls(of=Lists, revision="2025-06-18")(
+    NamesAMemberIconsTooEarly=has(
+        "Has a member named icons in a revision without icons.", tool={"icons": {"src": 5}})
+)  # fmt: skip
 
 
 # --- schemas
 
 
-@mutant("schema-valid-for-dialect")
-class MisspellsAType(Lists):
-    """Gives an argument a type that JSON Schema does not have."""
-
-    tool: ClassVar[Json] = {
-        "inputSchema": {**SCHEMA, "properties": {"at": {"type": "datetime"}}},
-    }
-
-
-@mutant("schema-valid-for-dialect", revision=MODERN)
-class GivesAnOldTupleWithoutADialect(Lists):
-    """Describes a tuple as in earlier dialects, without naming one."""
-
-    tool: ClassVar[Json] = {
-        "outputSchema": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
-    }
-
-
-@mutant("schema-valid-for-dialect")
-class NumbersItsDialect(Lists):
-    """Gives the dialect of a schema as a number."""
-
-    tool: ClassVar[Json] = {"inputSchema": {**SCHEMA, "$schema": 2020}}
-
-
-@mutant("schema-2020-12-recommended")
-class UsesDraft04(Lists):
-    """Uses draft-04 for its schemas."""
-
-    tool: ClassVar[Json] = {
-        "inputSchema": {**SCHEMA, "$schema": "http://json-schema.org/draft-04/schema#"},
-    }
+mutants("schema-valid-for-dialect", of=Lists)(
+    MisspellsAType=has("Gives an argument a type that JSON Schema does not have.",
+        tool={"inputSchema": {**SCHEMA, "properties": {"at": {"type": "datetime"}}}}),
+    GivesAnOldTupleWithoutADialect=has(
+        "Describes a tuple as in earlier dialects, without naming one.", MODERN,
+        tool={"outputSchema": {"type": "array", "items": [{"type": "string"}, {
+            "type": "number"}]}}),
+    NumbersItsDialect=has("Gives the dialect of a schema as a number.",
+        tool={"inputSchema": {**SCHEMA, "$schema": 2020}}))  # fmt: skip
+mutants("schema-2020-12-recommended", of=Lists)(
+    UsesDraft04=has("Uses draft-04 for its schemas.",
+        tool={"inputSchema": {**SCHEMA, "$schema": "http://json-schema.org/draft-04/schema#"}})
+)  # fmt: skip
 
 
 @control("schema-valid-for-dialect", "schema-2020-12-recommended")
@@ -148,14 +119,11 @@ class UsesDraft07(Lists):
     }
 
 
-@control(revision=MODERN)
-class HasAnOpenOutputSchema(Lists):
-    """Has an output schema without a type, and a property without constraints."""
-
-    tool: ClassVar[Json] = {
-        "inputSchema": {**SCHEMA, "properties": {"any": True}},
-        "outputSchema": {"oneOf": [{"type": "string"}, False]},
-    }
+controls(of=Lists, revision=MODERN)(
+    HasAnOpenOutputSchema=has(
+        "Has an output schema without a type, and a property without constraints.",
+        tool={"inputSchema": {**SCHEMA, "properties": {"any": True}}, "outputSchema": {
+            "oneOf": [{"type": "string"}, False]}}))  # fmt: skip
 
 
 class Validates(AskingTool):
@@ -214,15 +182,6 @@ class SkipsUnevaluatedProperties(Validates):
         return super().accepts({name: given[name] for name in given if name != "touchstone"})
 
 
-@control("schema-2020-12-supported")
-class ValidatesBy2020(Validates):
-    """Refuses arguments that do not fit its schema."""
-
-
-@control()
-class RefusesEveryCall(Validates):
-    """Refuses every call."""
-
-    def accepts(self, given: Json) -> bool:
-        del given
-        return False
+controls("schema-2020-12-supported", of=Validates)(
+    ValidatesBy2020="Refuses arguments that do not fit its schema.")  # fmt: skip
+controls(of=Validates)(RefusesEveryCall=has("Refuses every call.", accepts=lambda *_: False))

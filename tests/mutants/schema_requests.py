@@ -9,8 +9,11 @@ from tests.mutants.kit import (
     Json,
     client_capabilities,
     control,
+    controls,
+    has,
     is_modern,
     mutant,
+    mutants,
 )
 
 TEXT: Json = {"type": "text", "text": "Which one?"}
@@ -47,66 +50,35 @@ def formed(**properties: Any) -> Json:
     return {"message": "?", "requestedSchema": {"type": "object", "properties": properties}}
 
 
-@mutant("schema-result-conformance", revision="2024-11-05", moves="sampling-params-shape")
-class SamplesWithoutALimit(Asks):
-    """Samples without maxTokens."""
-
-    method = "sampling/createMessage"
-    params: ClassVar[Json] = {"messages": SAMPLING["messages"]}
-
-
-@mutant(
-    "schema-result-conformance", revision="2025-03-26", moves="sampling-message-shape-2025-03-26"
-)
-class SamplesWithAnArray(Asks):
-    """Puts the one content block of a sampling message into an array."""
-
-    method = "sampling/createMessage"
-    params: ClassVar[Json] = {"messages": [{"role": "user", "content": [TEXT]}], "maxTokens": 5}
-
-
-@mutant("schema-result-conformance", moves="sampling-message-shape")
-class SamplesAsTheSystem(Asks):
-    """Sends a sampling message with the role system."""
-
-    method = "sampling/createMessage"
-    params: ClassVar[Json] = {"messages": [{"role": "system", "content": TEXT}], "maxTokens": 5}
-
-
-@mutant("schema-result-conformance", moves="sampling-model-preferences-shape")
-class GivesHintsAsText(Asks):
-    """Gives model hints as strings."""
-
-    method = "sampling/createMessage"
-    params: ClassVar[Json] = {**SAMPLING, "modelPreferences": {"hints": ["fast"]}}
-
-
-@mutant(
-    "schema-result-conformance",
-    revision="2025-06-18",
-    moves="elicitation-form-schema-primitive-2025-06-18",
-)
-class ElicitsANestedForm(Asks):
-    """Elicits an object inside the form."""
-
-    method = "elicitation/create"
-    params: ClassVar[Json] = formed(address={"type": "object", "properties": {}})
-
-
-@mutant("schema-result-conformance", moves="elicitation-string-format")
-class ElicitsACustomFormat(Asks):
-    """Elicits a string in an undefined format."""
-
-    method = "elicitation/create"
-    params: ClassVar[Json] = formed(phone={"type": "string", "format": "phone"})
-
-
-@mutant("schema-result-conformance", moves="elicitation-url-params-2025-11-25")
-class LinksWithoutAnId(Asks):
-    """Elicits a visit of a URL without an elicitationId."""
-
-    method = "elicitation/create"
-    params: ClassVar[Json] = {"mode": "url", "message": "Sign in", "url": "https://a.example/"}
+mutants("schema-result-conformance", of=Asks, revision="2024-11-05", moves="sampling-params-shape")(
+    SamplesWithoutALimit=has("Samples without maxTokens.",
+        method="sampling/createMessage", params={"messages": SAMPLING["messages"]}))  # fmt: skip
+mutants("schema-result-conformance", of=Asks, revision="2025-03-26",
+    moves="sampling-message-shape-2025-03-26")(
+    SamplesWithAnArray=has("Puts the one content block of a sampling message into an array.",
+        method="sampling/createMessage",
+        params={"messages": [{"role": "user", "content": [TEXT]}], "maxTokens": 5}))  # fmt: skip
+mutants("schema-result-conformance", of=Asks, moves="sampling-message-shape")(
+    SamplesAsTheSystem=has("Sends a sampling message with the role system.",
+        method="sampling/createMessage",
+        params={"messages": [{"role": "system", "content": TEXT}], "maxTokens": 5}))  # fmt: skip
+mutants("schema-result-conformance", of=Asks, moves="sampling-model-preferences-shape")(
+    GivesHintsAsText=has("Gives model hints as strings.",
+        method="sampling/createMessage",
+        params={**SAMPLING, "modelPreferences": {"hints": ["fast"]}}))  # fmt: skip
+mutants("schema-result-conformance", of=Asks, revision="2025-06-18",
+    moves="elicitation-form-schema-primitive-2025-06-18")(
+    ElicitsANestedForm=has("Elicits an object inside the form.",
+        method="elicitation/create", params=formed(address={"type": "object", "properties": {}}))
+)  # fmt: skip
+mutants("schema-result-conformance", of=Asks, moves="elicitation-string-format")(
+    ElicitsACustomFormat=has("Elicits a string in an undefined format.",
+        method="elicitation/create", params=formed(phone={"type": "string", "format": "phone"}))
+)  # fmt: skip
+mutants("schema-result-conformance", of=Asks, moves="elicitation-url-params-2025-11-25")(
+    LinksWithoutAnId=has("Elicits a visit of a URL without an elicitationId.",
+        method="elicitation/create",
+        params={"mode": "url", "message": "Sign in", "url": "https://a.example/"}))  # fmt: skip
 
 
 @mutant("schema-result-conformance")
@@ -146,18 +118,14 @@ class _InterruptsTheWilling(AskingTool):
             super().on_ask(request)
 
 
-@mutant("schema-result-conformance", revision=MODERN, moves="elicitation-form-params-shape")
-class ElicitsWithoutAForm(_InterruptsTheWilling):
-    """Elicits with only a message."""
-
-    asks: ClassVar[Json] = {"who": {"method": "elicitation/create", "params": {"message": "?"}}}
-
-
-@mutant("schema-result-conformance", revision=MODERN, moves="mrtr-request-kinds")
-class RequestsAnUnknownInput(_InterruptsTheWilling):
-    """Requests an undefined kind of input."""
-
-    asks: ClassVar[Json] = {"what": {"method": "prompts/list"}}
+mutants("schema-result-conformance", of=_InterruptsTheWilling, revision=MODERN,
+    moves="elicitation-form-params-shape")(
+    ElicitsWithoutAForm=has("Elicits with only a message.",
+        asks={"who": {"method": "elicitation/create", "params": {"message": "?"}}}))  # fmt: skip
+mutants("schema-result-conformance", of=_InterruptsTheWilling, revision=MODERN,
+    moves="mrtr-request-kinds")(
+    RequestsAnUnknownInput=has("Requests an undefined kind of input.",
+        asks={"what": {"method": "prompts/list"}}))  # fmt: skip
 
 
 # --- in order
@@ -187,12 +155,9 @@ class RequestsCorrectly(Asks):
         ]
 
 
-@control("schema-result-conformance", revision="2025-06-18")
-class ElicitsValidForms(Asks):
-    """Elicits with the fields of the first revision with elicitation."""
-
-    method = "elicitation/create"
-    params = FORM
+controls("schema-result-conformance", of=Asks, revision="2025-06-18")(
+    ElicitsValidForms=has("Elicits with the fields of the first revision with elicitation.",
+        method="elicitation/create", params=FORM))  # fmt: skip
 
 
 @control("schema-result-conformance", revision="2024-11-05")

@@ -2,7 +2,19 @@
 
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, control, mutant, params, refusal
+from tests.mutants.kit import (
+    MODERN,
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    has,
+    mutant,
+    mutants,
+    params,
+    refusal,
+)
 from tests.mutants.tools import TEXT, Calls
 
 PNG = (
@@ -36,18 +48,12 @@ class _HasNo(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("server-declared-feature-methods-implemented")
-class HasNoMethodToListPrompts(_HasNo):
-    """Declares prompts and has no prompts/list."""
-
-    METHOD = "prompts/list"
-
-
-@mutant("server-declared-feature-methods-implemented", revision="2024-11-05")
-class HasNoMethodToUnsubscribe(_HasNo):
-    """Declares resources.subscribe and has no resources/unsubscribe."""
-
-    METHOD = "resources/unsubscribe"
+mutants("server-declared-feature-methods-implemented", of=_HasNo)(
+    HasNoMethodToListPrompts=has("Declares prompts and has no prompts/list.",
+        METHOD="prompts/list"),
+    HasNoMethodToUnsubscribe=has(
+        "Declares resources.subscribe and has no resources/unsubscribe.", "2024-11-05",
+        METHOD="resources/unsubscribe"))  # fmt: skip
 
 
 @mutant("server-list-requests-accept-no-params")
@@ -62,148 +68,71 @@ class RequiresParams(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("server-list-requests-accept-no-params", revision="2024-11-05")
-class FailsWithoutParams(RequiresParams):
-    """Answers a list request without params with an internal error."""
-
-    CODE = -32603
+mutants("server-list-requests-accept-no-params", of=RequiresParams, revision="2024-11-05")(
+    FailsWithoutParams=has(
+        "Answers a list request without params with an internal error.", CODE=-32603))  # fmt: skip
 
 
 # --- types of content
 
 
-@mutant("server-content-block-types-2024-11-05", revision="2024-11-05")
-class SendsAudioInTheFirstRevision(Calls):
-    """Sends audio in the first revision."""
-
-    RESULT = _gives(AUDIO)
-
-
-@mutant("server-content-block-types-2025-03-26", revision="2025-03-26")
-class SendsLinksInTheSecondRevision(Calls):
-    """Sends a resource link in the second revision."""
-
-    RESULT = _gives(LINK)
-
-
-@mutant("server-content-block-types", revision=MODERN)
-class SendsToolUseInResults(Calls):
-    """Sends a block of type tool_use, which belongs to sampling."""
-
-    RESULT = _gives({"type": "tool_use", "id": "1", "name": "more", "input": {}})
-
-
-@mutant("server-text-content-shape")
-class GivesTextAsNull(Calls):
-    """Sends a text block whose text is null."""
-
-    RESULT = _gives({"type": "text", "text": None})
-
-
-@mutant("server-image-content-shape", revision="2024-11-05")
-class OmitsTheTypeOfAnImage(Calls):
-    """Sends an image without a MIME type."""
-
-    RESULT = _gives(_without(IMAGE, "mimeType"))
-
-
-@mutant("server-audio-content-shape", revision=MODERN)
-class OmitsTheDataOfAudio(Calls):
-    """Sends audio without data."""
-
-    RESULT = _gives(_without(AUDIO, "data"))
-
-
-@mutant("server-resource-link-shape")
-class LinksWithoutAName(Calls):
-    """Links to a resource without a name."""
-
-    RESULT = _gives(_without(LINK, "name"))
-
-
-@mutant("server-resource-link-shape", revision=MODERN)
-class LinksToAPath(Calls):
-    """Links to a resource by a path in place of a URI."""
-
-    RESULT = _gives({**LINK, "uri": "notes/today.txt"})
-
-
-@mutant("server-embedded-resource-shape")
-class EmbedsNothing(Calls):
-    """Embeds a resource with neither text nor blob."""
-
-    RESULT = _gives({"type": "resource", "resource": {"uri": "workspace:///notes/today.txt"}})
-
-
-@mutant("server-embedded-resource-shape", revision="2025-03-26")
-class EmbedsFlat(Calls):
-    """Embeds a resource without nesting it."""
-
-    RESULT = _gives({"type": "resource", "uri": "workspace:///notes/today.txt", "text": "more"})
-
-
-@mutant("server-binary-content-base64", revision=MODERN)
-class WritesImagesInHex(Calls):
-    """Writes the data of an image in hexadecimal digits with separators."""
-
-    RESULT = _gives({**IMAGE, "data": "89:50:4e:47"})
-
-
-@mutant("server-binary-content-base64", revision="2025-06-18", outcome="warn")
-class BreaksBase64IntoLines(Calls):
-    """Breaks the data of an image into lines."""
-
-    RESULT = _gives({**IMAGE, "data": PNG[:76] + "\n" + PNG[76:]})
-
-
-@mutant("server-binary-content-base64", revision="2024-11-05")
-class EmbedsABlobAsText(Calls):
-    """Embeds a blob that is plain text."""
-
-    RESULT = _gives(
-        {
-            "type": "resource",
-            "resource": {"uri": "workspace:///notes/today.txt", "blob": "buy milk!"},
-        }
-    )
+mutants("server-content-block-types-2024-11-05", of=Calls, revision="2024-11-05")(
+    SendsAudioInTheFirstRevision=has("Sends audio in the first revision.", RESULT=_gives(AUDIO))
+)  # fmt: skip
+mutants("server-content-block-types-2025-03-26", of=Calls, revision="2025-03-26")(
+    SendsLinksInTheSecondRevision=has("Sends a resource link in the second revision.",
+        RESULT=_gives(LINK)))  # fmt: skip
+mutants("server-content-block-types", of=Calls, revision=MODERN)(
+    SendsToolUseInResults=has("Sends a block of type tool_use, which belongs to sampling.",
+        RESULT=_gives({"type": "tool_use", "id": "1", "name": "more", "input": {}})))  # fmt: skip
+mutants("server-text-content-shape", of=Calls)(
+    GivesTextAsNull=has("Sends a text block whose text is null.",
+        RESULT=_gives({"type": "text", "text": None})))  # fmt: skip
+mutants("server-image-content-shape", of=Calls, revision="2024-11-05")(
+    OmitsTheTypeOfAnImage=has("Sends an image without a MIME type.",
+        RESULT=_gives(_without(IMAGE, "mimeType"))))  # fmt: skip
+mutants("server-audio-content-shape", of=Calls, revision=MODERN)(
+    OmitsTheDataOfAudio=has("Sends audio without data.", RESULT=_gives(_without(AUDIO, "data")))
+)  # fmt: skip
+mutants("server-resource-link-shape", of=Calls)(
+    LinksWithoutAName=has("Links to a resource without a name.",
+        RESULT=_gives(_without(LINK, "name"))),
+    LinksToAPath=has("Links to a resource by a path in place of a URI.", MODERN,
+        RESULT=_gives({**LINK, "uri": "notes/today.txt"})))  # fmt: skip
+mutants("server-embedded-resource-shape", of=Calls)(
+    EmbedsNothing=has("Embeds a resource with neither text nor blob.",
+        RESULT=_gives({"type": "resource", "resource": {"uri": "workspace:///notes/today.txt"}})),
+    EmbedsFlat=has("Embeds a resource without nesting it.", "2025-03-26",
+        RESULT=_gives({"type": "resource", "uri": "workspace:///notes/today.txt",
+            "text": "more"})))  # fmt: skip
+mutants("server-binary-content-base64", of=Calls, revision=MODERN)(
+    WritesImagesInHex=has("Writes the data of an image in hexadecimal digits with separators.",
+        RESULT=_gives({**IMAGE, "data": "89:50:4e:47"})),
+    EmbedsABlobAsText=has("Embeds a blob that is plain text.", "2024-11-05",
+        RESULT=_gives({"type": "resource", "resource": {
+            "uri": "workspace:///notes/today.txt", "blob": "buy milk!"}})))  # fmt: skip
+mutants("server-binary-content-base64", of=Calls, revision="2025-06-18", outcome="warn")(
+    BreaksBase64IntoLines=has("Breaks the data of an image into lines.",
+        RESULT=_gives({**IMAGE, "data": PNG[:76] + "\n" + PNG[76:]})))  # fmt: skip
 
 
 # --- annotations
 
 
-@mutant("server-annotations-audience-roles")
-class WritesTheAudienceAsText(Calls):
-    """Writes the audience as a string."""
-
-    RESULT = _gives({**TEXT, "annotations": {"audience": "user"}})
-
-
-@mutant("server-annotations-priority-range", revision=MODERN)
-class GivesAPriorityInPercent(Calls):
-    """Gives a priority of 90."""
-
-    RESULT = _gives({**TEXT, "annotations": {"priority": 90}})
-
-
-@mutant("server-annotations-priority-range", revision="2024-11-05")
-class GivesAPriorityAsText(Calls):
-    """Gives a priority as text."""
-
-    RESULT = _gives({**TEXT, "annotations": {"priority": "high"}})
-
-
-@mutant("server-annotations-last-modified")
-class DatesAsANumber(Calls):
-    """Gives lastModified as a number of seconds."""
-
-    RESULT = _gives({**TEXT, "annotations": {"lastModified": 1767312000}})
-
-
-@mutant("server-annotations-last-modified", revision=MODERN, outcome="warn")
-class DatesAsFreeText(Calls):
-    """Gives lastModified in words."""
-
-    RESULT = _gives({**TEXT, "annotations": {"lastModified": "2 January 2026"}})
+mutants("server-annotations-audience-roles", of=Calls)(
+    WritesTheAudienceAsText=has("Writes the audience as a string.",
+        RESULT=_gives({**TEXT, "annotations": {"audience": "user"}})))  # fmt: skip
+mutants("server-annotations-priority-range", of=Calls, revision=MODERN)(
+    GivesAPriorityInPercent=has("Gives a priority of 90.",
+        RESULT=_gives({**TEXT, "annotations": {"priority": 90}})),
+    GivesAPriorityAsText=has("Gives a priority as text.", "2024-11-05",
+        RESULT=_gives({**TEXT, "annotations": {"priority": "high"}})))  # fmt: skip
+mutants("server-annotations-last-modified", of=Calls)(
+    DatesAsANumber=has("Gives lastModified as a number of seconds.",
+        RESULT=_gives({**TEXT, "annotations": {"lastModified": 1767312000}})))  # fmt: skip
+mutants("server-annotations-last-modified", of=Calls, revision=MODERN, outcome="warn")(
+    DatesAsFreeText=has("Gives lastModified in words.",
+        RESULT=_gives({**TEXT, "annotations": {"lastModified": "2 January 2026"}})))  # fmt: skip
 
 
 class _All(Calls):
@@ -219,31 +148,17 @@ class _All(Calls):
     )
 
 
-@control(
-    "server-content-block-types",
-    "server-image-content-shape",
-    "server-audio-content-shape",
-    "server-resource-link-shape",
-    "server-embedded-resource-shape",
-    "server-binary-content-base64",
-    "server-annotations-audience-roles",
-    "server-annotations-priority-range",
-    "server-annotations-last-modified",
-)
-class SendsAllContent(_All):
-    """Sends every kind of content, annotated."""
-
-
-@control("server-content-block-types-2025-03-26", revision="2025-03-26")
-class SendsAllContentOfTheSecondRevision(_All):
-    """Sends every kind of content of the second revision."""
-
-    RESULT = _gives(*(one for one in _All.RESULT["content"] if one is not LINK))
-
-
-@control("server-content-block-types", revision=MODERN)
-class SendsAllContentStateless(_All):
-    """Sends every kind of content in the stateless revision."""
+controls("server-content-block-types", "server-image-content-shape",
+    "server-audio-content-shape", "server-resource-link-shape",
+    "server-embedded-resource-shape", "server-binary-content-base64",
+    "server-annotations-audience-roles", "server-annotations-priority-range",
+    "server-annotations-last-modified", of=_All)(
+    SendsAllContent="Sends every kind of content, annotated.")  # fmt: skip
+controls("server-content-block-types-2025-03-26", of=_All, revision="2025-03-26")(
+    SendsAllContentOfTheSecondRevision=has("Sends every kind of content of the second revision.",
+        RESULT=_gives(*(one for one in _All.RESULT["content"] if one is not LINK))))  # fmt: skip
+controls("server-content-block-types", of=_All, revision=MODERN)(
+    SendsAllContentStateless="Sends every kind of content in the stateless revision.")  # fmt: skip
 
 
 @control("server-list-requests-accept-no-params", revision="2025-06-18")

@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from tests.mutants.kit import META, MODERN, Fault, Json, Out, encode, mutant, params
+from tests.mutants.kit import META, MODERN, Fault, Json, Out, encode, has, mutant, mutants, params
 
 
 def compact(message: Any) -> str:
@@ -20,12 +20,14 @@ def is_listing(request: Json) -> bool:
 # --- nothing but messages
 
 
-@mutant("stdio-stdout-only-messages")
-class PrintsABanner(Fault):
-    """Prints a greeting to stdout before it serves."""
-
-    def start(self) -> None:
-        self.emit(b"filesystem server 1.0 running on stdio\n")
+mutants("stdio-stdout-only-messages", of=Fault)(
+    PrintsABanner=has("Prints a greeting to stdout before it serves.",
+        start=lambda self: self.emit(b"filesystem server 1.0 running on stdio\n")),
+    SaysGoodbye=has("Prints a farewell to stdout when its input ends.", "2024-11-05",
+        end=lambda self: self.emit(b"\x1b[32mbye\x1b[0m\n")),
+    StartsWithAByteOrderMark=has(
+        "Begins its output with a byte order mark, like a Windows text stream.", "2025-03-26",
+        start=lambda self: self.emit(b"\xef\xbb\xbf")))  # fmt: skip
 
 
 @mutant("stdio-stdout-only-messages", revision=MODERN)
@@ -37,14 +39,6 @@ class LogsToStdout(Fault):
         return log + encode(message)
 
 
-@mutant("stdio-stdout-only-messages", revision="2024-11-05")
-class SaysGoodbye(Fault):
-    """Prints a farewell to stdout when its input ends."""
-
-    def end(self) -> None:
-        self.emit(b"\x1b[32mbye\x1b[0m\n")
-
-
 @mutant("stdio-stdout-only-messages", revision="2025-06-18")
 class FramesLikeALanguageServer(Fault):
     """Writes a Content-Length header before each message, and no line feed after it."""
@@ -53,14 +47,6 @@ class FramesLikeALanguageServer(Fault):
         del request
         body = encode(message).rstrip(b"\n")
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-
-
-@mutant("stdio-stdout-only-messages", revision="2025-03-26")
-class StartsWithAByteOrderMark(Fault):
-    """Begins its output with a byte order mark, like a Windows text stream."""
-
-    def start(self) -> None:
-        self.emit(b"\xef\xbb\xbf")
 
 
 @mutant("stdio-stdout-only-messages")
@@ -81,13 +67,9 @@ class WritesABareScalar(Fault):
         return encode(message) + (b"true\n" if is_listing(request) else b"")
 
 
-@mutant("stdio-stdout-only-messages", outcome="warn")
-class EndsMessagesWithABlankLine(Fault):
-    """Ends each message with two line feeds."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return encode(message) + b"\n"
+mutants("stdio-stdout-only-messages", of=Fault, outcome="warn")(
+    EndsMessagesWithABlankLine=has("Ends each message with two line feeds.",
+        said=lambda self, message, *_: encode(message) + b"\n"))  # fmt: skip
 
 
 @mutant("stdio-stdout-only-messages", outcome="warn")
@@ -103,13 +85,9 @@ class SendsAnUndefinedNotification(Fault):
 # --- one line a message
 
 
-@mutant("stdio-no-embedded-newlines")
-class PrettyPrints(Fault):
-    """Writes its messages indented, over several lines."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return json.dumps(message, indent=2).encode() + b"\n"
+mutants("stdio-no-embedded-newlines", of=Fault)(
+    PrettyPrints=has("Writes its messages indented, over several lines.",
+        said=lambda self, message, *_: json.dumps(message, indent=2).encode() + b"\n"))  # fmt: skip
 
 
 @mutant("stdio-no-embedded-newlines", revision=MODERN)
@@ -122,13 +100,9 @@ class PrettyPrintsListsOnly(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("stdio-newline-terminated")
-class OmitsLineFeeds(Fault):
-    """Writes messages without line feeds."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return encode(message).rstrip(b"\n")
+mutants("stdio-newline-terminated", of=Fault)(
+    OmitsLineFeeds=has("Writes messages without line feeds.",
+        said=lambda self, message, *_: encode(message).rstrip(b"\n")))  # fmt: skip
 
 
 @mutant("stdio-newline-terminated", startup=3.0)
@@ -148,44 +122,22 @@ class NeverFlushes(Fault):
         self.emit(self.buffer)
 
 
-@mutant("stdio-newline-terminated", outcome="warn")
-class OmitsTheLastLineFeed(Fault):
-    """Ends its output with a message without a line feed."""
-
-    def end(self) -> None:
-        self.emit(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
+mutants("stdio-newline-terminated", of=Fault, outcome="warn")(
+    OmitsTheLastLineFeed=has("Ends its output with a message without a line feed.",
+        end=lambda self: self.emit(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')))  # fmt: skip
 
 
 # --- UTF-8
 
 
-@mutant("stdio-utf8-output")
-class WritesUtf16(Fault):
-    """Writes UTF-16 with a byte order mark, like a redirected PowerShell."""
-
-    def start(self) -> None:
-        self.emit(b"\xff\xfe")
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return encode(message).decode().encode("utf-16-le")
-
-
-@mutant("stdio-utf8-output", revision=MODERN)
-class WritesUtf16BigEndian(Fault):
-    """Writes UTF-16 in big-endian order."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return encode(message).decode().encode("utf-16-be")
-
-
-@mutant("stdio-utf8-output", revision="2025-03-26")
-class WritesOnlyAByteOrderMark(Fault):
-    """Writes the byte order mark of UTF-16 and exits."""
-
-    def end(self) -> None:
-        self.emit(b"\xff\xfe")
+mutants("stdio-utf8-output", of=Fault)(
+    WritesUtf16=has("Writes UTF-16 with a byte order mark, like a redirected PowerShell.",
+        start=lambda self: self.emit(b"\xff\xfe"),
+        said=lambda self, message, *_: encode(message).decode().encode("utf-16-le")),
+    WritesUtf16BigEndian=has("Writes UTF-16 in big-endian order.", MODERN,
+        said=lambda self, message, *_: encode(message).decode().encode("utf-16-be")),
+    WritesOnlyAByteOrderMark=has("Writes the byte order mark of UTF-16 and exits.", "2025-03-26",
+        end=lambda self: self.emit(b"\xff\xfe")))  # fmt: skip
 
 
 @mutant("stdio-utf8-output", revision="2025-03-26")
@@ -232,22 +184,12 @@ class EscapesHalfASurrogatePair(Fault):
         return compact(message).encode() + b"\n"
 
 
-@mutant("stdio-utf8-input")
-class ReadsLatin1(Fault):
-    """Reads each byte as one character."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
-        return line.decode("latin-1").encode()
-
-
-@mutant("stdio-utf8-input", revision=MODERN)
-class ReadsNonAsciiAsQuestionMarks(Fault):
-    """Reads ASCII and replaces other characters by question marks."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
-        return line.decode().encode("ascii", "replace")
+mutants("stdio-utf8-input", of=Fault)(
+    ReadsLatin1=has("Reads each byte as one character.",
+        heard=lambda self, line, *_: line.decode("latin-1").encode()),
+    ReadsNonAsciiAsQuestionMarks=has(
+        "Reads ASCII and replaces other characters by question marks.", MODERN,
+        heard=lambda self, line, *_: line.decode().encode("ascii", "replace")))  # fmt: skip
 
 
 @mutant("stdio-utf8-input", revision="2025-06-18")
@@ -289,6 +231,5 @@ class RefusesNonAsciiNames(Fault):
         return line
 
 
-@mutant("stdio-utf8-input", revision=MODERN)
-class RefusesNonAsciiNamesPerRequest(RefusesNonAsciiNames):
-    """Refuses a client name in _meta that is not ASCII."""
+mutants("stdio-utf8-input", of=RefusesNonAsciiNames, revision=MODERN)(
+    RefusesNonAsciiNamesPerRequest="Refuses a client name in _meta that is not ASCII.")  # fmt: skip

@@ -21,8 +21,11 @@ from tests.mutants.kit import (
     Out,
     client_capabilities,
     control,
+    controls,
     encode,
+    has,
     mutant,
+    mutants,
     params,
     taken_back,
 )
@@ -114,9 +117,8 @@ class Stays(Fault):
         time.sleep(LINGER)
 
 
-@mutant("stdio-exit-on-eof", revision=MODERN)
-class StaysAfterItsInputEnds(Stays):
-    """Ignores the end of its input; SIGTERM ends it."""
+mutants("stdio-exit-on-eof", of=Stays, revision=MODERN)(
+    StaysAfterItsInputEnds="Ignores the end of its input; SIGTERM ends it.")  # fmt: skip
 
 
 @mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
@@ -128,9 +130,8 @@ class HasToBeKilled(Stays):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
-@mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
-class ExitsOnSigterm(Stays):
-    """Ignores the end of its input, but exits on SIGTERM."""
+mutants("lifecycle-shutdown-on-stdin-close", of=Stays)(
+    ExitsOnSigterm="Ignores the end of its input, but exits on SIGTERM.")  # fmt: skip
 
 
 @mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
@@ -143,12 +144,9 @@ class LeavesAProcessBehind(Fault):
         subprocess.Popen(["sleep", str(self.seconds)], stdin=subprocess.DEVNULL)
 
 
-@control("lifecycle-shutdown-on-stdin-close")
-class StartsAShortProcess(Fault):
-    """Starts a process that exits soon after the end of the input."""
-
-    def end(self) -> None:
-        subprocess.Popen(["sleep", "0.3"], stdin=subprocess.DEVNULL)
+controls("lifecycle-shutdown-on-stdin-close", of=Fault)(
+    StartsAShortProcess=has("Starts a process that exits soon after the end of the input.",
+        end=lambda *_: subprocess.Popen(["sleep", "0.3"], stdin=subprocess.DEVNULL)))  # fmt: skip
 
 
 @control("stdio-newline-terminated", "lifecycle-shutdown-on-stdin-close")
@@ -248,25 +246,16 @@ class ExitsAtOnce(Fault):
         os._exit(0)
 
 
-@control("stdio-server-initiated-close", "lifecycle-version-counteroffer")
-class ExitsWhenVersionsDiffer(ExitsAtOnce):
-    """Exits cleanly after it answered a client without a common revision."""
-
-
-@mutant("stdio-server-initiated-close", passes=("lifecycle-version-counteroffer",))
-class AbortsWhenVersionsDiffer(ExitsAtOnce):
-    """Dies by a signal after it answered a client without a common revision."""
-
-    def leave(self) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-@mutant("stdio-server-initiated-close", passes=("lifecycle-version-counteroffer",))
-class ClosesItsOutputAndStays(ExitsAtOnce):
-    """Closes its output for a client without a common revision, and runs on."""
-
-    def leave(self) -> None:
-        os.close(sys.stdout.fileno())
+controls("stdio-server-initiated-close", "lifecycle-version-counteroffer", of=ExitsAtOnce)(
+    ExitsWhenVersionsDiffer="Exits cleanly after it answered a client without a common revision."
+)  # fmt: skip
+mutants("stdio-server-initiated-close", of=ExitsAtOnce, passes=("lifecycle-version-counteroffer",))(
+    AbortsWhenVersionsDiffer=has(
+        "Dies by a signal after it answered a client without a common revision.",
+        leave=lambda *_: os.kill(os.getpid(), signal.SIGKILL)),
+    ClosesItsOutputAndStays=has(
+        "Closes its output for a client without a common revision, and runs on.",
+        leave=lambda *_: os.close(sys.stdout.fileno())))  # fmt: skip
 
 
 @mutant("lifecycle-shutdown-answers-pending")

@@ -13,8 +13,13 @@ from tests.mutants.kit import (
     Json,
     Out,
     control,
+    controls,
+    drops,
+    has,
     mutant,
+    mutants,
     params,
+    puts,
     refusal,
     taken_back,
 )
@@ -75,9 +80,9 @@ class _Unlistened(Fault):
         return line
 
 
-@mutant("subscriptions-listen-supported", revision=MODERN)
-class PromisesChangesWithoutListen(_Unlistened):
-    """Promises change notifications and has no subscriptions/listen."""
+mutants("subscriptions-listen-supported", of=_Unlistened, revision=MODERN)(
+    PromisesChangesWithoutListen="Promises change notifications and has no subscriptions/listen."
+)  # fmt: skip
 
 
 @mutant("subscriptions-listen-supported", revision=MODERN, outcome="warn")
@@ -124,22 +129,11 @@ class AcknowledgesWithAResult(_Streams):
         return message
 
 
-@mutant("subscriptions-ack-subset", revision=MODERN)
-class AcknowledgesMoreThanRequested(_Streams):
-    """Acknowledges tools for every filter."""
-
-    def acknowledge(self, message: Json, request: Json) -> Out:
-        message["params"]["notifications"]["toolsListChanged"] = True
-        return message
-
-
-@mutant("subscriptions-ack-subset", revision=MODERN)
-class AcknowledgesWithoutAFilter(_Streams):
-    """Acknowledges a subscription without the supported filter."""
-
-    def acknowledge(self, message: Json, request: Json) -> Out:
-        del message["params"]["notifications"]
-        return message
+mutants("subscriptions-ack-subset", of=_Streams, revision=MODERN)(
+    AcknowledgesMoreThanRequested=has("Acknowledges tools for every filter.",
+        acknowledge=puts("params", "notifications", "toolsListChanged", True)),
+    AcknowledgesWithoutAFilter=has("Acknowledges a subscription without the supported filter.",
+        acknowledge=drops("params", "notifications")))  # fmt: skip
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN)
@@ -446,9 +440,10 @@ class _EndsItself(Fault):
         self.answer(stream, _closing(stream["id"]))
 
 
-@control("subscriptions-graceful-close", "subscriptions-close-result-shape", revision=MODERN)
-class EndsAStreamGracefully(_EndsItself):
-    """Ends a subscription by itself, with a notification and a result."""
+controls("subscriptions-graceful-close", "subscriptions-close-result-shape",
+    of=_EndsItself, revision=MODERN)(
+    EndsAStreamGracefully="Ends a subscription by itself, with a notification and a result."
+)  # fmt: skip
 
 
 @mutant("subscriptions-graceful-close", revision=MODERN)
@@ -467,12 +462,9 @@ class EndsAStreamWithoutAResult(_EndsItself):
         del stream
 
 
-@mutant("subscriptions-graceful-close", revision=MODERN, outcome="note")
-class LeavesAtOnceOnSigterm(Fault):
-    """Ends on SIGTERM without a word on its open subscriptions."""
-
-    def terminated(self) -> None:
-        os._exit(0)
+mutants("subscriptions-graceful-close", of=Fault, revision=MODERN, outcome="note")(
+    LeavesAtOnceOnSigterm=has("Ends on SIGTERM without a word on its open subscriptions.",
+        terminated=lambda *_: os._exit(0)))  # fmt: skip
 
 
 @mutant("cancellation-server-only-for-listen", revision=MODERN)
@@ -493,25 +485,12 @@ class CancelsAStreamLongAfterItsEnd(_EndsItself):
         self.later(0.1, wait)
 
 
-@mutant("subscriptions-close-result-shape", revision=MODERN, outcome="note")
-class AddsNewsToTheFinalResult(_EndsItself):
-    """Adds a member of its own to the final result."""
-
-    def finish(self, stream: Json) -> None:
-        self.answer(stream, {**_closing(stream["id"]), "sent": 0})
-
-
-@mutant("subscriptions-close-result-shape", revision=MODERN)
-class EndsAStreamWithoutItsId(_EndsItself):
-    """Leaves the subscription id out of the final result."""
-
-    def finish(self, stream: Json) -> None:
-        self.answer(stream, {})
-
-
-@mutant("subscriptions-close-result-shape", revision=MODERN)
-class EndsAStreamWithAnotherId(_EndsItself):
-    """Names another subscription in the final result."""
-
-    def finish(self, stream: Json) -> None:
-        self.answer(stream, _closing(0))
+mutants("subscriptions-close-result-shape", of=_EndsItself, revision=MODERN, outcome="note")(
+    AddsNewsToTheFinalResult=has("Adds a member of its own to the final result.",
+        finish=lambda self, stream: self.answer(stream, {**_closing(stream["id"]), "sent": 0}))
+)  # fmt: skip
+mutants("subscriptions-close-result-shape", of=_EndsItself, revision=MODERN)(
+    EndsAStreamWithoutItsId=has("Leaves the subscription id out of the final result.",
+        finish=lambda self, stream: self.answer(stream, {})),
+    EndsAStreamWithAnotherId=has("Names another subscription in the final result.",
+        finish=lambda self, stream: self.answer(stream, _closing(0))))  # fmt: skip

@@ -2,7 +2,20 @@
 
 from typing import Any, ClassVar
 
-from tests.mutants.kit import Fault, Json, Out, control, mutant, params
+from tests.mutants.kit import (
+    Fault,
+    Json,
+    Out,
+    control,
+    controls,
+    drops,
+    edits,
+    has,
+    mutant,
+    mutants,
+    params,
+    puts,
+)
 
 DIGEST = "workspace_digest"
 
@@ -112,9 +125,8 @@ class _Undeclared(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("tasks-ignored-when-undeclared")
-class RefusesUndeclaredTasks(_Undeclared):
-    """Declares no tasks, and refuses a call with a task member."""
+mutants("tasks-ignored-when-undeclared", of=_Undeclared)(
+    RefusesUndeclaredTasks="Declares no tasks, and refuses a call with a task member.")  # fmt: skip
 
 
 @mutant("tasks-ignored-when-undeclared")
@@ -178,18 +190,11 @@ class _Requires(Fault):
         return None
 
 
-@control("tasks-required-tool-error", "tasks-create-result", "tasks-result-final")
-class RequiresATask(_Requires):
-    """Has a tool that requires a task, and declares that."""
-
-
-@mutant("tasks-required-tool-error")
-class RunsATaskOnlyToolPlainly(_Requires):
-    """Has a tool that requires a task, and runs it without."""
-
-    def on_plain(self, line: bytes, message: Json) -> bytes | None:
-        del message
-        return line
+controls("tasks-required-tool-error", "tasks-create-result", "tasks-result-final", of=_Requires)(
+    RequiresATask="Has a tool that requires a task, and declares that.")  # fmt: skip
+mutants("tasks-required-tool-error", of=_Requires)(
+    RunsATaskOnlyToolPlainly=has("Has a tool that requires a task, and runs it without.",
+        on_plain=lambda self, line, *_: line))  # fmt: skip
 
 
 @mutant("tasks-required-tool-error")
@@ -216,25 +221,13 @@ class RefusesAPlainCallAsInvalid(_Requires):
 # --- which operations there are
 
 
-@mutant("tasks-declared-operations-work")
-class DeclaresAMissingList(Lacks):
-    """Declares tasks.list and has no tasks/list."""
-
-    methods = ("tasks/list",)
-
-
-@mutant("tasks-declared-operations-work")
-class DeclaresAMissingCancel(Lacks):
-    """Declares tasks.cancel and has no tasks/cancel."""
-
-    methods = ("tasks/cancel",)
-
-
-@mutant("tasks-declared-operations-work")
-class HasNoResultsOfTasks(Lacks):
-    """Makes tasks and has no tasks/result."""
-
-    methods = ("tasks/result",)
+mutants("tasks-declared-operations-work", of=Lacks)(
+    DeclaresAMissingList=has("Declares tasks.list and has no tasks/list.",
+        methods=("tasks/list",)),
+    DeclaresAMissingCancel=has("Declares tasks.cancel and has no tasks/cancel.",
+        methods=("tasks/cancel",)),
+    HasNoResultsOfTasks=has("Makes tasks and has no tasks/result.", methods=("tasks/result",))
+)  # fmt: skip
 
 
 @control("tasks-declared-operations-work")
@@ -284,22 +277,12 @@ class _Strangers(Fault):
         return message
 
 
-@mutant("tasks-unknown-id-error")
-class FailsOnAnUnknownTask(_Strangers):
-    """Answers an unknown task id with an internal error."""
-
-    method = "tasks/get"
-
-
-@mutant("tasks-unknown-id-error", "tasks-result-of-cancelled-answered")
-class WaitsForAnUnknownTask(_Strangers):
-    """Waits for the result of an unknown task."""
-
-    method = "tasks/result"
-
-    def on_stranger(self, message: Json, request: Json) -> Out:
-        del message, request
-        return None
+mutants("tasks-unknown-id-error", of=_Strangers)(
+    FailsOnAnUnknownTask=has(
+        "Answers an unknown task id with an internal error.", method="tasks/get"))  # fmt: skip
+mutants("tasks-unknown-id-error", "tasks-result-of-cancelled-answered", of=_Strangers)(
+    WaitsForAnUnknownTask=has("Waits for the result of an unknown task.",
+        method="tasks/result", on_stranger=lambda *_: None))  # fmt: skip
 
 
 @mutant("tasks-unknown-id-error")
@@ -318,16 +301,9 @@ class CancelsAnUnknownTask(_Strangers):
         return message
 
 
-@mutant("tasks-informative-errors")
-class RefusesWithABlankMessage(_Strangers):
-    """Refuses an unknown task with a blank message."""
-
-    method = "tasks/get"
-
-    def on_stranger(self, message: Json, request: Json) -> Out:
-        del request
-        message["error"]["message"] = " "
-        return message
+mutants("tasks-informative-errors", of=_Strangers)(
+    RefusesWithABlankMessage=has("Refuses an unknown task with a blank message.",
+        method="tasks/get", on_stranger=puts("error", "message", " ")))  # fmt: skip
 
 
 class _Cursors(_Strangers):
@@ -336,17 +312,7 @@ class _Cursors(_Strangers):
     method = "tasks/list"
 
 
-@mutant("tasks-invalid-cursor-error")
-class FailsOnAnUnknownCursor(_Cursors):
-    """Answers an invalid cursor with an internal error."""
-
-
-@mutant("tasks-invalid-cursor-error")
-class ReturnsTheFirstPageForAnyCursor(_Cursors):
-    """Returns the first page for an invalid cursor."""
-
-    def on_stranger(self, message: Json, request: Json) -> Out:
-        del request
-        message["result"] = {"tasks": []}
-        del message["error"]
-        return message
+mutants("tasks-invalid-cursor-error", of=_Cursors)(
+    FailsOnAnUnknownCursor="Answers an invalid cursor with an internal error.",
+    ReturnsTheFirstPageForAnyCursor=has("Returns the first page for an invalid cursor.",
+        on_stranger=edits(puts("result", {"tasks": []}), drops("error"))))  # fmt: skip

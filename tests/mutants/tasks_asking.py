@@ -4,7 +4,7 @@ import time
 from typing import Any, ClassVar
 
 from tests.mutants.asking import elicits, fills_in
-from tests.mutants.kit import AskingTool, Json, Out, control, mutant, params
+from tests.mutants.kit import AskingTool, Json, Out, control, controls, has, mutant, mutants, params
 from tests.mutants.tasks_states import RELATED
 
 FORM: Json = {
@@ -109,11 +109,9 @@ class TaskThatAsks(AskingTool):
             self.give(request, own)
 
 
-@control(
-    "tasks-input-required-status", "tasks-leaves-input-required", "tasks-related-meta-on-requests"
-)
-class AsksInATask(TaskThatAsks):
-    """Sends a request in a task, with the right state."""
+controls("tasks-input-required-status", "tasks-leaves-input-required",
+    "tasks-related-meta-on-requests", of=TaskThatAsks)(
+    AsksInATask="Sends a request in a task, with the right state.")  # fmt: skip
 
 
 @control(
@@ -134,12 +132,9 @@ class AsksAfterTasksResult(TaskThatAsks):
             super().pose(self.posed.pop(own), own)
 
 
-@mutant("tasks-input-required-status")
-class IsWorkingWhileItAsks(TaskThatAsks):
-    """Shows a task that waits for the client as working."""
-
-    def waits(self, own: str) -> str:
-        return self.status[own]
+mutants("tasks-input-required-status", of=TaskThatAsks)(
+    IsWorkingWhileItAsks=has("Shows a task that waits for the client as working.",
+        waits=lambda self, own: self.status[own]))  # fmt: skip
 
 
 @mutant("tasks-leaves-input-required")
@@ -150,21 +145,11 @@ class StaysInInputRequired(TaskThatAsks):
         """The answer is not looked at."""
 
 
-@mutant("tasks-related-meta-on-requests")
-class AsksWithoutTheTask(TaskThatAsks):
-    """Sends a request in a task without naming the task."""
-
-    def related(self, own: str) -> Json:
-        del own
-        return {}
-
-
-@mutant("tasks-related-meta-on-requests")
-class AsksForAnotherTask(TaskThatAsks):
-    """Sends a request in the name of an unknown task."""
-
-    def related(self, own: str) -> Json:
-        return {RELATED: {"taskId": own[::-1]}}
+mutants("tasks-related-meta-on-requests", of=TaskThatAsks)(
+    AsksWithoutTheTask=has(
+        "Sends a request in a task without naming the task.", related=lambda *_: {}),
+    AsksForAnotherTask=has("Sends a request in the name of an unknown task.",
+        related=lambda self, own: {RELATED: {"taskId": own[::-1]}}))  # fmt: skip
 
 
 # --- tasks of the client
@@ -208,21 +193,13 @@ class Augments(AskingTool):
         self.ask(request, "tasks/get", {"taskId": task})
 
 
-@control("tasks-no-undeclared-augmentation", "tasks-requestor-poll-interval")
-class RespectsThePollInterval(Augments):
-    """Requests tasks if it may, and polls them at the pace of the client."""
-
-
-@mutant("tasks-requestor-poll-interval")
-class PollsTooFast(Augments):
-    """Polls tasks of the client ten times as fast as pollInterval allows."""
-
-    interval = 0.1
-
-
-@mutant("tasks-no-undeclared-augmentation")
-class RequestsTasksOfAnyClient(Augments):
-    """Requests tasks of clients with or without tasks."""
-
-    def augmentation(self) -> Json:
-        return {"task": {"ttl": 60_000}}
+controls("tasks-no-undeclared-augmentation", "tasks-requestor-poll-interval", of=Augments)(
+    RespectsThePollInterval="Requests tasks if it may, and polls them at the pace of the client."
+)  # fmt: skip
+mutants("tasks-requestor-poll-interval", of=Augments)(
+    PollsTooFast=has(
+        "Polls tasks of the client ten times as fast as pollInterval allows.", interval=0.1)
+)  # fmt: skip
+mutants("tasks-no-undeclared-augmentation", of=Augments)(
+    RequestsTasksOfAnyClient=has("Requests tasks of clients with or without tasks.",
+        augmentation=lambda *_: {"task": {"ttl": 60_000}}))  # fmt: skip

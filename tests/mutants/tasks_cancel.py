@@ -9,9 +9,11 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
-    control,
+    controls,
+    has,
     meta,
     mutant,
+    mutants,
     params,
     refusal,
     taken_back,
@@ -83,18 +85,11 @@ class _Writes(TaskThatAsks):
         return passed
 
 
-@mutant("tasks-cancel-stops-execution")
-class WorksOnAfterTheCancellation(_Writes):
-    """Goes on writing a file after its task was cancelled."""
-
-    stops = False
-
-
-@control("tasks-cancel-stops-execution", "tasks-result-of-cancelled-answered")
-class StopsItsWork(_Writes):
-    """Writes a file until its task is cancelled."""
-
-    stops = True
+mutants("tasks-cancel-stops-execution", of=_Writes)(
+    WorksOnAfterTheCancellation=has(
+        "Goes on writing a file after its task was cancelled.", stops=False))  # fmt: skip
+controls("tasks-cancel-stops-execution", "tasks-result-of-cancelled-answered", of=_Writes)(
+    StopsItsWork=has("Writes a file until its task is cancelled.", stops=True))  # fmt: skip
 
 
 @mutant("tasks-not-cancelled-by-notification")
@@ -251,9 +246,9 @@ class KeepsExpiredTasks(Shows):
 # --- tasks of the client
 
 
-@control("tasks-requestor-polling", "tasks-requestor-no-reliance-on-notifications")
-class FetchesResultsOfTheClient(Augments):
-    """Polls tasks of the client until they are over or need input."""
+controls("tasks-requestor-polling", "tasks-requestor-no-reliance-on-notifications", of=Augments)(
+    FetchesResultsOfTheClient="Polls tasks of the client until they are over or need input."
+)  # fmt: skip
 
 
 @mutant("tasks-requestor-polling")

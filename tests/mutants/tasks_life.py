@@ -3,7 +3,20 @@
 import os
 from typing import Any
 
-from tests.mutants.kit import Fault, Json, Out, control, meta, mutant, params, refusal
+from tests.mutants.kit import (
+    Fault,
+    Json,
+    Out,
+    control,
+    drops,
+    has,
+    meta,
+    mutant,
+    mutants,
+    params,
+    puts,
+    refusal,
+)
 from tests.mutants.tasks import is_task
 from tests.mutants.tasks_states import RELATED, STATUS, Shows
 
@@ -54,30 +67,13 @@ class ReturnsTheTaskAsItsResult(_Results):
         return message
 
 
-@mutant("tasks-result-final")
-class ReturnsASummaryAsTheResult(_Results):
-    """Returns a summary in place of the result of the call."""
-
-    def on_result(self, message: Json, task: str) -> Out:
-        message["result"]["content"] = [{"type": "text", "text": "All done."}]
-        return message
-
-
-@mutant("tasks-result-final")
-class NeverReturnsAResult(_Results):
-    """Never answers tasks/result."""
-
-    def on_result(self, message: Json, task: str) -> Out:
-        return None
-
-
-@mutant("tasks-result-related-meta")
-class OmitsTheTaskOfAResult(_Results):
-    """Leaves the task out of the metadata of a result."""
-
-    def on_result(self, message: Json, task: str) -> Out:
-        del message["result"]["_meta"][RELATED]
-        return message
+mutants("tasks-result-final", of=_Results)(
+    ReturnsASummaryAsTheResult=has("Returns a summary in place of the result of the call.",
+        on_result=puts("result", "content", [{"type": "text", "text": "All done."}])),
+    NeverReturnsAResult=has("Never answers tasks/result.", on_result=lambda *_: None))  # fmt: skip
+mutants("tasks-result-related-meta", of=_Results)(
+    OmitsTheTaskOfAResult=has("Leaves the task out of the metadata of a result.",
+        on_result=drops("result", "_meta", RELATED)))  # fmt: skip
 
 
 @mutant("tasks-result-related-meta")
@@ -303,22 +299,13 @@ class CancelsAFinishedTask(_CancelsAgain):
         return None
 
 
-@mutant("tasks-cancel-terminal-rejected")
-class RefusesToCancelWithAnotherCode(_CancelsAgain):
-    """Refuses the cancellation of a finished task with another code."""
-
-    def on_cancel(self, message: Json, request: Json) -> Out:
-        message["error"]["code"] = -32600
-        return message
-
-
-@mutant("tasks-cancel-transition")
-class AnswersCancelWithAWorkingTask(_Cancels):
-    """Answers tasks/cancel with a working task."""
-
-    def on_cancel(self, message: Json, request: Json) -> Out:
-        message["result"]["status"] = "working"
-        return message
+mutants("tasks-cancel-terminal-rejected", of=_CancelsAgain)(
+    RefusesToCancelWithAnotherCode=has(
+        "Refuses the cancellation of a finished task with another code.",
+        on_cancel=puts("error", "code", -32600)))  # fmt: skip
+mutants("tasks-cancel-transition", of=_Cancels)(
+    AnswersCancelWithAWorkingTask=has("Answers tasks/cancel with a working task.",
+        on_cancel=puts("result", "status", "working")))  # fmt: skip
 
 
 @mutant("tasks-cancel-transition")

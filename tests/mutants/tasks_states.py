@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any, ClassVar
 
-from tests.mutants.kit import Fault, Json, Out, encode, mutant, params
+from tests.mutants.kit import Fault, Json, Out, drops, encode, has, mutant, mutants, params, puts
 from tests.mutants.tasks import is_task
 
 RELATED = "io.modelcontextprotocol/related-task"
@@ -177,22 +177,11 @@ class ListsAnotherTaskUnderTheSameId(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("tasks-id-unguessable")
-class CountsItsTasks(Renames):
-    """Numbers its tasks."""
-
-    def name(self, number: int, request: Json) -> str:
-        del request
-        return f"task-{number + 1}-of-this-server"
-
-
-@mutant("tasks-id-unguessable")
-class GivesTimesAsTaskIds(Renames):
-    """Uses the creation time in milliseconds as the id of a task."""
-
-    def name(self, number: int, request: Json) -> str:
-        del request
-        return str(int(time.time() * 1000) + number)
+mutants("tasks-id-unguessable", of=Renames)(
+    CountsItsTasks=has("Numbers its tasks.",
+        name=lambda self, number, *_: f"task-{number + 1}-of-this-server"),
+    GivesTimesAsTaskIds=has("Uses the creation time in milliseconds as the id of a task.",
+        name=lambda self, number, *_: str(int(time.time() * 1000) + number)))  # fmt: skip
 
 
 # --- the first state
@@ -242,13 +231,10 @@ class AnswersAfterTheEndOfATask(_Holds):
         self.emit(created)
 
 
-@mutant("tasks-create-result-prompt")
-class AnswersLateWithAWorkingTask(_Holds):
-    """Works before it answers with the task, and shows it as working."""
-
-    def release(self, created: Json, status: Json) -> None:
-        del status
-        self.emit(created)
+mutants("tasks-create-result-prompt", of=_Holds)(
+    AnswersLateWithAWorkingTask=has(
+        "Works before it answers with the task, and shows it as working.",
+        release=lambda self, created, *_: self.emit(created)))  # fmt: skip
 
 
 @mutant("tasks-initial-status")
@@ -418,17 +404,9 @@ class _Progress(Fault):
         raise NotImplementedError
 
 
-@mutant("tasks-related-meta-on-messages")
-class NamesAnotherTaskInProgress(_Progress):
-    """Names another task in the progress of a task."""
-
-    def on_meta(self, meta: Json) -> None:
-        meta[RELATED]["taskId"] = "another"
-
-
-@mutant("tasks-related-meta-on-messages", outcome="warn")
-class NamesNoTaskInProgress(_Progress):
-    """Names no task in the progress of a task."""
-
-    def on_meta(self, meta: Json) -> None:
-        del meta[RELATED]
+mutants("tasks-related-meta-on-messages", of=_Progress)(
+    NamesAnotherTaskInProgress=has("Names another task in the progress of a task.",
+        on_meta=puts(RELATED, "taskId", "another")))  # fmt: skip
+mutants("tasks-related-meta-on-messages", of=_Progress, outcome="warn")(
+    NamesNoTaskInProgress=has("Names no task in the progress of a task.", on_meta=drops(RELATED))
+)  # fmt: skip

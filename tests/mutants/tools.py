@@ -5,12 +5,16 @@ import random
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
+    LEGACY,
     MODERN,
     Json,
-    control,
+    controls,
+    has,
     misfit,
     mutant,
+    mutants,
     params,
+    puts,
 )
 from tests.mutants.lists import (
     Announcing,
@@ -72,44 +76,21 @@ class Calls(OneMore):
 # --- declaring and listing
 
 
-@mutant("tools-capability-declared")
-class ListsUndeclaredTools(Tools, Undeclared):
-    """Lists tools without declaring them."""
-
-
-@mutant("tools-capability-declared", "subscriptions-ack-subset=warn", revision=MODERN)
-class ListsUndeclaredToolsStateless(Tools, Undeclared):
-    """Lists tools without declaring them, in 2026-07-28."""
-
-
-@control("tools-capability-declared")
-class ListsNoUndeclaredTool(Tools, Undeclared):
-    """Returns an empty list of undeclared tools."""
-
-    def list(self, result: Json) -> None:
-        result["tools"] = []
-
-
-@mutant("tools-list-result-shape")
-class ListsToolsByName(Tools, ListsByName):
-    """Gives its tools as an object, by name."""
-
-
-@mutant("tools-list-result-shape", revision=MODERN)
-class OmitsTheListOfTools(Tools, OmitsTheList):
-    """Leaves its tools out of the list."""
-
-
-@mutant("tools-list-must-answer", revision=MODERN)
-class HasNoListOfTools(Tools, CannotList):
-    """Declares tools and has no tools/list."""
-
-
-@mutant("tools-list-must-answer", revision=MODERN)
-class FailsToListTools(Tools, CannotList):
-    """Answers tools/list with an internal error."""
-
-    CODE = -32603
+mutants("tools-capability-declared", of=(Tools, Undeclared))(
+    ListsUndeclaredTools="Lists tools without declaring them.")  # fmt: skip
+mutants("tools-capability-declared", "subscriptions-ack-subset=warn", of=(Tools,
+    Undeclared), revision=MODERN)(
+    ListsUndeclaredToolsStateless="Lists tools without declaring them, in 2026-07-28.")  # fmt: skip
+controls("tools-capability-declared", of=(Tools, Undeclared))(
+    ListsNoUndeclaredTool=has("Returns an empty list of undeclared tools.",
+        list=puts("tools", [])))  # fmt: skip
+mutants("tools-list-result-shape", of=(Tools, ListsByName))(
+    ListsToolsByName="Gives its tools as an object, by name.")  # fmt: skip
+mutants("tools-list-result-shape", of=(Tools, OmitsTheList), revision=MODERN)(
+    OmitsTheListOfTools="Leaves its tools out of the list.")  # fmt: skip
+mutants("tools-list-must-answer", of=(Tools, CannotList), revision=MODERN)(
+    HasNoListOfTools="Declares tools and has no tools/list.",
+    FailsToListTools=has("Answers tools/list with an internal error.", CODE=-32603))  # fmt: skip
 
 
 @mutant("tools-list-not-per-connection", revision=MODERN)
@@ -142,178 +123,81 @@ class ReversesItsTools(Tools):
             result["tools"].reverse()
 
 
-@mutant("tools-list-deterministic-order", revision=MODERN)
-class OrdersItsToolsByProcess(Tools):
-    """Lists its tools in another order in each process."""
-
-    def list(self, result: Json) -> None:
-        random.Random(os.getpid()).shuffle(result["tools"])  # noqa: S311
-
-
-@mutant("tools-name-unique")
-class ListsAToolTwice(Tools, ListsTheFirstTwice):
-    """Lists the same tool twice."""
-
-
-@mutant("tools-name-length")
-class NamesAToolTooLong(OneMore):
-    """Gives a tool a name of 129 characters."""
-
-    TOOL: ClassVar[Json] = {"name": "more-" + "x" * 124}
-
-
-@mutant("tools-name-length", revision=MODERN)
-class NamesAToolNothing(OneMore):
-    """Gives a tool an empty name."""
-
-    TOOL: ClassVar[Json] = {"name": ""}
-
-
-@mutant("tools-name-characters")
-class NamesAToolByAPath(OneMore):
-    """Gives a tool a name with a slash."""
-
-    TOOL: ClassVar[Json] = {"name": "file/more"}
-
-
-@control("tools-name-length", "tools-name-characters", "tools-name-unique")
-class NamesAToolToTheLimit(OneMore):
-    """Gives a tool a name of 128 characters, of every allowed kind."""
-
-    TOOL: ClassVar[Json] = {"name": "More.m_o-r0" + "x" * 117}
+mutants("tools-list-deterministic-order", of=Tools, revision=MODERN)(
+    OrdersItsToolsByProcess=has("Lists its tools in another order in each process.",
+        list=lambda self, result: random.Random(os.getpid()).shuffle(result["tools"])))  # noqa: S311  # fmt: skip
+mutants("tools-name-unique", of=(Tools, ListsTheFirstTwice))(
+    ListsAToolTwice="Lists the same tool twice.")  # fmt: skip
+mutants("tools-name-length", of=OneMore)(
+    NamesAToolTooLong=has("Gives a tool a name of 129 characters.",
+        TOOL={"name": "more-" + "x" * 124}),
+    NamesAToolNothing=has("Gives a tool an empty name.", MODERN, TOOL={"name": ""}))  # fmt: skip
+mutants("tools-name-characters", of=OneMore)(
+    NamesAToolByAPath=has("Gives a tool a name with a slash.", TOOL={"name": "file/more"})
+)  # fmt: skip
+controls("tools-name-length", "tools-name-characters", "tools-name-unique", of=OneMore)(
+    NamesAToolToTheLimit=has("Gives a tool a name of 128 characters, of every allowed kind.",
+        TOOL={"name": "More.m_o-r0" + "x" * 117}))  # fmt: skip
 
 
 # --- describing
 
 
-@mutant("tools-definition-shape", revision=MODERN)
-class GivesAToolANumericTitle(OneMore):
-    """Gives a tool a number as its title."""
-
-    TOOL: ClassVar[Json] = {"title": 7}
-
-
-@mutant("tools-input-schema-type-object", revision=MODERN)
-class GivesAnEmptyInputSchema(OneMore):
-    """Gives a tool without parameters the schema {}."""
-
-    TOOL: ClassVar[Json] = {"inputSchema": {}}
-
-
-@mutant("tools-input-schema-properties-shape", revision="2025-03-26")
-class ListsPropertiesAsAnArray(OneMore):
-    """Writes empty properties as an array."""
-
-    TOOL: ClassVar[Json] = {"inputSchema": {"type": "object", "properties": []}}
-
-
-@mutant("tools-input-schema-properties-shape")
-class WritesRequiredPropertiesAsText(OneMore):
-    """Writes a single required name as a string."""
-
-    TOOL: ClassVar[Json] = {
-        "inputSchema": {"type": "object", "properties": {"a": {}}, "required": "a"}
-    }
-
-
-@mutant("tools-input-schema-not-null")
-class HasNullForASchema(OneMore):
-    """Gives a tool without parameters the schema null."""
-
-    TOOL: ClassVar[Json] = {"inputSchema": None}
-
-
-@mutant("tools-input-schema-not-null", revision=MODERN)
-class HasTrueForASchema(OneMore):
-    """Gives a tool with any parameters the schema true."""
-
-    TOOL: ClassVar[Json] = {"inputSchema": True}
-
-
-@mutant("tools-input-schema-valid-any-dialect", revision="2024-11-05")
-class InventsASchemaType(OneMore):
-    """Gives a property the type text, which no dialect has."""
-
-    TOOL: ClassVar[Json] = {
-        "inputSchema": {"type": "object", "properties": {"a": {"type": "text"}}}
-    }
-
-
-@mutant("tools-input-schema-valid-any-dialect", revision="2025-06-18")
-class WritesRequiredOutputAsText(OneMore):
-    """Writes required in an output schema as a string."""
-
-    TOOL: ClassVar[Json] = {"outputSchema": {"type": "object", "required": "a"}}
-
-
-@mutant("tools-input-schema-valid-any-dialect", revision="2025-06-18")
-class BreaksTheDialectItNames(OneMore):
-    """Names draft-07 and uses a boolean limit, which only draft-04 has."""
-
-    TOOL: ClassVar[Json] = {
-        "inputSchema": {
-            "$schema": "http://json-schema.org/draft-07/schema#",
-            "type": "object",
-            "properties": {"a": {"type": "number", "minimum": 0, "exclusiveMinimum": True}},
-        }
-    }
-
-
-@control("tools-input-schema-valid-any-dialect", revision="2025-06-18")
-class WritesDraft04(OneMore):
-    """Uses a boolean limit as in draft-04, and names no dialect."""
-
-    TOOL: ClassVar[Json] = {
-        "inputSchema": {
-            "type": "object",
-            "properties": {"a": {"type": "number", "minimum": 0, "exclusiveMinimum": True}},
-        }
-    }
-
-
-@mutant("tools-output-schema-object-root")
-class OutputsAListTooEarly(OneMore):
-    """Gives a tool an output schema of type array, in a revision that forbids it."""
-
-    TOOL: ClassVar[Json] = {"outputSchema": {"type": "array", "items": {}}}
-
-
-@control("tools-definition-shape", revision=MODERN)
-class OutputsAList(OneMore):
-    """Gives a tool an output schema of type array, in a revision that allows it."""
-
-    TOOL: ClassVar[Json] = {"outputSchema": {"type": "array", "items": {}}}
-
-
-@mutant("tools-annotations-shape", revision=MODERN)
-class WritesAHintAsNull(OneMore):
-    """Writes a missing hint as null."""
-
-    TOOL: ClassVar[Json] = {"annotations": {"destructiveHint": None}}
+mutants("tools-definition-shape", of=OneMore, revision=MODERN)(
+    GivesAToolANumericTitle=has("Gives a tool a number as its title.", TOOL={"title": 7})
+)  # fmt: skip
+mutants("tools-input-schema-type-object", of=OneMore, revision=MODERN)(
+    GivesAnEmptyInputSchema=has("Gives a tool without parameters the schema {}.",
+        TOOL={"inputSchema": {}}))  # fmt: skip
+mutants("tools-input-schema-properties-shape", of=OneMore, revision="2025-03-26")(
+    ListsPropertiesAsAnArray=has("Writes empty properties as an array.",
+        TOOL={"inputSchema": {"type": "object", "properties": []}}),
+    WritesRequiredPropertiesAsText=has("Writes a single required name as a string.", LEGACY,
+        TOOL={"inputSchema": {"type": "object", "properties": {"a": {}}, "required": "a"}})
+)  # fmt: skip
+mutants("tools-input-schema-not-null", of=OneMore)(
+    HasNullForASchema=has(
+        "Gives a tool without parameters the schema null.", TOOL={"inputSchema": None}),
+    HasTrueForASchema=has("Gives a tool with any parameters the schema true.", MODERN,
+        TOOL={"inputSchema": True}))  # fmt: skip
+mutants("tools-input-schema-valid-any-dialect", of=OneMore, revision="2025-06-18")(
+    InventsASchemaType=has("Gives a property the type text, which no dialect has.", "2024-11-05",
+        TOOL={"inputSchema": {"type": "object", "properties": {"a": {"type": "text"}}}}),
+    WritesRequiredOutputAsText=has("Writes required in an output schema as a string.",
+        TOOL={"outputSchema": {"type": "object", "required": "a"}}),
+    BreaksTheDialectItNames=has(
+        "Names draft-07 and uses a boolean limit, which only draft-04 has.",
+        TOOL={"inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object", "properties": {"a": {"type": "number", "minimum": 0,
+            "exclusiveMinimum": True}}}}))  # fmt: skip
+controls("tools-input-schema-valid-any-dialect", of=OneMore, revision="2025-06-18")(
+    WritesDraft04=has("Uses a boolean limit as in draft-04, and names no dialect.",
+        TOOL={"inputSchema": {"type": "object", "properties": {"a": {"type": "number",
+            "minimum": 0, "exclusiveMinimum": True}}}}))  # fmt: skip
+mutants("tools-output-schema-object-root", of=OneMore)(
+    OutputsAListTooEarly=has(
+        "Gives a tool an output schema of type array, in a revision that forbids it.",
+        TOOL={"outputSchema": {"type": "array", "items": {}}}))  # fmt: skip
+controls("tools-definition-shape", of=OneMore, revision=MODERN)(
+    OutputsAList=has("Gives a tool an output schema of type array, in a revision that allows it.",
+        TOOL={"outputSchema": {"type": "array", "items": {}}}))  # fmt: skip
+mutants("tools-annotations-shape", of=OneMore, revision=MODERN)(
+    WritesAHintAsNull=has("Writes a missing hint as null.",
+        TOOL={"annotations": {"destructiveHint": None}}))  # fmt: skip
 
 
 # --- changes
 
 
-@mutant("tools-list-changed-notification-legacy")
-class ChangesItsToolsSilently(Growing, OneMore):
-    """Declares listChanged and does not announce changes of the list."""
-
-
-@control("tools-list-changed-notification-legacy", revision="2024-11-05")
-class AnnouncesItsNewTool(Announcing, OneMore):
-    """Announces changes of the list."""
-
-
-@mutant("tools-list-changed-notification", "subscriptions-graceful-close=note", revision=MODERN)
-class ChangesToolsWithoutNotifyingSubscribers(Subscribed, OneMore):
-    """Declares listChanged and does not notify a subscription of a changed list."""
-
-
-@control(
-    "tools-list-changed-notification",
-    revision=MODERN,
-    breaks=("subscriptions-graceful-close=note",),
-)
-class NotifiesSubscribersOfTools(NotifyingSubscribers, OneMore):
-    """Notifies a subscription of a changed list."""
+mutants("tools-list-changed-notification-legacy", of=(Growing, OneMore))(
+    ChangesItsToolsSilently="Declares listChanged and does not announce changes of the list."
+)  # fmt: skip
+controls("tools-list-changed-notification-legacy", of=(Announcing, OneMore), revision="2024-11-05")(
+    AnnouncesItsNewTool="Announces changes of the list.")  # fmt: skip
+mutants("tools-list-changed-notification", "subscriptions-graceful-close=note", of=(
+    Subscribed, OneMore), revision=MODERN)(
+    ChangesToolsWithoutNotifyingSubscribers=(
+        "Declares listChanged and does not notify a subscription of a changed list."))  # fmt: skip
+controls("tools-list-changed-notification", of=(NotifyingSubscribers, OneMore),
+    revision=MODERN, breaks=("subscriptions-graceful-close=note",))(
+    NotifiesSubscribersOfTools="Notifies a subscription of a changed list.")  # fmt: skip

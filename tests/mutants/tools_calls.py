@@ -11,8 +11,14 @@ from tests.mutants.kit import (
     Json,
     Out,
     control,
+    controls,
+    drops,
+    edits,
+    has,
     mutant,
+    mutants,
     params,
+    puts,
     refusal,
 )
 from tests.mutants.tools import TEXT, Calls
@@ -75,9 +81,9 @@ class _Hides(Calls):
     }
 
 
-@mutant("tools-input-schema-complete")
-class HidesItsArguments(_Hides):
-    """Lists no argument for a tool that refuses each call without one."""
+mutants("tools-input-schema-complete", of=_Hides)(
+    HidesItsArguments="Lists no argument for a tool that refuses each call without one."
+)  # fmt: skip
 
 
 @mutant("tools-input-schema-complete", revision=MODERN)
@@ -102,31 +108,18 @@ class FailsAtEachCall(RefusesEachAllowedCall):
     CODE = -32603
 
 
-@mutant("tools-execution-error-in-result", revision=OLD)
-class FailsAtEachEmptyCall(FailsAtEachCall):
-    """Answers each call of a tool without required arguments with an internal error."""
-
-    TOOL: ClassVar[Json] = RefusesEachAllowedCall.TOOL
-
-
-@control("tools-input-schema-complete")
-class NeedsAKey(_Hides):
-    """Has a tool without arguments that fails for another reason."""
-
-    RESULT: ClassVar[Json] = {
-        "content": [{"type": "text", "text": "API_KEY is required"}],
-        "isError": True,
-    }
-
-
-@control("tools-input-schema-complete")
-class KnowsNoExample(RefusesEachAllowedCall):
-    """Refuses each name that we make, which its schema requires."""
-
-    TOOL: ClassVar[Json] = FailsAtEachCall.TOOL
-
-    def answer(self, request: Json, result: Json) -> None:
-        Calls.answer(self, request, result)
+mutants("tools-execution-error-in-result", of=FailsAtEachCall, revision=OLD)(
+    FailsAtEachEmptyCall=has(
+        "Answers each call of a tool without required arguments with an internal error.",
+        TOOL=RefusesEachAllowedCall.TOOL))  # fmt: skip
+controls("tools-input-schema-complete", of=_Hides)(
+    NeedsAKey=has("Has a tool without arguments that fails for another reason.",
+        RESULT={"content": [{"type": "text", "text": "API_KEY is required"}], "isError": True})
+)  # fmt: skip
+controls("tools-input-schema-complete", of=RefusesEachAllowedCall)(
+    KnowsNoExample=has("Refuses each name that we make, which its schema requires.",
+        TOOL=FailsAtEachCall.TOOL,
+        answer=Calls.answer))  # fmt: skip
 
 
 # --- the name
@@ -153,12 +146,9 @@ class ReportsUnknownToolsInResults(_Unknown):
         return None
 
 
-@mutant("tools-unknown-tool-error", revision=OLD)
-class RefusesUnknownToolsAsUnknownMethods(_Unknown):
-    """Answers a call of an unknown tool with -32601."""
-
-    def unknown(self, request: Json) -> Out:
-        return refusal(request, -32601, "No such tool")
+mutants("tools-unknown-tool-error", of=_Unknown, revision=OLD)(
+    RefusesUnknownToolsAsUnknownMethods=has("Answers a call of an unknown tool with -32601.",
+        unknown=lambda self, request: refusal(request, -32601, "No such tool")))  # fmt: skip
 
 
 @mutant("tools-unknown-tool-error", revision=MODERN)
@@ -197,13 +187,9 @@ class RunsCallsWithoutAName(_Calls):
         return False
 
 
-@mutant("tools-malformed-call-error", revision=MODERN)
-class HangsOnANumericName(_Calls):
-    """Does not answer a call with a number as its name."""
-
-    def call(self, message: Json, given: Json) -> bool:
-        del message
-        return not isinstance(given.get("name"), int)
+mutants("tools-malformed-call-error", of=_Calls, revision=MODERN)(
+    HangsOnANumericName=has("Does not answer a call with a number as its name.",
+        call=lambda self, message, given: not isinstance(given.get("name"), int)))  # fmt: skip
 
 
 @mutant("tools-malformed-call-error", outcome="warn")
@@ -265,23 +251,15 @@ class _Invalid(_Calls):
         return message
 
 
-@mutant("tools-input-validation-is-error")
-class FailsOnInvalidArguments(_Invalid):
-    """Answers invalid arguments with an internal error."""
-
-
-@mutant("tools-input-validation-is-error", revision=MODERN, outcome="note")
-class RefusesInvalidArguments(_Invalid):
-    """Answers invalid arguments with error -32602."""
-
-    CODE = -32602
-
-
-@control("tools-validate-inputs", revision="2025-06-18")
-class RefusesInvalidArgumentsInAnOldRevision(_Invalid):
-    """Answers invalid arguments with error -32602, in a revision that allows it."""
-
-    CODE = -32602
+mutants("tools-input-validation-is-error", of=_Invalid)(
+    FailsOnInvalidArguments="Answers invalid arguments with an internal error.")  # fmt: skip
+mutants("tools-input-validation-is-error", of=_Invalid, revision=MODERN, outcome="note")(
+    RefusesInvalidArguments=has("Answers invalid arguments with error -32602.", CODE=-32602)
+)  # fmt: skip
+controls("tools-validate-inputs", of=_Invalid, revision="2025-06-18")(
+    RefusesInvalidArgumentsInAnOldRevision=has(
+        "Answers invalid arguments with error -32602, in a revision that allows it.",
+        CODE=-32602))  # fmt: skip
 
 
 @mutant("tools-execution-error-in-result")
@@ -291,9 +269,9 @@ class FailsOnMissingFiles(_Invalid):
     KIND = "NOT_FOUND"
 
 
-@mutant("tools-execution-error-in-result", revision=OLD)
-class FailsOnMissingFilesInTheFirstRevision(FailsOnMissingFiles):
-    """Answers a missing file with an internal error, in the first revision."""
+mutants("tools-execution-error-in-result", of=FailsOnMissingFiles, revision=OLD)(
+    FailsOnMissingFilesInTheFirstRevision=(
+        "Answers a missing file with an internal error, in the first revision."))  # fmt: skip
 
 
 # --- what comes out
@@ -313,12 +291,9 @@ class ShowsItsStack(_Calls):
         return message
 
 
-@mutant("tools-sanitize-outputs", revision=OLD)
-class ShowsItsEnvironment(ShowsItsStack):
-    """Puts its environment into every error of a tool."""
-
-    def more(self) -> str:
-        return json.dumps(dict(os.environ))
+mutants("tools-sanitize-outputs", of=ShowsItsStack, revision=OLD)(
+    ShowsItsEnvironment=has("Puts its environment into every error of a tool.",
+        more=lambda *_: json.dumps(dict(os.environ))))  # fmt: skip
 
 
 class _Structured(_Calls):
@@ -333,30 +308,17 @@ class _Structured(_Calls):
         """Change it."""
 
 
-@mutant("tools-structured-content-conforms")
-class OmitsStructuredContent(_Structured):
-    """Returns no structured content, though the tool has an output schema."""
-
-    def structure(self, result: Json) -> None:
-        del result["structuredContent"]
-
-
-@mutant("tools-structured-content-conforms", revision=MODERN)
-class BreaksItsOutputSchema(_Structured):
-    """Returns structured content of another type than its output schema."""
-
-    def structure(self, result: Json) -> None:
-        result["structuredContent"] = ["nothing"]
-        result["content"] = [{"type": "text", "text": '["nothing"]'}]
-
-
-@mutant("tools-structured-content-conforms", revision="2025-06-18")
-class OmitsARequiredMember(_Structured):
-    """Returns structured content without a required member."""
-
-    def structure(self, result: Json) -> None:
-        result["structuredContent"] = {}
-        result["content"] = [{"type": "text", "text": "{}"}]
+mutants("tools-structured-content-conforms", of=_Structured)(
+    OmitsStructuredContent=has(
+        "Returns no structured content, though the tool has an output schema.",
+        structure=drops("structuredContent")),
+    BreaksItsOutputSchema=has(
+        "Returns structured content of another type than its output schema.", MODERN,
+        structure=edits(puts("structuredContent", ["nothing"]), puts("content", [{
+            "type": "text", "text": '["nothing"]'}]))),
+    OmitsARequiredMember=has("Returns structured content without a required member.", "2025-06-18",
+        structure=edits(puts("structuredContent", {}), puts("content", [{"type": "text",
+            "text": "{}"}]))))  # fmt: skip
 
 
 @mutant("tools-structured-content-conforms", outcome="note")
@@ -387,20 +349,13 @@ class RepeatsItsOutputSchemaInErrors(_Calls):
         return message
 
 
-@mutant("tools-structured-content-text-copy")
-class OmitsTheTextCopy(_Structured):
-    """Returns structured content and no text."""
-
-    def structure(self, result: Json) -> None:
-        result["content"] = []
-
-
-@mutant("tools-structured-content-text-copy", revision=MODERN, outcome="note")
-class ReplacesTheTextCopyByProse(_Structured):
-    """Returns prose with structured content."""
-
-    def structure(self, result: Json) -> None:
-        result["content"] = [{"type": "text", "text": "See the structured content."}]
+mutants("tools-structured-content-text-copy", of=_Structured)(
+    OmitsTheTextCopy=has("Returns structured content and no text.", structure=puts("content", []))
+)  # fmt: skip
+mutants("tools-structured-content-text-copy", of=_Structured, revision=MODERN, outcome="note")(
+    ReplacesTheTextCopyByProse=has("Returns prose with structured content.",
+        structure=puts("content", [{"type": "text", "text": "See the structured content."}]))
+)  # fmt: skip
 
 
 # --- resources
@@ -426,48 +381,20 @@ class EmbedsWithoutResources(Calls):
         return super().heard(line, message)
 
 
-@control("tools-embedded-resources-capability", revision=MODERN)
-class EmbedsWithResources(Calls):
-    """Embeds an unreadable resource, and declares resources."""
-
-    RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
-
-
-@mutant("tools-embedded-resource-readable", revision=OLD)
-class EmbedsAnUnreadableResource(Calls):
-    """Embeds a resource that cannot be read."""
-
-    RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
-
-
-@control("tools-embedded-resource-readable", revision="2025-03-26")
-class EmbedsAReadableResource(Calls):
-    """Embeds a resource that can be read."""
-
-    RESULT: ClassVar[Json] = {
-        "content": [
-            {
-                "type": "resource",
-                "resource": {"uri": "workspace:///notes/today.txt", "text": "more"},
-            }
-        ]
-    }
-
-
-@mutant("tools-resource-link-readable")
-class LinksToAMissingResource(Calls):
-    """Links to a missing resource."""
-
-    RESULT: ClassVar[Json] = {"content": [LINK]}
-
-
-@control("tools-resource-link-readable", "server-resource-link-shape", revision=MODERN)
-class LinksToAResource(Calls):
-    """Links to a readable resource, and to the web."""
-
-    RESULT: ClassVar[Json] = {
-        "content": [
-            {**LINK, "uri": "workspace:///notes/today.txt"},
-            {**LINK, "uri": "https://example.com/"},
-        ]
-    }
+controls("tools-embedded-resources-capability", of=Calls, revision=MODERN)(
+    EmbedsWithResources=has("Embeds an unreadable resource, and declares resources.",
+        RESULT={"content": [EMBEDDED]}))  # fmt: skip
+mutants("tools-embedded-resource-readable", of=Calls, revision=OLD)(
+    EmbedsAnUnreadableResource=has("Embeds a resource that cannot be read.",
+        RESULT={"content": [EMBEDDED]}))  # fmt: skip
+controls("tools-embedded-resource-readable", of=Calls, revision="2025-03-26")(
+    EmbedsAReadableResource=has("Embeds a resource that can be read.",
+        RESULT={"content": [{"type": "resource", "resource": {
+            "uri": "workspace:///notes/today.txt", "text": "more"}}]}))  # fmt: skip
+mutants("tools-resource-link-readable", of=Calls)(
+    LinksToAMissingResource=has("Links to a missing resource.", RESULT={"content": [LINK]})
+)  # fmt: skip
+controls("tools-resource-link-readable", "server-resource-link-shape", of=Calls, revision=MODERN)(
+    LinksToAResource=has("Links to a readable resource, and to the web.",
+        RESULT={"content": [{**LINK, "uri": "workspace:///notes/today.txt"}, {**LINK,
+            "uri": "https://example.com/"}]}))  # fmt: skip

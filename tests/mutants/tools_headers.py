@@ -1,8 +1,8 @@
 """Servers that break a rule of server/tools: x-mcp-header."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from tests.mutants.kit import MODERN, Json, control, mutant
+from tests.mutants.kit import MODERN, controls, has, mutants
 from tests.mutants.tools import OneMore
 
 
@@ -14,88 +14,35 @@ def _marked(header: Any, kind: Any = "string") -> dict[str, Any]:
     return {"type": kind, "x-mcp-header": header}
 
 
-@mutant("tools-x-mcp-header-value", revision=MODERN)
-class MarksWithSpaces(OneMore):
-    """Names a header with a space in it."""
-
-    TOOL: ClassVar[Json] = _takes(region=_marked("My Region"))
-
-
-@mutant("tools-x-mcp-header-value", revision=MODERN)
-class MarksWithANewline(OneMore):
-    """Ends the name of a header with a newline."""
-
-    TOOL: ClassVar[Json] = _takes(region=_marked("Region\n"))
-
-
-@mutant("tools-x-mcp-header-value", revision=MODERN)
-class MarksWithTrue(OneMore):
-    """Marks a property with true in place of a name."""
-
-    TOOL: ClassVar[Json] = _takes(region=_marked(True))
-
-
-@mutant("tools-x-mcp-header-unique", revision=MODERN)
-class MarksTwoPropertiesAlike(OneMore):
-    """Gives two properties the same header in different case."""
-
-    TOOL: ClassVar[Json] = _takes(region=_marked("Region"), area=_marked("REGION"))
-
-
-@mutant("tools-x-mcp-header-primitive", revision=MODERN)
-class MarksANumber(OneMore):
-    """Marks a property of type number."""
-
-    TOOL: ClassVar[Json] = _takes(share=_marked("Share", "number"))
-
-
-@mutant("tools-x-mcp-header-primitive", revision=MODERN, outcome="note")
-class MarksAUnion(OneMore):
-    """Marks a property that is a string or null."""
-
-    TOOL: ClassVar[Json] = _takes(region=_marked("Region", ["string", "null"]))
-
-
-@mutant("tools-x-mcp-header-reachable", revision=MODERN)
-class MarksAnItem(OneMore):
-    """Marks the items of a list."""
-
-    TOOL: ClassVar[Json] = _takes(regions={"type": "array", "items": _marked("Region")})
-
-
-@mutant("tools-x-mcp-header-reachable", revision=MODERN)
-class MarksAReference(OneMore):
-    """Marks a definition that properties refer to."""
-
-    TOOL: ClassVar[Json] = {
-        "inputSchema": {
-            "type": "object",
-            "properties": {"region": {"$ref": "#/$defs/region"}},
-            "$defs": {"region": _marked("Region")},
-        }
-    }
-
-
-@mutant("tools-x-mcp-header-not-sensitive", revision=MODERN)
-class MarksAPassword(OneMore):
-    """Marks a password."""
-
-    TOOL: ClassVar[Json] = _takes(password=_marked("Pass"))
-
-
-@control(
-    "tools-x-mcp-header-value",
-    "tools-x-mcp-header-unique",
-    "tools-x-mcp-header-primitive",
-    "tools-x-mcp-header-reachable",
-    "tools-x-mcp-header-not-sensitive",
-    revision=MODERN,
-)
-class MarksCorrectly(OneMore):
-    """Marks two properties, one of them in an object; another property has that name."""
-
-    TOOL: ClassVar[Json] = _takes(
-        region=_marked("Region"),
-        place={"type": "object", "properties": {"zone": _marked("Zone", "integer")}},
-        **{"x-mcp-header": {"type": "string", "default": {"x-mcp-header": "no mark"}}},
-    )
+mutants("tools-x-mcp-header-value", of=OneMore, revision=MODERN)(
+    MarksWithSpaces=has("Names a header with a space in it.",
+        TOOL=_takes(region=_marked("My Region"))),
+    MarksWithANewline=has("Ends the name of a header with a newline.",
+        TOOL=_takes(region=_marked("Region\n"))),
+    MarksWithTrue=has("Marks a property with true in place of a name.",
+        TOOL=_takes(region=_marked(True))))  # fmt: skip
+mutants("tools-x-mcp-header-unique", of=OneMore, revision=MODERN)(
+    MarksTwoPropertiesAlike=has("Gives two properties the same header in different case.",
+        TOOL=_takes(region=_marked("Region"), area=_marked("REGION"))))  # fmt: skip
+mutants("tools-x-mcp-header-primitive", of=OneMore, revision=MODERN)(
+    MarksANumber=has("Marks a property of type number.",
+        TOOL=_takes(share=_marked("Share", "number"))))  # fmt: skip
+mutants("tools-x-mcp-header-primitive", of=OneMore, revision=MODERN, outcome="note")(
+    MarksAUnion=has("Marks a property that is a string or null.",
+        TOOL=_takes(region=_marked("Region", ["string", "null"]))))  # fmt: skip
+mutants("tools-x-mcp-header-reachable", of=OneMore, revision=MODERN)(
+    MarksAnItem=has("Marks the items of a list.",
+        TOOL=_takes(regions={"type": "array", "items": _marked("Region")})),
+    MarksAReference=has("Marks a definition that properties refer to.",
+        TOOL={"inputSchema": {"type": "object", "properties": {"region": {
+            "$ref": "#/$defs/region"}}, "$defs": {"region": _marked("Region")}}}))  # fmt: skip
+mutants("tools-x-mcp-header-not-sensitive", of=OneMore, revision=MODERN)(
+    MarksAPassword=has("Marks a password.", TOOL=_takes(password=_marked("Pass"))))  # fmt: skip
+controls("tools-x-mcp-header-value", "tools-x-mcp-header-unique",
+    "tools-x-mcp-header-primitive", "tools-x-mcp-header-reachable",
+    "tools-x-mcp-header-not-sensitive", of=OneMore, revision=MODERN)(
+    MarksCorrectly=has(
+        "Marks two properties, one of them in an object; another property has that name.",
+        TOOL=_takes(region=_marked("Region"), place={"type": "object", "properties": {
+            "zone": _marked("Zone", "integer")}}, **{"x-mcp-header": {"type": "string",
+            "default": {"x-mcp-header": "no mark"}}})))  # fmt: skip

@@ -12,12 +12,18 @@ from tests.mutants.kit import (
     Json,
     ModernOnly,
     Out,
+    adds,
     client_capabilities,
     control,
+    controls,
+    drops,
     encode,
+    has,
     meta,
     mutant,
+    mutants,
     params,
+    puts,
     refusal,
 )
 
@@ -40,12 +46,9 @@ def under(line: bytes, message: Any, version: str) -> bytes:
 # --- versions nobody speaks
 
 
-@mutant("versioning-unsupported-version-error", revision=MODERN)
-class ServesAnyVersion(Fault):
-    """Ignores the version of a request."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        return under(line, message, MODERN)
+mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
+    ServesAnyVersion=has("Ignores the version of a request.",
+        heard=lambda self, line, message: under(line, message, MODERN)))  # fmt: skip
 
 
 @mutant("versioning-unsupported-version-error", revision=MODERN)
@@ -100,28 +103,14 @@ class RefusesAVersionWithoutData(_Refuses):
         error["message"] += f", use {MODERN}"
 
 
-@mutant("versioning-unsupported-version-data", revision=MODERN)
-class OmitsTheRequestedVersion(_Refuses):
-    """Leaves requested out of the data of -32022."""
-
-    def spoil(self, error: Json) -> None:
-        del error["data"]["requested"]
-
-
-@mutant("versioning-unsupported-version-data", revision=MODERN)
-class OffersTheVersionItRefuses(_Refuses):
-    """Lists the rejected version among the supported ones."""
-
-    def spoil(self, error: Json) -> None:
-        error["data"]["supported"].append(error["data"]["requested"])
-
-
-@mutant("versioning-unsupported-version-data", revision=MODERN)
-class OffersOneVersionAsAString(_Refuses):
-    """Gives supported as a string, because there is only one version."""
-
-    def spoil(self, error: Json) -> None:
-        error["data"]["supported"] = MODERN
+mutants("versioning-unsupported-version-data", of=_Refuses, revision=MODERN)(
+    OmitsTheRequestedVersion=has("Leaves requested out of the data of -32022.",
+        spoil=drops("data", "requested")),
+    OffersTheVersionItRefuses=has("Lists the rejected version among the supported ones.",
+        spoil=lambda self, error: error["data"]["supported"].append(error["data"]["requested"])),
+    OffersOneVersionAsAString=has(
+        "Gives supported as a string, because there is only one version.",
+        spoil=puts("data", "supported", MODERN)))  # fmt: skip
 
 
 @mutant("versioning-per-request-independence", revision=MODERN)
@@ -165,11 +154,9 @@ class _Lists(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("versioning-supported-list-truthful", revision=MODERN)
-class ListsAVersionItRefuses(_Lists):
-    """Lists a future version, which it refuses."""
-
-    more = ("2027-03-26",)
+mutants("versioning-supported-list-truthful", of=_Lists, revision=MODERN)(
+    ListsAVersionItRefuses=has("Lists a future version, which it refuses.", more=("2027-03-26",))
+)  # fmt: skip
 
 
 @mutant("versioning-supported-list-truthful", revision=MODERN)
@@ -185,42 +172,24 @@ class ListsADroppedHandshakeRevision(_Lists):
         return line
 
 
-@mutant("versioning-supported-list-truthful", revision=MODERN)
-class OffersAVersionItRefuses(_Refuses):
-    """Offers a version in the data of -32022 that it refuses as well."""
-
-    def spoil(self, error: Json) -> None:
-        error["data"]["supported"].append("2027-03-26")
-
-
-@control("versioning-supported-list-truthful", revision=MODERN)
-class ListsBothEras(_Lists):
-    """Lists every revision it supports, including those of the handshake."""
-
-    more = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+mutants("versioning-supported-list-truthful", of=_Refuses, revision=MODERN)(
+    OffersAVersionItRefuses=has("Offers a version in the data of -32022 that it refuses as well.",
+        spoil=adds("data", "supported", "2027-03-26")))  # fmt: skip
+controls("versioning-supported-list-truthful", of=_Lists, revision=MODERN)(
+    ListsBothEras=has("Lists every revision it supports, including those of the handshake.",
+        more=("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")))  # fmt: skip
 
 
 # --- both eras
 
 
-@control(
-    "versioning-initialize-rejected",
-    "versioning-initialize-names-versions",
-    "versioning-unsupported-version-error",
-    "meta-required-fields",
-    revision=MODERN,
-)
-class SpeaksNoHandshakeRevision(ModernOnly):
-    """Refuses a handshake and names its versions."""
-
-
-@mutant("versioning-initialize-rejected", revision=MODERN)
-class ExitsOnAHandshake(ModernOnly):
-    """Exits at an initialize without an answer."""
-
-    def on_initialize(self, request: Json) -> None:
-        del request
-        os._exit(1)
+controls("versioning-initialize-rejected", "versioning-initialize-names-versions",
+    "versioning-unsupported-version-error", "meta-required-fields", of=ModernOnly,
+    revision=MODERN)(
+    SpeaksNoHandshakeRevision="Refuses a handshake and names its versions.")  # fmt: skip
+mutants("versioning-initialize-rejected", of=ModernOnly, revision=MODERN)(
+    ExitsOnAHandshake=has("Exits at an initialize without an answer.",
+        on_initialize=lambda *_: os._exit(1)))  # fmt: skip
 
 
 @mutant("versioning-initialize-names-versions", revision=MODERN)
@@ -303,43 +272,22 @@ class _Extended(Fault):
         return super().said(message, request)
 
 
-@control("versioning-extension-identifiers", "versioning-extension-fallback", revision=MODERN)
-class HasExtensions(_Extended):
-    """Advertises two extensions and does not use them."""
-
-    extensions: ClassVar[Json] = {
-        "com.example/jobs": {},
-        "com.example.tools/search": {"fuzzy": True},
-    }
-
-
-@mutant("versioning-extension-identifiers", revision=MODERN)
-class NamesAnExtensionWithoutAPrefix(_Extended):
-    """Names its extension search."""
-
-    extensions: ClassVar[Json] = {"search": {}}
-
-
-@mutant("versioning-extension-identifiers", revision=MODERN)
-class NamesAnExtensionByItsAddress(_Extended):
-    """Names its extension by a URL."""
-
-    extensions: ClassVar[Json] = {"https://example.com/search": {}}
-
-
-@mutant("versioning-extension-identifiers", revision=MODERN)
-class SaysTrueForAnExtension(_Extended):
-    """Gives true for the settings of an extension."""
-
-    extensions: ClassVar[Json] = {"com.example/search": True}
-
-
-@mutant("versioning-extension-fallback", revision=MODERN)
-class AnswersWithATypeOfAnExtension(_Extended, AskingTool):
-    """Answers a tool call with a type of result that the client did not declare."""
-
-    def on_ask(self, request: Json) -> None:
-        self.answer(request, {"resultType": "job", "jobId": "1"})
+controls("versioning-extension-identifiers", "versioning-extension-fallback",
+    of=_Extended, revision=MODERN)(
+    HasExtensions=has("Advertises two extensions and does not use them.",
+        extensions={"com.example/jobs": {}, "com.example.tools/search": {"fuzzy": True}})
+)  # fmt: skip
+mutants("versioning-extension-identifiers", of=_Extended, revision=MODERN)(
+    NamesAnExtensionWithoutAPrefix=has("Names its extension search.", extensions={"search": {}}),
+    NamesAnExtensionByItsAddress=has("Names its extension by a URL.",
+        extensions={"https://example.com/search": {}}),
+    SaysTrueForAnExtension=has("Gives true for the settings of an extension.",
+        extensions={"com.example/search": True}))  # fmt: skip
+mutants("versioning-extension-fallback", of=(_Extended, AskingTool), revision=MODERN)(
+    AnswersWithATypeOfAnExtension=has(
+        "Answers a tool call with a type of result that the client did not declare.",
+        on_ask=lambda self, request: self.answer(request, {"resultType": "job", "jobId": "1"}))
+)  # fmt: skip
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)

@@ -363,9 +363,7 @@ def test_install_fails_on_an_old_python(
     monkeypatch.setattr(sys, "version_info", (3, 10, 4))
 
     assert script("install").main() == 2
-    assert (
-        "::error title=mcp-touchstone::it runs on Python 3.11 or newer" in capsys.readouterr().out
-    )
+    assert "::error title=mcp-touchstone::" in capsys.readouterr().out
 
 
 def test_install_creates_a_venv_and_outputs_its_python(

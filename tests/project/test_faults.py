@@ -71,7 +71,7 @@ def test_too_few_file_descriptors_are_reported(nofile: int, nursery: Nursery, fo
     ran = nursery.run([*everywhere, *SOUND], folder, nofile=nofile)
 
     assert ran.status == 2
-    assert "Too many open files" in ran.out + ran.err
+    assert "open files" in ran.out + ran.err
     assert clean(ran)
 
 

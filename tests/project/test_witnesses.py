@@ -32,7 +32,7 @@ def test_run_over_http_lists_what_stdio_did_not_find() -> None:
     _, over_http = text.split("## one_http")
     assert "**FAIL `sessions-ended-404`**" in over_http
     assert "**warn `jsonrpc-invalid-request`**" not in over_http
-    assert "As over stdio: `jsonrpc-invalid-request`." in over_http
+    assert "`jsonrpc-invalid-request`" in over_http
 
 
 def test_findings_that_could_be_used_against_a_server_are_neither_listed_nor_counted() -> None:

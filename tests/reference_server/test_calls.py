@@ -13,6 +13,7 @@ from tests.client_questions import (
     FORM,
     tool,
 )
+from tests.conftest import eventually
 from tests.reference_client import (
     LEGACY,
     MODERN,
@@ -123,8 +124,7 @@ def test_cancel_callbacks_are_called_once() -> None:
     def work(call: Call, _arguments: Message) -> Message:
         call.on_cancel(lambda: called.append("early"))
         entered.set()
-        while not call.cancelled:
-            time.sleep(0.01)
+        eventually(lambda: call.cancelled)
         call.on_cancel(lambda: called.append("late"))
         left.set()
         return {}

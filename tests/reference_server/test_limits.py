@@ -234,7 +234,7 @@ def test_instructions_omit_disabled_tools(root: Path) -> None:
     assert "text_editor" in instructions(root)
     assert "text_editor" not in instructions(root, text_editor=False)
     reading = instructions(root, read_only=True)
-    assert reading.startswith("Reads text files")
+    assert reading.startswith("Reads text")
     for name in ("apply_patch_only", "str_replace", "apply_cedarscript"):
         assert name in instructions(root)
         assert name not in reading

@@ -16,6 +16,7 @@ from reference_server.failure import ToolError
 from reference_server.settings import Settings
 from reference_server.workspace import Workspace, descent
 from reference_server.workspace.names import OURS
+from tests.conftest import eventually
 from tests.name_exchange import can_exchange, exchanging
 from tests.reference_client import CHECKOUT, Spawned, modern
 
@@ -252,7 +253,4 @@ def test_next_start_removes_a_leftover_journal(tmp_path: Path) -> None:
     with Spawned("--root", str(tmp_path)) as client:
         client.send(modern(1, "server/discover"))
         assert client.hear()["id"] == 1
-        deadline = time.monotonic() + 10
-        while list(tmp_path.iterdir()) and time.monotonic() < deadline:
-            time.sleep(0.01)
-    assert list(tmp_path.iterdir()) == []
+        eventually(lambda: not list(tmp_path.iterdir()))

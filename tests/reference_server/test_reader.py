@@ -10,6 +10,7 @@ import pytest
 from reference_server.protocol import reader as module
 from reference_server.protocol.reader import Reader
 from reference_server.protocol.source import Source
+from tests.conftest import eventually
 
 PATIENT = 20.0
 """Seconds of patience where the thing waited for happens at once."""
@@ -79,10 +80,7 @@ def desk() -> Iterator[Desk]:
     desk = Desk()
     yield desk
     desk.close()
-    until = time.monotonic() + PATIENT
-    while set(threading.enumerate()) - before and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not set(threading.enumerate()) - before
+    eventually(lambda: not set(threading.enumerate()) - before, PATIENT)
 
 
 def test_small_call_runs_on_the_reading_thread(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

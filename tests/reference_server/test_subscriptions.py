@@ -15,6 +15,7 @@ from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.workspace.tree import Workspace
+from tests.conftest import eventually
 from tests.reference_client import (
     LEGACY,
     MODERN,
@@ -150,13 +151,6 @@ def put(root: Path, path: str, data: bytes) -> None:
 
 def watchers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "mcp-watcher"]
-
-
-def wait_for_no_watcher() -> None:
-    deadline = time.monotonic() + 5
-    while watchers():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # --- Sessions ------------------------------------------------------------------------------------
@@ -342,7 +336,7 @@ def test_cancelled_stream_is_silent_and_its_watch_ends(client: InProcess, root: 
     put(root, "a.txt", b"another")
     put(root, "new.txt", b"")
     assert client.hears_nothing(0.1)
-    wait_for_no_watcher()
+    eventually(lambda: not watchers())
     assert listen(client, 1, resourceSubscriptions=[A]) == {"resourceSubscriptions": [A]}
     put(root, "a.txt", b"and another")
     assert client.hear() == updated(A, 1)
@@ -393,7 +387,7 @@ def test_open_stream_does_not_delay_the_exit(root: Path) -> None:
         client.rest()
     assert client.code == 0
     assert time.monotonic() - started < 5
-    wait_for_no_watcher()
+    eventually(lambda: not watchers())
 
 
 def test_discover_declares_subscription_capabilities(client: InProcess) -> None:

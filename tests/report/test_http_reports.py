@@ -83,7 +83,7 @@ def test_unanswered_call_has_the_cause_in_its_stream() -> None:
     with serving(write) as server:
         done = check("--select", "tools-call-answered", server.url)
 
-    assert 'an event named "result" is no message' in " ".join(done.stdout.split())
+    assert 'event named "result"' in " ".join(done.stdout.split())
 
 
 def test_exchange_and_event_are_named_in_few_words() -> None:

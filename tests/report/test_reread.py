@@ -73,4 +73,4 @@ def test_command_without_a_kind_is_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", str(tmp_path / "run.json")]) == 2
-    assert "add one of --badge, --html" in capsys.readouterr().err
+    assert "--badge, --html" in capsys.readouterr().err

@@ -95,7 +95,7 @@ def test_interrupt_prints_a_partial_summary() -> None:
     text = ESCAPE.sub("", screen(child))
 
     assert child.exitstatus == 130
-    assert "the report has the verdicts until then" in text
+    assert "verdicts until" in text
 
 
 # --- without a terminal
@@ -109,7 +109,7 @@ def test_heartbeat_reports_a_slow_server_unless_quiet(
     words = ["check", "--timeout", "1", "--revision", "2025-11-25"]
 
     assert main([*words, "--", *mute]) == 2
-    assert "mcp-touchstone: 0 s: starting the server\n" in capfd.readouterr().err
+    assert "mcp-touchstone: 0 s" in capfd.readouterr().err
     assert main([*words, "-q", "--", *mute]) == 2
     assert "starting the server" not in capfd.readouterr().err
 

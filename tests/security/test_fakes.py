@@ -6,9 +6,12 @@ from collections.abc import Callable, Collection
 
 import pytest
 
-from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
+from mcp_touchstone.catalog.loader import SECURITY, SUITES, home, load
+from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import reference
 from mcp_touchstone.transport.sandbox import Method, choose
 from tests.conftest import RETRIED
 from tests.fakes.catalogue import FAKES
@@ -49,6 +52,12 @@ def test_fake_trips_exactly_its_declared_threats(
     assert PROOFS.get(name, set()) <= run.fired, "python tests/fakes --proofs"
 
 
+def test_reference_server_withstands_every_attack() -> None:
+    run = judge(reference(timeout=60.0), load(SECURITY), Choice())
+
+    assert (tripped(run), run.exit_code) == ({}, 0)
+
+
 def test_finding_names_the_judging_line_of_the_suite() -> None:
     (found,) = attacked("LosesConcurrentEdits", ("crowds-confirmed",)).of(Outcome.FAIL)
 
@@ -62,7 +71,7 @@ def test_failure_of_a_plain_path_is_not_counted_for_other_threats() -> None:
 
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.PASS] * 2
     for verdict in run.verdicts:
-        assert "a plain path has them too" in verdict.judgements[0].actual
+        assert "plain path" in verdict.judgements[0].actual
 
 
 def test_deafness_after_a_blank_line_is_not_counted_for_other_lines() -> None:

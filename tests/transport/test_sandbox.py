@@ -18,6 +18,7 @@ import pytest
 
 from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.sandbox import Method, Sandbox, probe, wrap
+from tests.conftest import eventually
 
 HOSTILE = Path(__file__).parents[1] / "sandbox_hostile.py"
 PATIENCE = 300
@@ -266,7 +267,7 @@ def test_failed_command_start_reports_the_reason(
     hidden.chmod(0o755)
     done = run(Sandbox(method=method, writable=(world,)), str(hidden))
     assert done.returncode == 127
-    assert "did not start in the sandbox" in done.stderr
+    assert "not start" in done.stderr
 
 
 # --- isolation
@@ -377,8 +378,7 @@ def test_harness_can_listen_in_the_sandbox_network(box: Sandbox) -> None:
     with socket.create_server(("127.0.0.1", 0)) as ours:
         port = ours.getsockname()[1]
         assert process.stdout is not None
-        while (pid := sandbox.command_pid(process.pid)) is None:
-            time.sleep(0.01)
+        pid = eventually(lambda: sandbox.command_pid(process.pid))
         with sandbox.listen(pid, "127.0.0.1", port) as inside:
             out, _ = process.communicate(f"{port}\n".encode(), timeout=PATIENCE)
             assert out.decode() == f"('127.0.0.1', {port})\n"
@@ -393,8 +393,7 @@ def test_harness_can_add_addresses_to_the_sandbox_network(box: Sandbox) -> None:
     addresses = ["169.254.169.254", "10.11.12.13", "93.184.215.14"]
     script = f"read line; for a in $line; do {PYTHON} {HOSTILE} connect $a 80; done"
     process = start(box, "sh", "-c", script)
-    while (pid := sandbox.command_pid(process.pid)) is None:
-        time.sleep(0.01)
+    pid = eventually(lambda: sandbox.command_pid(process.pid))
     with sandbox.listen(pid, "::", 80, addresses=addresses):
         out, _ = process.communicate(" ".join(addresses).encode() + b"\n", timeout=PATIENCE)
     assert out.decode().splitlines() == [f"('{address}', 80)" for address in addresses]
@@ -406,8 +405,7 @@ def test_harness_can_answer_datagrams_in_the_sandbox_network(box: Sandbox) -> No
         "s.sendto(b'asked', ('127.0.0.1', 53)); print(s.recv(9).decode())"
     )
     process = start(box, PYTHON, "-I", "-c", code)
-    while (pid := sandbox.command_pid(process.pid)) is None:
-        time.sleep(0.01)
+    pid = eventually(lambda: sandbox.command_pid(process.pid))
     with sandbox.listen(pid, "127.0.0.1", 53, kind="udp") as ours:
         assert process.stdin is not None
         process.stdin.write(b"\n")

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from reference_server.features.cedarscript import engine
 from reference_server.features.cedarscript.explain import find
+from tests.conftest import eventually
 from tests.reference_client import ALL, CHECKOUT, MODERN, ask, modern, notification
 from tests.reference_server.cedarscript.client import CASES, WHY_NOT, Client, lay, tree
-from tests.transport.test_process import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -490,7 +490,7 @@ def test_worker_is_started_when_the_tools_are_listed(root: Path) -> None:
     with Client(root, log_level="off") as client:
         client.ask("tools/list")
         client.ask("tools/list")
-        until(lambda: len(workers() - others) == 1)
+        eventually(lambda: len(workers() - others) == 1)
         client.preview(FIRST)
         assert len(workers() - others) == 1
     assert workers() == others
