@@ -47,8 +47,8 @@ ITEMS: Final = {
 }  # fmt: skip
 """Member of a result that lists items -> member of an item that names it."""
 
-AT_ONCE: Final = frozenset({"crowds", "load"})
-"""Chapters of attacks that make several calls at once, which a server may serve in any order."""
+AT_ONCE: Final = frozenset({"crowds", "lines", "load", "messages"})
+"""Chapters of attacks that do not wait for each answer: a server may answer in any order."""
 
 PASSING: Final = ("working", "completed")
 """States of a task that differ only by the moment of the request."""
