@@ -16,7 +16,7 @@ from mcp_touchstone.fleet import drive, report
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.judge import Plan
 from mcp_touchstone.fleet.servers import Entry, Registry
-from mcp_touchstone.transport.sandbox import Method, choose
+from mcp_touchstone.sandbox.sandbox import Method, choose
 
 WORDS = ("--revision", "2025-11-25", "--examples", "3")
 COMMAND = (sys.executable, "-m", "mcp_touchstone", "serve", "--root", "{root}")

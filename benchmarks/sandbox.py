@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from mcp_touchstone.transport.sandbox import Method, Sandbox, probe, wrap
+from mcp_touchstone.sandbox.sandbox import Method, Sandbox, probe, wrap
 
 COMMAND = ("true",)
 

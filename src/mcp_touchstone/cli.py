@@ -513,7 +513,7 @@ def _fleet(options: argparse.Namespace) -> int:
     from mcp_touchstone.fleet.child import Running
     from mcp_touchstone.fleet.judge import Plan
     from mcp_touchstone.fleet.servers import Registry
-    from mcp_touchstone.transport import sandbox
+    from mcp_touchstone.sandbox import sandbox
 
     if (options.engine == "dask") != bool(options.scheduler):
         return _complain("--engine dask and --scheduler ADDRESS belong together")

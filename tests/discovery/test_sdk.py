@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
-from mcp_touchstone.transport.sdk import (
-    ProcessFacts,
+from mcp_touchstone.discovery.sdk import (
     SdkFacts,
     collect,
     commands,
     identify,
 )
+from mcp_touchstone.transport.process import ProcessFacts
 
 TRAP = "raise SystemExit('the server was imported')\n"
 

@@ -13,9 +13,9 @@ from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.sandbox.sandbox import Method, probe
 from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.target import Target
-from mcp_touchstone.transport.sandbox import Method, probe
 from tests.fakes.matrix import attacked, near, target_of
 from tests.reproduction import script_of, shows_it_again
 

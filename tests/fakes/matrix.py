@@ -20,11 +20,11 @@ from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import machine
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.sandbox.sandbox import Method, choose
 from mcp_touchstone.security import payload
 from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.http_endpoint import PORT
-from mcp_touchstone.transport.sandbox import Method, choose
 from tests.fakes.catalogue import FAKES, ODD
 
 

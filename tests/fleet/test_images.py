@@ -27,7 +27,7 @@ from mcp_touchstone.fleet import judge as judging
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import Entry, Registry
-from mcp_touchstone.transport import sandbox
+from mcp_touchstone.sandbox import sandbox
 from tests.conftest import eventually
 from tests.fleets import PLAN, QUICK
 from tests.reference_client import CHECKOUT

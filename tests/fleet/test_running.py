@@ -21,7 +21,7 @@ from mcp_touchstone.fleet.drive import Rows
 from mcp_touchstone.fleet.install import InstallError, _failure, install, locate
 from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge, unjudged
 from mcp_touchstone.fleet.servers import Entry, Registry, Start
-from mcp_touchstone.transport.sandbox import Method, probe
+from mcp_touchstone.sandbox.sandbox import Method, probe
 from tests.conftest import eventually
 from tests.fleets import (
     PLAN,

@@ -90,6 +90,8 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "recordings/json_diff.py": {"Path": 4},
     "recordings/recorder.py": {"Path": 8},
     "recordings/store.py": {"Path": 4},
+    # the program of the server and its packages, in folders of the user
+    "discovery/sdk.py": {"Path": 38},
     # names of the user's folders, which are given to a process or searched for new files
     "engine/process_pool.py": {"Path": 3},
     "engine/runner.py": {"Path": 4},

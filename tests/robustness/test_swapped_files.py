@@ -18,8 +18,8 @@ from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import html, machine, markdown
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.sandbox.sandbox import Method, probe
 from mcp_touchstone.target.target import ROOT, Target, reference
-from mcp_touchstone.transport.sandbox import Method, probe
 
 pytestmark = [
     pytest.mark.slow,

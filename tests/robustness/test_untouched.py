@@ -17,9 +17,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mcp_touchstone.sandbox.sandbox import Method, probe
 from mcp_touchstone.target.target import ROOT
 from mcp_touchstone.transport.process import MARK
-from mcp_touchstone.transport.sandbox import Method, probe
 from tests.conftest import HERE
 from tests.fakes.catalogue import FAKES, ODD
 from tests.fakes.matrix import near

@@ -11,8 +11,8 @@ from mcp_touchstone.engine.plan import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.sandbox.sandbox import Method, choose
 from mcp_touchstone.target.target import reference
-from mcp_touchstone.transport.sandbox import Method, choose
 from tests.conftest import RETRIED
 from tests.fakes.catalogue import FAKES
 from tests.fakes.matrix import attacked, near, proofs, tripped, unproven

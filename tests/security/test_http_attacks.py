@@ -17,7 +17,7 @@ from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import Settings
-from mcp_touchstone.transport.sandbox import choose
+from mcp_touchstone.sandbox.sandbox import choose
 from mcp_touchstone.wire.exchange import Exchange
 from tests.conftest import HERE
 from tests.fakes.matrix import attack_file

@@ -16,7 +16,7 @@ from mcp_touchstone.report.standing import closing
 from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.transport.sandbox import choose
+from mcp_touchstone.sandbox.sandbox import choose
 from tests.fakes.matrix import attack_file, attacked, target_of
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]

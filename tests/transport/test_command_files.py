@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mcp_touchstone.transport import command_files
-from mcp_touchstone.transport.command_files import Needs, needs, sandbox_for
-from mcp_touchstone.transport.sandbox import Method
+from mcp_touchstone.sandbox import command_files
+from mcp_touchstone.sandbox.command_files import Needs, needs, sandbox_for
+from mcp_touchstone.sandbox.sandbox import Method
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sandboxes are made on Linux")
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mcp_touchstone.transport import sandbox
-from mcp_touchstone.transport.sandbox import Method, Sandbox, probe, wrap
+from mcp_touchstone.sandbox import sandbox
+from mcp_touchstone.sandbox.sandbox import Method, Sandbox, probe, wrap
 from tests.conftest import eventually
 
 HOSTILE = Path(__file__).parents[1] / "sandbox_hostile.py"
@@ -479,7 +479,7 @@ def test_changes_to_a_copied_folder_stay_in_the_sandbox(
 
 
 def test_small_folder_is_copied_where_there_are_no_overlays(tmp_path: Path) -> None:
-    from mcp_touchstone.transport import sandbox_init  # noqa: PLC0415  (works on Linux only)
+    from mcp_touchstone.sandbox import sandbox_init  # noqa: PLC0415  (works on Linux only)
 
     source, target = tmp_path / "source", tmp_path / "target"
     (source / "below").mkdir(parents=True)

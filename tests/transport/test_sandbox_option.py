@@ -16,10 +16,10 @@ from mcp_touchstone.engine.attack_setup import NO_GUESSING
 from mcp_touchstone.engine.plan import UsageError
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.report.digest import hint
+from mcp_touchstone.sandbox import sandbox
+from mcp_touchstone.sandbox.sandbox import Method, Sandbox, probe
 from mcp_touchstone.target.target import ROOT, Target
-from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.process import LaunchError, ServerProcess
-from mcp_touchstone.transport.sandbox import Method, Sandbox, probe
 from mcp_touchstone.wire.transcript import Transcript
 from tests.fakes.catalogue import FAKES
 from tests.fakes.matrix import attacked, near, target_of, tripped

@@ -1,4 +1,4 @@
-"""The SDK that a server is built on. Pure values; ``transport.sdk`` finds them."""
+"""The SDK that a server is built on. Pure values; ``discovery.sdk`` finds them."""
 
 from dataclasses import dataclass
 from typing import Final

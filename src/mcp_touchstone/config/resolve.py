@@ -26,10 +26,10 @@ from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.profiles.load import chosen
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
+from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.target import minted, values
 from mcp_touchstone.target.server_settings import ServerSettings, words
 from mcp_touchstone.target.target import Target, absolute, reference
-from mcp_touchstone.transport import sandbox
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint, EndpointError, values_of
 from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens
 

@@ -25,14 +25,14 @@ from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.safe_path import Tree
 from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.sandbox.command_files import sandbox_for
+from mcp_touchstone.sandbox.sandbox import Sandbox, variables
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
-from mcp_touchstone.transport.command_files import sandbox_for
 from mcp_touchstone.transport.http_channel import HttpChannel, RequestRate, ServerOutput
 from mcp_touchstone.transport.http_endpoint import free_port, values_of
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
-from mcp_touchstone.transport.sandbox import Sandbox, variables
 from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.transcript import Transcript
 

@@ -24,6 +24,7 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Diagnosis, PlantedText, ServerProfile
 from mcp_touchstone.discovery.probes import ProbeContext, Probing, run_probes
 from mcp_touchstone.discovery.recon import explore
+from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.engine.attack_sites import Sites
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.head_start import HeadStart
@@ -47,7 +48,6 @@ from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.orphans import end_abandoned
 from mcp_touchstone.transport.process import LaunchError, now, processor
-from mcp_touchstone.transport.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.wire import schema
 from mcp_touchstone.wire.transcript import Source
 

@@ -14,9 +14,9 @@ from typing import Final
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
-from mcp_touchstone.transport.command_files import sandbox_for
+from mcp_touchstone.sandbox.command_files import sandbox_for
+from mcp_touchstone.sandbox.sandbox import Method, variables, wrap
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.transport.sandbox import Method, variables, wrap
 
 LONGEST: Final = 300
 """Characters of a line of output that is quoted."""

@@ -26,9 +26,9 @@ from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble, differences
 from mcp_touchstone.runtime.scratch import abandoned, clear, held
+from mcp_touchstone.sandbox.sandbox import Method, variables
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError
 from mcp_touchstone.transport.process import now, sleep
-from mcp_touchstone.transport.sandbox import Method, variables
 
 FORMAT: Final = 1
 """Version of the rows; incremented if a reader of the old format would misread a new row."""

@@ -19,8 +19,8 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome, WireLine, worst
 from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.sandbox.sandbox import Method
 from mcp_touchstone.target.target import Target
-from mcp_touchstone.transport.sandbox import Method
 from mcp_touchstone.wire.reply import Reply
 
 _ARROWS: Final = {side: arrow for arrow, side in SIDES.items()}

@@ -25,6 +25,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.runtime import copy_root
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.secrets import secrets
+from mcp_touchstone.sandbox.sandbox import Method, Sandbox, bubblewrap
 from mcp_touchstone.security import line_payloads
 from mcp_touchstone.security.fixture_tree import GIT, VARIABLE, FixtureTree
 from mcp_touchstone.security.line_payloads import placed, quoted
@@ -32,7 +33,6 @@ from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.security.targeting import FILE
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.http_channel import WITH_VERSION
-from mcp_touchstone.transport.sandbox import Method, Sandbox, bubblewrap
 from mcp_touchstone.wire.exchange import EVENTS, JSON
 
 PLACE: Final = "@D@"

@@ -12,13 +12,13 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.runtime.safe_path import SafePath
+from mcp_touchstone.sandbox.sandbox import Method
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.minted import MintedTokens, filled
 from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.server_settings import STARTUP, ServerSettings, words
 from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
-from mcp_touchstone.transport.sandbox import Method
 from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens, Tokens
 
 ROOT: Final = "{root}"

@@ -24,9 +24,7 @@ from typing import IO, Final, Protocol
 import psutil
 
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.transport.cpu_wait import turns
-from mcp_touchstone.transport.deadline import Patience
-from mcp_touchstone.transport.sandbox import (
+from mcp_touchstone.sandbox.sandbox import (
     COMMAND,
     Sandbox,
     SandboxSockets,
@@ -35,7 +33,8 @@ from mcp_touchstone.transport.sandbox import (
     listen,
     wrap,
 )
-from mcp_touchstone.transport.sdk import ProcessFacts
+from mcp_touchstone.transport.cpu_wait import turns
+from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.stdin_writer import Feed
 from mcp_touchstone.wire.framing import Line, LineSplitter, is_whole
 
@@ -122,6 +121,19 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFacts:
+    """A process of a server.
+
+    Attributes:
+        argv: its command line.
+        cwd: its working folder, absolute.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
 
 
 class LineSink(Protocol):

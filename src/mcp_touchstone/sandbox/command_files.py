@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from mcp_touchstone.transport.sandbox import SYSTEM, Method, Sandbox, find_program
+from mcp_touchstone.sandbox.sandbox import SYSTEM, Method, Sandbox, find_program
 
 PROJECT_MARKS: Final = (
     "package.json", "pyproject.toml", "setup.py", "deno.json", "Cargo.toml", "go.mod", "Gemfile",

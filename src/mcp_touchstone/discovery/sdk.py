@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
-from mcp_touchstone.transport.sandbox import find_program
+from mcp_touchstone.sandbox.sandbox import find_program
+from mcp_touchstone.transport.process import ProcessFacts
 
 HINTS: Final = (
     (re.compile(r'"(?:text|message)": ?"MCP error -\d+: '), "the TypeScript SDK"),
@@ -48,19 +49,6 @@ _NODE_VALUED: Final = {
 _NODE_ENDS: Final = (
     "", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", "/index.js", "/index.mjs", "/index.ts",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessFacts:
-    """A process of a server.
-
-    Attributes:
-        argv: its command line.
-        cwd: its working folder, absolute.
-    """
-
-    argv: tuple[str, ...]
-    cwd: Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -435,7 +435,7 @@ def _init() -> str:
 
     Compiling it takes 5 ms.
     """
-    from mcp_touchstone.transport import sandbox_init  # noqa: PLC0415  (works on Linux only)
+    from mcp_touchstone.sandbox import sandbox_init  # noqa: PLC0415  (works on Linux only)
 
     spec = sandbox_init.__spec__
     assert spec is not None  # noqa: S101  (it is a file)
