@@ -29,9 +29,9 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target import values
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_advice
-from mcp_touchstone.transport.http_channel import RequestRate
 from mcp_touchstone.transport.http_endpoint import Endpoint, values_of
 from mcp_touchstone.transport.http_exchange import reason
+from mcp_touchstone.transport.http_requests import RequestRate
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY

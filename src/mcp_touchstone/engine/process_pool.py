@@ -29,8 +29,10 @@ from mcp_touchstone.sandbox.command_files import sandbox_for
 from mcp_touchstone.sandbox.sandbox import Sandbox, variables
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
-from mcp_touchstone.transport.http_channel import HttpChannel, RequestRate, ServerOutput
+from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_endpoint import free_port, values_of
+from mcp_touchstone.transport.http_requests import RequestRate
+from mcp_touchstone.transport.http_server import ServerOutput
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
 from mcp_touchstone.wire.allowance import Allowance

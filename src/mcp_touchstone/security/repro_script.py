@@ -32,7 +32,7 @@ from mcp_touchstone.security.line_payloads import placed, quoted
 from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.security.targeting import FILE
 from mcp_touchstone.target.target import ROOT, Target
-from mcp_touchstone.transport.http_channel import WITH_VERSION
+from mcp_touchstone.transport.http_session import WITH_VERSION
 from mcp_touchstone.wire.exchange import EVENTS, JSON
 
 PLACE: Final = "@D@"

@@ -11,9 +11,7 @@ from typing import Any, Final, Protocol
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.http_headers import VALUE
-
-AUTHORIZATION: Final = "Authorization"
+from mcp_touchstone.wire.http_headers import AUTHORIZATION, VALUE
 
 MARGIN: Final = 30.0
 """Seconds before its expiry in which a token is not used any more."""

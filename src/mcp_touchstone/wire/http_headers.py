@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from mcp_touchstone.wire.exchange import Headers
 
+AUTHORIZATION: Final = "Authorization"
 VERSION: Final = "MCP-Protocol-Version"
 SESSION: Final = "Mcp-Session-Id"
 METHOD: Final = "Mcp-Method"
