@@ -22,6 +22,7 @@ PURE = (
     "wire.exchange",
     "wire.sse",
     "wire.http_headers",
+    "transport.http_session",
     "results.tool_use",
     "results.verdict",
     "catalog.scenario",
@@ -52,6 +53,7 @@ PURE = (
     "engine.plan",
     "runtime.printable",
     "runtime.secrets",
+    "report.finding",
     "report.text",
     "report.digest",
 )

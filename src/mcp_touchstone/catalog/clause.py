@@ -133,6 +133,11 @@ class Clause:
         return str(self.level)
 
     @property
+    def place(self) -> str:
+        """Its group and its chapter: ``basic/ping``."""
+        return f"{self.group}/{self.chapter}"
+
+    @property
     def is_raised(self) -> bool:
         """Whether ``--strict`` raises its warnings; a mild breach of a MUST stays a warning."""
         return self.strict and self.breach is Breach.WARN
@@ -140,7 +145,7 @@ class Clause:
     @property
     def file(self) -> str:
         """Its chapter file: ``basic/ping.toml``."""
-        return f"{self.group}/{self.chapter}.toml"
+        return f"{self.place}.toml"
 
     @property
     def revisions(self) -> tuple[str, ...]:

@@ -195,7 +195,7 @@ def _names(case: Case, clause: Clause) -> tuple[str, ...]:
     return (
         clause.id,
         clause.chapter,
-        f"{clause.group}/{clause.chapter}",
+        clause.place,
         clause.group,
         case.id,
         case.id.partition("::")[0],

@@ -153,8 +153,7 @@ def _paragraph(label: str, text: str) -> None:
 
 
 def _names(clause: Clause) -> tuple[str, ...]:
-    chapter = f"{clause.group}/{clause.chapter}"
-    return (clause.id, clause.chapter, chapter, clause.group, *clause.sections)
+    return (clause.id, clause.chapter, clause.place, clause.group, *clause.sections)
 
 
 def is_listed(word: str) -> bool:

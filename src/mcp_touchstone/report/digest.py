@@ -6,45 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from mcp_touchstone.catalog.attack_level import Tier, option
-from mcp_touchstone.catalog.clause import Clause, Level
+from mcp_touchstone.catalog.clause import Level
 from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
 from mcp_touchstone.catalog.threat import Severity, Threat
+from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.text import plural
-from mcp_touchstone.results.run import Run, SdkFault, Verdict
-from mcp_touchstone.results.verdict import Judgement, Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One clause broken in one way, in one revision or several.
-
-    Attributes:
-        clause: the clause.
-        outcome: its outcome.
-        revisions: the revisions it was found in, oldest first.
-        judgement: the judgement shown (of the newest revision).
-        known: the reason given in the baseline; empty if the baseline does not accept it.
-        sdk: the fault of the SDK, if the finding is one; None if it is the server's own.
-        alike: the SDKs on which a minimal server has it too, if the SDK is unknown.
-    """
-
-    clause: Clause
-    outcome: Outcome
-    revisions: tuple[str, ...]
-    judgement: Judgement
-    known: str = ""
-    sdk: SdkFault | None = None
-    alike: tuple[str, ...] = ()
-
-    @property
-    def whose(self) -> str:
-        """Whose it is and what the user can do; empty if there is no doubt."""
-        if self.sdk is not None:
-            return f"{self.sdk.proof}; {self.sdk.remedy}"
-        if not self.alike:
-            return ""
-        others = " or ".join(self.alike)
-        return f"yours, as the SDK is unknown; a minimal server on {others} does this too"
+from mcp_touchstone.results.run import Run, Verdict
+from mcp_touchstone.results.verdict import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +42,7 @@ def findings(
         kind = (verdict.clause.id, verdict.outcome, verdict.known, str(bool(verdict.sdk)))
         key = (*kind, judgement.scenario, judgement.expected)
         groups.setdefault(key, []).append(verdict)
-    found = [
-        Finding(
-            group[-1].clause,
-            group[-1].outcome,
-            tuple(verdict.revision for verdict in group),
-            group[-1].gravest,
-            group[-1].known,
-            group[-1].sdk,
-            group[-1].alike,
-        )
-        for group in groups.values()
-    ]
+    found = [Finding.of(group) for group in groups.values()]
     return sorted(found, key=severity)
 
 
@@ -166,7 +123,7 @@ _APART: Final = {"known": "known", "sdk": "in the SDK"}
 
 def chapters(run: Run) -> list[ChapterCount]:
     """Count the clauses of each chapter by outcome."""
-    places = {v.clause.id: f"{v.clause.group}/{v.clause.chapter}" for v in run.verdicts}
+    places = {v.clause.id: v.clause.place for v in run.verdicts}
     found: dict[str, dict[Outcome, int]] = {}
     for clause, outcome in by_clause(run.verdicts).items():
         counts = found.setdefault(places[clause], {})

@@ -16,11 +16,9 @@ from typing import Final
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
-from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, standing
 from mcp_touchstone.report.comparison import SHOWN
 from mcp_touchstone.report.digest import (
-    Finding,
     again,
     by_clause,
     findings,
@@ -28,6 +26,7 @@ from mcp_touchstone.report.digest import (
     severity,
     tally,
 )
+from mcp_touchstone.report.finding import PAGE, WORDS, Finding
 from mcp_touchstone.report.text import plural, window
 from mcp_touchstone.results.clause_sets import kept
 from mcp_touchstone.results.run import Run, Verdict
@@ -38,14 +37,6 @@ HERE: Final = Path(__file__).parent
 STYLE: Final = HERE / "page.css"
 SCRIPT: Final = HERE / "page.js"
 
-WORDS: Final = {
-    Outcome.FAIL: "fail",
-    Outcome.BROKEN: "not checked",
-    Outcome.WARN: "warn",
-    Outcome.NOTE: "note",
-    Outcome.PASS: "pass",
-    Outcome.UNSEEN: "not seen",
-}
 _SIGNS: Final = {
     Outcome.FAIL: "✗", Outcome.BROKEN: "?", Outcome.WARN: "!", Outcome.NOTE: "i",
     Outcome.PASS: "✓", Outcome.UNSEEN: "…",
@@ -132,13 +123,13 @@ def _grades(run: Run) -> Iterator[tuple[str, int]]:
 
 
 def _picture(run: Run) -> Iterator[str]:
-    places = {clause.id: f"{clause.group}/{clause.chapter}" for clause in rows(BOTH)}
+    places = {clause.id: clause.place for clause in rows(BOTH)}
     cells: dict[str, dict[str, list[Verdict]]] = {}
     for row in run.absent:
         if row.clause in places:
             cells.setdefault(places[row.clause], {}).setdefault(row.revision, [])
     for verdict in run.verdicts:
-        place = f"{verdict.clause.group}/{verdict.clause.chapter}"
+        place = verdict.clause.place
         cells.setdefault(place, {}).setdefault(verdict.revision, []).append(verdict)
     if not cells:
         return
@@ -242,7 +233,7 @@ def _findings(run: Run) -> Iterator[str]:
     )
     revisions = [r for r in rev.ALL if any(r in finding.revisions for finding in found)]
     yield from _choice("revision", [(r, r) for r in revisions])
-    chapters = sorted({_place(finding) for finding in found})
+    chapters = sorted({finding.clause.place for finding in found})
     yield from _choice("chapter", [(name, name) for name in chapters])
     yield '<button type="reset">show all</button> <output aria-live="polite"></output>\n</form>'
     for finding in found:
@@ -263,7 +254,7 @@ def _choice(
 def _finding(run: Run, finding: Finding) -> Iterator[str]:
     clause, judgement = finding.clause, finding.judgement
     data = {
-        "outcome": str(finding.outcome), "level": clause.grade, "chapter": _place(finding),
+        "outcome": str(finding.outcome), "level": clause.grade, "chapter": finding.clause.place,
         "revision": " ".join(finding.revisions),
     }  # fmt: skip
     marks = " ".join(f'data-{key}="{_text(value)}"' for key, value in data.items())
@@ -280,29 +271,12 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         f"<small>{_text(clause.grade)} · {window(finding.revisions)}</small>{known}</summary>"
     )
     yield "<dl>"
-    yield from _row("rule", clause.statement)
-    if isinstance(clause, Threat):
-        yield from _row("effect", clause.effect)
-        yield from _row("cause", clause.cause)
-        weakness = [f"CWE-{number}" for number in clause.cwe]
-        yield from _row("weakness", ", ".join([*weakness, *(f"OWASP {o}" for o in clause.owasp)]))
-        yield from _row("seen in", ", ".join(clause.seen_in))
-    yield from _row("known", finding.known)
-    if finding.whose:
-        yield from _row("whose", finding.whose)
-    yield from _row("expected", judgement.expected)
-    yield from _row("actual", judgement.actual)
-    yield from _row(f"why a {WORDS[finding.outcome]}", judgement.because)
-    rows = (row for tool in judgement.tools for row in tool.rows())
-    each = (f"{name}: {plural(count, 'payload')}" for name, count in rows)
-    yield from _row("tools", ", ".join(each))
-    yield from _row("decision", clause.decision)
-    links = "<br>".join(
-        f'<a href="{_text(link)}" rel="noreferrer">{_text(link)}</a>'
-        for link in clause.links(judgement.revision)
-    )
-    if links:
-        yield f"<dt>specification</dt><dd>{links}</dd>"
+    for label, lines in finding.rows(PAGE):
+        if label == "specification":
+            links = (f'<a href="{_text(one)}" rel="noreferrer">{_text(one)}</a>' for one in lines)
+            yield f"<dt>{label}</dt><dd>{'<br>'.join(links)}</dd>"
+        else:
+            yield from _row(label, ", ".join(lines))
     yield "</dl>"
     if judgement.wire:
         yield f'<p class="over">the conversation, {_text(judgement.revision)}</p>'
@@ -310,8 +284,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         yield from map(_line, judgement.wire)
         yield "</ol>"
     if judgement.reproduction:
-        lines = "\n".join(map(_text, judgement.reproduction.splitlines()))
-        yield f'<p class="over">without mcp-touchstone</p><pre>{lines}</pre>'
+        script = "\n".join(map(_text, judgement.reproduction.splitlines()))
+        yield f'<p class="over">without mcp-touchstone</p><pre>{script}</pre>'
     yield f'<p class="over">check it again</p><pre>{_text(again(run, finding))}</pre>\n</details>'
 
 
@@ -332,8 +306,7 @@ def _line(line: WireLine) -> str:
 
 
 def _row(label: str, text: str) -> Iterator[str]:
-    if text:
-        yield f"<dt>{label}</dt><dd>{_text(text)}</dd>"
+    yield f"<dt>{label}</dt><dd>{_text(text)}</dd>"
 
 
 def _all(run: Run) -> Iterator[str]:
@@ -355,10 +328,6 @@ def _all(run: Run) -> Iterator[str]:
         grade = _text(verdicts[0].clause.grade)
         yield f"<tr><td><code>{_text(rule)}</code></td><td>{grade}</td><td>{counted}</td></tr>"
     yield "</tbody></table></div></details>\n</section>"
-
-
-def _place(finding: Finding) -> str:
-    return f"{finding.clause.group}/{finding.clause.chapter}"
 
 
 def _source(text: str) -> str:

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from mcp_touchstone.catalog.scenario import Case, Scenario
-from mcp_touchstone.report.digest import Finding, findings, hint
+from mcp_touchstone.report.digest import findings, hint
+from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.standing import unattacked
 from mcp_touchstone.report.terminal import in_full, in_short
 from mcp_touchstone.results.run import Run, Verdict
@@ -167,11 +168,7 @@ def _baseline(run: Run) -> ItemResult:
 
 
 def _line(finding: Finding) -> str:
-    judgement = finding.judgement
-    said = (
-        f"expected {judgement.expected}; actual {judgement.actual} ({', '.join(finding.revisions)})"
-    )
-    return f"{finding.clause.id}: {said}"
+    return f"{finding.clause.id}: {finding.said} ({', '.join(finding.revisions)})"
 
 
 def _properties(verdicts: list[Verdict], *, known: bool) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,8 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from mcp_touchstone import __version__
-from mcp_touchstone.report.digest import Finding, counts_text, tally
+from mcp_touchstone.report.digest import counts_text, tally
+from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.terminal import WORDS, in_full
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
@@ -24,7 +25,7 @@ def render(run: Run) -> str:
     root = Element("testsuites", name="mcp-touchstone")
     chapters: dict[str, list[Verdict]] = {}
     for verdict in run.verdicts:
-        place = f"{verdict.clause.group}/{verdict.clause.chapter}"
+        place = verdict.clause.place
         chapters.setdefault(place, []).append(verdict)
     seconds = _seconds(run)
     for name, verdicts in chapters.items():
@@ -63,42 +64,32 @@ def _case(
     case = SubElement(suite, "testcase", classname=f"{clause.group}.{clause.chapter}")
     took = seconds.get((judgement.scenario, verdict.revision), 0.0)
     _set(case, name=f"{clause.id} [{verdict.revision}]", time=f"{took:.3f}")
-    expected = f"expected {judgement.expected}; " if judgement.expected else ""
-    message = f"{expected}actual {judgement.actual}"
+    finding = Finding.of([verdict])
+    message = finding.said
     if verdict.known:
         _set(SubElement(case, "skipped"), message=f"known: {verdict.known}")
-    elif verdict.sdk is not None and run.is_of_sdk(verdict):
-        excuse = f"{verdict.sdk.proof}; {verdict.sdk.remedy}"
-        _set(SubElement(case, "skipped"), message=f"{excuse}: {message}")
+    elif run.is_of_sdk(verdict):
+        _set(SubElement(case, "skipped"), message=f"{finding.whose}: {message}")
     elif verdict.outcome is Outcome.BROKEN:
         error = SubElement(case, "error", type="not judged")
-        _set(error, message=judgement.actual).text = _story(run, verdict)
+        _set(error, message=judgement.actual).text = _story(run, finding)
     elif run.counts(verdict):
         failure = SubElement(case, "failure", type=clause.grade)
-        _set(failure, message=message).text = _story(run, verdict)
+        _set(failure, message=message).text = _story(run, finding)
     elif verdict.outcome is Outcome.FAIL:
         why = "not new" if run.since is not None else f"below --fail-on {' '.join(run.floor.words)}"
         _set(SubElement(case, "skipped"), message=f"{why}: {message}")
     elif verdict.outcome is Outcome.UNSEEN:
         _set(SubElement(case, "skipped"), message="the server never triggered this rule")
     if verdict.outcome in _SAID and case.find("failure") is None:
-        SubElement(case, "system-out").text = _story(run, verdict)
+        SubElement(case, "system-out").text = _story(run, finding)
 
 
-def _story(run: Run, verdict: Verdict) -> str:
+def _story(run: Run, finding: Finding) -> str:
     """Render a finding in full, with the script that reproduces it."""
-    finding = Finding(
-        verdict.clause,
-        verdict.outcome,
-        (verdict.revision,),
-        verdict.gravest,
-        verdict.known,
-        verdict.sdk,
-        verdict.alike,
-    )
     text = "\n" + in_full(run, finding) + "\n"
-    if verdict.gravest.reproduction:
-        text += f"\nreproduce without mcp-touchstone:\n\n{verdict.gravest.reproduction}\n"
+    if finding.judgement.reproduction:
+        text += f"\nreproduce without mcp-touchstone:\n\n{finding.judgement.reproduction}\n"
     return "\n".join(map(_legal, text.split("\n")))
 
 

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mcp_touchstone import __version__
-from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison, standing
 from mcp_touchstone.report.digest import (
-    Finding,
     again,
     by_clause,
     chapters,
@@ -19,6 +17,7 @@ from mcp_touchstone.report.digest import (
     sdk_failures,
     tally,
 )
+from mcp_touchstone.report.finding import SUMMARY, WORDS, Finding
 from mcp_touchstone.report.text import cell, cut, plural, prose, window
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome, WireLine
@@ -31,14 +30,6 @@ _LINE: Final = 2_000
 _COLUMNS: Final = (
     Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS, Outcome.UNSEEN,
 )  # fmt: skip
-_WORDS: Final = {
-    Outcome.FAIL: "fail",
-    Outcome.BROKEN: "not checked",
-    Outcome.WARN: "warn",
-    Outcome.NOTE: "note",
-    Outcome.PASS: "pass",
-    Outcome.UNSEEN: "not seen",
-}
 
 
 def render(run: Run) -> str:
@@ -55,7 +46,7 @@ def _lines(run: Run) -> Iterator[str]:
     spoken = ", ".join(run.profile.spoken) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
-    yield f"Supports {spoken}. {judged} checked: {counts_text(tally(run), _WORDS) or 'none'}."
+    yield f"Supports {spoken}. {judged} checked: {counts_text(tally(run), WORDS) or 'none'}."
     if said := standing.decision(run):
         yield f"\n{cell(said)}"
     if left := standing.unattacked(run):
@@ -84,7 +75,7 @@ def _chapters(run: Run) -> Iterator[str]:
         return
     columns = [o for o in _COLUMNS if any(row.counts.get(o) for row in rows)]
     yield ""
-    yield f"| chapter | {' | '.join(_WORDS[o] for o in columns)} |"
+    yield f"| chapter | {' | '.join(WORDS[o] for o in columns)} |"
     yield f"|---|{'---:|' * len(columns)}"
     for row in rows:
         cells = [str(row.counts.get(o) or "") for o in columns]
@@ -128,7 +119,7 @@ def _findings(run: Run) -> Iterator[str]:
     for finding in findings(run, Outcome.FAIL, Outcome.WARN, of_sdk=True):
         if finding.sdk is not None:
             yield (
-                f"- {_WORDS[finding.outcome]} of {cell(str(finding.sdk.sdk))}: "
+                f"- {WORDS[finding.outcome]} of {cell(str(finding.sdk.sdk))}: "
                 f"`{finding.clause.id}` ({window(finding.revisions)}); {cell(finding.sdk.remedy)}"
             )
     for finding in findings(run, *Outcome, known=True):
@@ -139,33 +130,18 @@ def _findings(run: Run) -> Iterator[str]:
 
 def _finding(run: Run, finding: Finding) -> Iterator[str]:
     clause, judgement = finding.clause, finding.judgement
-    word = _WORDS[finding.outcome]
     yield "<details>"
     yield (
-        f"<summary><b>{word}</b> <code>{clause.id}</code> ({clause.grade}, "
+        f"<summary><b>{WORDS[finding.outcome]}</b> <code>{clause.id}</code> ({clause.grade}, "
         f"{window(finding.revisions)})</summary>\n"
     )
     yield f"{cell(clause.statement)}\n"
-    if judgement.expected:
-        yield f"- expected: {cell(judgement.expected)}"
-    yield f"- actual: {cell(cut(judgement.actual, _LINE))}"
-    if judgement.because:
-        yield f"- why a {word}: {cell(judgement.because)}"
-    if finding.whose:
-        yield f"- whose: {cell(finding.whose)}"
-    if judgement.tools:
-        rows = (row for tool in judgement.tools for row in tool.rows())
-        each = (f"{cell(name)}: {plural(count, 'payload')}" for name, count in rows)
-        yield f"- tools: {', '.join(each)}"
-    if isinstance(clause, Threat):
-        yield f"- effect: {cell(clause.effect)}"
-        weakness = [f"CWE-{number}" for number in clause.cwe]
-        yield f"- weakness: {', '.join([*weakness, *(f'OWASP {one}' for one in clause.owasp)])}"
-        if clause.seen_in:
-            yield f"- seen in: {', '.join(clause.seen_in)}"
-    links = clause.links(judgement.revision)
-    if links:
-        yield f"- specification: {', '.join(f'<{link}>' for link in links)}"
+    for label, lines in finding.rows(SUMMARY):
+        if label == "specification":
+            yield f"- {label}: {', '.join(f'<{link}>' for link in lines)}"
+        else:
+            text = ", ".join(lines)
+            yield f"- {label}: {cell(cut(text, _LINE) if label == 'actual' else text)}"
     if judgement.wire:
         shown = [row for line in judgement.wire for row in _rows(line)]
         yield from _fenced("text", shown)

@@ -13,7 +13,8 @@ from typing import Any, Final
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.threat import OWASP, Severity, Threat
-from mcp_touchstone.report.digest import Finding, again, findings
+from mcp_touchstone.report.digest import again, findings
+from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.text import cut, window
 from mcp_touchstone.results.comparison import Change
 from mcp_touchstone.results.run import Run
@@ -97,7 +98,7 @@ def _rule(clause: Clause) -> dict[str, Any]:
         ("Decision", clause.decision),
     ]
     filled = [(label, text) for label, text in parts if text]
-    tags = ["mcp", clause.group, f"{clause.group}/{clause.chapter}", clause.grade]
+    tags = ["mcp", clause.group, clause.place, clause.grade]
     properties: dict[str, Any] = {"precision": "very-high", "revisions": list(clause.revisions)}
     level = _BREACHES[clause.breach]
     if threat:
@@ -163,7 +164,7 @@ def _message(finding: Finding, revisions: tuple[str, ...]) -> str:
     if judgement.because:
         lines.append(f"Why a {_LEVELS[finding.outcome]}: {judgement.because}.")
     if finding.sdk is not None:
-        lines.append(f"Whose: {finding.sdk.proof}; {finding.sdk.remedy}.")
+        lines.append(f"Whose: {finding.whose}.")
     lines += [
         f"Line {line.n} of the conversation: {cut(safe(line.text), _LONGEST)}"
         for line in judgement.wire
@@ -179,9 +180,7 @@ def _location(run: Run, clause: Clause) -> dict[str, Any]:
             "artifactLocation": {"uri": _program(run.target.command)},
             "region": {"startLine": 1},
         },
-        "logicalLocations": [
-            {"fullyQualifiedName": f"{clause.group}/{clause.chapter}", "kind": "module"}
-        ],
+        "logicalLocations": [{"fullyQualifiedName": clause.place, "kind": "module"}],
     }
 
 
@@ -210,7 +209,7 @@ def _excuse(run: Run, finding: Finding) -> str:
     """Return the reason that a finding does not count; empty if it may count."""
     if finding.known or finding.sdk is None or run.floor.sdk:
         return finding.known
-    return f"{finding.sdk.proof}; {finding.sdk.remedy}"
+    return finding.whose
 
 
 def _suppressions(run: Run, group: list[Finding]) -> list[dict[str, Any]]:

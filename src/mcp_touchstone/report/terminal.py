@@ -3,7 +3,7 @@
 import contextlib
 import io
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from rich.console import Console
@@ -11,11 +11,9 @@ from rich.text import Text
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.report import clients, standing
 from mcp_touchstone.report.digest import (
-    Finding,
     again,
     by_clause,
     chapters,
@@ -25,10 +23,11 @@ from mcp_touchstone.report.digest import (
     noun,
     tally,
 )
+from mcp_touchstone.report.finding import BRIEF, DETAILS, FULL, Finding
 from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural
 from mcp_touchstone.results.run import PlannedCase, Run
-from mcp_touchstone.results.verdict import AffectedTool, Outcome, WireLine
+from mcp_touchstone.results.verdict import Outcome, WireLine
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.timing import Cost
@@ -201,63 +200,30 @@ class Terminal:
 
     def show(self, run: Run, finding: Finding) -> None:
         """Print one finding in full."""
-        judgement = finding.judgement
         style = STYLES[finding.outcome]
         self.say("")
         self.say((WORDS[finding.outcome], style), "  ", (finding.clause.id, "bold"))
         self.say("")
         self._row(finding.clause.grade, finding.clause.statement)
-        self._row("revision", ", ".join(finding.revisions))
-        if isinstance(finding.clause, Threat):
-            self._threat(finding.clause)
-        else:
-            for link in finding.clause.links(judgement.revision):
-                self.say("  ", (f"{'spec':<{LABEL}}", "dim"), link)
-        if finding.clause.decision:
-            self._row("decision", finding.clause.decision)
-        if judgement.expected:
-            self._row("expected", judgement.expected)
-        self._row("actual", judgement.actual or "(see below)", "bold")
-        if judgement.because:
-            self._row(f"why a {WORDS[finding.outcome]}", judgement.because)
-        if finding.whose:
-            self._row("whose", finding.whose)
-        self._tools(judgement.tools)
-        if judgement.sometimes:
-            self._row("found", f"in {judgement.found} of {judgement.tried} runs of the scenario")
-            if judgement.raced:
-                self._row("", "by chance: the scenario races messages, so the next run may pass")
-        if judgement.count > 1:
-            self._row("count", str(judgement.count))
-        self._wire(judgement.wire)
+        self._rows(finding, FULL)
+        self._wire(finding.judgement.wire)
         if self.verbose:
             self._details(finding)
         self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
 
     def _details(self, finding: Finding) -> None:
-        judgement = finding.judgement
-        for line in judgement.reproduction.splitlines():
+        for line in finding.judgement.reproduction.splitlines():
             self.say("    ", line)
-        self._row("scenario", f"{judgement.scenario} ({judgement.source})")
-        self._row("process", judgement.process)
-        if finding.clause.not_flagged:
-            self._row("not flagged", finding.clause.not_flagged)
+        self._rows(finding, DETAILS)
 
-    def _threat(self, threat: Threat) -> None:
-        self._row("effect", threat.effect)
-        self._row("cause", threat.cause)
-        weaknesses = [f"CWE-{number}" for number in threat.cwe]
-        self._row("weakness", ", ".join([*weaknesses, *(f"OWASP {o}" for o in threat.owasp)]))
-        if threat.seen_in:
-            self._row("seen in", ", ".join(threat.seen_in))
-
-    def _tools(self, tools: tuple[AffectedTool, ...]) -> None:
-        rows = [row for tool in tools for row in tool.rows()]
-        wide = max((len(name) for name, _count in rows), default=0)
-        for number, (name, count) in enumerate(rows):
-            self._row(
-                "" if number else "tools", f"{safe(name):<{wide}}  {plural(count, 'payload')}"
-            )
+    def _rows(self, finding: Finding, layout: Sequence[str]) -> None:
+        for label, lines in finding.rows(layout, WORDS):
+            for number, line in enumerate(lines):
+                if label == "spec":  # an address is not wrapped
+                    self.say("  ", (f"{label:<{LABEL}}", "dim"), line)
+                else:
+                    style = "bold" if label == "actual" and layout is FULL else ""
+                    self._row("" if number else label, line, style)
 
     def _wire(self, lines: tuple[WireLine, ...]) -> None:
         if not lines:
@@ -322,20 +288,11 @@ class Terminal:
             if self.verbose or run.floor.counts(finding.clause, finding.outcome):
                 self.show(run, finding)
                 continue
-            judgement = finding.judgement
             self.say("")
             head = WORDS[finding.outcome]
             self.say((head, STYLES[finding.outcome]), "  ", (finding.clause.id, "bold"))
-            self._row("level", finding.clause.grade)
-            if judgement.expected:
-                self._row("expected", judgement.expected)
-            self._row("actual", judgement.actual)
-            if finding.whose:
-                self._row("whose", finding.whose)
-            if judgement.because:
-                self._row(f"why a {head}", judgement.because)
-            self._row("revision", ", ".join(finding.revisions))
-            for line in judgement.wire:
+            self._rows(finding, BRIEF)
+            for line in finding.judgement.wire:
                 if line.guilty:
                     text = cut(safe(line.text), self.width - LABEL - 4)
                     self.say(
