@@ -43,6 +43,7 @@ from mcp_touchstone.wire.framing import (
     id_key,
     integral,
     loads,
+    object_in,
     type_name,
 )
 from mcp_touchstone.wire.http_headers import fits_header
@@ -56,7 +57,6 @@ from mcp_touchstone.wire.matchers import (
     guessable,
     list_methods,
     normalised,
-    object_in,
     outcome,
     same_outcome,
     wrong_types,

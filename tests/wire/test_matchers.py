@@ -2,7 +2,8 @@
 
 import pytest
 
-from mcp_touchstone.wire.matchers import base64_fault, covers, object_in
+from mcp_touchstone.wire.framing import object_in
+from mcp_touchstone.wire.matchers import base64_fault, covers
 
 
 @pytest.mark.parametrize("text", ["", "aGVsbG8=", "aGVsbG8h", "+/+/"])

@@ -23,6 +23,7 @@ from mcp_touchstone.bindings.argument_roles import (
 from mcp_touchstone.bindings.binding import Binding
 from mcp_touchstone.bindings.file_naming import PATH
 from mcp_touchstone.samples.from_schema import required, words
+from mcp_touchstone.wire.framing import object_in, value_in
 
 DANGER: Final = frozenset({
     "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
@@ -303,9 +304,8 @@ def _filled(
 
 def _switched(schema: Any, *, is_named: bool) -> Iterator[dict[Pointer, Any]]:
     """Yield the values of the switch, by path; one empty mapping if the tool has no switch."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    for name, below in (properties or {}).items():
-        values = below.get("enum") if isinstance(below, dict) else None
+    for name, below in object_in(schema, "properties").items():
+        values = value_in(below, "enum")
         if name in required(schema) and name.lower() in SWITCHES and isinstance(values, list):
             for value in values:
                 said = {*words(value)} if isinstance(value, str) else set()

@@ -21,7 +21,9 @@ from mcp_touchstone.bridge.sessions import BATCHING, BridgeSession, Sessions
 from mcp_touchstone.bridge.stateless import Stateless
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.catalog.revision import is_modern
-from mcp_touchstone.wire.framing import Kind, Line, kind_of, read
+from mcp_touchstone.wire.exchange import EVENTS, JSON
+from mcp_touchstone.wire.framing import Kind, Line, kind_of, read, value_in
+from mcp_touchstone.wire.http_headers import SESSION, VERSION
 
 if TYPE_CHECKING:
     from mcp_touchstone.bridge.access import Access  # joserfc is an extra
@@ -73,7 +75,7 @@ class Endpoint(Responses):
         with self.refusing():
             self._check()
             head.check_content_type(self.headers)
-            head.check_accept(self.headers, head.JSON, head.EVENTS)
+            head.check_accept(self.headers, JSON, EVENTS)
             line = self._body()
             self.begin_serving()
             messages = _messages(line)
@@ -92,7 +94,7 @@ class Endpoint(Responses):
                 return
             self._check()
             self.begin_serving()
-            head.check_accept(self.headers, head.EVENTS)
+            head.check_accept(self.headers, EVENTS)
             self._check_handshake()
             session = self._session()
             stream, after = self._wanted(session)
@@ -178,7 +180,7 @@ class Endpoint(Responses):
             self._initialize(line, first)
         elif not batched and head.is_stateless(self.headers, first):
             self._stateless(first)
-        elif batched and is_modern(head.value_of(self.headers, head.VERSION) or ""):
+        elif batched and is_modern(head.value_of(self.headers, VERSION) or ""):
             raise Refusal(400, INVALID_REQUEST, "2026-07-28 has no batches")
         else:
             session = self._session()
@@ -196,7 +198,7 @@ class Endpoint(Responses):
                 exchange.detach()
 
     def _session(self) -> BridgeSession:
-        session = self.server.sessions.find(head.value_of(self.headers, head.SESSION))
+        session = self.server.sessions.find(head.value_of(self.headers, SESSION))
         if session.user != self.user:  # its id is no secret from a user who may see our logs
             raise Refusal(404, NO_SESSION, "this user has no such session")
         head.check_session_version(self.headers)
@@ -227,7 +229,7 @@ class Endpoint(Responses):
             extra = {}
             if session.revision:
                 sessions.add(session)
-                extra = {head.SESSION: session.id}
+                extra = {SESSION: session.id}
             stateless = head.is_stateless(self.headers, request)
             status = partial(_status, request) if stateless else _fine
             resumable = session.resumable if session.revision else None
@@ -262,8 +264,7 @@ def _fine(_answer: bytes) -> int:
 def _status(request: dict[str, Any], answer: bytes) -> int:
     """Return the status for the answer to a stateless request."""
     said = read(Line(answer, len(answer))).value
-    error = said.get("error") if isinstance(said, dict) else None
-    return status_for(error, lacks_meta=head.lacks_meta(request))
+    return status_for(value_in(said, "error"), lacks_meta=head.lacks_meta(request))
 
 
 def _messages(line: bytes) -> list[dict[str, Any]]:

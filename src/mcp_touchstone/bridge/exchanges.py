@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
 from mcp_touchstone.bridge.streams import EventStream, newest
-from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of
+from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of, value_in
 
 OPEN: Final = 256
 """Greatest number of open exchanges of one process; a client may leave without an answer."""
@@ -160,6 +160,4 @@ def is_id(value: Any) -> bool:
 
 
 def _token(request: Any) -> IdKey | None:
-    params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return id_key(meta.get("progressToken")) if isinstance(meta, dict) else None
+    return id_key(value_in(request, "params", "_meta", "progressToken"))

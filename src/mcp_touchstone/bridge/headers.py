@@ -19,15 +19,9 @@ from mcp_touchstone.bridge.refusals import (
     Refusal,
 )
 from mcp_touchstone.catalog.revision import LEGACY, META, is_modern
-from mcp_touchstone.wire.framing import brief
-
-VERSION: Final = "MCP-Protocol-Version"
-SESSION: Final = "Mcp-Session-Id"
-JSON: Final = "application/json"
-EVENTS: Final = "text/event-stream"
-
-NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-"""Method -> the member of its params that ``Mcp-Name`` repeats."""
+from mcp_touchstone.wire.exchange import JSON
+from mcp_touchstone.wire.framing import brief, object_in, value_in
+from mcp_touchstone.wire.http_headers import METHOD, NAME, NAMED, VERSION
 
 WELL_KNOWN: Final = "/.well-known/"
 
@@ -125,9 +119,7 @@ def _accept(headers: Headers) -> str:
 
 def meta_of(message: Any) -> dict[str, Any]:
     """Return ``params._meta``, or ``{}`` if there is none."""
-    params = message.get("params") if isinstance(message, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta if isinstance(meta, dict) else {}
+    return object_in(message, "params", "_meta")
 
 
 def is_stateless(headers: Headers, message: Any) -> bool:
@@ -170,12 +162,11 @@ def check_repeated(headers: Headers, message: Mapping[str, Any]) -> None:
     """
     version = meta_of(message).get(META + "protocolVersion")
     _compare(headers, VERSION, version, message)
-    _compare(headers, "Mcp-Method", message.get("method"), message)
+    _compare(headers, METHOD, message.get("method"), message)
     member = NAMED.get(str(message.get("method")))
-    params = message.get("params")
-    name = params.get(member) if member and isinstance(params, dict) else None
+    name = value_in(message, "params", member) if member else None
     if isinstance(name, str):
-        _compare(headers, "Mcp-Name", name, message, encoded=True)
+        _compare(headers, NAME, name, message, encoded=True)
 
 
 def _compare(

@@ -4,32 +4,12 @@ Source: 2026-07-28 basic/transports/streamable-http#custom-headers-from-tool-par
 """
 
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 from mcp_touchstone.bridge.headers import Headers, decoded, mismatch, value_of
-from mcp_touchstone.wire.framing import brief
-
-DEEPEST: Final = 32
-"""Greatest depth of nested objects."""
-
-Path = tuple[str, ...]
-"""Property names from the root of an inputSchema down to the one that is repeated."""
-
-
-def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield the properties with an ``x-mcp-header``, and the name of each header.
-
-    Only properties reached by ``properties`` alone: other annotations are invalid.
-    """
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    if len(path) > DEEPEST:
-        return
-    for name, inner in properties.items() if isinstance(properties, dict) else ():
-        header = inner.get("x-mcp-header") if isinstance(inner, dict) else None
-        if isinstance(header, str) and header:
-            yield (*path, name), f"Mcp-Param-{header}"
-        yield from annotated(inner, (*path, name))
+from mcp_touchstone.wire.framing import brief, value_in
+from mcp_touchstone.wire.http_headers import Path, parameters
 
 
 class Parameters:
@@ -43,13 +23,10 @@ class Parameters:
 
     def learn(self, result: Any) -> None:
         """Add the tools of one page of ``tools/list``."""
-        tools = result.get("tools") if isinstance(result, dict) else None
-        if not isinstance(tools, list):
+        if not isinstance(value_in(result, "tools"), list):
             return
         with self._lock:
-            for tool in tools:
-                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    self._tools[tool["name"]] = tuple(annotated(tool.get("inputSchema")))
+            self._tools |= parameters(result)
             self.known = self.known or "nextCursor" not in result
 
     def check(self, headers: Headers, message: Mapping[str, Any]) -> None:
@@ -64,13 +41,7 @@ class Parameters:
         with self._lock:
             found = self._tools.get(str(params.get("name")), ())
         for path, header in found:
-            _check_one(headers, header, _value(params.get("arguments"), path), message)
-
-
-def _value(arguments: Any, path: Path) -> Any:
-    for name in path:
-        arguments = arguments.get(name) if isinstance(arguments, dict) else None
-    return arguments
+            _check_one(headers, header, value_in(params.get("arguments"), *path), message)
 
 
 def _check_one(headers: Headers, header: str, value: Any, message: Mapping[str, Any]) -> None:

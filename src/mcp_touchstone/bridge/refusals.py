@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from mcp_touchstone.wire.framing import encode
+from mcp_touchstone.wire.framing import encode, value_in
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -60,7 +60,7 @@ def status_for(error: Any, *, lacks_meta: bool) -> int:
     Sources: basic/transports/streamable-http#protocol-version-header and #server-validation,
     basic/index#meta (``lacks_meta``: the request lacks members that are required there).
     """
-    code = error.get("code") if isinstance(error, dict) else None
+    code = value_in(error, "code")
     if not isinstance(code, int):
         return 200
     if code == METHOD_NOT_FOUND:

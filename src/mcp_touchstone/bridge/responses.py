@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
 from mcp_touchstone.bridge.exchanges import HttpExchange
-from mcp_touchstone.bridge.headers import EVENTS, JSON
 from mcp_touchstone.bridge.reading import BODY_LIMIT, READING, HeadLines, RequestBytes, Waiting
 from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal, error_line
 from mcp_touchstone.bridge.streams import EventStream, event
 from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.wire.exchange import EVENTS, JSON
 
 TURN: Final = 0.1
 """Seconds between two checks that the client is still connected."""

@@ -18,7 +18,7 @@ from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange, is_request
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, NO_SESSION, Refusal
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of
+from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of, object_in, value_in
 
 BATCHING: Final = "2025-03-26"
 """The one revision that has batches."""
@@ -118,9 +118,7 @@ class BridgeSession:
 
     def open(self, exchange: HttpExchange) -> None:
         """Store the revision from the answer to ``initialize``; none if it is no result."""
-        answer = exchange.answer or {}
-        result = answer.get("result")
-        revision = result.get("protocolVersion") if isinstance(result, dict) else None
+        revision = value_in(exchange.answer, "result", "protocolVersion")
         self.revision = revision if isinstance(revision, str) else ""
 
     def stream(self, number: int) -> EventStream | None:
@@ -143,8 +141,7 @@ class BridgeSession:
         if "method" not in message:
             self._questions.pop(id_key(message.get("id")), None)
         if message.get("method") == "notifications/cancelled":
-            params = message.get("params")
-            key = id_key(params.get("requestId")) if isinstance(params, dict) else None
+            key = id_key(value_in(message, "params", "requestId"))
             exchange = self._exchanges.waiting_for(key)
             if exchange is not None:
                 exchange.close_after(AFTERMATH)
@@ -182,16 +179,15 @@ class BridgeSession:
             log(f"the server answered a request that was not sent: {brief(message)}")
 
     def _for(self, message: Any, kind: Kind) -> EventStream | None:
-        method, params = message["method"], message.get("params")
-        of = params.get if isinstance(params, dict) else {}.get
+        method, params = message["method"], object_in(message, "params")
         if kind is Kind.REQUEST:
             exchange = self._exchanges.newest()
             self._questions[id_key(message["id"])] = exchange
             return exchange
         if method == "notifications/progress":
-            return self._exchanges.with_token(id_key(of("progressToken")))
+            return self._exchanges.with_token(id_key(params.get("progressToken")))
         if method == "notifications/cancelled":
-            asked_on = self._questions.pop(id_key(of("requestId")), None)
+            asked_on = self._questions.pop(id_key(params.get("requestId")), None)
             return asked_on if asked_on is not None and not asked_on.closed else None
         return None if method in NEWS else self._exchanges.newest()
 

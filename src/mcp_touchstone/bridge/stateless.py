@@ -24,7 +24,7 @@ from mcp_touchstone.bridge.refusals import (
 )
 from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, META
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of
+from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of, object_in, value_in
 
 LISTEN: Final = "subscriptions/listen"
 SUBSCRIPTION: Final = META + "subscriptionId"
@@ -128,10 +128,8 @@ class Stateless:
         if asked is None and not lane.running:
             lane.end()
             raise Refusal(502, NO_SESSION, lane.lost or "the server left")
-        error = (asked or {}).get("error")
-        code = error.get("code") if isinstance(error, dict) else None
-        result = (asked or {}).get("result")
-        if isinstance(result, dict) and "supportedVersions" in result:
+        code = value_in(asked, "error", "code")
+        if "supportedVersions" in object_in(asked, "result"):
             return lane
         if code in (UNSUPPORTED_VERSION, MISSING_CAPABILITY, HEADER_MISMATCH):
             return lane
@@ -192,9 +190,7 @@ class SharedProcess:
         """Read the list of tools with the ``_meta`` of this client."""
         params: dict[str, Any] = {"_meta": {**_META, **_without_token(meta)}}
         for _ in range(PAGES):
-            asked = self.ask("tools/list", params, ASIDE) or {}
-            result = asked.get("result")
-            cursor = result.get("nextCursor") if isinstance(result, dict) else None
+            cursor = value_in(self.ask("tools/list", params, ASIDE), "result", "nextCursor")
             if not isinstance(cursor, str):
                 break
             params = {**params, "cursor": cursor}
@@ -285,16 +281,15 @@ class SharedProcess:
         if asked["method"] == "tools/list":
             self._parameters.learn(message.get("result"))
         ours = {**message, "id": asked["id"]}
-        result = message.get("result")
-        if isinstance(result, dict) and SUBSCRIPTION in _meta_in(result):
+        result = object_in(message, "result")
+        if SUBSCRIPTION in object_in(result, "_meta"):
             ours["result"] = _with_meta(result, **{SUBSCRIPTION: asked["id"]})
         self._exchanges.answered(key, encode(ours).rstrip(b"\n"), ours)
 
     def _said(self, message: dict[str, Any]) -> None:
         """Forward a message other than an answer: to the stream it names, or the likeliest one."""
-        params = message.get("params")
-        params = params if isinstance(params, dict) else {}
-        meta = _meta_in(params)
+        params = object_in(message, "params")
+        meta = object_in(params, "_meta")
         if SUBSCRIPTION in meta:
             exchange = self._exchanges.waiting_for(_number(meta[SUBSCRIPTION]))
             name = meta[SUBSCRIPTION]
@@ -336,13 +331,8 @@ def _number(value: Any) -> Any:
     return id_key(int(value)) if ours else id_key(value)
 
 
-def _meta_in(body: Mapping[str, Any]) -> dict[str, Any]:
-    meta = body.get("_meta")
-    return meta if isinstance(meta, dict) else {}
-
-
 def _with_meta(body: Mapping[str, Any], **members: Any) -> dict[str, Any]:
-    return {**body, "_meta": {**_meta_in(body), **members}}
+    return {**body, "_meta": {**object_in(body, "_meta"), **members}}
 
 
 def _without_token(meta: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Exchange
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.framing import id_key
+from mcp_touchstone.wire.framing import id_key, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source
@@ -63,7 +63,7 @@ class Pending:
             if message.role is Role.NOTIFICATION
             and message.method == "notifications/progress"
             and self.token is not None
-            and id_key(_params(message).get("progressToken")) == id_key(self.token)
+            and id_key(value_in(message.value, "params", "progressToken")) == id_key(self.token)
         ]
 
     def answers(self, line: int | None = None) -> list[tuple[Entry, Message]]:
@@ -108,8 +108,3 @@ def heard(connection: Connection, line: int) -> list[tuple[Entry, Message]]:
         if entry.source is Source.THEM
         for message in entry.messages
     ]
-
-
-def _params(message: Message) -> dict[str, Any]:
-    found = message.value.get("params") if isinstance(message.value, dict) else None
-    return found if isinstance(found, dict) else {}

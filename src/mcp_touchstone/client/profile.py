@@ -10,6 +10,7 @@ from typing import Any, Final
 from mcp_touchstone.client import answers
 from mcp_touchstone.client.answers import Answer, Policy
 from mcp_touchstone.client.client_tasks import ClientTasks
+from mcp_touchstone.wire.framing import object_in, value_in
 
 ASKED: Final = {
     "elicitation/create": "elicitation",
@@ -77,7 +78,7 @@ class Client:
             declared: the capabilities declared to the server, if they differ from this client's.
             world: the default roots.
         """
-        given = params if isinstance(params, dict) else {}
+        given = object_in(params)
         if method == "ping":
             return Answer({"result": {}})
         if method is not None and method.startswith("tasks/") and self.tasks is not None:
@@ -98,9 +99,9 @@ class Client:
     def fill(self, requests: Any, *, world: Sequence[str] = ()) -> dict[str, Any]:
         """Return the ``inputResponses`` for ``inputRequests``, without refused ones."""
         filled = {}
-        for key, asked in requests.items() if isinstance(requests, dict) else ():
-            value = asked if isinstance(asked, dict) else {}
-            said = self.answer(value.get("method"), value.get("params"), world=world)
+        for key, asked in object_in(requests).items():
+            method, params = value_in(asked, "method"), value_in(asked, "params")
+            said = self.answer(method, params, world=world)
             if said.body is not None and "result" in said.body:
                 filled[key] = said.body["result"]
         return filled

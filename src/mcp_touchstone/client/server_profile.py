@@ -15,7 +15,7 @@ from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import is_path, required
-from mcp_touchstone.wire.framing import brief
+from mcp_touchstone.wire.framing import brief, object_in, value_in
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
 
@@ -80,14 +80,12 @@ class Example(Exchange):
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of the call; empty if there are none."""
-        found = self.params.get("arguments")
-        return dict(found) if isinstance(found, dict) else {}
+        return dict(object_in(self.params, "arguments"))
 
     @property
     def schema(self) -> dict[str, Any]:
         """The inputSchema of the tool; empty if it has none."""
-        found = self.item.get("inputSchema")
-        return found if isinstance(found, dict) else {}
+        return object_in(self.item, "inputSchema")
 
 
 @dataclass(slots=True)
@@ -145,11 +143,9 @@ class Spoken:
     @property
     def server_info(self) -> dict[str, Any]:
         """Name and version of the server, at the place that this revision defines."""
-        found = self.result.get("serverInfo")
-        if not isinstance(found, dict):
-            meta = self.result.get("_meta")
-            found = meta.get(rev.META + "serverInfo") if isinstance(meta, dict) else None
-        return found if isinstance(found, dict) else {}
+        if isinstance(found := self.result.get("serverInfo"), dict):
+            return found
+        return object_in(self.result, "_meta", rev.META + "serverInfo")
 
     @property
     def versions(self) -> list[str]:
@@ -160,8 +156,7 @@ class Spoken:
     @property
     def extensions(self) -> dict[str, Any]:
         """The extensions the server advertises; empty if there are none."""
-        found = self.capabilities.get("extensions")
-        return found if isinstance(found, dict) else {}
+        return object_in(self.capabilities, "extensions")
 
     @property
     def listing(self) -> list[str]:
@@ -367,8 +362,7 @@ class ServerProfile:
 
 def is_read_only(tool: Mapping[str, Any]) -> bool:
     """Return whether a listed tool is annotated as read-only."""
-    hints = tool.get("annotations")
-    return isinstance(hints, dict) and hints.get("readOnlyHint") is True
+    return value_in(tool, "annotations", "readOnlyHint") is True
 
 
 def may_be_task(tool: Mapping[str, Any]) -> bool:
@@ -378,8 +372,7 @@ def may_be_task(tool: Mapping[str, Any]) -> bool:
 
 def task_support(tool: Mapping[str, Any]) -> Any:
     """Return the taskSupport of a listed tool, of any type; None if absent."""
-    execution = tool.get("execution")
-    return execution.get("taskSupport") if isinstance(execution, dict) else None
+    return value_in(tool, "execution", "taskSupport")
 
 
 def _needs_nothing(tool: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_touchstone.client.profile import ASKED
+from mcp_touchstone.wire.framing import object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import Entry, Source
 
@@ -53,23 +54,21 @@ def _of_message(entry: Entry, message: Message) -> Iterator[Question]:
     if message.role is Role.REQUEST and message.method in ASKED:
         yield Question(entry, message.method, value.get("params"), value.get("id"), value)
     for key, asked in input_requests(value).items():
-        method = asked.get("method") if isinstance(asked, dict) else None
+        method = value_in(asked, "method")
         if isinstance(method, str):
             yield Question(entry, method, asked.get("params"), key, asked, message.answers)
 
 
 def input_requests(response: Any) -> dict[str, Any]:
     """Return the requests in an interim result; empty for any other message."""
-    result = response.get("result") if isinstance(response, dict) else None
-    if not isinstance(result, dict) or result.get("resultType") != "input_required":
-        return {}
-    found = result.get("inputRequests")
-    return found if isinstance(found, dict) else {}
+    result = object_in(response, "result")
+    waits = result.get("resultType") == "input_required"
+    return object_in(result, "inputRequests") if waits else {}
 
 
 def words(method: str, params: Any) -> set[str]:
     """Return the words of ``needs`` that a request with this method meets."""
-    given = params if isinstance(params, dict) else {}
+    given = object_in(params)
     if method == "elicitation/create":
         return {"elicits", "elicits-url"} if given.get("mode") == "url" else {"elicits"}
     if method == "sampling/createMessage":

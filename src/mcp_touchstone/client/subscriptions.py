@@ -7,7 +7,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.pending import Pending, heard
 from mcp_touchstone.client.server_profile import Exchange
-from mcp_touchstone.wire.framing import id_key
+from mcp_touchstone.wire.framing import id_key, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry
@@ -66,9 +66,7 @@ class Subscription:
     def granted(self) -> dict[str, Any]:
         """The acknowledged part of the filter; empty if there is none."""
         found = self._acknowledgment()
-        params = found[1].value.get("params") if found else None
-        given = params.get("notifications") if isinstance(params, dict) else None
-        return given if isinstance(given, dict) else {}
+        return object_in(found[1].value, "params", "notifications") if found else {}
 
     @property
     def refusal(self) -> Reply:
@@ -96,6 +94,4 @@ def _acknowledges(message: Message) -> bool:
 
 
 def _id(message: Message) -> Any:
-    params = message.value.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(ID) if isinstance(meta, dict) else None
+    return value_in(message.value, "params", "_meta", ID)

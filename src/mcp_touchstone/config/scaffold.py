@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.server_profile import Example, ServerProfile
+from mcp_touchstone.client.server_profile import Example, ServerProfile, is_read_only
 from mcp_touchstone.gate.toml_text import key, quoted, value
 from mcp_touchstone.runtime.scratch import NOTE
 from mcp_touchstone.samples.from_schema import Places, candidates
@@ -152,7 +152,7 @@ def _tools(target: Target, profile: ServerProfile) -> dict[str, list[Use]]:
         if name in called:
             found[WORKED].append((name, _shown(called[name], profile)))
         else:
-            found[FAILED if _harmless(tool) else LEFT].append((name, _guess(tool)))
+            found[FAILED if is_read_only(tool) else LEFT].append((name, _guess(tool)))
     return found
 
 
@@ -167,11 +167,6 @@ def _prompts(target: Target, profile: ServerProfile) -> dict[str, list[Use]]:
             guess = {str(a.get("name")): "example" for a in wanted if a.get("required")}
             found[prompt["name"]] = guess
     return {UNRENDERED: list(found.items())}
-
-
-def _harmless(tool: Mapping[str, Any]) -> bool:
-    hints = tool.get("annotations")
-    return isinstance(hints, dict) and hints.get("readOnlyHint") is True
 
 
 def _guess(tool: Mapping[str, Any]) -> Arguments:

@@ -13,6 +13,7 @@ from mcp_touchstone.client.server_profile import (
 from mcp_touchstone.discovery.prober import NOT_NAMED, Attempt, Prober
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import candidates
+from mcp_touchstone.wire.framing import value_in
 
 READS: Final = 5
 PROMPTS: Final = 6
@@ -73,7 +74,7 @@ def _is_refusal(attempt: Attempt) -> bool:
 def _failure(attempt: Attempt) -> str:
     content = (attempt.reply.result or {}).get("content")
     first = content[0] if isinstance(content, list) and content else None
-    text = first.get("text") if isinstance(first, dict) else None
+    text = value_in(first, "text")
     return f"isError: {text[:100]}" if isinstance(text, str) else str(attempt.reply)
 
 
@@ -200,6 +201,5 @@ def completions(
     if known and scout.revision >= CONTEXT_SINCE:
         params["context"] = {"arguments": dict(known)}
     attempt = scout.attempt(Exchange("completion/complete", params))
-    completion = (attempt.reply.result or {}).get("completion") if attempt else None
-    values = completion.get("values") if isinstance(completion, dict) else None
+    values = value_in(attempt.reply.result, "completion", "values") if attempt else None
     return [v for v in values if isinstance(v, str)] if isinstance(values, list) else []

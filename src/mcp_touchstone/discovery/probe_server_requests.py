@@ -12,6 +12,7 @@ from mcp_touchstone.client.tasks import Task
 from mcp_touchstone.discovery.probe_features import needs_task
 from mcp_touchstone.discovery.prober import NOT_NAMED, Prober
 from mcp_touchstone.samples.from_schema import words
+from mcp_touchstone.wire.framing import value_in
 from mcp_touchstone.wire.reply import Reply
 
 URL_REQUIRED: Final = -32042
@@ -141,6 +142,5 @@ def _urls(reply: Reply) -> list[Any]:
     """Return the elicitations that an error -32042 lists; at least one, readable or not."""
     if reply.code != URL_REQUIRED:
         return []
-    data = (reply.error or {}).get("data")
-    found = data.get("elicitations") if isinstance(data, dict) else None
+    found = value_in(reply.error, "data", "elicitations")
     return found if isinstance(found, list) and found else [{"mode": "url"}]

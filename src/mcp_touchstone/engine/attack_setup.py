@@ -28,6 +28,7 @@ from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
 from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.framing import object_in
 
 NO_GUESSING: Final = (
     "there is no sandbox, so only tools were tried that --call or --bindings names, and tools "
@@ -260,9 +261,8 @@ _GIT: Final = frozenset({"git", "repo", "repository"})
 
 def _arguments(tool: Mapping[str, Any]) -> set[str]:
     """Return the words of the names of a tool's arguments."""
-    schema = tool.get("inputSchema")
-    known = schema.get("properties") if isinstance(schema, dict) else None
-    return {word for name in known or () for word in words(name)}
+    known = object_in(tool, "inputSchema", "properties")
+    return {word for name in known for word in words(name)}
 
 
 def _bind_once(

@@ -12,7 +12,7 @@ from mcp_touchstone.judging.invalid_requests import has_invalid_value
 from mcp_touchstone.results.verdict import Judgement, Outcome, carriers, evidence
 from mcp_touchstone.transport.process import Ending, Step
 from mcp_touchstone.wire.exchange import Origin
-from mcp_touchstone.wire.framing import Kind
+from mcp_touchstone.wire.framing import Kind, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
 
@@ -82,12 +82,10 @@ class Record:
         """Return the client's capabilities on a line: of that request, or of the session."""
         entry: Entry | None = self.transcript[line]
         if is_modern(self.revision):
-            found = _member(_member(_member(entry, "params"), "_meta"), CAPABILITIES)
-            return found if isinstance(found, dict) else {}
-        openings = (e for e in self.transcript if _member(e, "method") == "initialize")
+            return object_in(_ours(entry), "params", "_meta", CAPABILITIES)
+        openings = (e for e in self.transcript if value_in(_ours(e), "method") == "initialize")
         entry = max((e for e in openings if e.n <= line), key=lambda e: e.n, default=None)
-        found = _member(_member(entry, "params"), "capabilities")
-        return found if isinstance(found, dict) else {}
+        return object_in(_ours(entry), "params", "capabilities")
 
     def asked_on(self, line: int | None) -> Entry | None:
         """Return our line by its number."""
@@ -105,11 +103,9 @@ class Record:
         return str(carried) if refused else ""
 
 
-def _member(value: Any, name: str) -> Any:
-    """Return a member of a JSON value, or of one of our lines; None if there is none."""
-    if isinstance(value, Entry):
-        value = value.value if value.source is Source.US else None
-    return value.get(name) if isinstance(value, dict) else None
+def _ours(entry: Entry | None) -> Any:
+    """Return the JSON value of one of our lines; None for other entries."""
+    return None if entry is None or entry.source is not Source.US else entry.value
 
 
 def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -> list[Judgement]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from mcp_touchstone.client.server_profile import LISTS
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.talk import Talk
-from mcp_touchstone.wire.framing import Kind
+from mcp_touchstone.wire.framing import Kind, value_in
 from mcp_touchstone.wire.lifecycle import Role
 
 LATE: Final = 1.0
@@ -129,7 +129,7 @@ def listings(record: Record, feature: str) -> Iterator[Listing]:
         if message.method != LISTS[feature][0] or request is None:
             continue
         page = _page(result, feature)
-        cursor = _cursor(request.value)
+        cursor = value_in(request.value, "params", "cursor")
         if page is None or (cursor is not None and cursor != expected):
             asked = 0
             continue
@@ -160,14 +160,9 @@ def changes(record: Record, feature: str) -> Iterator[tuple[Listing, str, bool]]
 
 
 def _page(result: Any, feature: str) -> list[str] | None:
-    page = result.get(LISTS[feature][1]) if isinstance(result, dict) else None
+    page = value_in(result, LISTS[feature][1])
     if not isinstance(page, list):
         return None
     key = KEYS.get(feature, "name")
     named = (item.get(key) for item in page if isinstance(item, dict))
     return [name for name in named if isinstance(name, str)]
-
-
-def _cursor(request: Any) -> Any:
-    params = request.get("params") if isinstance(request, dict) else None
-    return params.get("cursor") if isinstance(params, dict) else None

@@ -15,7 +15,7 @@ from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.catalog.scenario import Seen
 from mcp_touchstone.client.connection import META
 from mcp_touchstone.judging.ambient import Record
-from mcp_touchstone.wire.framing import Fault, Kind, id_key
+from mcp_touchstone.wire.framing import Fault, Kind, id_key, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.schema import Flaw, Look, Schemas
 from mcp_touchstone.wire.transcript import Entry
@@ -119,7 +119,7 @@ def _typed(record: Record) -> Iterator[Typed]:
         part = _SENT.get(message.role, "")
         method, value = message.method or "", message.value
         if not part and id_key(value.get("id")) not in reused:
-            params = _params(_request(record, message))
+            params = object_in(_request(record, message), "params")
             if _named(params) != (revision if modern else None):
                 continue
             if result is not None:
@@ -163,15 +163,9 @@ def _request(record: Record, message: Message) -> Any:
     return None
 
 
-def _params(request: Any) -> dict[str, Any]:
-    params = request.get("params") if isinstance(request, dict) else None
-    return params if isinstance(params, dict) else {}
-
-
 def _named(params: dict[str, Any]) -> Any:
     """Return the version named in a request; None if it names none."""
-    meta = params.get("_meta")
-    return meta.get(META + "protocolVersion") if isinstance(meta, dict) else None
+    return value_in(params, "_meta", META + "protocolVersion")
 
 
 def _part(revision: str, method: str, result: dict[str, Any], params: dict[str, Any]) -> str:

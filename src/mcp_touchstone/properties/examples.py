@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_touchstone.samples.from_schema import is_path, is_time, words
+from mcp_touchstone.wire.framing import object_in
 
 _ASCII: Final = 0x7F
 
@@ -119,8 +120,7 @@ LARGEST: Final = 10
 
 def properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the properties of an object schema; empty if there are none or they are invalid."""
-    found = schema.get("properties")
-    return found if isinstance(found, dict) else {}
+    return object_in(schema, "properties")
 
 
 def replaceable(schema: Mapping[str, Any], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

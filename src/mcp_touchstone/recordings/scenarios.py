@@ -23,6 +23,7 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.wire.exchange import Exchange as WireExchange
+from mcp_touchstone.wire.framing import value_in
 from mcp_touchstone.wire.http_headers import SESSION
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
@@ -240,10 +241,8 @@ def _short(member: str, value: Any) -> Any:
 def _cancelled(entries: Iterable[Entry]) -> set[Any]:
     ids = set()
     for entry in entries:
-        value = entry.value
-        if isinstance(value, dict) and value.get("method") == CANCELLED:
-            params = value.get("params")
-            own = params.get("requestId") if isinstance(params, dict) else None
+        if value_in(entry.value, "method") == CANCELLED:
+            own = value_in(entry.value, "params", "requestId")
             if isinstance(own, str | int):
                 ids.add(own)
     return ids

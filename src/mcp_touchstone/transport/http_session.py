@@ -14,13 +14,13 @@ from typing import Any, Final
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.wire.exchange import EVENTS, JSON, Exchange, Headers
-from mcp_touchstone.wire.framing import id_key
+from mcp_touchstone.wire.framing import id_key, object_in, value_in
 from mcp_touchstone.wire.http_headers import (
     AUTHORIZATION,
     SESSION,
     VERSION,
     Path,
-    annotated,
+    parameters,
     repeated,
 )
 
@@ -139,7 +139,7 @@ class HttpSession:
         )
         if self.modern:
             return (*kinds, *repeated(message, self._revision, self.tools))
-        opening = isinstance(message, dict) and message.get("method") == "initialize"
+        opening = value_in(message, "method") == "initialize"
         return kinds if opening else (*kinds, *self.named())
 
     def get(self, last: str | None = None) -> Headers:
@@ -197,13 +197,9 @@ class HttpSession:
 
         Source: 2026-07-28 basic/transports/streamable-http#cancellation.
         """
-        value = message if isinstance(message, dict) else {}
-        if not self.modern or value.get("method") != "notifications/cancelled":
+        if not self.modern or value_in(message, "method") != "notifications/cancelled":
             return None
-        params = value.get("params")
-        return (
-            self._asked.get(id_key(params.get("requestId"))) if isinstance(params, dict) else None
-        )
+        return self._asked.get(id_key(value_in(message, "params", "requestId")))
 
     def teaches(self, raw: bytes) -> bool:
         """Return whether a message of the server may be one from which ``learn`` learns."""
@@ -217,13 +213,9 @@ class HttpSession:
             answer: the message.
             exchange: the exchange that carried it.
         """
-        result = answer.get("result")
-        found = result if isinstance(result, dict) else {}
-        version, tools = found.get("protocolVersion"), found.get("tools")
+        version = value_in(answer, "result", "protocolVersion")
         if self.modern:
-            for tool in tools if isinstance(tools, list) else ():
-                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    self.tools[tool["name"]] = tuple(annotated(tool.get("inputSchema")))
+            self.tools |= parameters(answer.get("result"))
         elif method == "initialize" and isinstance(version, str):
             self.version, self.id = version, exchange.header(SESSION)
             self.happened(HttpEvent.NEGOTIATED)
@@ -247,10 +239,8 @@ class HttpSession:
             return ""
         if answer is None and exchange.messages:
             return ""  # it was checked when the message came
-        said = answer if isinstance(answer, dict) else {}
-        error = said.get("error")
-        code = error.get("code") if isinstance(error, dict) else None
-        if "result" in said or (isinstance(code, int) and code in OF_THE_REQUEST):
+        code = value_in(answer, "error", "code")
+        if "result" in object_in(answer) or (isinstance(code, int) and code in OF_THE_REQUEST):
             return ""
         return f"ended the session: HTTP 404 to line {exchange.line}"
 
@@ -261,9 +251,8 @@ class HttpSession:
 
     def opens_listening(self, message: Any, exchange: Exchange) -> bool:
         """Return whether the stream of a GET can begin, after the response to a message of ours."""
-        value = message if isinstance(message, dict) else {}
-        opened = value.get("method") == "notifications/initialized" and exchange.status in OK
-        return opened and not self.modern
+        method = value_in(message, "method")
+        return not self.modern and method == "notifications/initialized" and exchange.status in OK
 
     def resumes(self, exchange: Exchange, *, answered: bool) -> bool:
         """Return whether the stream of a POST ended before its answer and can be resumed.

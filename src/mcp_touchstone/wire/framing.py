@@ -408,6 +408,19 @@ def id_key(value: Any) -> IdKey | None:
 _plain: Final = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
+def value_in(value: Any, *members: str) -> Any:
+    """Return the value below these members of a JSON value; None if there is none."""
+    for member in members:
+        value = value.get(member) if isinstance(value, dict) else None
+    return value
+
+
+def object_in(value: Any, *members: str) -> dict[str, Any]:
+    """Return the object below these members of a JSON value; empty if there is none."""
+    found = value_in(value, *members)
+    return found if isinstance(found, dict) else {}
+
+
 def brief(value: Any, limit: int = 120) -> str:
     """Return a JSON value on one line, cut to ``limit`` characters."""
     try:

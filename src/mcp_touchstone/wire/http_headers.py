@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.wire.exchange import Headers
+from mcp_touchstone.wire.framing import object_in, value_in
 
 AUTHORIZATION: Final = "Authorization"
 VERSION: Final = "MCP-Protocol-Version"
@@ -65,14 +66,11 @@ def repeated(
         revision: the version to name if the body names none.
         tools: name of a tool -> its annotated parameters and their headers.
     """
-    body = message if isinstance(message, dict) else {}
-    params = body.get("params")
-    params = params if isinstance(params, dict) else {}
-    meta = params.get("_meta")
-    named = meta.get(META_VERSION) if isinstance(meta, dict) else None
+    params = object_in(message, "params")
+    named = value_in(params, "_meta", META_VERSION)
     fits = isinstance(named, str) and fits_header(named)
     found = [(VERSION, named if isinstance(named, str) and fits else revision)]
-    method = body.get("method")
+    method = value_in(message, "method")
     if isinstance(method, str) and fits_header(method):
         found.append((METHOD, method))
         name = params.get(NAMED.get(method, ""))
@@ -80,7 +78,7 @@ def repeated(
             found.append((NAME, encoded(name)))
         if method == "tools/call" and isinstance(name, str):
             for path, header in tools.get(name, ()):
-                value = _text(_value(params.get("arguments"), path))
+                value = _text(value_in(params.get("arguments"), *path))
                 if value is not None:
                     found.append((header, encoded(value)))
     return tuple(found)
@@ -88,20 +86,23 @@ def repeated(
 
 def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Yield the properties of a schema with a valid ``x-mcp-header``, and their headers."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
     if len(path) > DEEPEST:
         return
-    for name, inner in properties.items() if isinstance(properties, dict) else ():
-        header = inner.get("x-mcp-header") if isinstance(inner, dict) else None
+    for name, inner in object_in(schema, "properties").items():
+        header = value_in(inner, "x-mcp-header")
         if isinstance(header, str) and TOKEN.fullmatch(header):
             yield (*path, name), PARAMETER + header
         yield from annotated(inner, (*path, name))
 
 
-def _value(arguments: Any, path: Path) -> Any:
-    for name in path:
-        arguments = arguments.get(name) if isinstance(arguments, dict) else None
-    return arguments
+def parameters(result: Any) -> dict[str, tuple[tuple[Path, str], ...]]:
+    """Return the parameters that headers repeat, and the headers, of each tool in a list."""
+    tools = value_in(result, "tools")
+    return {
+        tool["name"]: tuple(annotated(tool.get("inputSchema")))
+        for tool in (tools if isinstance(tools, list) else ())
+        if isinstance(tool, dict) and isinstance(tool.get("name"), str)
+    }
 
 
 def _text(value: Any) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of
+from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of, value_in
 
 
 class Phase(StrEnum):
@@ -87,8 +87,7 @@ class Message:
     @property
     def code(self) -> Any:
         """The error code; None if there is none."""
-        error = self.value.get("error") if isinstance(self.value, dict) else None
-        return error.get("code") if isinstance(error, dict) else None
+        return value_in(self.value, "error", "code")
 
 
 @dataclass(slots=True)

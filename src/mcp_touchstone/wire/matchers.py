@@ -173,10 +173,3 @@ def list_methods(capabilities: Mapping[str, Any]) -> dict[str, str]:
         for feature in ("tools", "resources", "prompts")
         if feature in capabilities
     }
-
-
-def object_in(value: Any, *members: str) -> dict[str, Any]:
-    """Return the object in a value below these members; empty if there is none."""
-    for member in members:
-        value = value.get(member) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
