@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import os
-import py_compile
 import shutil
 import signal
 import socket
@@ -133,12 +132,13 @@ def assert_sigterm_is_forwarded_once(box: Sandbox, world: Path) -> None:
 def test_sigterm_is_forwarded_when_the_command_is_faster(
     box: Sandbox, world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = Path(sandbox.__file__).with_name("sandbox_init.py").read_text()
+    shutil.copytree(sandbox.FOLDER / "init", tmp_path / "init")
+    slow = tmp_path / "init" / "outside.py"
+    source = slow.read_text()
     first = "    os.close(report[1])\n"
     assert source.count(first) == 1
-    slow = tmp_path / "slow_init.py"
     slow.write_text(source.replace(first, f"    import time; time.sleep(2)\n{first}"))
-    monkeypatch.setattr(sandbox, "_init", lambda: str(slow))
+    monkeypatch.setattr(sandbox, "FOLDER", tmp_path)
     assert_sigterm_is_forwarded_once(box, world)
 
 
@@ -479,7 +479,7 @@ def test_changes_to_a_copied_folder_stay_in_the_sandbox(
 
 
 def test_small_folder_is_copied_where_there_are_no_overlays(tmp_path: Path) -> None:
-    from mcp_touchstone.sandbox import sandbox_init  # noqa: PLC0415  (works on Linux only)
+    from mcp_touchstone.sandbox.init import mounts  # noqa: PLC0415  (works on Linux only)
 
     source, target = tmp_path / "source", tmp_path / "target"
     (source / "below").mkdir(parents=True)
@@ -487,9 +487,9 @@ def test_small_folder_is_copied_where_there_are_no_overlays(tmp_path: Path) -> N
     (source / "link").symlink_to("below")
     target.mkdir()
 
-    assert not sandbox_init.copy(str(source), str(target), most=3000)
+    assert not mounts.copy(str(source), str(target), most=3000)
     assert [*target.iterdir()] == []
-    assert sandbox_init.copy(str(source), str(target), most=4000)
+    assert mounts.copy(str(source), str(target), most=4000)
     assert (target / "below" / "file").read_text() == "x" * 100
     assert (target / "link").readlink() == Path("below")
 
@@ -550,14 +550,3 @@ def test_sandbox_start_uses_little_cpu_time(box: Sandbox) -> None:
 
     run(box, "true")
     assert min(spent() for _ in range(5)) < 0.2
-
-
-def test_bytecode_of_another_source_is_not_used(tmp_path: Path) -> None:
-    source, compiled = tmp_path / "part.py", tmp_path / "part.pyc"
-    source.write_text("x = 1", encoding="utf-8")
-    py_compile.compile(str(source), str(compiled))
-
-    assert sandbox._is_current(compiled, source)
-    source.write_text("x = 1 + 1", encoding="utf-8")
-    assert not sandbox._is_current(compiled, source)
-    assert not sandbox._is_current(tmp_path / "missing.pyc", source)

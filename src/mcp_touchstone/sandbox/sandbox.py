@@ -5,8 +5,8 @@ own, and nowhere else. It sees the system's programs and the given files, and no
 user. Unless it is given the network, it has only a loopback device of its own.
 
 ``Sandbox`` lists the files that the command may read and change, and ``wrap`` returns the command
-line that runs it there. ``command_files`` finds the files that a command needs. ``sandbox_init`` is
-a program that runs at each start, so it imports nearly nothing. A server in a sandbox has these
+line that runs it there. ``command_files`` finds the files that a command needs. ``init`` is a
+program that runs at each start, so it imports nearly nothing. A server in a sandbox has these
 processes:
 
     outside       started by ServerProcess; passes signals on, ends as the server ended
@@ -36,6 +36,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+FOLDER: Final = Path(__file__).parent
+RUN: Final = "import sys; sys.path.append(sys.argv.pop(1)); from init import program; program.run()"
+"""The program in the folder. Python compiles its parts and keeps them: that takes 5 ms."""
+
 PATIENCE: Final = 10.0
 """Seconds for the test of a method."""
 
@@ -52,7 +56,7 @@ COMMAND: Final = 2
 """Process id of the command in the sandbox."""
 
 INFO: Final = 14
-"""Descriptor on which bubblewrap reports the process it started, see ``sandbox_init``."""
+"""Descriptor on which bubblewrap reports the process it started, see ``init``."""
 
 CAPABILITIES: Final = (
     "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
@@ -160,14 +164,12 @@ def wrap(
         raise FileNotFoundError(2, "there is no such program", command[0])
     limits = (str(sandbox.file_size), str(sandbox.processes))
     rest = (program, os.fspath(cwd), env.get("PWD", ""), *limits, *command)
-    python = os.path.realpath(sys.executable)
-    init = (python, "-I", "-S", _init())
     if sandbox.method is Method.UNSHARE:
-        return (*init, "unshare", *_mounts(sandbox, overlays=True), "--", *rest)
-    ours = (Path(_init()), Path(python), Path(sys.base_prefix).resolve())
+        return (*_init("unshare"), *_mounts(sandbox, overlays=True), "--", *rest)
+    ours = (FOLDER, Path(os.path.realpath(sys.executable)), Path(sys.base_prefix).resolve())
     outer = replace(sandbox, readable=(*sandbox.readable, *ours))
     words = (*bubblewrap(outer), "--as-pid-1", "--die-with-parent", "--info-fd", str(INFO), "--")
-    return (*init, "bwrap", *words, *init, "inside", *rest)
+    return (*_init("bwrap"), *words, *_init("inside"), *rest)
 
 
 def bubblewrap(sandbox: Sandbox) -> list[str]:
@@ -258,10 +260,9 @@ def listen(
     ours, theirs = socket.socketpair()
     with ours, theirs:
         words = [str(pid), kind, host, str(port), str(theirs.fileno()), *addresses]
-        python = os.path.realpath(sys.executable)
         try:
             subprocess.run(
-                [python, "-I", "-S", _init(), "listen", *words],
+                [*_init("listen"), *words],
                 pass_fds=[theirs.fileno()],
                 capture_output=True,
                 timeout=PATIENCE,
@@ -309,13 +310,12 @@ class SandboxSockets:
 
     def _start(self) -> socket.socket:
         pid = self._pid()  # before the pair, which an error would leave open
-        python = os.path.realpath(sys.executable)
         ours, theirs = socket.socketpair()
         ours.settimeout(PATIENCE)
         words = [str(pid), str(theirs.fileno())]
         with theirs:
             self._maker = subprocess.Popen(
-                [python, "-I", "-S", _init(), "sockets", *words],
+                [*_init("sockets"), *words],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -429,39 +429,9 @@ def _needed(sandbox: Sandbox) -> Iterator[tuple[Path, _Kind]]:
             yield path, kind
 
 
-@lru_cache
-def _init() -> str:
-    """Return the path of the program that runs commands in sandboxes, compiled if possible.
-
-    Compiling it takes 5 ms.
-    """
-    from mcp_touchstone.sandbox import sandbox_init  # noqa: PLC0415  (works on Linux only)
-
-    spec = sandbox_init.__spec__
-    assert spec is not None  # noqa: S101  (it is a file)
-    compiled, source = Path(spec.cached or ""), Path(str(spec.origin))
-    return str(compiled if _is_current(compiled, source) else source)
-
-
-def _is_current(compiled: Path, source: Path) -> bool:
-    """Return whether a file of bytecode was compiled from a source as it is now.
-
-    Python does not refresh it if PYTHONDONTWRITEBYTECODE is set. The header of the file is defined
-    by PEP 552: magic number, flags, then time in seconds and size of the source, or its hash.
-    """
-    from importlib.util import MAGIC_NUMBER  # noqa: PLC0415  (needed by sandboxes only)
-
-    try:
-        with compiled.open("rb") as file:
-            header = file.read(16)
-        state = source.stat()
-    except OSError:
-        return False
-    magic, flags, time, size = header[:4], header[4:8], header[8:12], header[12:]
-    if magic != MAGIC_NUMBER or any(flags):
-        return False
-    now = (int(state.st_mtime) & 0xFFFFFFFF, state.st_size & 0xFFFFFFFF)
-    return (int.from_bytes(time, "little"), int.from_bytes(size, "little")) == now
+def _init(part: str) -> tuple[str, ...]:
+    """Return the command that runs a part of ``init``, without the words that it takes."""
+    return (os.path.realpath(sys.executable), "-I", "-S", "-c", RUN, str(FOLDER), part)
 
 
 @lru_cache
@@ -484,7 +454,7 @@ def _system() -> tuple[str, ...]:
 def _machine_wide() -> tuple[str, ...]:
     """Return the paths below ``/proc`` through which root can change the whole machine.
 
-    Bubblewrap leaves some of them writable; ``sandbox_init`` makes all of them read-only itself.
+    Bubblewrap leaves some of them writable; ``init.mounts`` makes all of them read-only itself.
     """
     entries = [entry for entry in os.scandir("/proc") if not entry.name.isdigit()]
     return tuple(

@@ -1,0 +1,20 @@
+"""Runs the part that the first word names."""
+
+import sys
+
+
+def run() -> None:
+    """Run it with the other words."""
+    part, *words = sys.argv[1:]
+    if part in {"listen", "sockets"}:
+        from . import network
+
+        getattr(network, part)(words)
+    elif part == "inside":
+        from .inside import inside
+
+        inside(words)
+    else:
+        from . import outside
+
+        getattr(outside, f"outside_{part}")(words)
