@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcp_touchstone.config.settings import Settings
     from mcp_touchstone.report.kinds import Parts
     from mcp_touchstone.report.terminal import Terminal
+    from mcp_touchstone.results.events import Event
     from mcp_touchstone.results.run import Run
     from mcp_touchstone.target.target import Target
 
@@ -274,9 +275,9 @@ class _Screen:
                 self._terminal.stop()
         return self._terminal
 
-    def on_event(self, what: str, subject: object) -> None:
+    def on_event(self, event: Event) -> None:
         """Follow the gate."""
-        self.terminal.on_event(what, subject)
+        self.terminal.on_event(event)
 
     def stop(self) -> None:
         """Remove the progress line for good."""

@@ -16,6 +16,7 @@ from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.results.events import Done, Event
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import ROOT, Target, reference
@@ -343,8 +344,8 @@ def test_worst_finding_is_the_most_reproducible() -> None:
 def test_interrupted_run_repeats_nothing() -> None:
     stop = threading.Event()
 
-    def on_event(what: str, _subject: object) -> None:
-        if what == "done":
+    def on_event(event: Event) -> None:
+        if isinstance(event, Done):
             stop.set()
 
     command = (sys.executable, str(HERE / "flaky_server.py"), "FailsAlways", ROOT)

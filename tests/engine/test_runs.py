@@ -5,7 +5,7 @@ import itertools
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Registry, Seen, ambient
 from mcp_touchstone.engine.runner import Choice, UsageError, judge
 from mcp_touchstone.judging.conversation import Broken, Conversation
+from mcp_touchstone.results.events import Done, Event, Learnt, Met, OnEvent, Planned, Started
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import Target, reference
 from mcp_touchstone.transport.process import LaunchError
@@ -303,9 +304,9 @@ def test_interrupted_run_starts_no_further_process(registry: Registry) -> None:
     assert started == []
 
 
-def interrupt_at(moment: str) -> Callable[[str, object], None]:
-    def interrupt(what: str, _: object) -> None:
-        if what == moment:
+def interrupt_at(moment: type[Event]) -> OnEvent:
+    def interrupt(event: Event) -> None:
+        if isinstance(event, moment):
             raise KeyboardInterrupt
 
     return interrupt
@@ -314,7 +315,7 @@ def interrupt_at(moment: str) -> Callable[[str, object], None]:
 def test_run_interrupted_after_recon_has_no_verdicts(registry: Registry) -> None:
     declare_result("toy-must", passed=True)
 
-    run = judge(server(), registry, Choice(), on_event=interrupt_at("recon"))
+    run = judge(server(), registry, Choice(), on_event=interrupt_at(Met))
 
     assert (run.exit_code, run.verdicts) == (130, [])
 
@@ -323,7 +324,7 @@ def test_run_interrupted_at_the_plan_keeps_the_verdicts_it_has(registry: Registr
     # A case runs as soon as its needs are decided, which may be before the plan is complete.
     declare_result("toy-must", passed=True)
 
-    run = judge(server(), registry, Choice(), on_event=interrupt_at("plan"))
+    run = judge(server(), registry, Choice(), on_event=interrupt_at(Planned))
 
     assert run.exit_code == 130
     assert {one.outcome for one in run.verdicts} <= {Outcome.PASS}
@@ -475,13 +476,13 @@ def test_server_death_is_recorded_on_its_scenario_only(
 def test_start_and_done_events_are_sent_for_every_slot(registry: Registry) -> None:
     declare_result("toy-must", passed=True)
     declare_result("other-must", passed=True)
-    events: list[str] = []
+    events: list[type[Event]] = []
 
-    judge(server(), registry, Choice(jobs=1), on_event=lambda what, _: events.append(what))
+    judge(server(), registry, Choice(jobs=1), on_event=lambda event: events.append(type(event)))
 
-    assert [what for what in events if what in {"start", "done"}] == ["start", "done"] * 2
-    assert [what for what in events if what not in {"start", "done"}] == ["recon", "learnt", "plan"]
-    assert events[0] == "recon", "what needs nothing else may begin at once"
+    assert [kind for kind in events if kind in {Started, Done}] == [Started, Done] * 2
+    assert [kind for kind in events if kind not in {Started, Done}] == [Met, Learnt, Planned]
+    assert events[0] is Met, "what needs nothing else may begin at once"
 
 
 def test_number_of_jobs_does_not_change_the_verdicts() -> None:

@@ -17,6 +17,7 @@ from mcp_touchstone.client import answers
 from mcp_touchstone.client.profile import Client
 from mcp_touchstone.engine.runner import Choice, Run, UsageError, judge, survey
 from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.results.events import Event, Met
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
@@ -280,8 +281,8 @@ def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
     declare_result("toy-called", passed=True)
     target = Target(command=(*TOY_SERVER, "hang"), timeout=LONG)
 
-    def interrupt(what: str, _: object) -> None:
-        if what == "recon":
+    def interrupt(event: Event) -> None:
+        if isinstance(event, Met):
             threading.Timer(1.0, _thread.interrupt_main).start()
 
     begun = time.monotonic()

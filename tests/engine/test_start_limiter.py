@@ -23,14 +23,14 @@ def test_start_waits_for_a_free_slot() -> None:
 
     threading.Thread(target=enter, daemon=True).start()
     assert not entered.wait(0.1)
-    first.settled = lambda: True
+    first.gave_up = True
 
     assert entered.wait(SOON)
 
 
 def test_abandoned_start_frees_its_slot() -> None:
     doorway = StartLimiter(patience=lambda: 60.0, width=1)
-    doorway.enter().gave_up()
+    doorway.enter().gave_up = True
 
     doorway.enter()
 
@@ -60,10 +60,10 @@ def test_start_with_higher_priority_goes_first() -> None:
         threads.append(threading.Thread(target=enter, args=(turn,), daemon=True))
         threads[-1].start()
         time.sleep(0.05)
-    held.gave_up()
+    held.gave_up = True
     for number in range(len(threads)):
         eventually(lambda: len(went) > number)  # noqa: B023  (it is called at once)
-        went[number][1].gave_up()
+        went[number][1].gave_up = True
 
     assert [turn for turn, _ in went] == [
         StartPriority.FIRST,
@@ -85,7 +85,7 @@ def test_start_waits_for_more_urgent_ones_of_the_same_moment(
         arrived.set()
         held = doorway.enter(turn)
         went.append(turn)
-        held.gave_up()
+        held.gave_up = True
 
     first = threading.Thread(target=enter, args=(StartPriority.OTHER,))
     first.start()

@@ -22,6 +22,7 @@ from mcp_touchstone.properties import strategies
 from mcp_touchstone.properties.excerpt import excerpt
 from mcp_touchstone.properties.hypothesis_driver import draw, shrink
 from mcp_touchstone.report.digest import again, findings
+from mcp_touchstone.results.events import Event, Started
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.framing import Line
@@ -334,8 +335,8 @@ def test_properties_end_in_time_with_a_misbehaving_server(trouble: str) -> None:
 
 
 def test_interrupt_ends_the_search() -> None:
-    def interrupt(what: str, _subject: object) -> None:
-        if what == "start":
+    def interrupt(event: Event) -> None:
+        if isinstance(event, Started):
             threading.Timer(1.0, _thread.interrupt_main).start()
 
     target = Target(command=(*mutant_command("SaysNothingWrong"), ROOT))

@@ -95,6 +95,11 @@ class Connection:
         channel = self.channel
         return self.transcript.ended or channel.session_ended or not channel.running
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the server has written something, or has ended."""
+        return self.transcript.spoke or self.gone
+
     def next_id(self) -> int:
         """Return an id that was not used on this connection."""
         return next(self._ids)

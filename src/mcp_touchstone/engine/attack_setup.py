@@ -18,7 +18,6 @@ from mcp_touchstone.client.profile import CAPABILITIES, Client
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.attack_sites import Site, Sites
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.judging.talk import Settle
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.samples.from_schema import words
 from mcp_touchstone.security import rlimits
@@ -99,11 +98,11 @@ def spawn(
 def session(
     pool: ProcessPool,
     slot: PlannedCase,
-    profile: ServerProfile,
-    settle: Settle,
     sites: Sites,
     *,
+    profile: ServerProfile,
     unused: bool,
+    **common: Any,
 ) -> AttackSession:
     """Return the session of an attack: a fixture tree and a process in it.
 
@@ -113,10 +112,10 @@ def session(
     Args:
         pool: starts the processes.
         slot: the attack.
-        profile: the server.
-        settle: waits for discovery.
         sites: the sites that other attacks left.
+        profile: the server.
         unused: whether to start a process, even if another attack left one.
+        common: further arguments of ``Conversation``.
 
     Raises:
         LaunchError: no process could be started, or the run is over.
@@ -158,9 +157,8 @@ def session(
             ),
         ),
         profile=profile,
-        revision=slot.revision,
         spawn=start,
-        settle=settle,
+        **common,
         reuses=site is not None,
     )
     if state is not None:
@@ -294,8 +292,7 @@ def _bind_once(
     except (LaunchError, OSError) as error:  # OSError: the server removed or replaced our files
         found = Bindings(why=str(error))
     for connection in current:
-        connection.transcript.judged = False
-        pool.retire(connection)
+        pool.discard(connection)
     return found
 
 

@@ -9,7 +9,7 @@ do not apply. Judges nothing.
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mcp_touchstone.catalog.scenario import Scenario
@@ -111,29 +111,27 @@ class HeadStart:
     def _hold(self, early: _Early) -> None:
         case, work = early.case, self._work
         assert isinstance(case.case, Scenario)  # noqa: S101  (the plan offers no other)
-        try:
-            talk = begin(case, case.case, case.revision, work)
-        except LaunchError:
-            return
 
         def probable(word: str) -> Example | None:
             return self._probable(case.revision, word) if word in early.words else None
 
-        talk.probable = probable
+        try:
+            talk = begin(case, case.case, case.revision, replace(work, probable=probable))
+        except LaunchError:
+            return
         with self._lock:
             early.talk = talk
             withdrawn = early.withdrawn
         if withdrawn:
             self._withdraw(early)
-        hold(talk, case, case.case, work)
+        hold(talk, case.case, work)
 
     def _withdraw(self, early: _Early) -> None:
         with self._lock:
             early.withdrawn = True
             talk = early.talk
         for connection in talk.connections if talk is not None else ():
-            connection.transcript.judged = False
-            self._work.pool.retire(connection, polite=False)
+            self._work.pool.discard(connection, polite=False)
 
 
 def _is_same(found: Example, probable: Example | None) -> bool:

@@ -197,9 +197,9 @@ class ProcessPool:
         try:
             connection = start()
         except BaseException:
-            newcomer.gave_up()
+            newcomer.gave_up = True
             raise
-        newcomer.settled = lambda: connection.transcript.spoke or connection.gone
+        newcomer.process = connection
         return connection
 
     def spawn_at_once(self, revision: str, label: str) -> Connection:
@@ -469,6 +469,11 @@ class ProcessPool:
                 return
             self._endings[id(connection)] = self._undertakers.submit(self._end, connection, polite)
 
+    def discard(self, connection: Connection, *, polite: bool = True) -> None:
+        """End a connection in the background; nothing on it is judged."""
+        connection.transcript.judged = False
+        self.retire(connection, polite=polite)
+
     def _end(self, connection: Connection, polite: bool) -> Ending:
         return connection.end(polite=polite and not self._closed)
 
@@ -496,6 +501,7 @@ class ProcessPool:
     def knows(self, profile: ServerProfile) -> None:
         """Set the profile that records contain."""
         self._profile = profile
+        self.is_single = profile.is_single
 
     @property
     def connections(self) -> list[Connection]:

@@ -33,10 +33,11 @@ from mcp_touchstone.engine.plan import Choice, Plan, UsageError, besieged, front
 from mcp_touchstone.engine.process_pool import GENTLE_RATE, ProcessPool
 from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.scheduler import Schedule
-from mcp_touchstone.engine.worker import OnEvent, Work, drive
+from mcp_touchstone.engine.worker import Work, drive
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.profiles.notes import measured
+from mcp_touchstone.results.events import Learnt, Met, OnEvent, Planned
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
@@ -68,7 +69,7 @@ def judge(
     registry: Registry | Callable[[], Registry],
     choice: Choice,
     *,
-    on_event: OnEvent = lambda _what, _subject: None,
+    on_event: OnEvent = lambda _event: None,
     stop: threading.Event | None = None,
 ) -> Run:
     """Judge a target; the command line and pytest both use this function.
@@ -78,7 +79,7 @@ def judge(
         registry: the suite; or a function that reads it, called while the server starts, or before
             that if the choice contains names to look up.
         choice: the part of the suite to run.
-        on_event: called with the name of each event and its subject.
+        on_event: called with each event.
         stop: set to end early.
 
     Raises:
@@ -174,7 +175,7 @@ def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
         with pool.killed_on_error(deadline.stop):
             run.profile, connections = _meet(pool, suite, choice)
             pool.adopt(connections, run.profile)
-            on_event("recon", run.profile)
+            on_event(Met(run.profile))
             plan = Plan(run.target, run.profile, suite.registry, choice)
             run.slots, run.trouble = plan.cases, plan.trouble
             probing = _lessons(pool, suite.registry, choice, run.profile, deadline.stop)
@@ -241,7 +242,6 @@ def survey(
                 profile, connections = _explored(pool)
                 profile.sdk = _sdk(pool, connections)
                 pool.knows(profile)
-                pool.is_single = profile.is_single
                 pool.adopt(connections, profile)
                 profile.root = str(pool.world.root)
                 sought = {r: set(words) for r in profile.spoken if not chosen or r in chosen}
@@ -275,8 +275,7 @@ def _meet(
         found = explore(pool.spawn_at_once, pool.pace, asked, suite.prepare)
         if not found[0].spoken and found[0].diagnosis is None:
             for connection in found[1].values():
-                connection.transcript.judged = False
-                pool.retire(connection)
+                pool.discard(connection)
             found = None
     profile, connections = found or _explored(pool, suite.prepare)
     _complete(profile, pool)
@@ -289,7 +288,6 @@ def _complete(profile: ServerProfile, pool: ProcessPool) -> None:
     profile.canary = _planted(pool.world)
     profile.root = str(pool.world.root)
     profile.granted = pool.target.folders_in(pool.world.root)
-    pool.is_single = profile.is_single
     pool.knows(profile)
 
 
@@ -362,8 +360,7 @@ def _explored(
     again = explore(pool.spawn_at_once, pool.pace, revisions)
     first, second = (again, found) if again[0].spoken else (found, again)
     for connection in second[1].values():
-        connection.transcript.judged = False
-        pool.retire(connection)
+        pool.discard(connection)
     return first
 
 
@@ -458,12 +455,12 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a time limit would block Ctrl-C on some systems
             binding.result()
-            work.on_event("learnt", profile)
+            work.on_event(Learnt(profile))
             rest = plan.rest()
             run.slots, run.absent, run.unbound = plan.cases, plan.absent, plan.unbound
             if not run.slots and not plan.trouble and not work.stop.is_set():
                 raise UsageError(nothing(run, choice))
-            work.on_event("plan", run.slots)
+            work.on_event(Planned(run.slots))
             if not plan.trouble:
                 schedule.add(rest)
             schedule.finish()

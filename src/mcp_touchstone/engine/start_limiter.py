@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, Protocol
 
 from mcp_touchstone.transport.process import now
 
@@ -21,25 +21,32 @@ LOOK: Final = 0.004
 """Seconds between two checks of started processes."""
 
 
-def _not_yet() -> bool:
-    return False
+class Starting(Protocol):
+    """A process that was started."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has said something, or has exited."""
 
 
 @dataclass(slots=True)
 class Newcomer:
-    """A process that was admitted.
+    """A start that was admitted.
 
     Attributes:
         since: time of the admission.
-        settled: whether it has started, or has exited.
+        process: its process; None before.
+        gave_up: whether no process was started.
     """
 
     since: float
-    settled: Callable[[], bool] = _not_yet
+    process: Starting | None = None
+    gave_up: bool = False
 
-    def gave_up(self) -> None:
-        """Withdraw: no process was started."""
-        self.settled = lambda: True
+    @property
+    def settled(self) -> bool:
+        """Whether it is over."""
+        return self.gave_up or (self.process is not None and self.process.has_begun)
 
 
 class StartPriority(IntEnum):
@@ -93,5 +100,5 @@ class StartLimiter:
 
     def _has_room(self) -> bool:
         late = now() - self._patience()
-        self._inside = [one for one in self._inside if one.since > late and not one.settled()]
+        self._inside = [one for one in self._inside if one.since > late and not one.settled]
         return len(self._inside) < self._width

@@ -6,6 +6,7 @@ Not all cases can be judged at once: they are added to a lane while it runs.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
@@ -21,15 +22,11 @@ from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.judging.conversation import Broken, Conversation
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Settle
+from mcp_touchstone.results.events import Done, OnEvent, Started
 from mcp_touchstone.results.run import PlannedCase, unasked
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.safe_path import is_about_files
 from mcp_touchstone.transport.process import LaunchError, now
-
-OnEvent = Callable[[str, object], None]
-"""(what, subject): ``recon`` and ``learnt`` with the ServerProfile, ``plan`` with the list of
-planned cases, ``start`` and ``done`` with one of them."""
-
 
 OnCertain = Callable[[PlannedCase, frozenset[str], Callable[[str], Example | None]], bool]
 
@@ -83,7 +80,7 @@ class Work:
         plan: the plan; properties look up the rules on all traffic there.
         settle: (revision, word) -> returns once discovery has decided the word there.
         stop: set when the run ends early.
-        on_event: called with the name of each event and its subject.
+        on_event: called with each event.
         sites: the processes that attacks left for others.
         separate: whether each scenario has a process and a world of its own.
         early: returns the conversation of a case that has begun early; None if none has.
@@ -123,13 +120,13 @@ def drive(
         if work.stop.is_set():
             return
         if not slot.support:
-            work.on_event("start", slot)
+            work.on_event(Started(slot))
         begun = now()
         run_case(slot, work)
         slot.seconds = now() - begun
         slot.done = not work.stop.is_set()
         if not slot.support:
-            work.on_event("done", slot)
+            work.on_event(Done(slot))
         held.append(slot)
     if slot is not None and isinstance(slot.case, Scenario) and not slot.case.fresh:
         work.pool.release(slot.revision, share(slot))
@@ -157,7 +154,7 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
     talk = early or begin(slot, scenario, wire_revision, work)
     connection = talk.wire
     if early is None:
-        hold(talk, slot, scenario, work)
+        hold(talk, scenario, work)
     if scenario.shares and not stop.is_set():
         talk = _release(talk, slot, scenario, work)
     elif not pool.borrows and _is_doubtful(talk) and not stop.is_set():
@@ -192,21 +189,16 @@ def _without_sessions(
     found = {Outcome.FAIL, Outcome.WARN}
     slot.before = frozenset(j.clause for j in talk.judgements if j.outcome in found)
     for used in _own(talk, scenario):
-        used.transcript.judged = False
-        work.pool.retire(used)
+        work.pool.discard(used)
     again = begin(slot, scenario, revision, work, unused=True)
-    hold(again, slot, scenario, work)
+    hold(again, scenario, work)
     return again
 
 
-def hold(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) -> None:
+def hold(talk: Conversation, scenario: Scenario, work: Work) -> None:
     """Hold the conversation of a scenario; a clause that it did not judge is BROKEN."""
-    talk.settings = work.settings
-    if scenario.drawn:
-        talk.settings = replace(work.settings, rules=work.plan.rules(slot.revision))
     connection = talk.wire
     connection.transcript.scenario = scenario.id
-    talk.on_certain = lambda clauses: work.on_certain(slot, clauses, talk.probable)
     before = connection.client
     if scenario.willing:
         connection.use(willing(connection.revision))
@@ -240,7 +232,7 @@ def _release(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Wo
     if not talk.reuses or is_clean(talk):
         return talk
     again = begin(slot, scenario, slot.revision, work, unused=True)
-    hold(again, slot, scenario, work)
+    hold(again, scenario, work)
     return _release(again, slot, scenario, work)
 
 
@@ -260,10 +252,21 @@ def begin(
         LaunchError: no process could be started.
     """
     pool, profile = work.pool, work.profile
+    settings = work.settings
+    if scenario.drawn:
+        settings = replace(settings, rules=work.plan.rules(slot.revision))
+    common: dict[str, Any] = {
+        "profile": profile,
+        "revision": slot.revision,
+        "settle": work.settle,
+        "settings": settings,
+        "on_certain": lambda clauses: work.on_certain(slot, clauses, work.probable),
+        "probable": work.probable,
+    }
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
-        return attack_setup.session(pool, slot, profile, work.settle, work.sites, unused=unused)
+        return attack_setup.session(pool, slot, work.sites, unused=unused, **common)
     if not scenario.fresh:  # others wait for the shared process meanwhile
         turn = StartPriority.MANY
     else:
@@ -286,17 +289,7 @@ def begin(
         first = pool.opened(spawn(), share(slot))
     else:
         first = pool.shared(slot.revision, share(slot))
-    talk = Conversation(
-        first,
-        scenario,
-        slot.clauses,
-        profile=profile,
-        revision=slot.revision,
-        spawn=spawn,
-        settle=work.settle,
-    )
-    talk.probable = work.probable
-    return talk
+    return Conversation(first, scenario, slot.clauses, spawn=spawn, **common)
 
 
 def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.judging.run_settings import RunSettings
-from mcp_touchstone.judging.talk import Broken, Settle, Talk
+from mcp_touchstone.judging.talk import Broken, Talk
 from mcp_touchstone.results.verdict import (
     ARROWS,
     Judgement,
@@ -38,10 +37,18 @@ _OUTCOME = {Breach.FAIL: Outcome.FAIL, Breach.WARN: Outcome.WARN, Breach.NOTE: O
 class Conversation(Talk):
     """The conversation of one scenario with a server.
 
-    Attributes:
-        fired: ids of the sent payloads, if it is an attack.
+    Args:
+        connection: a process of the server.
+        scenario: the scenario.
+        clauses: the clauses to judge.
+        settings: those of properties and attacks.
         on_certain: called with the clauses of which a finding is certain before the scenario has
             ended; returns whether the scenario need not find more.
+        more: further arguments of ``Talk``.
+
+    Attributes:
+        fired: ids of the sent payloads, if it is an attack.
+        settings: as above.
     """
 
     def __init__(
@@ -50,16 +57,15 @@ class Conversation(Talk):
         scenario: Scenario,
         clauses: Iterable[Clause],
         *,
-        profile: ServerProfile,
-        revision: str,
-        spawn: Callable[..., Connection],
-        settle: Settle = lambda _revision, _word: None,
+        settings: RunSettings,
+        on_certain: Callable[[frozenset[str]], bool],
+        **more: Any,
     ) -> None:
-        super().__init__(connection, profile=profile, revision=revision, spawn=spawn, settle=settle)
+        super().__init__(connection, **more)
         self.judgements: list[Judgement] = []
-        self.settings = RunSettings()
+        self.settings = settings
         self.fired: set[str] = set()
-        self.on_certain: Callable[[frozenset[str]], bool] = lambda _clauses: False
+        self._on_certain = on_certain
         self._scenario = scenario
         self._clauses = {clause.id: clause for clause in clauses}
         self._declared = {clause.id for clause in scenario.clauses}
@@ -174,7 +180,7 @@ class Conversation(Talk):
             Whether this is a repetition that has no other finding to repeat. It may end at once.
         """
         chosen = self._clauses.keys() & clauses
-        return bool(chosen) and self.on_certain(frozenset(chosen))
+        return bool(chosen) and self._on_certain(frozenset(chosen))
 
     def add_evidence(self, sentence: str) -> None:
         """Add an event to the evidence of the last finding; it is marked if no other line is."""

@@ -46,8 +46,6 @@ class Talk:
         revision: the judged revision.
         spawn: starts a further process; it takes ``env``, variables to add, and over HTTP a port.
         settle: waits for discovery; returns at once if discovery has ended.
-
-    Attributes:
         probable: word -> the example to use before discovery has proved it; None if there is none.
     """
 
@@ -59,6 +57,7 @@ class Talk:
         revision: str,
         spawn: Callable[..., Connection],
         settle: Settle = lambda _revision, _word: None,
+        probable: Callable[[str], Example | None] = lambda _word: None,
     ) -> None:
         self.wire = connection
         self._settle = settle
@@ -67,7 +66,7 @@ class Talk:
         self._spawn = spawn
         self._start = len(connection.transcript)
         self._used = [connection]
-        self.probable: Callable[[str], Example | None] = lambda _word: None
+        self._probable = probable
 
     # --- the server
 
@@ -120,7 +119,7 @@ class Talk:
 
     def examples(self, word: str) -> list[Example]:
         """Return every example of a word, the best first; may be empty."""
-        probable = self.probable(word)
+        probable = self._probable(word)
         if probable is not None:
             return [probable]
         self._settle(self.revision, word)
@@ -131,7 +130,7 @@ class Talk:
 
         It is 1 unless the scenario began before discovery had measured the example.
         """
-        probable = self.probable(word)
+        probable = self._probable(word)
         self._settle(self.revision, word)
         found = self.spoken.examples(word)
         if probable is None or not found or found[0].params != probable.params:

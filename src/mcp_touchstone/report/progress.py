@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from mcp_touchstone.results.run import PlannedCase
+from mcp_touchstone.results.events import Done, Event, Planned, Started
 
 _ENOUGH: Final = 5.0
 """Seconds after which the pace so far permits an estimate."""
@@ -36,14 +36,14 @@ class Progress:
         self._shown = 0.0
         self._lock = threading.Lock()
 
-    def on_event(self, what: str, subject: object) -> None:
+    def on_event(self, event: Event) -> None:
         """Count an event of the runner."""
-        if what == "plan" and isinstance(subject, list):
-            self.plan(len(subject))
-        elif what in {"start", "done"} and isinstance(subject, PlannedCase):
-            place = subject.case.id.partition("::")[0].removesuffix(".py")
-            step = f"{place}  {subject.revision}"
-            (self.start if what == "start" else self.done)(step)
+        if isinstance(event, Planned):
+            self.plan(len(event.cases))
+        elif isinstance(event, Started | Done):
+            place = event.case.case.id.partition("::")[0].removesuffix(".py")
+            step = f"{place}  {event.case.revision}"
+            (self.start if isinstance(event, Started) else self.done)(step)
 
     def plan(self, count: int) -> None:
         """Set the number of steps; some may be done already."""

@@ -26,6 +26,7 @@ from mcp_touchstone.report.digest import (
 from mcp_touchstone.report.finding import BRIEF, DETAILS, FULL, Finding
 from mcp_touchstone.report.progress import Heartbeat, Progress
 from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural
+from mcp_touchstone.results.events import Event, Learnt, Met
 from mcp_touchstone.results.run import PlannedCase, Run
 from mcp_touchstone.results.verdict import Outcome, WireLine
 from mcp_touchstone.runtime.console import say
@@ -121,17 +122,17 @@ class Terminal:
         if self._status:
             self._status.stop()
 
-    def on_event(self, what: str, subject: object) -> None:
+    def on_event(self, event: Event) -> None:
         """Show an event of the runner."""
-        if what == "recon" and isinstance(subject, ServerProfile):
+        if isinstance(event, Met):
             if not self.quiet:
-                self.introduce(subject)
+                self.introduce(event.profile)
             self._show_progress("calling its tools, resources and prompts")
-        elif what == "learnt" and isinstance(subject, ServerProfile):
-            for remark in subject.remarks:
+        elif isinstance(event, Learnt):
+            for remark in event.profile.remarks:
                 self._row("remark", remark, STYLES[Outcome.WARN])
         else:
-            self._progress.on_event(what, subject)
+            self._progress.on_event(event)
             self._show_progress(self._progress.text())
 
     def _show_progress(self, text: str) -> None:
