@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach, Catalogue, CatalogueError, Clause
@@ -218,51 +218,33 @@ def catalogue() -> Catalogue:
     return _active[0].catalogue if _active else Catalogue(())
 
 
-def scenario(
-    *clauses: str,
-    fresh: bool = False,
-    alone: bool = False,
-    apart: bool = False,
-    hurts: bool = False,
-    once: bool = False,
-    legacy: bool = False,
-    willing: bool = False,
-    drawn: bool = False,
-    lasts: bool = False,
-    restarts: bool = False,
-    everywhere: bool = False,
-    races: bool = False,
-    unopened: Unopened | None = None,
-) -> Callable[[Body], Body]:
+class Marks(TypedDict, total=False):
+    """The marks of a scenario, as ``Scenario`` describes them."""
+
+    fresh: bool
+    alone: bool
+    apart: bool
+    hurts: bool
+    once: bool
+    legacy: bool
+    willing: bool
+    drawn: bool
+    lasts: bool
+    restarts: bool
+    everywhere: bool
+    races: bool
+    unopened: Unopened | None
+
+
+def scenario(*clauses: str, **marks: Unpack[Marks]) -> Callable[[Body], Body]:
     """Declare a scenario that judges ``clauses``; ``Scenario`` describes the marks.
 
     Raises:
         CatalogueError: there is no such clause, or the catalogue marks it as not judged.
     """
-
-    def declare(body: Body) -> Body:
-        for registry in _active:
-            registry.add(
-                body,
-                clauses,
-                body=body,
-                fresh=fresh or alone or apart,
-                alone=alone,
-                apart=apart,
-                hurts=hurts,
-                once=once,
-                legacy=legacy,
-                willing=willing,
-                drawn=drawn,
-                lasts=lasts,
-                restarts=restarts,
-                everywhere=everywhere,
-                races=races,
-                unopened=unopened,
-            )
-        return body
-
-    return declare
+    if marks.get("alone") or marks.get("apart"):
+        marks["fresh"] = True
+    return _declaring(clauses, "body", **marks)
 
 
 def attack(
@@ -276,30 +258,22 @@ def attack(
         lasts: whether it takes longer than most, so that it starts before others.
         shares: whether it may use a process and trees that another attack left as they were.
     """
-
-    def declare(body: Assault) -> Assault:
-        for registry in _active:
-            registry.add(
-                body,
-                threats,
-                body=body,
-                fresh=True,
-                apart=True,
-                fixtures=fixtures,
-                lasts=lasts,
-                shares=shares,
-            )
-        return body
-
-    return declare
+    return _declaring(
+        threats, "body", fresh=True, apart=True, fixtures=fixtures, lasts=lasts, shares=shares
+    )
 
 
 def ambient(*clauses: str, unopened: Unopened | None = None) -> Callable[[Watch], Watch]:
     """Declare a rule that watches every transcript; ``Case`` describes the marks."""
+    return _declaring(clauses, "watch", unopened=unopened)
 
-    def declare(watch: Watch) -> Watch:
+
+def _declaring(clauses: Sequence[str], role: str, **kind: Any) -> Callable[[Any], Any]:
+    """Return a decorator that adds a function to the registry, in a role of its declaration."""
+
+    def declare(function: Any) -> Any:
         for registry in _active:
-            registry.add(watch, clauses, watch=watch, unopened=unopened)
-        return watch
+            registry.add(function, clauses, **{role: function}, **kind)
+        return function
 
     return declare

@@ -365,37 +365,9 @@ class Transcript:
         with self._change:
             return self.session.unanswered()
 
-    def _append(
-        self,
-        source: Source,
-        raw: bytes,
-        length: int,
-        *,
-        reading: Reading | None = None,
-        messages: tuple[Message, ...] = (),
-        malformed: bool = False,
-        value: Any = None,
-        spread: int = 0,
-        slip: Slip | None = None,
-        origin: Origin | None = None,
-        payload: str = "",
-    ) -> Entry:
-        entry = Entry(
-            n=len(self._entries) + 1,
-            at=self.clock(),
-            source=source,
-            raw=raw,
-            length=length,
-            reading=reading,
-            messages=messages,
-            scenario=self.scenario,
-            payload=payload,
-            malformed=malformed,
-            value=value,
-            spread=spread,
-            slip=slip,
-            origin=origin,
-        )
+    def _append(self, source: Source, raw: bytes, length: int, **more: Any) -> Entry:
+        n, at = len(self._entries) + 1, self.clock()
+        entry = Entry(n, at, source, raw, length, scenario=self.scenario, **more)
         self._entries.append(entry)
         return entry
 
