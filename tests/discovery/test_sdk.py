@@ -14,7 +14,7 @@ from mcp_touchstone.discovery.sdk import (
     commands,
     identify,
 )
-from mcp_touchstone.transport.process import ProcessFacts
+from mcp_touchstone.transport.family import ProcessFacts
 
 TRAP = "raise SystemExit('the server was imported')\n"
 

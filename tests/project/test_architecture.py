@@ -82,15 +82,17 @@ Each row names earlier rows only, so there is no cycle. ``__init__`` may be impo
 IMPURE: Final[dict[str, set[str]]] = {
     "subprocess": {
         "fleet.child",
+        "transport.family",
         "transport.process",
         "sandbox.sandbox",
         "transport.tokens",
         "runtime.no_network",
     },
-    "psutil": {"security.resource_usage", "transport.process", "transport.orphans"},
+    "psutil": {"security.resource_usage", "transport.family", "transport.orphans"},
     "signal": {
         "bridge.listener",
         "fleet.child",
+        "transport.family",
         "transport.process",
         "transport.orphans",
         "sandbox.init.common",
@@ -117,7 +119,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "sandbox.init.mounts",
     },
-    "time": {"transport.process"},
+    "time": {"transport.process", "transport.family"},
     "socket": {
         "security.http_caller",
         "security.http_listener",

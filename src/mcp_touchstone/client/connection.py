@@ -362,7 +362,7 @@ class Connection:
             return "; it writes JSON-RPC to stderr, and nothing to stdout"
         on_pipes = self.channel.transport is Transport.STDIO
         silent = on_pipes and not self.transcript.spoke and not self.gone
-        ports = self.process.listening() if silent else []
+        ports = self.process.family.ports() if silent else []
         if ports:
             return f"; it listens on port {ports[0]}: has it an option for stdio?"
         return ""

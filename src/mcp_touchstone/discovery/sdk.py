@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
 from mcp_touchstone.sandbox.sandbox import find_program
-from mcp_touchstone.transport.process import ProcessFacts
+from mcp_touchstone.transport.family import ProcessFacts
 
 HINTS: Final = (
     (re.compile(r'"(?:text|message)": ?"MCP error -\d+: '), "the TypeScript SDK"),

@@ -302,7 +302,7 @@ def _sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentit
     env = {**os.environ, **target.env_in(root)}
     if not target.command:
         return UNKNOWN
-    processes = next((f for c in connections.values() if (f := c.process.facts())), [])
+    processes = next((f for c in connections.values() if (f := c.process.family.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
     return identify(collect([*processes, *commands(target.command_in(root), cwd, env)], env))
 

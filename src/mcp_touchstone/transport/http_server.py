@@ -85,7 +85,7 @@ class HttpServer:
 
     def addresses(self) -> list[str]:
         """Return the addresses on which a server that we started listens; empty if unknown."""
-        return [] if self._server is None else self._server.addresses(self.endpoint.port)
+        return [] if self._server is None else self._server.family.addresses(self.endpoint.port)
 
     @property
     def running(self) -> bool:

@@ -12,7 +12,8 @@ from typing import Final
 
 import psutil
 
-from mcp_touchstone.transport.process import MARK, alive, everybody, launched
+from mcp_touchstone.transport.family import alive, everybody
+from mcp_touchstone.transport.process import MARK, launched
 
 PARENT: Final = "MCP_TOUCHSTONE_PARENT"
 """Variable with the process id of the program of ours that started this one, see ``fleet``."""

@@ -17,11 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv6Address, ip_address
-from pathlib import Path
 from typing import IO, Final, Protocol
-
-import psutil
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.sandbox.sandbox import (
@@ -29,12 +25,12 @@ from mcp_touchstone.sandbox.sandbox import (
     Sandbox,
     SandboxSockets,
     command_pid,
-    is_helper,
     listen,
     wrap,
 )
 from mcp_touchstone.transport.cpu_wait import turns
 from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.family import WINDOWS, Family
 from mcp_touchstone.transport.stdin_writer import Feed
 from mcp_touchstone.wire.framing import Line, LineSplitter, is_whole
 
@@ -42,7 +38,6 @@ if sys.platform == "linux":
     import fcntl
     import termios
 
-WINDOWS: Final = sys.platform == "win32"
 CHUNK: Final = 65_536
 PIPE: Final = 4096
 """Size of the pipe of an unread output in bytes, if the system permits to set it."""
@@ -61,6 +56,7 @@ MARK: Final = "MCP_TOUCHSTONE_RUN"
 
 launched: Final[set[int]] = set()
 """Processes we started and have not ended yet."""
+
 
 now = time.monotonic
 sleep = time.sleep
@@ -121,19 +117,6 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessFacts:
-    """A process of a server.
-
-    Attributes:
-        argv: its command line.
-        cwd: its working folder, absolute.
-    """
-
-    argv: tuple[str, ...]
-    cwd: Path
 
 
 class LineSink(Protocol):
@@ -199,6 +182,7 @@ class ServerProcess:
         self._found: int | None = None
         self._sandbox_sockets: SandboxSockets | None = None
         self._popen = _launch(self.command, env, cwd, sandbox)
+        self.family = Family(self._popen, in_sandbox=sandbox is not None)
         launched.add(self._popen.pid)
         assert self._popen.stdin is not None  # noqa: S101  (a pipe was asked for)
         self._feed = Feed(self._popen.stdin)
@@ -367,7 +351,7 @@ class ServerProcess:
         self.heed()
         self._terminated = True
         self.transcript.happened("we sent SIGTERM")
-        self._signal_all(self._family(), force=False)
+        self.family.signal((), force=False)
 
     def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
         """Close its input, then SIGTERM, then SIGKILL.
@@ -393,18 +377,18 @@ class ServerProcess:
             self.close_stdin()
             step = Step.INPUT_CLOSED
             status = self.wait(patience if hurry is None else hurry)
-        family = self._family()
+        members = self.family.members()
         if status is None:
             step = Step.TERMINATED
-            self._signal_all(family, force=False)
+            self.family.signal(members, force=False)
             status = self.wait(min(patience, 2.0) if polite else 0.5)
         if status is None:
             step = Step.KILLED
-            self._signal_all(family, force=True)
+            self.family.signal(members, force=True)
             status = self.wait(5.0)
         spent = now() - begun
         waits = step is Step.INPUT_CLOSED and hurry is None
-        strays = self._end_strays(family, min(patience, GRACE) if waits else 0.0)
+        strays = self.family.end_strays(members, min(patience, GRACE) if waits else 0.0)
         self.close_stdin()
         self.join(0.5)  # each closes its pipe; a daemon may keep one open until ``sweep``
         launched.discard(self._popen.pid)
@@ -420,11 +404,11 @@ class ServerProcess:
 
     def doomed(self) -> Callable[[], None]:
         """Return a function that kills it and its present descendants without a lookup."""
-        family = self._family()
+        members = self.family.members()
 
         def end() -> None:
             if self.ending is None:  # after that, its number may belong to another process
-                self._signal_all(family, force=True)
+                self.family.signal(members, force=True)
 
         return end
 
@@ -433,77 +417,6 @@ class ServerProcess:
         self._stdout_reader.join(seconds)
         self._stderr_reader.join(seconds)
         self._feed.join(seconds)
-
-    def listening(self) -> list[int]:
-        """Return the TCP ports on which it or a descendant listens; empty if unknown."""
-        return sorted({port for _, port in self._sockets()})
-
-    def addresses(self, port: int) -> list[str]:
-        """Return the addresses on which it or a descendant listens at a port; empty if unknown."""
-        return sorted(address for address, number in self._sockets() if number == port)
-
-    def _sockets(self) -> set[tuple[str, int]]:
-        """Return the addresses and ports on which it or a descendant listens."""
-        found: set[tuple[str, int]] = set()
-        for pid in (self._popen.pid, *(process.pid for process in self._family())):
-            with contextlib.suppress(OSError):
-                found |= _listening(pid)
-        return found
-
-    def facts(self) -> list[ProcessFacts]:
-        """Return the processes of the server that run now, the latest first."""
-        found = []
-        with contextlib.suppress(psutil.Error, OSError):
-            for process in [*reversed(self._family()), psutil.Process(self._popen.pid)]:
-                with contextlib.suppress(psutil.Error, OSError):
-                    found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd())))
-        return found
-
-    def _family(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self._popen.pid).children(recursive=True)
-        except (psutil.Error, OSError, IndexError):  # the last two if there is no /proc
-            return []
-
-    def _signal_all(self, family: list[psutil.Process], *, force: bool) -> None:
-        if WINDOWS:
-            everyone: list[psutil.Process | subprocess.Popen[bytes]] = [*family, self._popen]
-            for process in everyone:
-                with contextlib.suppress(psutil.Error, OSError):
-                    process.kill() if force else process.terminate()
-            return
-        number = signal.SIGKILL if force else signal.SIGTERM
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._popen.pid, number)
-        if force:
-            for process in family:
-                with contextlib.suppress(psutil.Error):
-                    process.kill()
-
-    def _end_strays(self, family: list[psutil.Process], grace: float) -> int:
-        """End processes that the server left in its group or below it; return their number.
-
-        They have ``grace`` seconds to exit by themselves.
-        """
-        left = [process for process in family if alive(process)]
-        helpers = {process.pid for process in family if self.sandbox and is_helper(process.pid)}
-        if not WINDOWS:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._popen.pid, 0)  # cheap; only an existing group is searched
-                left += [process for process in everybody() if self._owns(process)]
-        until = now() + grace
-        while left and now() < until:
-            sleep(0.05)
-            left = [process for process in left if alive(process)]
-        if left:
-            self._signal_all(family, force=True)
-        return len({process.pid for process in left} - helpers)
-
-    def _owns(self, process: psutil.Process) -> bool:
-        """Return whether a process of the server's group is alive; zombies do not count."""
-        with contextlib.suppress(OSError):
-            return os.getpgid(process.pid) == self._popen.pid and alive(process)
-        return False
 
     def _read(self, descriptor: int, stream: OutputStream) -> bytes:
         self._heeded[stream].wait()
@@ -522,7 +435,7 @@ class ServerProcess:
                     if endless is not None:
                         self.transcript.heard(endless)
             if self.transcript.overflow:
-                self._signal_all([], force=True)
+                self.family.signal((), force=True)
                 break
         pipe.close()
         with self._splitting:
@@ -544,10 +457,6 @@ class ServerProcess:
         pipe.close()
 
 
-LISTENING: Final = "0A"
-"""The state of a listening socket in /proc/net/tcp."""
-
-
 def processor() -> float:
     """Return the processor time of all ended child processes, in seconds.
 
@@ -555,48 +464,6 @@ def processor() -> float:
     """
     times = os.times()
     return times.children_user + times.children_system
-
-
-def everybody() -> list[psutil.Process]:
-    """Return all processes; empty if the system does not provide them (no /proc)."""
-    try:
-        return list(psutil.process_iter())
-    except (psutil.Error, OSError, IndexError):
-        return []
-
-
-def alive(process: psutil.Process) -> bool:
-    """Return whether a process runs; a zombie does not."""
-    with contextlib.suppress(psutil.Error, OSError):
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    return False
-
-
-def _listening(pid: int) -> set[tuple[str, int]]:
-    """Return the addresses and ports on which a process listens, in its own network (Linux only).
-
-    Raises:
-        OSError: it has exited, or the system does not say.
-    """
-    home = f"/proc/{pid}"
-    own = {os.readlink(f"{home}/fd/{number}") for number in os.listdir(f"{home}/fd")}  # noqa: PTH115, PTH208
-    found = set()
-    for table in ("tcp", "tcp6"):
-        with open(f"{home}/net/{table}", encoding="ascii") as rows:  # noqa: PTH123
-            for row in list(rows)[1:]:
-                cells = row.split()
-                if cells[3] == LISTENING and f"socket:[{cells[9]}]" in own:
-                    address, _, port = cells[1].rpartition(":")
-                    found.add((_address(address), int(port, 16)))
-    return found
-
-
-def _address(digits: str) -> str:
-    """Return an address of /proc/net/tcp or tcp6: words of four bytes, the lowest byte first."""
-    words = [bytes.fromhex(digits[at : at + 8])[::-1] for at in range(0, len(digits), 8)]
-    address = ip_address(b"".join(words))
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return str(mapped or address)
 
 
 def _await_exit(process: "subprocess.Popen[bytes]", seconds: float) -> None:

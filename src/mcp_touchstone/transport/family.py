@@ -1,0 +1,167 @@
+"""The processes of a server: the one that was started, and its descendants. Knows no MCP."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import psutil
+
+from mcp_touchstone.sandbox.sandbox import is_helper
+
+if TYPE_CHECKING:
+    import subprocess
+
+WINDOWS: Final = sys.platform == "win32"
+
+LISTENING: Final = "0A"
+"""The state of a listening socket in /proc/net/tcp."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFacts:
+    """A process of a server.
+
+    Attributes:
+        argv: its command line.
+        cwd: its working folder, absolute.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+
+
+class Family:
+    """The processes of one server.
+
+    Args:
+        process: the process that was started, in a group of its own.
+        in_sandbox: whether it runs in a sandbox, whose helpers are no strays.
+    """
+
+    def __init__(self, process: "subprocess.Popen[bytes]", *, in_sandbox: bool) -> None:
+        self._popen = process
+        self._in_sandbox = in_sandbox
+
+    def ports(self) -> list[int]:
+        """Return the TCP ports on which one of them listens; empty if unknown."""
+        return sorted({port for _, port in self._sockets()})
+
+    def addresses(self, port: int) -> list[str]:
+        """Return the addresses on which one of them listens at a port; empty if unknown."""
+        return sorted(address for address, number in self._sockets() if number == port)
+
+    def _sockets(self) -> set[tuple[str, int]]:
+        """Return the addresses and ports on which one of them listens."""
+        found: set[tuple[str, int]] = set()
+        for pid in (self._popen.pid, *(process.pid for process in self.members())):
+            with contextlib.suppress(OSError):
+                found |= _listening(pid)
+        return found
+
+    def facts(self) -> list[ProcessFacts]:
+        """Return the processes of the server that run now, the latest first."""
+        found = []
+        with contextlib.suppress(psutil.Error, OSError):
+            for process in [*reversed(self.members()), psutil.Process(self._popen.pid)]:
+                with contextlib.suppress(psutil.Error, OSError):
+                    found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd())))
+        return found
+
+    def members(self) -> list[psutil.Process]:
+        """Return the present descendants."""
+        try:
+            return psutil.Process(self._popen.pid).children(recursive=True)
+        except (psutil.Error, OSError, IndexError):  # the last two if there is no /proc
+            return []
+
+    def signal(self, members: Iterable[psutil.Process], *, force: bool) -> None:
+        """Send SIGTERM to the group of the server, or SIGKILL to it and to some descendants."""
+        if WINDOWS:
+            everyone: list[psutil.Process | subprocess.Popen[bytes]] = [*members, self._popen]
+            for process in everyone:
+                with contextlib.suppress(psutil.Error, OSError):
+                    process.kill() if force else process.terminate()
+            return
+        number = signal.SIGKILL if force else signal.SIGTERM
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._popen.pid, number)
+        if force:
+            for process in members:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+
+    def end_strays(self, members: list[psutil.Process], grace: float) -> int:
+        """End processes that the server left in its group or below it; return their number.
+
+        They have ``grace`` seconds to exit by themselves.
+        """
+        left = [process for process in members if alive(process)]
+        helpers = {
+            process.pid for process in members if self._in_sandbox and is_helper(process.pid)
+        }
+        if not WINDOWS:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._popen.pid, 0)  # cheap; only an existing group is searched
+                left += [process for process in everybody() if self._owns(process)]
+        until = time.monotonic() + grace
+        while left and time.monotonic() < until:
+            time.sleep(0.05)
+            left = [process for process in left if alive(process)]
+        if left:
+            self.signal(members, force=True)
+        return len({process.pid for process in left} - helpers)
+
+    def _owns(self, process: psutil.Process) -> bool:
+        """Return whether a process of the server's group is alive; zombies do not count."""
+        with contextlib.suppress(OSError):
+            return os.getpgid(process.pid) == self._popen.pid and alive(process)
+        return False
+
+
+def everybody() -> list[psutil.Process]:
+    """Return all processes; empty if the system does not provide them (no /proc)."""
+    try:
+        return list(psutil.process_iter())
+    except (psutil.Error, OSError, IndexError):
+        return []
+
+
+def alive(process: psutil.Process) -> bool:
+    """Return whether a process runs; a zombie does not."""
+    with contextlib.suppress(psutil.Error, OSError):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def _listening(pid: int) -> set[tuple[str, int]]:
+    """Return the addresses and ports on which a process listens, in its own network (Linux only).
+
+    Raises:
+        OSError: it has exited, or the system does not say.
+    """
+    home = f"/proc/{pid}"
+    own = {os.readlink(f"{home}/fd/{number}") for number in os.listdir(f"{home}/fd")}  # noqa: PTH115, PTH208
+    found = set()
+    for table in ("tcp", "tcp6"):
+        with open(f"{home}/net/{table}", encoding="ascii") as rows:  # noqa: PTH123
+            for row in list(rows)[1:]:
+                cells = row.split()
+                if cells[3] == LISTENING and f"socket:[{cells[9]}]" in own:
+                    address, _, port = cells[1].rpartition(":")
+                    found.add((_address(address), int(port, 16)))
+    return found
+
+
+def _address(digits: str) -> str:
+    """Return an address of /proc/net/tcp or tcp6: words of four bytes, the lowest byte first."""
+    words = [bytes.fromhex(digits[at : at + 8])[::-1] for at in range(0, len(digits), 8)]
+    address = ip_address(b"".join(words))
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return str(mapped or address)
