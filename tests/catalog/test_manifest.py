@@ -335,7 +335,6 @@ def test_cases_keep_their_declaration_order(registry: Registry) -> None:
     assert (first.title, first.why) == ("Come first.", "And say why.")
     assert isinstance(first, Scenario)
     assert (first.fresh, first.hurts, first.once) == (True, True, False)
-    assert first.revisions == ("2025-11-25",)
 
 
 def test_suite_file_imported_without_the_loader_declares_nothing() -> None:

@@ -47,7 +47,6 @@ def test_decline_and_dismiss_answer_an_elicitation() -> None:
 def test_give_and_refuse_answer_any_request() -> None:
     assert result(answers.give([1])({})) == [1]
     assert code(answers.refuse()({})) == -1
-    assert code(answers.unknown()({})) == -32601
     assert answers.silence()({}).body is None
 
 

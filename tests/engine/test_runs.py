@@ -247,7 +247,7 @@ def test_failure_outranks_broken_in_the_exit_code(registry: Registry) -> None:
 
     run = judge(server(), registry, Choice())
 
-    assert run.count(Outcome.BROKEN) == 1
+    assert len(run.of(Outcome.BROKEN)) == 1
     assert run.exit_code == 1
 
 

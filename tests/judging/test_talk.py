@@ -139,7 +139,6 @@ def test_provoked_question_gets_the_answer_of_the_client(
         (question,) = provoked.questions
         assert question.method == "elicitation/create"
         assert question.member["message"] == "Who?"
-        assert question.words == {"elicits"}
         assert said(provoked.reply) == expected
         assert (question.answers is None) is (revision == LEGACY)
 
@@ -222,7 +221,7 @@ def test_rounds_answer_questions_until_the_result() -> None:
 
         assert first.asks
         assert list(first.requests) == ["it"]
-        assert (first.state, first.has_state) == ("S1", True)
+        assert first.state == "S1"
         assert last.sent["requestState"] == "S1"
         assert last.sent["inputResponses"]["it"]["action"] == "accept"
         assert not last.asks
@@ -287,7 +286,7 @@ def test_pending_request_can_be_watched_and_cancelled(revision: str) -> None:
         late = [entry.at for entry, _ in pending.progress(line)]
         assert len(late) < 10
         assert pending.cancelled == line
-        assert talk.wire.transcript.unanswered() == []
+        assert talk.wire.transcript.session.unanswered() == []
 
 
 def test_progress_tokens_of_different_types_are_distinguished() -> None:
@@ -386,7 +385,7 @@ def test_subscription_is_acknowledged_notified_and_cancelled(request_id: Any) ->
         assert not stream.refusal.answered
         line = stream.cancel()
         assert stream.heard(line) == []
-        assert talk.wire.transcript.unanswered() == []
+        assert talk.wire.transcript.session.unanswered() == []
 
 
 def test_refused_subscription_returns_at_once() -> None:

@@ -63,7 +63,6 @@ CHANGES: dict[str, Callable[[SafePath], object]] = {
     "pipe": lambda path: path.make_pipe(),
     "release": lambda path: path.release_pipe(),
     "mode": lambda path: path.chmod(0o600),
-    "time": lambda path: path.set_time(1.0),
     "unlink": lambda path: path.unlink(),
     "rmdir": lambda path: path.rmdir(),
     "remove": lambda path: path.remove(),

@@ -259,7 +259,7 @@ def test_nothing_is_sent_after_the_server_ended_the_session(body: bytes) -> None
     assert [e.text for e in wire.transcript if e.source is Source.EVENT].count(why) == 2
     assert [one.phase is Phase.CLOSING for one in asked][-3:] == [False, True, True]
     assert [one.expired for one in asked][-3:] == [True, False, False]
-    assert refused.asked not in [one.line for one in wire.transcript.unanswered()]
+    assert refused.asked not in [one.line for one in wire.transcript.session.unanswered()]
 
 
 def test_stream_is_not_resumed_after_the_server_ended_the_session() -> None:

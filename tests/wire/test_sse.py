@@ -82,7 +82,6 @@ def test_event_without_its_end_is_not_returned() -> None:
     reader = EventReader()
 
     assert reader.feed(b"data: x\n") == []
-    assert reader.unfinished
 
 
 def test_endless_event_is_cut_off() -> None:

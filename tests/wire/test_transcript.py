@@ -88,7 +88,7 @@ def test_malformed_and_optional_requests_are_not_unanswered(record: Transcript) 
     n = ask(record, 3, malformed=True)
 
     assert record[n].malformed
-    assert [asked.line for asked in record.unanswered()] == [1]
+    assert [asked.line for asked in record.session.unanswered()] == [1]
 
 
 def test_iteration_ignores_entries_added_meanwhile(record: Transcript) -> None:
@@ -130,7 +130,7 @@ def test_messages_on_one_line_become_separate_entries(record: Transcript) -> Non
     entries = hear(record, b'{"id":1,"result":{}}{"id":2,"result":{}}')
 
     assert [e.messages[0].answers for e in entries] == [1, 2]
-    assert record.unanswered() == []
+    assert record.session.unanswered() == []
 
 
 PRETTY = json.dumps({"id": 1, "result": {"a": [1, {"b": "}"}], "c": {}}}, indent=2).encode()
@@ -325,7 +325,7 @@ def test_concurrent_writers_and_readers_agree_on_one_order() -> None:
     entries = list(record)
     assert [entry.n for entry in entries] == list(range(1, 6 * each + 1))
     assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
-    assert record.unanswered() == []
+    assert record.session.unanswered() == []
     for entry in entries:
         for message in entry.messages:
             assert message.role is Role.ANSWER

@@ -362,10 +362,6 @@ class Bindings:
         """Return the folders of plainly named files, relative to the root, besides the root."""
         return frozenset(b.naming.folder for b in self.found if b.naming.folder)
 
-    def operations(self) -> list[Operation]:
-        """Return the operations that are bound."""
-        return [op for op in Operation if any(b.operation is op for b in self.found)]
-
     def document(self) -> list[dict[str, Any]]:
         """Return the bindings as a JSON value."""
         return [

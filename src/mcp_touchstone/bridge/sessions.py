@@ -132,10 +132,6 @@ class BridgeSession:
         self.listening.close()
         self._child.end()
 
-    def kill(self) -> None:
-        """Kill its process at once; ``end`` must still be called."""
-        self._child.kill()
-
     def _take_note(self, message: Any) -> None:
         """Record which server request an answer closes, and which request is cancelled."""
         if "method" not in message:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, TypedDict, Unpack
 
-from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach, Catalogue, CatalogueError, Clause
 
 
@@ -86,12 +85,6 @@ class Case:
     line: int
     order: int
     unopened: Unopened | None = None
-
-    @property
-    def revisions(self) -> tuple[str, ...]:
-        """Revisions in which at least one of its clauses applies."""
-        judged = {revision for clause in self.clauses for revision in clause.revisions}
-        return tuple(revision for revision in rev.ALL if revision in judged)
 
     @property
     def name(self) -> str:

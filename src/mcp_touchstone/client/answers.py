@@ -40,11 +40,6 @@ def refuse(code: int = -1, message: str = "the user refused") -> Policy:
     return lambda _params: Answer({"error": {"code": code, "message": message}})
 
 
-def unknown() -> Policy:
-    """Answer as a client that has no such method."""
-    return refuse(METHOD_NOT_FOUND, "the client has no such method")
-
-
 def silence() -> Policy:
     """Never answer."""
     return lambda _params: Answer(None)

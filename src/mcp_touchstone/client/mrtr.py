@@ -48,11 +48,6 @@ class Round:
         return input_requests(self.reply.value)
 
     @property
-    def has_state(self) -> bool:
-        """Whether it has a requestState, of any type."""
-        return "requestState" in (self.reply.result or {})
-
-    @property
     def state(self) -> Any:
         """The requestState; None if there is none."""
         return (self.reply.result or {}).get("requestState")

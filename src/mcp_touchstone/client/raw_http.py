@@ -39,11 +39,6 @@ class HttpAnswer:
         return self.exchange.status
 
     @property
-    def kind(self) -> str:
-        """The media type, in lower case and without parameters; empty for none."""
-        return self.exchange.kind
-
-    @property
     def closed(self) -> bool:
         """Whether the response has ended."""
         return self._response.closed.is_set()

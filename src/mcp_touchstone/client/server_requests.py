@@ -35,11 +35,6 @@ class Question:
         """The params if they are an object; empty otherwise."""
         return self.params if isinstance(self.params, dict) else {}
 
-    @property
-    def words(self) -> set[str]:
-        """The words of ``needs`` that this question meets."""
-        return words(self.method, self.params)
-
 
 def questions(entries: Iterable[Entry]) -> Iterator[Question]:
     """Yield the requests of the server, in the order of the transcript."""

@@ -22,7 +22,6 @@ Row = Mapping[str, Any]
 
 HELD: Final = ("pass", "note")
 BROKEN: Final = ("fail", "warn")
-OUTCOMES: Final = ("held", "broken", "unseen", "not checked")
 
 CONFIDENCE: Final = 0.95
 """Confidence of the intervals."""

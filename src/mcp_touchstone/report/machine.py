@@ -1,6 +1,5 @@
 """A run as JSON. The format is versioned; ``schema.json`` beside this file describes it."""
 
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,15 +91,6 @@ def document(run: Run) -> dict[str, Any]:
             for row in run.absent
         ],
     }
-
-
-def write(run: Run, path: Path) -> None:
-    """Write the report to a file.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    path.write_text(json.dumps(document(run), indent=2, ensure_ascii=True) + "\n", "utf-8")
 
 
 def _unbound(run: Run) -> dict[str, Any]:

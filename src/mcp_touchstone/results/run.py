@@ -206,10 +206,6 @@ class Run:
         """Ids of the payloads that were sent."""
         return frozenset[str]().union(*(slot.fired for slot in self.slots))
 
-    def count(self, outcome: Outcome) -> int:
-        """Return the number of verdicts with an outcome."""
-        return sum(verdict.outcome is outcome for verdict in self.verdicts)
-
     def of(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with one of these outcomes."""
         return [verdict for verdict in self.verdicts if verdict.outcome in outcomes]

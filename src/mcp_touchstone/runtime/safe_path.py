@@ -405,10 +405,6 @@ class SafePath:
         """Set the mode."""
         self._folder().set_mode(self._last, mode)
 
-    def set_time(self, time: float) -> None:
-        """Set the modification time, in seconds since 1970."""
-        self._folder().set_time(self._last, time)
-
     def unlink(self) -> None:
         """Remove a file or a link, if there is one."""
         self._folder().unlink(self._last)

@@ -351,7 +351,7 @@ class ServerProcess:
         self.heed()
         self._terminated = True
         self.transcript.happened("we sent SIGTERM")
-        self.family.signal((), force=False)
+        self.family.signal(self.family.members(), force=False)
 
     def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:
         """Close its input, then SIGTERM, then SIGKILL.

@@ -88,11 +88,6 @@ class EventReader:
             return "an event without the empty line that ends it"
         return ""
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether an event without its end was read; a browser drops it at the end of a stream."""
-        return bool(self._line or self._fields)
-
     def _end_line(self) -> list[ServerEvent]:
         line = bytes(self._line)
         self._line.clear()

@@ -23,7 +23,7 @@ from mcp_touchstone.wire.framing import (
     read,
     split_glued,
 )
-from mcp_touchstone.wire.lifecycle import Asked, Event, Message, Phase, Role, SessionState
+from mcp_touchstone.wire.lifecycle import Event, Message, Phase, Role, SessionState
 from mcp_touchstone.wire.near_miss import Slip, corrected
 
 BYTES_LIMIT: Final = 96 * 1024 * 1024
@@ -359,11 +359,6 @@ class Transcript:
         """Return the answer to the request on line ``asked``, and its line."""
         with self._change:
             return self._answers.get(asked)
-
-    def unanswered(self) -> list[Asked]:
-        """Return the open requests."""
-        with self._change:
-            return self.session.unanswered()
 
     def _append(self, source: Source, raw: bytes, length: int, **more: Any) -> Entry:
         n, at = len(self._entries) + 1, self.clock()
