@@ -17,9 +17,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from mcp_touchstone.issuer.mint import FLAWS, LONG, USERS, Mint
 
 HOST: Final = "127.0.0.1"
-MOST_BODY: Final = 1 << 20
-KEPT: Final = 1000
-"""Greatest number of authorization codes, and of clients, that are remembered."""
+MOST_BODY: Final = 1 << 16
+KEPT: Final = 100
+"""Greatest number of authorization codes, of clients, and of introspected tokens in memory."""
+
+MOST_AT_ONCE: Final = 32
+"""Greatest number of requests at the same time: the server that we judge may flood us."""
 
 METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
@@ -92,6 +95,19 @@ class _Server(ThreadingHTTPServer):
         super().__init__(*words)
         self.codes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
+        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a request in a thread, as soon as one is free."""
+        self._free.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a request, and free the thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Ignore it: the peer went away, or sent what no client sends."""
@@ -99,7 +115,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
-    timeout = 30
+    timeout = 10
 
     def log_message(self, *_words: Any) -> None:
         """Print nothing."""
@@ -135,7 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._token(form)
         elif path == "/introspect":
             token = form.get("token", "")
-            self.server.issuer.introspected.add(token)
+            if len(self.server.issuer.introspected) < KEPT:
+                self.server.issuer.introspected.add(token)
             claims = self.server.issuer.mint.read(token)
             self._json({"active": claims is not None, **(claims or {})})
         else:
