@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_touchstone.suite import (
+    UNANSWERED,
     Breach,
     Change,
     Conversation,
@@ -151,7 +152,7 @@ def places(talk: Conversation, change: dict[str, Change]) -> Iterator[tuple[str,
     calls = [{"name": tool, "arguments": {}} for tool in talk.spoken.harmless[:1]]
     messages += [talk.wire.build("tools/call", call) for call in calls]
     if not talk.modern:
-        messages += UNANSWERED
+        messages += UNANSWERED.values()
     for message in messages:
         yield str(message.get("method", "a response")), talk.http.post(message, change)
     if talk.modern:
@@ -172,12 +173,6 @@ FLAWED = {
     "unknown-key": "a token that a stranger signed",
 }
 """Flaw of a token of our issuer -> what it is called."""
-
-NOBODY = "touchstone-no-such-request"
-UNANSWERED: tuple[dict[str, Any], ...] = (
-    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": NOBODY}},
-    {"jsonrpc": "2.0", "id": NOBODY, "result": {}},
-)
 
 INVALID = (
     "authorization-garbage-401",

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcp_touchstone.suite import (
+    CANCELLATION,
     META,
+    UNANSWERED,
     Conversation,
     Fault,
     HttpAnswer,
@@ -34,12 +36,6 @@ INVENTED = "touchstone/no-such-method"
 REMOVED = {"ping": {}, "logging/setLevel": {"level": "info"}}
 """Methods of older revisions that 2026-07-28 does not have."""
 
-CANCEL = {
-    "jsonrpc": "2.0",
-    "method": "notifications/cancelled",
-    "params": {"requestId": "touchstone-no-such-request"},
-}
-
 
 def judge_accepted(talk: Conversation, clause: str, answer: HttpAnswer, what: str) -> None:
     """Judge the response to a message that gets no answer."""
@@ -59,7 +55,7 @@ def judge_accepted(talk: Conversation, clause: str, answer: HttpAnswer, what: st
 @scenario("endpoint-notification-accepted", "endpoint-notification-refused")
 def accepts_a_notification(talk: Conversation) -> None:
     """A notification is answered by 202 without a body, or by the status of an error."""
-    answer = talk.http.post(CANCEL)
+    answer = talk.http.post(CANCELLATION)
     if answer.error_code is not None and not answer.refused:
         talk.unseen("endpoint-notification-accepted", f"the notification is refused: {answer}")
         talk.judge(
@@ -80,14 +76,14 @@ def accepts_a_notification(talk: Conversation) -> None:
 @scenario("endpoint-response-accepted")
 def accepts_a_response(talk: Conversation) -> None:
     """A response is answered by 202 without a body, or by the status of an error."""
-    response = {"jsonrpc": "2.0", "id": "touchstone-no-such-request", "result": {}}
+    response = UNANSWERED["a response"]
     judge_accepted(talk, "endpoint-response-accepted", talk.http.post(response), "a response")
 
 
 @scenario("endpoint-batch-accepted")
 def accepts_a_batch_of_notifications(talk: Conversation) -> None:
     """A batch of notifications is answered by 202 without a body."""
-    answer = talk.http.post([CANCEL, CANCEL])
+    answer = talk.http.post([CANCELLATION, CANCELLATION])
     judge_accepted(talk, "endpoint-batch-accepted", answer, "a batch of notifications")
 
 

@@ -3,6 +3,8 @@
 from ipaddress import ip_address
 
 from mcp_touchstone.suite import (
+    CANCELLATION,
+    UNANSWERED,
     Breach,
     Conversation,
     HttpAnswer,
@@ -16,11 +18,6 @@ NEAR = ("http://localhost.touchstone.invalid", "http://touchstone-localhost")
 NULL = "null"
 """The origin of a page in a sandbox, or of a file."""
 
-NOBODY = "touchstone-no-such-request"
-UNANSWERED = (
-    {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": NOBODY}},
-    {"jsonrpc": "2.0", "id": NOBODY, "result": {}},
-)
 SESSION = "Mcp-Session-Id"
 SUCCESS = range(200, 300)
 FORBIDDEN = 403
@@ -66,8 +63,8 @@ def refuses_the_first_request_of_a_foreign_page(talk: Conversation) -> None:
         talk.http.end_session(answer)
     if talk.modern:
         messages = [talk.wire.build(method) for method in talk.spoken.listing]
-        if talk.http.post(UNANSWERED[0]).status in SUCCESS:
-            messages.append(UNANSWERED[0])
+        if talk.http.post(CANCELLATION).status in SUCCESS:
+            messages.append(CANCELLATION)
         for message in messages:
             answer = talk.http.post(message, {"Origin": FOREIGN})
             is_note = "id" not in message and answer.status in SUCCESS
@@ -84,7 +81,7 @@ def refuses_a_request_of_a_foreign_page_in_a_session(talk: Conversation) -> None
     clause = "origin-refused-in-session"
     answer = talk.http.post(talk.wire.build(talk.wire.everyday), {"Origin": FOREIGN})
     judge_origin(talk, clause, answer, served=answer.reply.result is not None)
-    for message in UNANSWERED:
+    for message in UNANSWERED.values():
         if talk.http.post(message).status in SUCCESS:
             answer = talk.http.post(message, {"Origin": FOREIGN})
             judge_origin(talk, clause, answer, served=answer.status in SUCCESS)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from mcp_touchstone.suite import (
+    UNANSWERED,
     Breach,
     Conversation,
     HttpAnswer,
@@ -25,15 +26,6 @@ VISIBLE = range(0x21, 0x7F)
 SESSIONS = 3
 NONE = "the server issues no session ids"
 
-NOBODY = "touchstone-no-such-request"
-UNANSWERED = {
-    "a notification": {
-        "jsonrpc": "2.0",
-        "method": "notifications/cancelled",
-        "params": {"requestId": NOBODY},
-    },
-    "a response": {"jsonrpc": "2.0", "id": NOBODY, "result": {}},
-}
 """What a client sends without waiting for an answer."""
 
 

@@ -9,7 +9,13 @@ from mcp_touchstone.client.connection import FULL_CAPABILITIES, META, Connection
 from mcp_touchstone.client.mrtr import Provoked, Round, altered
 from mcp_touchstone.client.pending import Pending
 from mcp_touchstone.client.profile import ASKED, CAPABILITIES, Client, willing
-from mcp_touchstone.client.raw_http import Change, HttpAnswer, marked_arguments
+from mcp_touchstone.client.raw_http import (
+    CANCELLATION,
+    UNANSWERED,
+    Change,
+    HttpAnswer,
+    marked_arguments,
+)
 from mcp_touchstone.client.server_profile import (
     Example,
     Exchange,
@@ -69,6 +75,7 @@ from mcp_touchstone.wire.transcript import Entry, Source
 
 __all__ = [
     "ASKED",
+    "CANCELLATION",
     "CAPABILITIES",
     "CLIENT_METHODS",
     "CURES",
@@ -84,6 +91,7 @@ __all__ = [
     "RELATED",
     "REST_OF_A_LINE_FEED",
     "TERMINAL",
+    "UNANSWERED",
     "Asked",
     "Breach",
     "Broken",

@@ -15,6 +15,18 @@ from mcp_touchstone.wire.transcript import Entry
 Change = str | Sequence[str] | None
 """The new values of a header: one, several headers of this name, or None to omit it."""
 
+NOBODY: Final = "touchstone-no-such-request"
+CANCELLATION: Final = {
+    "jsonrpc": "2.0",
+    "method": "notifications/cancelled",
+    "params": {"requestId": NOBODY},
+}
+UNANSWERED: Final[dict[str, dict[str, Any]]] = {
+    "a notification": CANCELLATION,
+    "a response": {"jsonrpc": "2.0", "id": NOBODY, "result": {}},
+}
+"""Messages that need no answer, about a request that there never was."""
+
 SHOWN: Final = 120
 """Characters of a changed header that the transcript shows."""
 
