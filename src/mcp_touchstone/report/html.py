@@ -65,12 +65,12 @@ def _page(run: Run) -> Iterator[str]:
     yield f"<style>{style}</style>\n</head>\n<body>"
     yield from _head(run, name)
     yield "<main>"
-    yield from _picture(run)
     yield from _since(run)
     yield from _tools(run)
     yield from _clients(run)
     yield from _stale(run)
     yield from _findings(run)
+    yield from _picture(run)
     yield from _all(run)
     facts = [run.started, plural(run.processes, "process"), f"{run.seconds:.1f} s"]
     footer = ", ".join([f"mcp-touchstone {__version__}", *(fact for fact in facts if fact)])
@@ -123,7 +123,8 @@ def _grades(run: Run) -> Iterator[tuple[str, int]]:
 
 
 def _picture(run: Run) -> Iterator[str]:
-    places = {clause.id: clause.place for clause in rows(BOTH)}
+    transport = run.target.transport
+    places = {one.id: one.place for one in rows(BOTH) if transport in one.transports}
     cells: dict[str, dict[str, list[Verdict]]] = {}
     for row in run.absent:
         if row.clause in places:
