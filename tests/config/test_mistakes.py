@@ -131,6 +131,7 @@ MISTAKES = {
     "a misspelt clause to explain": cli("explain ping-empty-respons"),
     "several clauses as close": cli("explain jsonrpc-bach"),
     "a chapter to explain": cli("explain tools"),
+    "a page to select": cli("check --section basic/transports -- x"),
     "a misspelt chapter to list": cli("list pnig"),
     "a misspelt level to list": cli("list --level critcal"),
     "an unknown level on the command line": cli("check --level must"),

@@ -185,9 +185,12 @@ class Choice:
                 clause = registry.catalogue[word]
                 why = clause.deferred or clause.unobservable
                 raise UsageError(f"clause {word} is not judged: {why}")
+            hint = nearest(word, known)
+            if any(name.startswith(f"{word}#") for name in known):
+                hint = f"; '{word}#*' means all sections of that page"
             raise UsageError(
                 f"--select {word}: no clause, chapter, section or scenario is called that"
-                f"{nearest(word, known)}; `mcp-touchstone list` shows them"
+                f"{hint}; `mcp-touchstone list` shows them"
             )
 
 
