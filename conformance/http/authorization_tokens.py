@@ -152,4 +152,4 @@ def asks_for_the_missing_scope(talk: Conversation) -> None:
             at=answer.line,
         )
     if not seen:
-        talk.unseen(clause, "the server wants no scope for what was asked")
+        talk.unseen(clause, "the server serves each request without a scope")

@@ -18,7 +18,7 @@ import pytest
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.issuer.mint import FLAWS, USERS
-from mcp_touchstone.issuer.server import KEPT, METADATA, MOST_BODY, Issuer, shared
+from mcp_touchstone.issuer.server import ASKED, LONGEST, METADATA, MOST_BODY, Issuer, shared
 from mcp_touchstone.transport import tokens
 from mcp_touchstone.transport.tokens import CommandTokens, TokenCommand, TokenError
 from tests.conftest import HERE
@@ -122,10 +122,15 @@ def test_token_is_refused_to_others(issuer: Issuer, change: dict[str, str]) -> N
 
 
 def test_what_a_server_sends_to_the_issuer_is_kept_within_limits(issuer: Issuer) -> None:
-    for number in range(KEPT + 5):
-        post(f"{issuer.url}/introspect", {"token": f"t{number}"})
-
-    assert len(issuer.introspected) == KEPT
+    asked = {f"t{number}" for number in range(ASKED)}
+    issuer.introspected.clear()
+    issuer.introspected |= asked
+    post(f"{issuer.url}/introspect", {"token": "one more"})
+    assert issuer.introspected == asked
+    issuer.introspected.clear()
+    post(f"{issuer.url}/introspect", {"token": "t" * (LONGEST + 1)})
+    assert not issuer.introspected
+    assert all(len(issuer.mint.token("https://a.example", flaw=one)) <= LONGEST for one in FLAWS)
     with pytest.raises(urllib.error.HTTPError, match="413") as refusal:
         post(f"{issuer.url}/register", {"x": "y" * MOST_BODY}, as_json=True)
     refusal.value.close()

@@ -19,7 +19,11 @@ from mcp_touchstone.issuer.mint import FLAWS, LONG, USERS, Mint
 HOST: Final = "127.0.0.1"
 MOST_BODY: Final = 1 << 16
 KEPT: Final = 100
-"""Greatest number of authorization codes, of clients, and of introspected tokens in memory."""
+"""Greatest number of authorization codes, and of clients, in memory."""
+
+ASKED: Final = 5000
+LONGEST: Final = 4096
+"""Greatest number of introspected tokens in memory, and of characters of one: ours are shorter."""
 
 MOST_AT_ONCE: Final = 32
 """Greatest number of requests at the same time: the server that we judge may flood us."""
@@ -151,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._token(form)
         elif path == "/introspect":
             token = form.get("token", "")
-            if len(self.server.issuer.introspected) < KEPT:
+            if len(self.server.issuer.introspected) < ASKED and len(token) <= LONGEST:
                 self.server.issuer.introspected.add(token)
             claims = self.server.issuer.mint.read(token)
             self._json({"active": claims is not None, **(claims or {})})
