@@ -126,7 +126,7 @@ def accepts_a_call_that_its_schema_allows(talk: Conversation) -> None:
                 clause,
                 not refused,
                 expected=f"{example.name} takes a call that its inputSchema allows",
-                actual=f"each is refused as invalid; for {{}}: {said[0]}",
+                actual=f"each call is refused; for {{}}: {said[0]}",
                 at=said[0],
             )
             judged = True

@@ -11,6 +11,7 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.client.connection import Pace
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.transport.process import Ending, Step
 from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.transcript import Transcript
 
@@ -121,3 +122,16 @@ def test_response_is_reported_under_the_expected_clause(name: str) -> None:
     ]
 
     assert sorted(found) == sorted(expected)
+
+
+def test_a_request_without_an_answer_shows_the_exit_of_the_server() -> None:
+    transcript = Transcript("2025-11-25", clock=lambda: 0.0)
+    for event in [*OPENING, ("us", 102)]:
+        play(transcript, *event)
+    ending = Ending(Step.ITSELF, status=3, seconds=0.0)
+
+    found = [s for s in RULE(Record(transcript, ServerProfile(Pace(5.0)), ending)) if not s.passed]
+
+    assert [(seen.clause, seen.actual) for seen in found] == [
+        (SILENCE, "the server left (status 3)")
+    ]

@@ -61,7 +61,7 @@ def test_a_quick_run_names_the_tools_that_it_does_not_call() -> None:
 
     quick.spoken[NEW].tried.clear()
     (row,) = tool_use(quick).rows()
-    assert row == ("not called, as a quick run calls none", "get; list; late; put")
+    assert row == ("not called, as a quick run calls none", "get, list, late, put")
 
 
 def test_an_error_is_shortened_and_escaped() -> None:
@@ -75,7 +75,7 @@ def test_many_tools_are_counted() -> None:
     rows = dict(ToolUse(called=tuple(f"tool{n}" for n in range(SHOWN + 3))).rows())
 
     assert list(rows) == ["called"]
-    assert rows["called"].endswith(f"tool{SHOWN - 1}; 3 more")
+    assert rows["called"].endswith(f"tool{SHOWN - 1}, 3 more")
 
 
 def test_nothing_is_said_if_no_tool_was_probed() -> None:

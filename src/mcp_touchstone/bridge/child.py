@@ -13,7 +13,7 @@ from mcp_touchstone.report.text import cut
 from mcp_touchstone.runtime.console import relay, say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.transport.orphans import sweep
-from mcp_touchstone.transport.process import MARK, Gone, LaunchError, ServerProcess, signal_name
+from mcp_touchstone.transport.process import MARK, Gone, LaunchError, ServerProcess, left
 from mcp_touchstone.wire.framing import Fault, Line, encode, read
 
 WRITING: Final = 30.0
@@ -150,10 +150,7 @@ class Child:
             return f"we stopped listening to the server: {self.overflow}"
         self._started.wait()  # it may have exited before the constructor returned
         status = self._process.wait(1.0)
-        if status is None:
-            return "the server closed its output"
-        how = f"status {status}" if status >= 0 else signal_name(-status)
-        return f"the server left ({how})"
+        return "the server closed its output" if status is None else left(status)
 
 
 def log(sentence: str) -> None:

@@ -15,7 +15,7 @@ from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
 from mcp_touchstone.transport.channel import Channel, Said
 from mcp_touchstone.transport.deadline import Patience
-from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, now, signal_name
+from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, left, now
 from mcp_touchstone.wire.framing import Fault, Kind, encode, id_key
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.near_miss import READ_ON, NearMiss, near_miss
@@ -377,8 +377,7 @@ class Connection:
             return f"we stopped listening: {self.transcript.overflow}"
         status = self.channel.wait(1.0) if self.transcript.ended else self.channel.status
         if status is not None:
-            how = f"status {status}" if status >= 0 else signal_name(-status)
-            return f"the server left ({how})"
+            return left(status)
         if self.transcript.ended:
             return "the server closed its output"
         if self._answers > MOST_ANSWERS:

@@ -10,7 +10,7 @@ from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.invalid_requests import has_invalid_value
 from mcp_touchstone.results.verdict import Judgement, Outcome, carriers, evidence
-from mcp_touchstone.transport.process import Ending, Step
+from mcp_touchstone.transport.process import Ending, Step, left
 from mcp_touchstone.wire.exchange import Origin
 from mcp_touchstone.wire.framing import Kind, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
@@ -93,14 +93,16 @@ class Record:
 
     def is_silence(self, line: int) -> bool:
         """Return whether nothing explains that a line got no answer: no exit, no HTTP status."""
-        left = self.ending is not None and self.ending.step is Step.ITSELF
-        return not left and not self.instead(line)
+        return not self.instead(line)
 
     def instead(self, line: int) -> str:
-        """Return the HTTP error that came in place of an answer to a line; empty for none."""
+        """Return the HTTP error or the exit that came in place of an answer; empty for none."""
         carried = carriers(self.transcript.exchanges).get(line)
-        refused = carried is not None and Origin(carried).refuses and not carried.messages
-        return str(carried) if refused else ""
+        if carried is not None and Origin(carried).refuses and not carried.messages:
+            return str(carried)
+        if self.ending is not None and self.ending.step is Step.ITSELF:
+            return left(self.ending.status)
+        return ""
 
 
 def _ours(entry: Entry | None) -> Any:

@@ -1,5 +1,6 @@
 """The last lines of a run: its verdict and its baseline."""
 
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
@@ -41,7 +42,7 @@ def known(run: Run, say: Line, width: int) -> None:
             say("      ", cut(finding.known, width - 6))
 
 
-def of_sdk(run: Run, say: Line) -> None:
+def of_sdk(run: Run, say: Line, width: int) -> None:
     """Print the findings that are the SDK's and do not count."""
     found = findings(run, Outcome.FAIL, Outcome.WARN, of_sdk=True)
     for sdk in dict.fromkeys(finding.sdk.sdk for finding in found if finding.sdk):
@@ -58,7 +59,9 @@ def of_sdk(run: Run, say: Line) -> None:
         for finding in own:
             word = "FAIL" if finding.outcome is Outcome.FAIL else "warn"
             say("  ", word, "  ", finding.clause.id, ("  " + window(finding.revisions), GREY))
-            say("      ", f"what you can do: {finding.sdk.remedy if finding.sdk else ''}")
+            advice = f"what you can do: {finding.sdk.remedy if finding.sdk else ''}"
+            for line in textwrap.wrap(" " * 6 + advice, max(40, width), subsequent_indent=" " * 8):
+                say(line)
 
 
 def stale(run: Run, say: Line) -> None:

@@ -166,7 +166,7 @@ class Terminal:
         self._broken(run)
         if not self.quiet:
             self._lightly(run)
-            standing.of_sdk(run, self.say)
+            standing.of_sdk(run, self.say, self.width)
             standing.known(run, self.say, self.width)
             standing.since(run, self.say)
         standing.stale(run, self.say)
@@ -447,7 +447,7 @@ def in_short(run: Run, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
     terminal = Terminal(console)
     with console.capture() as capture:
-        standing.of_sdk(run, terminal.say)
+        standing.of_sdk(run, terminal.say, terminal.width)
         standing.known(run, terminal.say, terminal.width)
         standing.stale(run, terminal.say)
         terminal._tool_use(run, "--mcp-call")  # noqa: SLF001  (its own module)

@@ -75,7 +75,8 @@ class ToolUse:
         ):
             if tools:
                 more = [f"{len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
-                yield label, "; ".join([*map(_shown, tools[:SHOWN]), *more])
+                comma = "; " if tools is self.failed else ", "
+                yield label, comma.join([*map(_shown, tools[:SHOWN]), *more])
         if self.failed or self.left_out or self.unreached:
             yield "to call one", f'{option} NAME=\'{{"argument": "value"}}\''
 

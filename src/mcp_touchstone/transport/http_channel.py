@@ -25,7 +25,7 @@ from mcp_touchstone.transport.http_session import (
     delay,
     last_id,
 )
-from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, Step, now, signal_name
+from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, Step, left, now
 from mcp_touchstone.wire.exchange import Exchange, Headers, Origin
 from mcp_touchstone.wire.framing import Line, read
 from mcp_touchstone.wire.http_headers import AUTHORIZATION
@@ -326,8 +326,7 @@ class HttpChannel(HttpServer):
         if exchange.fault and self._server is not None:
             status = self._server.wait(EXITING)
             if status is not None:
-                how = f"status {status}" if status >= 0 else signal_name(-status)
-                return f"the server left ({how})"
+                return left(status)
         is_cut = exchange.streams and exchange.messages
         lost = f"; {exchange.lost}" if exchange.lost else ""
         return f"its stream ended without an answer ({exchange}{lost})" if is_cut else str(exchange)

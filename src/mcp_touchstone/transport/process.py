@@ -107,8 +107,7 @@ class Ending:
 
     def __str__(self) -> str:
         """Return it as a sentence."""
-        how = f"status {self.status}" if self.status >= 0 else signal_name(-self.status)
-        return f"ended {self.step} ({how})"
+        return f"ended {self.step} ({_how(self.status)})"
 
 
 def signal_name(number: int) -> str:
@@ -117,6 +116,15 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def _how(status: int) -> str:
+    return f"status {status}" if status >= 0 else signal_name(-status)
+
+
+def left(status: int) -> str:
+    """Return the words for a server that ended by itself, with its exit status or signal."""
+    return f"the server left ({_how(status)})"
 
 
 class LineSink(Protocol):
