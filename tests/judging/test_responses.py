@@ -126,8 +126,10 @@ def test_response_is_reported_under_the_expected_clause(name: str) -> None:
 
 def test_a_request_without_an_answer_shows_the_exit_of_the_server() -> None:
     transcript = Transcript("2025-11-25", clock=lambda: 0.0)
-    for event in [*OPENING, ("us", 102)]:
-        play(transcript, *event)
+    play(transcript, "us", 101, "initialize")
+    play(transcript, "them", 101)
+    play(transcript, "note")
+    play(transcript, "us", 102)
     ending = Ending(Step.ITSELF, status=3, seconds=0.0)
 
     found = [s for s in RULE(Record(transcript, ServerProfile(Pace(5.0)), ending)) if not s.passed]

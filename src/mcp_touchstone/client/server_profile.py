@@ -318,12 +318,12 @@ class ServerProfile:
 
     @property
     def name(self) -> str:
-        """Name and version that the server reports, from its newest revision."""
+        """Name and version that the server reports, from its newest revision; empty for none."""
         for revision in reversed(rev.ALL):
             info = self.spoken[revision].server_info if revision in self.spoken else {}
             if info.get("name"):
                 return f"{info.get('name')} {info.get('version', '')}".strip()
-        return "(a server without a name)"
+        return ""
 
     def lacks(self, wanted: tuple[str, ...], revision: str) -> str:
         """Return the first unmet need in a revision; empty if all are met.

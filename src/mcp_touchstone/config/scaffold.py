@@ -58,7 +58,8 @@ def text(target: Target, profile: ServerProfile, source: Source = None) -> str:
 
 
 def _heading(profile: ServerProfile) -> Iterator[str]:
-    yield f"# How `mcp-touchstone check` judges {_plain(profile.name)}."
+    name = _plain(profile.name or "a server that reports no name")
+    yield f"# How `mcp-touchstone check` judges {name}."
     missing = [r for r in rev.ALL if r not in profile.spoken]
     but = f"; not {', '.join(missing)}" if missing else ""
     yield f"# It speaks {', '.join(profile.spoken)}{but}."

@@ -138,6 +138,12 @@ def noun(run: Run) -> str:
     return "rule" if len(kinds) > 1 else "threat" if True in kinds else "clause"
 
 
+def starts(run: Run) -> str:
+    """Return the number of processes, or of connections to a server that ran already."""
+    ran = run.target.url and not run.target.started
+    return plural(run.processes, "connection" if ran else "process")
+
+
 def again(run: Run, finding: Finding) -> str:
     """Return the command that checks a finding again."""
     words = ["mcp-touchstone", "check", "-v"]

@@ -24,6 +24,7 @@ from mcp_touchstone.report.digest import (
     findings,
     noun,
     severity,
+    starts,
     tally,
 )
 from mcp_touchstone.report.finding import PAGE, WORDS, Finding
@@ -72,7 +73,7 @@ def _page(run: Run) -> Iterator[str]:
     yield from _findings(run)
     yield from _picture(run)
     yield from _all(run)
-    facts = [run.started, plural(run.processes, "process"), f"{run.seconds:.1f} s"]
+    facts = [run.started, starts(run), f"{run.seconds:.1f} s"]
     footer = ", ".join([f"mcp-touchstone {__version__}", *(fact for fact in facts if fact)])
     yield f"</main>\n<footer>{_text(footer)}</footer>"
     yield f"<script>{script}</script>\n</body>\n</html>"

@@ -50,7 +50,7 @@ def _suite(root: Element, name: str) -> Element:
 
 def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "mcp-touchstone", __version__
-    yield "server", run.profile.name
+    yield "server", run.profile.name or run.target.shown
     yield "command", run.target.shown
     yield "revisions", ", ".join(run.profile.spoken)
     yield "sdk", str(run.profile.sdk)

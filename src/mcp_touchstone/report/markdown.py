@@ -15,6 +15,7 @@ from mcp_touchstone.report.digest import (
     findings,
     noun,
     sdk_failures,
+    starts,
     tally,
 )
 from mcp_touchstone.report.finding import SUMMARY, WORDS, Finding
@@ -66,7 +67,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _clients(run)
     yield from _stale(run)
     yield from _findings(run)
-    yield f"\nmcp-touchstone {__version__}, {plural(run.processes, 'process')}, {run.seconds:.1f} s"
+    yield f"\nmcp-touchstone {__version__}, {starts(run)}, {run.seconds:.1f} s"
 
 
 def _chapters(run: Run) -> Iterator[str]:

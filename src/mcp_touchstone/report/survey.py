@@ -7,7 +7,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
 from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
-from mcp_touchstone.report.text import cut, last_lines, plural
+from mcp_touchstone.report.text import NAMELESS, cut, last_lines, plural
 from mcp_touchstone.results.tool_use import tool_use
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.wire.framing import brief
@@ -96,7 +96,7 @@ def text(
         for number, line in enumerate(last_lines(profile.stderr)):
             yield f"  {'' if number else 'stderr':<{LABEL}}{cut(safe(line), WIDTH - LABEL - 2)}"
         return
-    yield from _row("server", profile.name)
+    yield from _row("server", profile.name or NAMELESS)
     yield from _row("sdk", str(profile.sdk))
     yield from _row("speaks", ", ".join(profile.spoken))
     silent = [r for r in rev.ALL if r not in profile.spoken]

@@ -21,11 +21,12 @@ from mcp_touchstone.report.digest import (
     findings,
     hint,
     noun,
+    starts,
     tally,
 )
 from mcp_touchstone.report.finding import BRIEF, DETAILS, FULL, Finding
 from mcp_touchstone.report.progress import Heartbeat, Progress
-from mcp_touchstone.report.text import cut, last_lines, masked, middle, plural
+from mcp_touchstone.report.text import NAMELESS, cut, last_lines, masked, middle, plural
 from mcp_touchstone.results.events import Event, Learnt, Met
 from mcp_touchstone.results.run import PlannedCase, Run
 from mcp_touchstone.results.verdict import Outcome, WireLine
@@ -144,7 +145,7 @@ class Terminal:
         """Print the name of the server and the revisions it supports."""
         if not profile.spoken:
             return
-        self._row("server", profile.name)
+        self._row("server", profile.name or NAMELESS)
         if not profile.sdk.needless:
             unknown = "" if profile.sdk.sdks else f": its faults count as yours; {DECLARE}"
             self._row("sdk", f"{profile.sdk}{unknown}")
@@ -375,7 +376,7 @@ class Terminal:
         self.say(
             f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
             *parts,
-            f"   ({plural(run.processes, 'process')}, {run.seconds:.1f} s)",
+            f"   ({starts(run)}, {run.seconds:.1f} s)",
             wrap=True,
         )
         notes = {f.clause.id for f in findings(run, Outcome.NOTE)} if not self.verbose else ()

@@ -10,6 +10,8 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.secrets import secrets
 
+NAMELESS: Final = "it reports no name"
+
 
 def masked(text: str, environment: Mapping[str, str]) -> str:
     """Replace secrets of an environment by ``HIDDEN-NAME``.
