@@ -177,6 +177,7 @@ def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
     broken = {"start": {"class": "started", "line": ""}, "verdicts": verdicts(a="fail", b="fail")}
     with Rows(rows_file, PLAN, resume=True) as rows:
         rows.append(row_of("sdk", **broken, sdk_faults=["b"]))
+        rows.append(row_of("only-sdk", **broken, sdk_faults=["a", "b"]))
     few = report.gather([rows_file])
     with Rows(rows_file, PLAN, resume=True) as rows:
         for number in range(report.FEW):
@@ -186,6 +187,7 @@ def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
     lines = list(report.text(few, None, names=False))
     assert "  oci:s0: ping-empty-response" in lines
     assert "  oci:sdk: a, b (SDK)" in lines
+    assert "4 broke a rule, 1 of them only by faults of the SDK" in lines[0]
     assert "  oci:none: unsupported: an image: use --inside podman or --inside docker" in lines
     assert not any("oci:" in line for line in report.text(many, None, names=False))
     assert len(many.unstarted) == report.FEW

@@ -81,12 +81,18 @@ class Counts:
 
 @dataclass(slots=True)
 class Group:
-    """Servers that have something in common: all, or those of one SDK, language or registry."""
+    """Servers that have something in common: all, or those of one SDK, language or registry.
+
+    Attributes:
+        failing: servers that broke a rule.
+        excused: those of them that have only known faults of their SDK.
+    """
 
     servers: int = 0
     started: int = 0
     checked: int = 0
     failing: int = 0
+    excused: int = 0
     rules: dict[str, Counts] = field(default_factory=dict)
 
 
@@ -198,6 +204,7 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
         group.started += started
         group.checked += bool(worst)
         group.failing += bool(broken)
+        group.excused += bool(broken) and all(rule in row["sdk_faults"] for rule in broken)
         for rule, outcome in worst.items():
             group.rules.setdefault(rule, Counts()).add(outcome, sdk=rule in row["sdk_faults"])
     for revision, outcomes in verdicts.items():
@@ -275,7 +282,7 @@ def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     """Yield the lines of the report for a terminal."""
     whole = fleet.whole
     yield (
-        f"{whole.servers} servers, {whole.started} started, {whole.failing} broke a rule  "
+        f"{whole.servers} servers, {whole.started} started, {_broke(whole)}  "
         f"(mcp-touchstone {fleet.tool['version']}, rules {fleet.tool['catalogue'][:8]})"
     )
     if fleet.partial:
@@ -453,12 +460,17 @@ def html(fleet: Fleet, old: Fleet | None, *, names: bool) -> str:
     return "\n".join(_page(fleet, old, names=names)) + "\n"
 
 
+def _broke(whole: Group) -> str:
+    by_sdk = f", {whole.excused} of them only by faults of the SDK" if whole.excused else ""
+    return f"{whole.failing} broke a rule{by_sdk}"
+
+
 def _page(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     whole, tool = fleet.whole, fleet.tool
     share = f"share ({CONFIDENCE:.0%} interval)"
     yield "<!doctype html><html lang=en><meta charset=utf-8><title>A fleet of MCP servers</title>"
     yield f"<style>{STYLE}</style><h1>{whole.servers} MCP servers</h1>"
-    yield f"<p>{whole.started} started, {whole.failing} of them broke a rule."
+    yield f"<p>{whole.started} started, {_broke(whole)}."
     yield f"{fleet.partial} checks ended at their deadline. mcp-touchstone {_e(tool['version'])},"
     yield f"rules <code>{_e(tool['catalogue'][:12])}</code>,"
     yield f"settings <code>{_e(json.dumps(fleet.settings))}</code></p>"
