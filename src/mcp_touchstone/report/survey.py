@@ -86,11 +86,6 @@ def text(
         shelter: the sandbox that protects the user's files and processes from the server.
         variables: names of the user's environment variables that the server inherits.
     """
-    names = ", ".join(sorted(variables))
-    if profile.spoken and shelter:
-        yield from _row("sandbox", shelter)
-    if profile.spoken and names:
-        yield from _row("inherits", names)
     if not profile.spoken:
         yield f"nothing could be learnt: {safe(profile.trouble)}"
         for number, line in enumerate(last_lines(profile.stderr)):
@@ -103,11 +98,17 @@ def text(
     if silent:
         yield from _row("not", ", ".join(silent))
     yield from _row("started", f"in {profile.pace.started:.2f} s, {processes} times")
-    for remark in profile.remarks:
-        yield from _row("remark", remark)
-    yield from _bindings(profile)
     for number, (label, words) in enumerate(tool_use(profile).rows()):
         yield from _row("" if number else "tools", f"{label}: {words}")
+    if shelter:
+        yield from _row("sandbox", shelter)
+    if names := ", ".join(sorted(variables)):
+        yield from _row("inherits", names)
+    said = "" if profile.bindings is None else profile.bindings.why
+    for remark in profile.remarks:
+        if not said or said not in remark:
+            yield from _row("remark", remark)
+    yield from _bindings(profile)
     shown = [r for r in revisions if r in profile.spoken]
     before: dict[str, str] = {}
     for revision in reversed(shown):
