@@ -36,6 +36,7 @@ from mcp_touchstone.target.target import Target
 from tests.conftest import HERE
 from tests.goldens import scrubbed
 
+NO_REMEDY = "nothing in your server; mcp has to fix it"
 BATCH, PING, TOOL = "jsonrpc-batch-receive", "ping-empty-response", "tools-unknown-tool-error"
 OLD, MID, NEW = "2024-11-05", "2025-03-26", "2025-11-25"
 
@@ -217,7 +218,7 @@ def test_without_a_remedy_the_report_says_who_has_to_act() -> None:
 
     fault = made.verdicts[0].sdk
     assert fault is not None
-    assert fault.remedy == "nothing in your server; mcp has to fix it"
+    assert fault.remedy == NO_REMEDY
     assert fault.proof == "mcp 1.22.0: a minimal server on mcp 1.20.0 does this too"
 
 
@@ -370,7 +371,7 @@ def test_a_later_release_that_answers_differently_is_no_remedy() -> None:
     made = run({(TOOL, NEW): Outcome.WARN}, "mcp==1.20.0")
     attribute(made, sdk_faults.read({"releases": rows}, {}))
 
-    assert remedy(made) == "nothing in your server; mcp has to fix it"
+    assert remedy(made) == NO_REMEDY
 
 
 def test_a_range_has_the_faults_of_each_release_in_it() -> None:
