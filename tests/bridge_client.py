@@ -5,7 +5,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ MODERN = "2026-07-28"
 TOY = (sys.executable, str(HERE / "toy_server.py"), ".")
 SCRIBE = (sys.executable, str(HERE / "scribe_server.py"))
 WAIT = 30.0
+EVENTS = "text/event-stream"
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
@@ -160,3 +161,30 @@ def opening(revision: str = "2025-11-25", **capabilities: Any) -> dict[str, Any]
     info = {"name": "test", "version": "1"}
     params = {"protocolVersion": revision, "capabilities": capabilities, "clientInfo": info}
     return request("initialize", params, id="opening")
+
+
+Bridge = Callable[..., Http]
+
+
+def session(http: Http, revision: str = "2025-11-25", **capabilities: Any) -> Http:
+    """Open a session."""
+    with http.post(opening(revision, **capabilities)) as reply:
+        assert reply.status == 200
+        assert reply.json()["result"]["protocolVersion"] == revision
+        name = reply.header("Mcp-Session-Id") or ""
+    opened = Http(http.port, {"Mcp-Session-Id": name, "MCP-Protocol-Version": revision})
+    with opened.post(notification("notifications/initialized")) as reply:
+        assert reply.status == 202
+        assert reply.response.read() == b""
+    return opened
+
+
+def refused(reply: Reply, status: int, *words: str) -> Any:
+    """Check that a request was refused with a JSON-RPC error, and return the error."""
+    body = reply.json()
+    reply.close()
+    assert reply.status == status, body
+    assert body.get("id", 0) is not None, "an id that is not known is left out"
+    for word in words:
+        assert word in body["error"]["message"]
+    return body["error"]

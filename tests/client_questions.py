@@ -19,7 +19,6 @@ from tests.reference_client import (
     modern_as,
 )
 
-ELICITING = ("2025-06-18", "2025-11-25")
 FORM = {
     "message": "Which?",
     "requestedSchema": {"type": "object", "properties": {"which": {"type": "string"}}},

@@ -4,7 +4,6 @@ import contextlib
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,32 +15,23 @@ from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.reading import BODY_LIMIT
 from tests.bridge_client import (
+    EVENTS,
     MODERN,
     SCRIBE,
     TOY,
     WAIT,
+    Bridge,
     Http,
     Reply,
     notification,
     opening,
-    request,
-)
-from tests.bridges import (
-    EVENTS,
-    Bridge,
-    bridging,
     refused,
+    request,
     session,
 )
 from tests.conftest import HERE, eventually
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def bridge() -> Iterator[Bridge]:
-    with bridging() as serve:
-        yield serve
 
 
 @pytest.fixture(scope="module")
@@ -275,16 +265,22 @@ def test_cancelled_request_closes_its_stream(
     assert ended == [[]]
 
 
+@contextlib.contextmanager
+def unanswered(http: Http, own: str) -> Iterator[None]:
+    """Keep a request open, and cancel it at the end."""
+    thread = threading.Thread(target=lambda: http.post(request("silence", id=own)).close())
+    thread.start()
+    eventually(lambda: any(f'"{own}"' in line for line in http.ask("look")["result"]["heard"]))
+    yield
+    http.post(notification("notifications/cancelled", {"requestId": own})).close()
+    thread.join(WAIT)
+
+
 def test_duplicate_request_id_in_flight_is_refused(bridge: Bridge) -> None:
     one = session(bridge(*SCRIBE))
-    thread = threading.Thread(
-        target=lambda: one.post(request("sleep", {"seconds": 1}, id="x")).close()
-    )
-    thread.start()
-    time.sleep(0.3)
 
-    refused(one.post(request("y", id="x")), 400, "in use")
-    thread.join()
+    with unanswered(one, "x"):
+        refused(one.post(request("y", id="x")), 400, "in use")
 
 
 def test_batch_is_answered_only_in_2025_03_26(bridge: Bridge) -> None:
@@ -328,13 +324,8 @@ def test_new_session_evicts_an_idle_session_but_no_busy_one(bridge: Bridge) -> N
     session(http)
 
     assert two.request("x").status == 404, "the one that was idle longest has gone"
-    with one.send("GET"):
-        busy = session(http)
-        thread = threading.Thread(target=lambda: busy.ask("sleep", {"seconds": 1.5}))
-        thread.start()
-        time.sleep(0.3)
+    with one.send("GET"), unanswered(session(http), "x"):
         refused(http.post(opening()), 503, "in use")
-        thread.join()
 
 
 # --- refused requests

@@ -22,8 +22,7 @@ from mcp_touchstone.bridge.reference import WrongWordError, read
 from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import shared
 from mcp_touchstone.wire.framing import encode
-from tests.bridge_client import SCRIBE, WAIT, Http, opening, request
-from tests.bridges import refused, session
+from tests.bridge_client import SCRIBE, WAIT, Http, opening, refused, request, session
 from tests.conftest import eventually
 from tests.project.test_cli import touchstone
 

@@ -11,33 +11,24 @@ import pytest
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
 from tests.bridge_client import (
+    EVENTS,
     META,
     MODERN,
     SCRIBE,
     TOY,
     WAIT,
+    Bridge,
     Http,
     Reply,
     modern_meta,
     notification,
-    request,
-)
-from tests.bridges import (
-    EVENTS,
-    Bridge,
-    bridging,
     refused,
+    request,
     session,
 )
 from tests.conftest import eventually
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def bridge() -> Iterator[Bridge]:
-    with bridging() as serve:
-        yield serve
 
 
 @pytest.fixture(scope="module")

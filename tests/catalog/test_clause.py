@@ -61,81 +61,67 @@ def load_row(tmp_path: Path) -> Load:
 
 # --- invalid files
 
-WRONG = {
-    "unknown key": (row(hwo='"x"'), "ping-answer: unknown key 'hwo'; did you mean 'how'?"),
-    "no how": (
-        row(how=None),
-        "ping-answer: how is missing: say what is driven and what breaks the rule",
-    ),
-    "empty how": (
-        row(how='""'),
-        "ping-answer: how is missing: say what is driven and what breaks the rule",
-    ),
-    "no statement": (row(statement=None), "ping-answer: statement is missing"),
-    "no source": (row(source="{}"), "ping-answer: source is missing"),
-    "no id": (row(id=None), "(no id): id is missing"),
-    "no level": (row(level=None), "ping-answer: level is missing"),
-    "unknown level": (
-        row(level='"MUSTN\'T"'),
-        'ping-answer: level "MUSTN\'T" is none of MUST, MUST NOT, SCHEMA, SHOULD, SHOULD NOT, MAY',
-    ),
-    "unknown breach": (
-        row(breach='"error"'),
-        "ping-answer: breach 'error' is none of fail, warn, note",
-    ),
-    "failure by a SHOULD": (
-        row(level='"SHOULD"', breach='"fail"'),
-        "ping-answer: a breach of a SHOULD is no failure: only a MUST or the schema fails",
-    ),
-    "unknown revision": (
-        row(source='{ "2025-11-52" = "x" }'),
-        "ping-answer: source: unknown revision '2025-11-52'; did you mean '2025-11-25'?",
-    ),
-    "newer before older": (
-        row(source='{ "2025-11-25..2025-03-26" = "x" }'),
-        "ping-answer: source: 2025-11-25..2025-03-26 is no range, or names a revision again",
-    ),
-    "a revision twice": (
-        row(source='{ "2025-03-26..2025-11-25" = "x", "2025-11-25" = "y" }'),
-        "ping-answer: source: 2025-11-25 is no range, or names a revision again",
-    ),
-    "no page": (
-        row(source='{ "2025-11-25" = [] }'),
-        "ping-answer: source: 2025-11-25 is no page and no array of pages",
-    ),
-    "a number for a page": (
-        row(source='{ "2025-11-25" = 5 }'),
-        "ping-answer: source: 2025-11-25 is no page and no array of pages",
-    ),
-    "an id in capitals": (
-        row(id='"Ping-Answer"'),
-        "Ping-Answer: id is not lower-case words joined by hyphens",
-    ),
-    "an id of one word": (row(id='"ping"'), "ping: id is not lower-case words joined by hyphens"),
-    "a number for an id": (row(id="5"), "5: id is no string"),
-    "a word for a list": (row(needs='"tools"'), "ping-answer: needs is no array of strings"),
-    "a number in a list": (row(replaces="[5]"), "ping-answer: replaces is no array of strings"),
-    "a word for a switch": (row(strict='"no"'), "ping-answer: strict is no boolean"),
-    "a list for a statement": (row(statement='["x"]'), "ping-answer: statement is no string"),
-    "deferred and out of reach": (
-        row(deferred='"later"', unobservable='"never"'),
-        "ping-answer: deferred and unobservable exclude each other",
-    ),
-    "judged in a judged chapter": (
-        row(judged="true"),
-        "ping-answer: judged lifts the deferral of a chapter, and this chapter has none",
-    ),
-}
+NO_HOW = "how is missing: say what is driven and what breaks the rule"
+NO_RANGE = "is no range, or names a revision again"
+NO_PAGE = "source: 2025-11-25 is no page and no array of pages"
+NO_LEVEL = "is none of MUST, MUST NOT, SCHEMA, SHOULD, SHOULD NOT, MAY"
+NO_WORDS = "id is not lower-case words joined by hyphens"
+OLD, NEW = "2025-03-26", "2025-11-25"
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_invalid_row_error_names_file_clause_and_key(tmp_path: Path, name: str) -> None:
-    text, message = WRONG[name]
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"hwo": '"x"'}, "unknown key 'hwo'; did you mean 'how'?"),
+        ({"how": None}, NO_HOW),
+        ({"how": '""'}, NO_HOW),
+        ({"statement": None}, "statement is missing"),
+        ({"source": "{}"}, "source is missing"),
+        ({"id": None}, "id is missing"),
+        ({"level": None}, "level is missing"),
+        ({"level": '"MUSTN\'T"'}, f'level "MUSTN\'T" {NO_LEVEL}'),
+        ({"breach": '"error"'}, "breach 'error' is none of fail, warn, note"),
+        (
+            {"level": '"SHOULD"', "breach": '"fail"'},
+            "a breach of a SHOULD is no failure: only a MUST or the schema fails",
+        ),
+        (
+            {"source": '{ "2025-11-52" = "x" }'},
+            "source: unknown revision '2025-11-52'; did you mean '2025-11-25'?",
+        ),
+        ({"source": f'{{ "{NEW}..{OLD}" = "x" }}'}, f"source: {NEW}..{OLD} {NO_RANGE}"),
+        (
+            {"source": f'{{ "{OLD}..{NEW}" = "x", "{NEW}" = "y" }}'},
+            f"source: {NEW} {NO_RANGE}",
+        ),
+        ({"source": f'{{ "{NEW}" = [] }}'}, NO_PAGE),
+        ({"source": f'{{ "{NEW}" = 5 }}'}, NO_PAGE),
+        ({"id": '"Ping-Answer"'}, NO_WORDS),
+        ({"id": '"ping"'}, NO_WORDS),
+        ({"id": "5"}, "id is no string"),
+        ({"needs": '"tools"'}, "needs is no array of strings"),
+        ({"replaces": "[5]"}, "replaces is no array of strings"),
+        ({"strict": '"no"'}, "strict is no boolean"),
+        ({"statement": '["x"]'}, "statement is no string"),
+        (
+            {"deferred": '"later"', "unobservable": '"never"'},
+            "deferred and unobservable exclude each other",
+        ),
+        (
+            {"judged": "true"},
+            "judged lifts the deferral of a chapter, and this chapter has none",
+        ),
+    ],
+)
+def test_invalid_row_error_names_file_clause_and_key(
+    tmp_path: Path, changes: dict[str, str | None], message: str
+) -> None:
+    name = (changes.get("id", "ping-answer") or "(no id)").strip('"')
 
     with pytest.raises(CatalogueError) as caught:
-        load_chapter(write(tmp_path, HEAD + text))
+        load_chapter(write(tmp_path, HEAD + row(**changes)))
 
-    assert str(caught.value) == f"basic/ping.toml: {message}"
+    assert str(caught.value) == f"basic/ping.toml: {name}: {message}"
 
 
 @pytest.mark.parametrize(

@@ -64,9 +64,9 @@ async def refused(awaitable: Awaitable[Any]) -> Wire:
     return {"answered": answer}
 
 
-async def until(condition: Callable[[], object]) -> bool:
+async def until(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
     """Wait for something to become true; return whether it did."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
@@ -247,7 +247,7 @@ async def hearing(connect: Connect, root: Path) -> Wire:
     async with connect(root, quiet, "--deprecated") as session:
         await session.set_level("error")
         await session.call("text_editor", {**edit, "old_str": "two", "new_str": "2"})
-        await asyncio.sleep(SILENCE)
+        await until(lambda: False, SILENCE)
         slow = {"path": "many", "pause_ms": 25}
         await session.call("workspace_digest", slow, with_progress=True)
         progress = list(quiet.progress)
@@ -263,7 +263,7 @@ async def hearing(connect: Connect, root: Path) -> Wire:
         answered = await session.call_and_cancel("workspace_digest", long, when)
         await waiter
         seen = len(quiet.progress)
-        await asyncio.sleep(SILENCE)
+        await until(lambda: False, SILENCE)
         alive = await session.alive()
     return {
         "logs": client.logs,
@@ -338,7 +338,7 @@ async def roots(connect: Connect, root: Path) -> Wire:
         outside = await session.call("file_read", {"path": "docs/guide.md"})
         client.roots = [(root / "docs").as_uri()]
         await session.roots_changed()
-        await asyncio.sleep(SILENCE)
+        await until(lambda: len(client.asked) > 1, SILENCE)
         second = await names()
     return {
         "first": first,
@@ -371,7 +371,7 @@ async def watching(connect: Connect, root: Path) -> Wire:
         await session.alive()
         edit = {**edit, "old_str": "changed", "new_str": "again"}
         await session.call("text_editor", edit)
-        await asyncio.sleep(SILENCE)
+        await until(lambda: False, SILENCE)
         late = [one for one in changes if "updated" in one]
     return {
         "before": before,

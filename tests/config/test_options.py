@@ -92,16 +92,8 @@ ISSUED = (
 CHECKED = (
     *("--suite", "conformance", "--level", "MUST", "--attacks", "deep", "--attack-commands"),
     *(
-        "--accept-unbound",
-        "--seed",
-        "1",
-        "--fail-on",
-        "must",
-        "--strict",
-        "--promise",
-        "audit",
-        "--for",
-        "cursor",
+        *("--accept-unbound", "--seed", "1", "--fail-on", "must", "--strict", "--promise"),
+        *("audit", "--for", "cursor"),
     ),
     *("--baseline", "b.toml", "--update-baseline", "--jobs", "2", "--deadline", "300"),
     *("--report", "junit:j.xml", "--json", "j.json", "--save", "saved", "--scripts", "scripts"),

@@ -24,14 +24,9 @@ pytestmark = pytest.mark.slow
 
 REQUEST = {"jsonrpc": "2.0", "id": 101, "method": "initialize"}
 JUDGED = (
-    "jsonrpc-message-kind",
-    "jsonrpc-request-answered",
-    "jsonrpc-response-id-echo",
-    "lifecycle-initialize-response",
-    "ping-empty-response",
-    "stdio-newline-terminated",
-    "stdio-stdout-only-messages",
-    "stdio-utf8-output",
+    *("jsonrpc-message-kind", "jsonrpc-request-answered", "jsonrpc-response-id-echo"),
+    *("lifecycle-initialize-response", "ping-empty-response", "stdio-newline-terminated"),
+    *("stdio-stdout-only-messages", "stdio-utf8-output"),
 )
 
 

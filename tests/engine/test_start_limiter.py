@@ -1,7 +1,6 @@
 """Only a few processes start at the same time."""
 
 import threading
-import time
 
 import pytest
 
@@ -59,7 +58,7 @@ def test_start_with_higher_priority_goes_first() -> None:
     ):
         threads.append(threading.Thread(target=enter, args=(turn,), daemon=True))
         threads[-1].start()
-        time.sleep(0.05)
+        eventually(lambda: len(doorway._outside) == len(threads))
     held.gave_up = True
     for number in range(len(threads)):
         eventually(lambda: len(went) > number)  # noqa: B023  (it is called at once)

@@ -31,38 +31,19 @@ MODULES: tuple[ModuleType, ...] = tuple(
 ODD: dict[str, type[Guard]] = {
     found.__name__: found
     for found in (
-        guards.HangsOnHugeNames,
-        guards.HangsOnLongNames,
-        guards.ListsAnything,
-        guards.ReadsByAnotherArgument,
-        guards.RefusesAllAfterAClimb,
-        havoc.WreaksHavoc,
-        http.Behind,
-        http.ListsTasksOfAll,
-        http.RunsOwnTasks,
-        http.RunsTasks,
-        http.WatchesFiles,
-        injection.ReadsAnyOfMany,
-        injection.SortsSlowly,
-        injection.SortsWithoutEnd,
-        links.WalksEndlessly,
-        protocol.DeafAfterABlankLine,
-        protocol.EditsOnly,
-        protocol.LeavesOnInvalidRequests,
+        *(guards.HangsOnHugeNames, guards.HangsOnLongNames, guards.ListsAnything),
+        *(guards.ReadsByAnotherArgument, guards.RefusesAllAfterAClimb, havoc.WreaksHavoc),
+        *(http.Behind, http.ListsTasksOfAll, http.RunsOwnTasks, http.RunsTasks),
+        *(http.WatchesFiles, injection.ReadsAnyOfMany, injection.SortsSlowly),
+        *(injection.SortsWithoutEnd, links.WalksEndlessly, protocol.DeafAfterABlankLine),
+        *(protocol.EditsOnly, protocol.LeavesOnInvalidRequests),
     )
 }
 """Fakes without a threat: they test the harness."""
 
 BASES = {
-    commands.RunsPrograms,
-    links.Lexical,
-    shapes.Shaped,
-    protocol.Talks,
-    repositories.RunsGit,
-    protocol.TalksWell,
-    trust.Describes,
-    http.SpeaksHttp,
-    secrets.Keeps,
+    *(commands.RunsPrograms, links.Lexical, shapes.Shaped, protocol.Talks, repositories.RunsGit),
+    *(protocol.TalksWell, trust.Describes, http.SpeaksHttp, secrets.Keeps),
 }
 """The base classes of fakes."""
 

@@ -20,7 +20,6 @@ class RunsPrograms(Guard):
     tools: tuple[str, ...] = ("run_command",)
 
     def schema(self, tool: str) -> dict[str, Any]:
-        del tool
         return {"type": "object", "properties": {"command": STRING}, "required": ["command"]}
 
     def run_command(self, command: str) -> str:
@@ -71,7 +70,6 @@ class RunsListsOfWords(RunsPrograms):
     tools = ("run_words",)
 
     def schema(self, tool: str) -> dict[str, Any]:
-        del tool
         words = {"type": "array", "items": STRING}
         known = {"command": words, "directory": STRING}
         return {"type": "object", "properties": known, "required": [*known]}
@@ -88,7 +86,6 @@ class RunsProgramsWithWords(RunsPrograms):
     tools = ("execute",)
 
     def schema(self, tool: str) -> dict[str, Any]:
-        del tool
         known = {"command": STRING, "args": {"type": "array", "items": STRING}}
         return {"type": "object", "properties": known, "required": ["command"]}
 

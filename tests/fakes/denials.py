@@ -29,7 +29,6 @@ class DeniesItsOwn(Denies):
     terms: Mapping[str, Mapping[str, Any]] = MappingProxyType({"deny-list": {"deny": LIST}})
 
     def check(self, place: str, *, writing: bool) -> None:
-        del writing
         parts = self.parts(place)
         if parts[:1] == ("private",) or any(map(self.is_named, parts)):
             raise Refused("that is denied")

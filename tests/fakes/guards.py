@@ -59,7 +59,6 @@ class ReadsByAnotherArgument(Joined):
     tools = ("read_file",)
 
     def schema(self, tool: str) -> dict[str, Any]:
-        del tool
         names = list(self.options)
         return {"type": "object", "properties": dict.fromkeys(names, STRING), "required": names}
 

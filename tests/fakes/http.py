@@ -270,7 +270,6 @@ class SharesOneTable(SpeaksHttp):
     trips = frozenset({"callers-crossed"})
 
     def arrange(self, listener: Listener) -> None:
-        del listener
         owners: dict[Any, Exchanges] = {}
         answered, opened = Exchanges.answered, Exchanges.open
 
@@ -295,7 +294,6 @@ class GivesNoSessionIds(SpeaksHttp):
 
     class endpoint(Endpoint):
         def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
-            del extra
             super().answer(status, body)
 
         def _session(self) -> BridgeSession:
@@ -316,7 +314,6 @@ class SharesOneTableWithoutSessions(SpeaksHttp):
             Endpoint._post(self, line, messages)
 
     def arrange(self, listener: Listener) -> None:
-        del listener
         answered, opened = Exchanges.answered, Exchanges.open
         opening = threading.Lock()
 

@@ -49,7 +49,6 @@ class Keeper(Guard):
         return self.strictly(repo_path)
 
     def added(self, folder: str, path: str) -> str:
-        del folder
         return self.strictly(path)
 
 
@@ -74,7 +73,6 @@ class AddsFilesOfOthers(Keeper):
     )
 
     def added(self, folder: str, path: str) -> str:
-        del folder
         return path
 
 
@@ -143,7 +141,6 @@ class RunsGit(Guard):
     options_of_diff: tuple[str, ...] = ("--no-ext-diff", "--no-textconv")
 
     def schema(self, tool: str) -> dict[str, Any]:
-        del tool
         return {"type": "object", "properties": {"repo_path": STRING}, "required": ["repo_path"]}
 
     def git_status(self, repo_path: str) -> str:

@@ -56,7 +56,6 @@ class Guard:
 
     def place(self, text: str, *, writing: bool) -> str:
         """Return the path that is opened, or refuse."""
-        del writing
         return self.strictly(text)
 
     def strictly(self, text: str) -> str:
@@ -77,7 +76,6 @@ class Guard:
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the answer for a refused call."""
-        del arguments
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
     # --- what the tools do; a guard may do these differently

@@ -79,7 +79,6 @@ class ClimbingNotes(Notes):
     trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         return self.climbs(text)
 
 
@@ -97,7 +96,6 @@ class Titles(Shaped):
         return Path(self.place(f"notes/{title}.md", writing=True))
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         place = self.strictly(text)
         if not place.startswith(os.path.join(self.root, "notes") + os.sep):
             raise Refused("no title")
@@ -121,7 +119,6 @@ class ClimbingTitles(Titles):
     })  # fmt: skip
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         if self.has_links(text.rsplit("..", maxsplit=1)[-1].strip("/")):
             raise Refused("a link")
         return os.path.join(self.root, text)
@@ -157,7 +154,6 @@ class ClimbingProjects(Projects):
     trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         return self.climbs(text)
 
 
@@ -213,7 +209,6 @@ class ClimbingSheets(Sheets):
     trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         return self.climbs(text)
 
 
@@ -252,7 +247,6 @@ class ClimbingVaults(Vaults):
     trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         return self.climbs(text)
 
 
@@ -276,7 +270,6 @@ class ClimbingAddresses(Addresses):
     trips = frozenset({DOTDOT, ABSOLUTE})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         below = text.removeprefix(self.root + "/")
         if below == text:
             raise Refused("outside")
@@ -303,7 +296,6 @@ class ClimbingLines(Lines):
     trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         return self.climbs(text)
 
 
@@ -327,7 +319,6 @@ class ClimbingChosenVaults(ChosenVaults):
     trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         return self.climbs(text)
 
 
@@ -352,7 +343,6 @@ class ClimbingMentions(Mentions):
     trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
-        del writing
         return self.climbs(text)
 
 
@@ -424,7 +414,6 @@ class NotesInProjects(NotesInFolders):
         return Path(self.project(folder, place))
 
     def project(self, folder: str, place: str) -> str:
-        del folder
         return self.strictly(place)
 
 

@@ -37,6 +37,7 @@ MALFORMED = "lifecycle-initialize-result-shape"
 ESCAPE = "traversal-dotdot"
 NEW, OLD = "2025-11-25", "2024-11-05"
 EVERYTHING = Choice()
+REASON = "so it is"
 
 
 def registry() -> Any:
@@ -66,7 +67,7 @@ def run(
 
 
 def entry(rule: str, revision: str = "all", more: str = "", kind: str = "clause") -> str:
-    return f'[[known]]\n{kind} = "{rule}"\nrevision = "{revision}"\nreason = "so it is"\n{more}\n'
+    return f'[[known]]\n{kind} = "{rule}"\nrevision = "{revision}"\nreason = "{REASON}"\n{more}\n'
 
 
 def settled(made: Run, *entries: str, choice: Choice = EVERYTHING) -> Run:
@@ -84,7 +85,7 @@ def stale_reasons(made: Run) -> list[str]:
 def test_known_failure_passes_and_keeps_its_reason() -> None:
     made = settled(run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL}), entry(PING))
 
-    assert [verdict.known for verdict in made.verdicts] == ["so it is"] * 2
+    assert [verdict.known for verdict in made.verdicts] == [REASON] * 2
     assert made.exit_code == 0
 
 
@@ -457,7 +458,7 @@ def test_update_adds_a_failing_revision_to_the_entry() -> None:
     made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL})
 
     (row,) = tomllib.loads(renewed(entry(PING, OLD), made).text)["known"]
-    assert row == {"clause": PING, "revision": [OLD, NEW], "reason": "so it is"}
+    assert row == {"clause": PING, "revision": [OLD, NEW], "reason": REASON}
 
 
 def test_broken_verdict_is_written_as_a_broken_entry() -> None:
@@ -474,9 +475,7 @@ def test_update_removes_unknown_ids_and_follows_renamed_ids() -> None:
 
     text = renewed(entry(old) + entry("png-empty"), made).text
 
-    assert tomllib.loads(text)["known"] == [
-        {"clause": now.id, "revision": "all", "reason": "so it is"}
-    ]
+    assert tomllib.loads(text)["known"] == [{"clause": now.id, "revision": "all", "reason": REASON}]
 
 
 def test_update_rewrites_an_inline_array() -> None:

@@ -220,13 +220,8 @@ WRAPPED: Final[dict[str, tuple[str, str, Any]]] = {
     **{
         f"{kind}Schema": (*ASK, forming)
         for kind in (
-            "Boolean",
-            "Number",
-            "String",
-            "TitledMultiSelectEnum",
-            "TitledSingleSelectEnum",
-            "UntitledMultiSelectEnum",
-            "UntitledSingleSelectEnum",
+            *("Boolean", "Number", "String", "TitledMultiSelectEnum", "TitledSingleSelectEnum"),
+            *("UntitledMultiSelectEnum", "UntitledSingleSelectEnum"),
         )
     },
     **{

@@ -39,9 +39,7 @@ class Asks(AskingTool):
     method: ClassVar[str]
     params: ClassVar[Json]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.rest: dict[Any, list[tuple[str, Json]]] = {}
+    rest: ClassVar[dict[Any, list[tuple[str, Json]]]] = {}
 
     def questions(self) -> list[tuple[str, Json]]:
         """Return what is asked: methods and params."""

@@ -36,9 +36,7 @@ def _cancels(message: Any) -> bool:
 class _Cancelled(Fault):
     """Handles the cancellation of a long call that is not answered yet in its own way."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.answered: set[Any] = set()
+    answered: ClassVar[set[Any]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         own = taken_back(message)
@@ -212,14 +210,10 @@ class WritesALogAllTheTime(_Cancelled):
 # --- a cancellation of nothing, or of something quick
 
 
-@mutant("cancellation-invalid-ignored")
-class DiesOfACancellationWithoutParams(Fault):
-    """Exits when a cancellation has no params."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if _cancels(message) and "params" not in message:
-            os._exit(1)
-        return line
+mutants("cancellation-invalid-ignored", of=Fault)(
+    DiesOfACancellationWithoutParams=has("Exits when a cancellation has no params.",
+        heard=lambda self, line, message:
+            os._exit(1) if _cancels(message) and "params" not in message else line))  # fmt: skip
 
 
 @mutant("cancellation-invalid-ignored", revision=MODERN)
@@ -327,9 +321,7 @@ controls("cancellation-server-own-requests", "cancellation-ignore-late-response"
 class AlsoRequestsTheRootsByItself(_Withdraws):
     """Requests the roots for the session in the same moment as for a call."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.own: set[str] = set()
+    own: ClassVar[set[str]] = set()
 
     def emit(self, message: Out) -> None:
         if isinstance(message, dict) and message.get("id") in self.waiting:
@@ -348,9 +340,7 @@ class AlsoRequestsTheRootsByItself(_Withdraws):
 class AnswersLateAnswers(_Withdraws):
     """Answers a late answer to its cancelled request with an error."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.withdrawn: set[str] = set()
+    withdrawn: ClassVar[set[str]] = set()
 
     def withdraw(self, own: str) -> None:
         self.withdrawn.add(own)
@@ -365,12 +355,10 @@ class AnswersLateAnswers(_Withdraws):
         return super().heard(line, message)
 
 
-@mutant("cancellation-ignore-late-response")
-class AnswersLateAnswersAndAsksLate(AnswersLateAnswers):
-    """Sends its request late, as a busy server may."""
-
-    def on_ask(self, request: Json) -> None:
-        self.later(LATE, partial(super().on_ask, request))
+mutants("cancellation-ignore-late-response", of=AnswersLateAnswers)(
+    AnswersLateAnswersAndAsksLate=has("Sends its request late, as a busy server may.",
+        on_ask=lambda self, request:
+            self.later(LATE, partial(AnswersLateAnswers.on_ask, self, request))))  # fmt: skip
 
 
 @mutant("cancellation-server-own-requests", outcome="warn")
@@ -423,9 +411,7 @@ class _AsksForATask(AskingTool):
         "task": {"ttl": 60_000},
     }
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.given: dict[Any, tuple[str, str]] = {}
+    given: ClassVar[dict[Any, tuple[str, str]]] = {}
 
     def on_ask(self, request: Json) -> None:
         if "tasks" in self.client:
@@ -456,7 +442,6 @@ class _AsksForATask(AskingTool):
 
     def give_up(self, own: str, task: str) -> None:
         """Notify the client that its task is not wanted any more."""
-        del own
         body = {"taskId": task}
         self.emit(
             {"jsonrpc": "2.0", "id": f"cancel-{task}", "method": "tasks/cancel", "params": body}

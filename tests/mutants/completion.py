@@ -46,7 +46,6 @@ class _Completes(Fault):
 
     def changed(self, message: Json, request: Json) -> Out:
         """Change the answer."""
-        del request
         return message
 
     def give(self, request: Json, *values: str) -> Json:
@@ -161,20 +160,14 @@ class OmitsTheTotal(_Completes):
 # --- errors
 
 
-@mutant("completion-unknown-prompt-error")
-class CompletesUnknownPrompts(_Completes):
-    """Gives an empty completion for an unknown prompt."""
-
-    def changed(self, message: Json, request: Json) -> Out:
-        return self.give(request) if _is_unknown(request) else message
-
-
-@mutant("completion-unknown-prompt-error", revision=MODERN)
-class FailsOnUnknownPrompts(_Completes):
-    """Answers an unknown prompt with -32603."""
-
-    def changed(self, message: Json, request: Json) -> Out:
-        return refusal(request, -32603, "KeyError") if _is_unknown(request) else message
+mutants("completion-unknown-prompt-error", of=_Completes)(
+    CompletesUnknownPrompts=has("Gives an empty completion for an unknown prompt.",
+        changed=lambda self, message, request:
+            self.give(request) if _is_unknown(request) else message))  # fmt: skip
+mutants("completion-unknown-prompt-error", of=_Completes, revision=MODERN)(
+    FailsOnUnknownPrompts=has("Answers an unknown prompt with -32603.",
+        changed=lambda self, message, request:
+            refusal(request, -32603, "KeyError") if _is_unknown(request) else message))  # fmt: skip
 
 
 def _is_unknown(request: Json) -> bool:
@@ -184,14 +177,12 @@ def _is_unknown(request: Json) -> bool:
     return ref.get("name") not in PROMPTS
 
 
-@mutant("completion-missing-arguments-error")
-class FailsOnMissingParams(_Completes):
-    """Answers a request without its params with -32603."""
-
-    def changed(self, message: Json, request: Json) -> Out:
-        if {"ref", "argument"} <= set(params(request)):
-            return message
-        return refusal(request, -32603, "KeyError")
+mutants("completion-missing-arguments-error", of=_Completes)(
+    FailsOnMissingParams=has("Answers a request without its params with -32603.",
+        changed=lambda self, message, request:
+            message
+            if {"ref", "argument"} <= set(params(request))
+            else refusal(request, -32603, "KeyError")))  # fmt: skip
 
 
 @mutant("completion-missing-arguments-error", revision=MODERN)
@@ -207,14 +198,12 @@ class AcceptsAMissingValue(_Completes):
 # --- requests that are right
 
 
-@mutant("completion-context-accepted")
-class RejectsContext(_Completes):
-    """Rejects a request that has context."""
-
-    def changed(self, message: Json, request: Json) -> Out:
-        if "context" in params(request):
-            return refusal(request, -32602, "Unrecognized key: context")
-        return message
+mutants("completion-context-accepted", of=_Completes)(
+    RejectsContext=has("Rejects a request that has context.",
+        changed=lambda self, message, request:
+            refusal(request, -32602, "Unrecognized key: context")
+            if "context" in params(request)
+            else message))  # fmt: skip
 
 
 @mutant("completion-resource-ref-forms")

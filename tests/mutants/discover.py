@@ -40,15 +40,12 @@ class RefusesALateDiscover(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("discover-implemented", "subscriptions-ack-subset=warn", revision=MODERN)
-class HasNoDiscover(Fault):
-    """Serves the requests of 2026-07-28, and does not know server/discover."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == "server/discover":
+mutants("discover-implemented", "subscriptions-ack-subset=warn", of=Fault, revision=MODERN)(
+    HasNoDiscover=has("Serves the requests of 2026-07-28, and does not know server/discover.",
+        heard=lambda self, line, message:
             self.refuse(message, -32601, "Method not found")
-            return None
-        return line
+            if isinstance(message, dict) and message.get("method") == "server/discover"
+            else line))  # fmt: skip
 
 
 # --- the result

@@ -123,11 +123,9 @@ class ElicitsBeforeElicitation(Elicits):
     """Elicits from a client with sampling in a revision without elicitation."""
 
     def able(self, method: str, params: Json) -> bool:
-        del method, params
         return "sampling" in self.client and "elicitation" not in self.client
 
     def on_answer(self, request: Json, message: Json) -> None:
-        del message
         self.rest[request["id"]] = []
         self.go_on(request)
 
@@ -153,18 +151,11 @@ mutants("elicitation-form-params-shape", of=Elicits, revision="2025-06-18")(
     ElicitsAnArray=has("Elicits a form that is not an object.", LEGACY,
         asks=[{"message": "?", "requestedSchema": {"type": "array", "properties": {}}}])
 )  # fmt: skip
-
-
-@mutant("elicitation-form-params-shape")
-class ElicitsInAnUnknownMode(Elicits):
-    """Elicits in an undefined mode."""
-
-    asks: ClassVar[list[Json]] = [{**WHO, "mode": "popup"}]
-
-    def able(self, method: str, params: Json) -> bool:
-        return super().able(method, {**params, "mode": "form"})
-
-
+mutants("elicitation-form-params-shape", of=Elicits)(
+    ElicitsInAnUnknownMode=has("Elicits in an undefined mode.",
+        asks=[{**WHO, "mode": "popup"}],
+        able=lambda self, method, params:
+            Elicits.able(self, method, {**params, "mode": "form"})))  # fmt: skip
 mutants("elicitation-form-schema-primitive-2025-06-18", of=Elicits, revision="2025-06-18")(
     ElicitsSeveralChoicesTooEarly=has("Elicits several choices in a revision without such fields.",
         asks=[formed(some=CHOICES["some"])]))  # fmt: skip
@@ -263,13 +254,10 @@ class CompletesAnEarlierElicitation(_Links):
         return super().heard(line, message)
 
 
-@mutant("elicitation-complete-known-id")
-class CompletesWithoutAnId(_Links):
-    """Announces a completion without an elicitationId."""
-
-    def complete(self, own: str) -> None:
-        del own
-        self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {}})
+mutants("elicitation-complete-known-id", of=_Links)(
+    CompletesWithoutAnId=has("Announces a completion without an elicitationId.",
+        complete=lambda self, own:
+            self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {}})))  # fmt: skip
 
 
 # --- the answer
@@ -314,11 +302,7 @@ class AcceptsAnIncompleteForm(Elicits):
 mutants("elicitation-validates-content", of=Elicits)(
     AcceptsAnyType=has("Accepts a form with values of any type.",
         fits=lambda self, answer, *_: "who" in answer.get("content", {})))  # fmt: skip
-
-
-@mutant("elicitation-validates-content")
-class AcceptsConsentWithoutContent(Elicits):
-    """Accepts consent without the content of the form."""
-
-    def fits(self, answer: Json, asked: Json) -> bool:
-        return "content" not in answer or super().fits(answer, asked)
+mutants("elicitation-validates-content", of=Elicits)(
+    AcceptsConsentWithoutContent=has("Accepts consent without the content of the form.",
+        fits=lambda self, answer, asked:
+            "content" not in answer or Elicits.fits(self, answer, asked)))  # fmt: skip

@@ -55,9 +55,7 @@ class Hands(Fault):
     }
     LASTS: ClassVar[float] = 0.4
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.tasks: dict[str, Json] = {}
+    tasks: ClassVar[dict[str, Json]] = {}
 
     def said(self, message: Any, request: Json) -> Out:
         result = message.get("result") if isinstance(message, dict) else None
@@ -162,30 +160,20 @@ class Hands(Fault):
 
     def acknowledge(self, request: Json, method: str) -> None:
         """Answer tasks/update or tasks/cancel."""
-        del method
         self.answer(request, {})
 
     def on_listen(self, line: bytes, request: Json) -> bytes | None:
         """Handle a subscription to tasks of a client without the extension."""
-        del line
         self.refuse(request, -32021, "Missing required client capability", NEEDED)
         return None
 
 
 ALL = (
-    "exttasks-only-for-declaring-clients",
-    "exttasks-operations-need-capability",
-    "exttasks-durable-when-returned",
-    "exttasks-task-shape",
-    "exttasks-status-payload",
-    "exttasks-result-type",
-    "exttasks-iserror-completes",
-    "exttasks-acknowledges",
-    "exttasks-ignores-unknown-responses",
-    "exttasks-unknown-id-get",
-    "exttasks-unknown-id-others",
-    "exttasks-input-keys-unique",
-    "exttasks-terminal-final",
+    *("exttasks-only-for-declaring-clients", "exttasks-operations-need-capability"),
+    *("exttasks-durable-when-returned", "exttasks-task-shape", "exttasks-status-payload"),
+    *("exttasks-result-type", "exttasks-iserror-completes", "exttasks-acknowledges"),
+    *("exttasks-ignores-unknown-responses", "exttasks-unknown-id-get"),
+    *("exttasks-unknown-id-others", "exttasks-input-keys-unique", "exttasks-terminal-final"),
     "exttasks-id-unguessable",
 )
 
@@ -285,14 +273,9 @@ class CompletesWithoutAResult(Hands):
         return found
 
 
-@mutant("exttasks-result-type", revision=MODERN, outcome="warn")
-class ShowsTasksAsNew(Hands):
-    """Writes the resultType of a new task into tasks/get."""
-
-    def shown(self, own: str) -> Json:
-        return {**super().shown(own), "resultType": "task"}
-
-
+mutants("exttasks-result-type", of=Hands, revision=MODERN, outcome="warn")(
+    ShowsTasksAsNew=has("Writes the resultType of a new task into tasks/get.",
+        shown=lambda self, own: {**Hands.shown(self, own), "resultType": "task"}))  # fmt: skip
 mutants("exttasks-result-type", of=Hands, revision=MODERN)(
     AcknowledgesWithATask=has("Writes the resultType of a new task into its acknowledgments.",
         acknowledge=lambda self, request, *_: self.answer(request, {"resultType": "task"}))
@@ -323,7 +306,6 @@ class RefusesToCancelTasks(Hands):
 
     def on_cancel(self, task: Json) -> None:
         """Go on."""
-        del task
 
 
 @mutant("exttasks-acknowledges", revision=MODERN, outcome="warn")
@@ -395,9 +377,7 @@ class ChangesItsQuestionUnderAKey(Hands):
 class CancelsACompletedHandle(Hands):
     """Shows a completed task as cancelled the second time."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.over: set[str] = set()
+    over: ClassVar[set[str]] = set()
 
     def shown(self, own: str) -> Json:
         found = super().shown(own)

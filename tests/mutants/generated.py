@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tests.mutants.kit import MODERN, Fault, Json, Out, control, has, meta, mutant, mutants, params
 
@@ -45,15 +45,12 @@ class OverflowsOnLargeIds(Dies):
         return isinstance(own, int) and abs(own) >= 2**64
 
 
-@mutant("generated-same-answer", examples=MANY)
-class QuotesIdsItself(Fault):
-    """Answers a request with an error if its id contains a quote."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if identified(message) and '"' in str(message["id"]):
+mutants("generated-same-answer", of=Fault, examples=MANY)(
+    QuotesIdsItself=has("Answers a request with an error if its id contains a quote.",
+        heard=lambda self, line, message:
             self.refuse(message, -32603, "Internal error")
-            return None
-        return line
+            if identified(message) and '"' in str(message["id"])
+            else line))  # fmt: skip
 
 
 @mutant("jsonrpc-response-id-echo", examples=MANY)
@@ -94,17 +91,13 @@ mutants("generated-survived", of=Dies, examples=MANY)(
     ReadsEscapesByHand=has("Dies of an escaped pair of surrogates, behind white space.",
         kills=lambda self, line, *_: b" " in line and re.search(rb"\\u[dD]8", line) is not None)
 )  # fmt: skip
-
-
-@mutant("generated-same-answer", examples=MANY)
-class FindsTheMethodByAPattern(Fault):
-    """Detects a request by its first bytes, and refuses one with an escaped method."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if identified(message) and b"method" not in line:
+mutants("generated-same-answer", of=Fault, examples=MANY)(
+    FindsTheMethodByAPattern=has(
+        "Detects a request by its first bytes, and refuses one with an escaped method.",
+        heard=lambda self, line, message:
             self.refuse(message, -32600, "Invalid Request")
-            return None
-        return line
+            if identified(message) and b"method" not in line
+            else line))  # fmt: skip
 
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
@@ -158,23 +151,17 @@ class RefusesUnknownParams(Fault):
         return line
 
 
-@mutant("jsonrpc-method-not-found", examples=MANY)
-class LooksMethodsUpInAnObject(Fault):
-    """Finds a method under every name that objects of its language already have."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if identified(message) and message["method"] in {"constructor", "toString", "__proto__"}:
+mutants("jsonrpc-method-not-found", of=Fault, examples=MANY)(
+    LooksMethodsUpInAnObject=has(
+        "Finds a method under every name that objects of its language already have.",
+        heard=lambda self, line, message:
             self.answer(message, {})
-            return None
-        return line
-
-
-@mutant("generated-survived", examples=MANY)
-class CutsMethodsAtANul(Dies):
-    """Exits at a method name with a NUL."""
-
-    def kills(self, line: bytes, message: Any) -> bool:
-        return identified(message) and "\0" in str(message["method"])
+            if identified(message) and message["method"] in {"constructor", "toString", "__proto__"}
+            else line))  # fmt: skip
+mutants("generated-survived", of=Dies, examples=MANY)(
+    CutsMethodsAtANul=has("Exits at a method name with a NUL.",
+        kills=lambda self, line, message:
+            identified(message) and "\0" in str(message["method"])))  # fmt: skip
 
 
 # --- what goes on at once
@@ -258,9 +245,7 @@ class HangsOnBracesInUris(Fault):
 class LimitsABurst(Fault):
     """Refuses requests with an error of its own while twelve others are served."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.served: set[Any] = set()
+    served: ClassVar[set[Any]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if identified(message) and message.get("method") != "server/discover":

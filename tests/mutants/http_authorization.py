@@ -181,14 +181,9 @@ mutants("authorization-www-authenticate", of=ChallengesSome, revision=OLDEST)(
 mutants("authorization-challenge", of=ChallengesSome, revision=OLDER)(
     ChallengesOutsideSessionsOnly=has("Sends the 401 of a session without a challenge.",
         is_bare=lambda self: self.header(SESSION) is not None))  # fmt: skip
-
-
-@mutant("authorization-www-authenticate", revision=MODERN)
-class ChallengesWithBasic(Protected):
-    """Sends each 401 with a challenge of the scheme Basic."""
-
-    def challenge(self) -> str:
-        return super().challenge().replace("Bearer", "Basic")
+mutants("authorization-www-authenticate", of=Protected, revision=MODERN)(
+    ChallengesWithBasic=has("Sends each 401 with a challenge of the scheme Basic.",
+        challenge=lambda self: Protected.challenge(self).replace("Bearer", "Basic")))  # fmt: skip
 
 
 @mutant("authorization-garbage-401", revision=LEGACY)
@@ -235,12 +230,10 @@ class AdmitsStrangersSignatures(Protected):
         return super().admits(authorization) or stranger
 
 
-@mutant("authorization-altered-401", revision=LEGACY)
-class AdmitsAlteredTokens(Protected):
-    """Compares the signature of a JWT only."""
-
-    def admits(self, authorization: str) -> bool:
-        return authorization.rpartition(".")[2] == BEARER.rpartition(".")[2]
+mutants("authorization-altered-401", of=Protected, revision=LEGACY)(
+    AdmitsAlteredTokens=has("Compares the signature of a JWT only.",
+        admits=lambda self, authorization:
+            authorization.rpartition(".")[2] == BEARER.rpartition(".")[2]))  # fmt: skip
 
 
 @mutant("authorization-token-in-query", revision=LEGACY)
@@ -262,43 +255,24 @@ mutants("authorization-metadata-found", of=Protected)(
 mutants("authorization-metadata-document", of=Protected)(
     NamesNoResource=has("Has metadata without the resource.",
         document=lambda self: {"authorization_servers": [self.origin]}))  # fmt: skip
-
-
-@mutant("authorization-metadata-servers", revision=MODERN)
-class NamesNoAuthorizationServer(Protected):
-    """Has metadata with an empty list of authorization servers."""
-
-    def document(self) -> Any:
-        return {**super().document(), "authorization_servers": []}
-
-
-@mutant("authorization-metadata-resource", revision=LEGACY)
-class NamesAnotherResource(Protected):
-    """Has the metadata of another resource."""
-
-    def document(self) -> Any:
-        return {**super().document(), "resource": "https://elsewhere.example/mcp"}
-
-
+mutants("authorization-metadata-servers", of=Protected, revision=MODERN)(
+    NamesNoAuthorizationServer=has("Has metadata with an empty list of authorization servers.",
+        document=lambda self:
+            {**Protected.document(self), "authorization_servers": []}))  # fmt: skip
+mutants("authorization-metadata-resource", of=Protected, revision=LEGACY)(
+    NamesAnotherResource=has("Has the metadata of another resource.",
+        document=lambda self:
+            {**Protected.document(self), "resource": "https://elsewhere.example/mcp"}))  # fmt: skip
 mutants("authorization-scope", of=Protected)(
     NamesNoScope=has("Names no scope in its challenge.",
         challenge=lambda self: f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp"')
 )  # fmt: skip
-
-
-@mutant("authorization-no-offline-access", revision=MODERN)
-class WantsOfflineAccess(Protected):
-    """Asks for offline_access."""
-
-    scope: ClassVar[str] = "mcp:use offline_access"
-
-    def document(self) -> Any:
-        return {**super().document(), "scopes_supported": self.scope.split()}
-
-
-@mutant("authorization-server-metadata", revision=OLDEST)
-class HidesItsAuthorizationServer(Protected):
-    """Has no metadata of its authorization server."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        return (404 if self.path == SERVER else status), body, extra
+mutants("authorization-no-offline-access", of=Protected, revision=MODERN)(
+    WantsOfflineAccess=has("Asks for offline_access.",
+        scope="mcp:use offline_access",
+        document=lambda self:
+            {**Protected.document(self), "scopes_supported": self.scope.split()}))  # fmt: skip
+mutants("authorization-server-metadata", of=Protected, revision=OLDEST)(
+    HidesItsAuthorizationServer=has("Has no metadata of its authorization server.",
+        answering=lambda self, status, body, extra:
+            ((404 if self.path == SERVER else status), body, extra)))  # fmt: skip

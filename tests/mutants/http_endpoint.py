@@ -64,12 +64,10 @@ class AcceptsNotificationsWith200(HttpFault):
         return (200 if one else status), body, extra
 
 
-@mutant("endpoint-notification-accepted", revision=MODERN)
-class AcceptsNotificationsWithABody(HttpFault):
-    """Answers a notification by 202 with a text."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        return status, (b"Accepted" if status == 202 else body), extra
+mutants("endpoint-notification-accepted", of=HttpFault, revision=MODERN)(
+    AcceptsNotificationsWithABody=has("Answers a notification by 202 with a text.",
+        answering=lambda self, status, body, extra:
+            (status, (b"Accepted" if status == 202 else body), extra)))  # fmt: skip
 
 
 class AcceptsOneKindWith200(HttpFault):
@@ -122,12 +120,9 @@ class StreamsInLatin1(AnswersInLatin1):
         return super().respond(exchange, prompt, *more, **others)
 
 
-@mutant("endpoint-utf8-input", revision=LEGACY)
-class ReadsPostsInLatin1(HttpFault):
-    """Reads its input as Latin-1."""
-
-    def _body(self) -> bytes:
-        return super()._body().decode("latin-1").encode()
+mutants("endpoint-utf8-input", of=HttpFault, revision=LEGACY)(
+    ReadsPostsInLatin1=has("Reads its input as Latin-1.",
+        _body=lambda self: HttpFault._body(self).decode("latin-1").encode()))  # fmt: skip
 
 
 @control("endpoint-request-content-type", revision=LEGACY)
@@ -198,14 +193,10 @@ class AnswersGetWithAPage(HttpFault):
 mutants("endpoint-removed-methods", of=WithoutHandshake, revision=MODERN)(
     AnswersGetWith400=has("Has no handshake, and answers GET by 400.",
         do_GET=lambda self: self.answer(400)))  # fmt: skip
-
-
-@mutant("endpoint-unknown-method-404", revision=MODERN)
-class AnswersUnknownMethodsWith200(HttpFault):
-    """Sends the error about an unknown method with 200."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        return (200 if b"-32601" in body else status), body, extra
+mutants("endpoint-unknown-method-404", of=HttpFault, revision=MODERN)(
+    AnswersUnknownMethodsWith200=has("Sends the error about an unknown method with 200.",
+        answering=lambda self, status, body, extra:
+            ((200 if b"-32601" in body else status), body, extra)))  # fmt: skip
 
 
 class RefusesOneMethod(HttpFault):
@@ -245,12 +236,10 @@ class OffersNoPrompts(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("endpoint-missing-meta-400", revision=MODERN)
-class AnswersAnIncompleteMetaWith200(HttpFault):
-    """Sends the error about an incomplete _meta with 200."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        return (200 if b"-32602" in body else status), body, extra
+mutants("endpoint-missing-meta-400", of=HttpFault, revision=MODERN)(
+    AnswersAnIncompleteMetaWith200=has("Sends the error about an incomplete _meta with 200.",
+        answering=lambda self, status, body, extra:
+            ((200 if b"-32602" in body else status), body, extra)))  # fmt: skip
 
 
 @mutant("endpoint-missing-meta-400", revision=MODERN)
@@ -262,9 +251,7 @@ class AnswersAMissingMetaWith422(WithoutHandshake):
         return (422 if status == 400 and bare else status), body, extra
 
 
-@mutant("endpoint-missing-capability-400", revision=MODERN)
-class AnswersAMissingCapabilityWith200(RefusesWithoutCapabilities):
-    """Sends the error about a missing capability with 200."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        return (200 if b"-32021" in body else status), body, extra
+mutants("endpoint-missing-capability-400", of=RefusesWithoutCapabilities, revision=MODERN)(
+    AnswersAMissingCapabilityWith200=has("Sends the error about a missing capability with 200.",
+        answering=lambda self, status, body, extra:
+            ((200 if b"-32021" in body else status), body, extra)))  # fmt: skip

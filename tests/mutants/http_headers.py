@@ -149,12 +149,11 @@ class NeedsNoVersionHeader(Corrects, WithoutHandshake):
             self.set_header(VERSION, meta_version(message))
 
 
-@mutant("headers-version-unsupported-status", revision=MODERN)
-class AnswersAnUnsupportedVersionWith200(HttpFault):
-    """Sends the error about an unsupported version with the status 200."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        return 200 if b"-32022" in body else status, body, extra
+mutants("headers-version-unsupported-status", of=HttpFault, revision=MODERN)(
+    AnswersAnUnsupportedVersionWith200=has(
+        "Sends the error about an unsupported version with the status 200.",
+        answering=lambda self, status, body, extra:
+            (200 if b"-32022" in body else status, body, extra)))  # fmt: skip
 
 
 @mutant("headers-method-mismatch-rejected", revision=MODERN)
@@ -208,7 +207,6 @@ class WantsHeaderNamesAsWritten(Corrects):
     """Knows the standard headers in one spelling only."""
 
     def correct(self, message: Json) -> None:
-        del message
         if "Mcp-Method" not in [name for name, _ in self.headers.items()]:
             self.set_header("Mcp-Method", None)
 
@@ -255,7 +253,6 @@ class DropsInvalidCharacters(Corrects):
     """Drops invalid characters from Mcp-Name before it compares it."""
 
     def correct(self, message: Json) -> None:
-        del message
         said = self.header("Mcp-Name")
         if said is not None and not said.isascii():
             self.set_header("Mcp-Name", said.encode("ascii", "ignore").decode())
@@ -278,12 +275,11 @@ class AnswersWrongNamesWith422(AnswersMismatchesWith422):
         return super().answering(status, body, extra) if named else (status, body, extra)
 
 
-@mutant("headers-mismatch-code", revision=MODERN)
-class RejectsMismatchesAsInvalidRequests(HttpFault):
-    """Rejects a request because of a header with the code -32600."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        return status, body.replace(b"-32020", b"-32600"), extra
+mutants("headers-mismatch-code", of=HttpFault, revision=MODERN)(
+    RejectsMismatchesAsInvalidRequests=has(
+        "Rejects a request because of a header with the code -32600.",
+        answering=lambda self, status, body, extra:
+            (status, body.replace(b"-32020", b"-32600"), extra)))  # fmt: skip
 
 
 @control("jsonrpc-invalid-params", revision=MODERN)
@@ -457,7 +453,6 @@ class ComparesEncodedArguments(ComparesArguments):
     """Compares an encoded argument header as it is written."""
 
     def change(self, arguments: Json) -> None:
-        del arguments
         encoded = (self.header("Mcp-Param-Region") or "").startswith("=?base64?")
         self.replace_if(encoded, "Mcp-Param-Region", "as-written")
 

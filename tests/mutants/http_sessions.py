@@ -52,7 +52,6 @@ class KeepsNoSessions(HttpFault):
             super().send_header(keyword, value)
 
     def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
-        del resumable
         return super().write_stream(stream, after, resumable=None)
 
     def _post(self, line: bytes, messages: Any) -> None:

@@ -26,14 +26,10 @@ controls("streams-end-after-response", "streams-notifications-related",
     "streams-listen-scope", "streams-no-requests", "streams-no-buffering",
     of=HttpFault, revision=MODERN)(
     StreamsOfRequests="Keeps every rule on streams without sessions.")  # fmt: skip
-
-
-@mutant("streams-primed", revision=LEGACY)
-class DoesNotPrime(HttpFault):
-    """Begins a stream with a message."""
-
-    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
-        return super().write_stream(stream, after, resumable=False)
+mutants("streams-primed", of=HttpFault, revision=LEGACY)(
+    DoesNotPrime=has("Begins a stream with a message.",
+        write_stream=lambda self, stream, after, *, resumable:
+            HttpFault.write_stream(self, stream, after, resumable=False)))  # fmt: skip
 
 
 class ClosesEarly(HttpFault):
@@ -137,7 +133,6 @@ class Diverts(HttpFault):
 
     def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
         """Take a message for an exchange."""
-        del exchange
         put(data)
 
     def other(self, exchange: Any, fits: Callable[[Any], bool]) -> Any:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
 from tests.mutants.http_authorization import Protected
-from tests.mutants.kit import LEGACY, MODERN, control, mutant
+from tests.mutants.kit import LEGACY, MODERN, control, has, mutant, mutants
 
 Json = dict[str, Any]
 
@@ -44,17 +44,14 @@ class ChecksTokens(Protected):
 
     def forgiven(self, claims: Json) -> set[str]:
         """Return the claims whose faults do not matter."""
-        del claims
         return set()
 
     def dislikes(self, claims: Json) -> bool:
         """Whether a good token is refused."""
-        del claims
         return False
 
     def obeys(self, claims: Json) -> bool:
         """Whether a token that the issuer calls inactive is refused."""
-        del claims
         return True
 
     def refuse_scope(self) -> None:
@@ -90,13 +87,9 @@ class AsksTheIssuer(ChecksTokens):
     introspects: ClassVar[bool] = True
 
 
-@mutant("authorization-revoked-401", revision=LEGACY)
-class AsksTheIssuerInVain(AsksTheIssuer):
-    """Asks the issuer, and accepts what is inactive."""
-
-    def obeys(self, claims: Json) -> bool:
-        del claims
-        return False
+mutants("authorization-revoked-401", of=AsksTheIssuer, revision=LEGACY)(
+    AsksTheIssuerInVain=has("Asks the issuer, and accepts what is inactive.",
+        obeys=lambda self, claims: False))  # fmt: skip
 
 
 def _server(name: str, clause: str, revision: str, words: str, **members: Any) -> None:
@@ -164,36 +157,18 @@ class ChecksOnlyOnce(ChecksTokens):
         raise NotImplementedError
 
 
-@mutant("authorization-each-request", revision=LEGACY)
-class AcceptsExpiredTokensInSessions(ChecksOnlyOnce):
-    """Accepts a token in a session after its expiry."""
-
-    def later(self, claims: Json) -> set[str]:
-        return {"exp"}
-
-
-@mutant("authorization-each-request", revision=MODERN)
-class AcceptsOtherAudiencesInLists(ChecksOnlyOnce):
-    """Serves lists for tokens of other servers."""
-
-    def later(self, claims: Json) -> set[str]:
-        return {"aud"}
-
-
-@mutant("authorization-each-request", revision=LEGACY)
-class AcceptsForgedTokensInSessions(ChecksOnlyOnce):
-    """Verifies the signature of a session's first token only."""
-
-    def later(self, claims: Json) -> set[str]:
-        return {"signature"}
-
-
-@mutant("authorization-audience-list", revision=LEGACY)
-class WantsOneAudience(ChecksTokens):
-    """Accepts no list of audiences."""
-
-    def dislikes(self, claims: Json) -> bool:
-        return isinstance(claims.get("aud"), list)
+mutants("authorization-each-request", of=ChecksOnlyOnce, revision=LEGACY)(
+    AcceptsExpiredTokensInSessions=has("Accepts a token in a session after its expiry.",
+        later=lambda self, claims: {"exp"}))  # fmt: skip
+mutants("authorization-each-request", of=ChecksOnlyOnce, revision=MODERN)(
+    AcceptsOtherAudiencesInLists=has("Serves lists for tokens of other servers.",
+        later=lambda self, claims: {"aud"}))  # fmt: skip
+mutants("authorization-each-request", of=ChecksOnlyOnce, revision=LEGACY)(
+    AcceptsForgedTokensInSessions=has("Verifies the signature of a session's first token only.",
+        later=lambda self, claims: {"signature"}))  # fmt: skip
+mutants("authorization-audience-list", of=ChecksTokens, revision=LEGACY)(
+    WantsOneAudience=has("Accepts no list of audiences.",
+        dislikes=lambda self, claims: isinstance(claims.get("aud"), list)))  # fmt: skip
 
 
 @mutant(INSUFFICIENT, revision=LEGACY)
@@ -204,12 +179,9 @@ class IgnoresTheScope(ChecksTokens):
         pass
 
 
-@mutant(INSUFFICIENT, revision=MODERN)
-class RefusesTheScopeWith401(ChecksTokens):
-    """Answers a token with too little scope by 401."""
-
-    def refuse_scope(self) -> None:
-        self.refuse_token()
+mutants(INSUFFICIENT, of=ChecksTokens, revision=MODERN)(
+    RefusesTheScopeWith401=has("Answers a token with too little scope by 401.",
+        refuse_scope=lambda self: self.refuse_token()))  # fmt: skip
 
 
 @mutant(INSUFFICIENT, revision=LEGACY)

@@ -1,9 +1,9 @@
 """Servers that break a rule of basic/jsonrpc: who is answered, and under which id."""
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, mutant, mutants, notifies
+from tests.mutants.kit import MODERN, Fault, Json, Out, SaysMore, has, mutant, mutants, notifies
 
 
 def is_ping(message: Any) -> bool:
@@ -38,7 +38,6 @@ class TreatsFalsyIdsAsMissing(Fault):
     """Writes null for the ids 0 and "", which are false in its language."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         return {**message, "id": message["id"] or None} if "id" in message else message
 
 
@@ -47,27 +46,22 @@ class ReadsDigitsAsNumbers(Fault):
     """Answers the id "7" under the id 7."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         own = message.get("id")
         return {**message, "id": int(own)} if isinstance(own, str) and own.isdigit() else message
 
 
-@mutant("jsonrpc-response-id-echo")
-class KeepsIdsAsText(Fault):
-    """Answers one-digit integer ids as strings, under an id that was answered before."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return {**message, "id": "7"} if message.get("id") == 7 else message
+mutants("jsonrpc-response-id-echo", of=Fault)(
+    KeepsIdsAsText=has(
+        "Answers one-digit integer ids as strings, under an id that was answered before.",
+        said=lambda self, message, request:
+            {**message, "id": "7"} if message.get("id") == 7 else message))  # fmt: skip
 
 
 @mutant("jsonrpc-response-id-echo")
 class ExchangesIds(Fault):
     """Exchanges the ids of a ping and of a refused request that it reads together."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.held: Json | None = None
+    held: Json | None = None
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         method = message.get("method") if isinstance(message, dict) else None
@@ -90,30 +84,20 @@ class ExchangesIds(Fault):
             self.pass_on(ping)
 
 
-@mutant("jsonrpc-response-id-echo")
-class RefusesWithoutTheId(Fault):
-    """Sends every error with the id null."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if "error" in message and str(request.get("method")).startswith("x-"):
-            return {**message, "id": None}
-        return message  # type: ignore[no-any-return]
-
-
-@mutant("jsonrpc-request-answered")
-class DropsRequestZero(Fault):
-    """Treats a request with the id 0 as a notification and never answers it."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        return None if isinstance(message, dict) and message.get("id") == 0 else line
-
-
-@mutant("jsonrpc-request-answered", revision=MODERN)
-class DropsUnknownMethods(Fault):
-    """Does not answer requests for unknown methods."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        return None if str(request.get("method")).startswith("x-") else message
+mutants("jsonrpc-response-id-echo", of=Fault)(
+    RefusesWithoutTheId=has("Sends every error with the id null.",
+        said=lambda self, message, request:
+            {**message, "id": None}
+            if "error" in message and str(request.get("method")).startswith("x-")
+            else message))  # fmt: skip
+mutants("jsonrpc-request-answered", of=Fault)(
+    DropsRequestZero=has("Treats a request with the id 0 as a notification and never answers it.",
+        heard=lambda self, line, message:
+            None if isinstance(message, dict) and message.get("id") == 0 else line))  # fmt: skip
+mutants("jsonrpc-request-answered", of=Fault, revision=MODERN)(
+    DropsUnknownMethods=has("Does not answer requests for unknown methods.",
+        said=lambda self, message, request:
+            None if str(request.get("method")).startswith("x-") else message))  # fmt: skip
 
 
 @mutant("jsonrpc-no-orphan-response")
@@ -136,12 +120,10 @@ class AnswersEverythingTwice(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("jsonrpc-no-orphan-response")
-class ReportsJobsAsResponses(SaysMore):
-    """Reports the end of a job of its own as an unsolicited response."""
-
-    def more(self) -> None:
-        self.emit({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}})
+mutants("jsonrpc-no-orphan-response", of=SaysMore)(
+    ReportsJobsAsResponses=has("Reports the end of a job of its own as an unsolicited response.",
+        more=lambda self:
+            self.emit({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}})))  # fmt: skip
 
 
 @mutant("jsonrpc-notification-no-response")
@@ -178,24 +160,18 @@ class AcknowledgesInitialized(Fault):
         return line
 
 
-@mutant("jsonrpc-request-answered")
-class DiesOfUnknownNotifications(Fault):
-    """Exits at a notification without a handler."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if notifies(message) and "unknown" in message["method"]:
+mutants("jsonrpc-request-answered", of=Fault)(
+    DiesOfUnknownNotifications=has("Exits at a notification without a handler.",
+        heard=lambda self, line, message:
             os._exit(1)
-        return line
-
-
-@mutant("jsonrpc-invalid-request")
-class DiesOfMalformedNotifications(Fault):
-    """Exits at a notification whose params are a list."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if notifies(message) and isinstance(message.get("params"), list):
+            if notifies(message) and "unknown" in message["method"]
+            else line))  # fmt: skip
+mutants("jsonrpc-invalid-request", of=Fault)(
+    DiesOfMalformedNotifications=has("Exits at a notification whose params are a list.",
+        heard=lambda self, line, message:
             os._exit(1)
-        return line
+            if notifies(message) and isinstance(message.get("params"), list)
+            else line))  # fmt: skip
 
 
 @mutant("jsonrpc-notification-no-response", outcome="warn")
@@ -212,9 +188,7 @@ class RefusesMalformedNotifications(Fault):
 class RemembersIds(Fault):
     """Remembers the used ids."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.spent: set[Any] = set()
+    spent: ClassVar[set[Any]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         own = message.get("id") if isinstance(message, dict) else None
@@ -228,13 +202,9 @@ class RemembersIds(Fault):
         """Handle a request whose id was used before; drop it."""
 
 
-@mutant("jsonrpc-id-reuse-after-response", revision=MODERN)
-class RefusesReusedIds(RemembersIds):
-    """Refuses an id that was used before, although its request was answered."""
-
-    def on_spent(self, request: Json) -> None:
-        self.refuse(request, -32600, "Invalid request: duplicate id")
-
-
+mutants("jsonrpc-id-reuse-after-response", of=RemembersIds, revision=MODERN)(
+    RefusesReusedIds=has("Refuses an id that was used before, although its request was answered.",
+        on_spent=lambda self, request:
+            self.refuse(request, -32600, "Invalid request: duplicate id")))  # fmt: skip
 mutants("jsonrpc-id-reuse-after-response", of=RemembersIds, revision=MODERN)(
     DropsReusedIds="Drops a request under a used id as a retransmission.")  # fmt: skip

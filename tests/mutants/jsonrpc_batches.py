@@ -1,7 +1,7 @@
 """Servers that break a rule of basic/jsonrpc about batches."""
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, SaysMore, has, mutant, mutants
 
@@ -76,23 +76,18 @@ class AnswersBatchesTwice(Fault):
     """Sends the answers of a batch as an array, and again as single lines."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         for member in message if isinstance(message, list) else []:
             if "result" in member:
                 self.emit(member)
         return message  # type: ignore[no-any-return]
 
 
-@mutant("jsonrpc-batch-receive", revision=BATCHES)
-class DiesOfBatches(Batching):
-    """Exits when a message is an array of requests and notifications."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        if len(requests(batch)) > 1 and not has_invalid(batch):
+mutants("jsonrpc-batch-receive", of=Batching, revision=BATCHES)(
+    DiesOfBatches=has("Exits when a message is an array of requests and notifications.",
+        on_batch=lambda self, batch:
             os._exit(1)
-        return False
-
-
+            if len(requests(batch)) > 1 and not has_invalid(batch)
+            else False))  # fmt: skip
 mutants("jsonrpc-batch-members-independent", of=Batching, revision=BATCHES)(
     LosesABatchOverOneMember=has("Drops a whole batch because of one invalid member.",
         on_batch=lambda self, batch: has_invalid(batch)))  # fmt: skip
@@ -153,14 +148,10 @@ class RefusesABatchOfNotificationsAlone(Batching):
         return is_notifications(batch)
 
 
-@mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
-class DiesOfABatchWithoutRequests(Batching):
-    """Exits at a batch without requests."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        if is_notifications(batch):
-            os._exit(1)
-        return False
+mutants("jsonrpc-batch-notifications-only", of=Batching, revision=BATCHES)(
+    DiesOfABatchWithoutRequests=has("Exits at a batch without requests.",
+        on_batch=lambda self, batch:
+            os._exit(1) if is_notifications(batch) else False))  # fmt: skip
 
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES)
@@ -193,16 +184,9 @@ class AcceptsAnEmptyBatch(Batching):
         return not batch
 
 
-@mutant("jsonrpc-batch-empty", revision=BATCHES)
-class DiesOfAnEmptyBatch(Batching):
-    """Exits at an empty array."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        if not batch:
-            os._exit(1)
-        return False
-
-
+mutants("jsonrpc-batch-empty", of=Batching, revision=BATCHES)(
+    DiesOfAnEmptyBatch=has("Exits at an empty array.",
+        on_batch=lambda self, batch: os._exit(1) if not batch else False))  # fmt: skip
 mutants("jsonrpc-batch-empty", of=Batching, revision=BATCHES, outcome="warn")(
     DropsAnEmptyBatch=has("Does not answer an empty array.",
         on_batch=lambda self, batch: not batch))  # fmt: skip
@@ -262,9 +246,7 @@ class AnswersArraysWithArrays(Batching):
 
     waiting: tuple[Any, ...] = ()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.answers: list[Any] = []
+    answers: ClassVar[list[Any]] = []
 
     def on_batch(self, batch: list[Any]) -> bool:
         self.waiting = tuple(one["id"] for one in batch)
@@ -273,7 +255,6 @@ class AnswersArraysWithArrays(Batching):
         return True
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         if message.get("id") not in self.waiting:
             return message  # type: ignore[no-any-return]
         self.answers.append(message)

@@ -31,14 +31,10 @@ mutants("jsonrpc-result-type-required", of=AskingTool, revision=MODERN)(
     WritesTheResultTypeAsAFlag=has("Writes true for resultType.",
         on_ask=lambda self, request: self.answer(request, {"content": [], "resultType": True}))
 )  # fmt: skip
-
-
-@mutant("jsonrpc-result-type-known", revision=MODERN)
-class InventsAResultType(AskingTool):
-    """Returns an undefined resultType."""
-
-    def on_ask(self, request: Json) -> None:
-        self.answer(request, {"content": [], "resultType": "partial"})
+mutants("jsonrpc-result-type-known", of=AskingTool, revision=MODERN)(
+    InventsAResultType=has("Returns an undefined resultType.",
+        on_ask=lambda self, request:
+            self.answer(request, {"content": [], "resultType": "partial"})))  # fmt: skip
 
 
 class Refuses(AskingTool):

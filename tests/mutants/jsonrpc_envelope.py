@@ -25,7 +25,6 @@ class OmitsJsonrpc(Fault):
     """Writes responses without the jsonrpc member."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         del message["jsonrpc"]
         return message  # type: ignore[no-any-return]
 
@@ -40,7 +39,6 @@ class OmitsJsonrpcInBatches(Fault):
     """Writes the jsonrpc member in single responses, but not in batches."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         for member in message if isinstance(message, list) else []:
             del member["jsonrpc"]
         return message  # type: ignore[no-any-return]
@@ -69,15 +67,11 @@ mutants("jsonrpc-response-result-or-error", of=AskingTool)(
     OmitsEmptyResults=has("Leaves out an empty result.",
         on_ask=lambda self, request: self.emit({"jsonrpc": "2.0", "id": request["id"]}))
 )  # fmt: skip
-
-
-@mutant("jsonrpc-response-not-both")
-class WritesNullResultsWithErrors(Fault):
-    """Writes result null into every error response, like JSON-RPC 1.0."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        del request
-        return {"result": None, **message} if "error" in message else message
+mutants("jsonrpc-response-not-both", of=Fault)(
+    WritesNullResultsWithErrors=has(
+        "Writes result null into every error response, like JSON-RPC 1.0.",
+        said=lambda self, message, request:
+            {"result": None, **message} if "error" in message else message))  # fmt: skip
 
 
 @mutant("jsonrpc-response-not-both", revision=MODERN)
@@ -97,12 +91,10 @@ class ReturnsABareString(AskingTool):
         self.emit({"jsonrpc": "2.0", "id": request["id"], "result": "nothing to ask"})
 
 
-@mutant("jsonrpc-result-is-object", revision=MODERN)
-class ReturnsNull(AskingTool):
-    """Returns null in place of an empty result."""
-
-    def on_ask(self, request: Json) -> None:
-        self.emit({"jsonrpc": "2.0", "id": request["id"], "result": None})
+mutants("jsonrpc-result-is-object", of=AskingTool, revision=MODERN)(
+    ReturnsNull=has("Returns null in place of an empty result.",
+        on_ask=lambda self, request:
+            self.emit({"jsonrpc": "2.0", "id": request["id"], "result": None})))  # fmt: skip
 
 
 # --- what it sends unasked
@@ -174,14 +166,10 @@ mutants("jsonrpc-server-request-id", of=Pings)(
         ping=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"})),
     PingsWithoutAnId=has("Sends a ping in the form of a notification.",
         ping=lambda self: self.emit({"jsonrpc": "2.0", "method": "ping"})))  # fmt: skip
-
-
-@mutant("jsonrpc-server-request-id")
-class PingsUnderFractionalIds(Pings):
-    """Numbers its own requests with the seconds since its start."""
-
-    def ping(self) -> None:
-        self.emit({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})
+mutants("jsonrpc-server-request-id", of=Pings)(
+    PingsUnderFractionalIds=has("Numbers its own requests with the seconds since its start.",
+        ping=lambda self:
+            self.emit({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})))  # fmt: skip
 
 
 @mutant("jsonrpc-server-request-id-unique")

@@ -23,7 +23,6 @@ class RewritesErrors(Fault):
     """Changes the error member of each response that has one."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         if "error" in message:
             message["error"] = self.rewritten(message["error"])
         return message  # type: ignore[no-any-return]
@@ -38,16 +37,10 @@ mutants("jsonrpc-error-shape", of=RewritesErrors)(
         rewritten=lambda self, error: error["message"]),
     SendsErrorsWithoutACode=has("Writes error objects with only a message.",
         rewritten=lambda self, error: {"message": error["message"]}))  # fmt: skip
-
-
-@mutant("jsonrpc-error-shape", revision=MODERN)
-class SendsErrorsWithoutAMessage(RewritesErrors):
-    """Writes error objects with only a code."""
-
-    def rewritten(self, error: Json) -> Any:
-        return {member: error[member] for member in error if member != "message"}
-
-
+mutants("jsonrpc-error-shape", of=RewritesErrors, revision=MODERN)(
+    SendsErrorsWithoutAMessage=has("Writes error objects with only a code.",
+        rewritten=lambda self, error:
+            {member: error[member] for member in error if member != "message"}))  # fmt: skip
 mutants("jsonrpc-error-shape", of=RewritesErrors, outcome="warn")(
     SendsEmptyMessages=has("Leaves the message of its errors empty.",
         rewritten=puts("message", "")))  # fmt: skip
@@ -95,14 +88,10 @@ class RefusesUnknownMethods(Fault):
         """Answer it."""
 
 
-@mutant("jsonrpc-method-not-found")
-class RefusesUnknownMethodsAsBadParams(RefusesUnknownMethods):
-    """Answers an unknown method with -32602."""
-
-    def on_unknown(self, request: Json) -> None:
-        self.refuse(request, -32602, "Invalid request parameters", "")
-
-
+mutants("jsonrpc-method-not-found", of=RefusesUnknownMethods)(
+    RefusesUnknownMethodsAsBadParams=has("Answers an unknown method with -32602.",
+        on_unknown=lambda self, request:
+            self.refuse(request, -32602, "Invalid request parameters", "")))  # fmt: skip
 mutants("jsonrpc-method-not-found", of=RefusesUnknownMethods, revision=MODERN)(
     AcceptsUnknownMethods=has("Answers an unknown method with an empty result.",
         on_unknown=lambda self, request: self.answer(request, {})))  # fmt: skip
@@ -145,17 +134,12 @@ class RefusesUndeclaredListsAsInternalErrors(HasOnlyTools):
         self.refuse(request, -32603, f"no {feature}")
 
 
-@mutant(
-    "jsonrpc-unadvertised-method-not-found",
-    "subscriptions-ack-subset=warn",
-    revision=MODERN,
-    outcome="note",
-)
-class ListsNothingForUndeclaredFeatures(HasOnlyTools):
-    """Answers the lists of undeclared features with an empty list."""
-
-    def on_undeclared(self, request: Json, feature: str) -> None:
-        self.answer(request, {feature: [], "ttlMs": 0, "cacheScope": "public"})
+mutants("jsonrpc-unadvertised-method-not-found", "subscriptions-ack-subset=warn",
+    of=HasOnlyTools, revision=MODERN, outcome="note")(
+    ListsNothingForUndeclaredFeatures=has(
+        "Answers the lists of undeclared features with an empty list.",
+        on_undeclared=lambda self, request, feature:
+            self.answer(request, {feature: [], "ttlMs": 0, "cacheScope": "public"})))  # fmt: skip
 
 
 class OffersAPrompt(Fault):

@@ -35,17 +35,9 @@ mutants("jsonrpc-parse-error", of=BadJson)(
     AcknowledgesBadJson=has("Answers a line that is not JSON with a result.",
         on_bad_json=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "result": {}}))
 )  # fmt: skip
-
-
-@mutant("jsonrpc-parse-error", outcome="warn")
-class DiesOfBadUtf8(Fault):
-    """Exits when it reads a byte that is not UTF-8."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
-        if b"\xff" in line:
-            os._exit(1)
-        return line
+mutants("jsonrpc-parse-error", of=Fault, outcome="warn")(
+    DiesOfBadUtf8=has("Exits when it reads a byte that is not UTF-8.",
+        heard=lambda self, line, message: os._exit(1) if b"\xff" in line else line))  # fmt: skip
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
@@ -55,7 +47,6 @@ class LosesTheLineAfterBadUtf8(Fault):
     spoilt = False
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
         if b"\xff" in line:
             self.spoilt = True
             return None
@@ -125,7 +116,6 @@ class OddRequest(Fault):
 
     def on_odd(self, message: Any) -> bool:
         """Answer it, or say False to leave it to the reference server."""
-        del message
         return False
 
 
@@ -140,16 +130,12 @@ class AnswersObjectsWithoutAMethod(OddRequest):
         return False
 
 
-@mutant("jsonrpc-invalid-request", revision=MODERN)
-class DiesOfScalarParams(OddRequest):
-    """Exits if params is not an object."""
-
-    def on_odd(self, message: Any) -> bool:
-        if isinstance(message, dict) and isinstance(message.get("params"), str):
+mutants("jsonrpc-invalid-request", of=OddRequest, revision=MODERN)(
+    DiesOfScalarParams=has("Exits if params is not an object.",
+        on_odd=lambda self, message:
             os._exit(1)
-        return False
-
-
+            if isinstance(message, dict) and isinstance(message.get("params"), str)
+            else False))  # fmt: skip
 mutants("jsonrpc-invalid-request", of=OddRequest, outcome="warn")(
     DropsInvalidRequests=has("Does not answer JSON that is not a request, like the official SDKs.",
         on_odd=lambda *_: True))  # fmt: skip

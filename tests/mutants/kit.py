@@ -74,7 +74,6 @@ class Fault:
 
         None drops the line; ``emit`` can answer it instead.
         """
-        del message
         return line
 
     def said(self, message: Any, request: Json) -> Out:
@@ -82,7 +81,6 @@ class Fault:
 
         ``request`` is empty for notifications and batches.
         """
-        del request
         return message  # type: ignore[no-any-return]
 
     def end(self) -> None:
@@ -144,10 +142,8 @@ class AskingTool(Fault):
         "annotations": {"readOnlyHint": True},
     }
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: dict[str, Json] = {}
-        self._asks = 0
+    waiting: ClassVar[dict[str, Json]] = {}
+    _asks = 0
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if not isinstance(message, dict):
@@ -182,7 +178,6 @@ class AskingTool(Fault):
 
     def on_answer(self, request: Json, message: Json) -> None:
         """Handle the client's answer to the request of a call of ``ask``."""
-        del message
         self.answer(request, {"content": [{"type": "text", "text": "asked and answered"}]})
 
     def ask(self, request: Json, method: str, params: Json | None = None) -> str:

@@ -93,7 +93,6 @@ class RefusesEveryInitialize(OnlyHandshakes):
     """Answers initialize with an error, whatever the revision."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del result, asked
         error = {"code": -32603, "message": "Internal error"}
         return {"jsonrpc": "2.0", "id": message["id"], "error": error}
 
@@ -108,7 +107,6 @@ class GivesTheVersionAsANumber(OnlyHandshakes):
     """Gives protocolVersion as a number."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del asked
         result["protocolVersion"] = int(result["protocolVersion"].replace("-", ""))
         return message
 
@@ -134,7 +132,6 @@ class HasAnEmptyVersion(Introduction):
     """Gives an empty version in serverInfo, and a title that this revision does not have."""
 
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        del asked
         result["serverInfo"] |= {"version": "", "title": 7}
         return message
 
@@ -183,16 +180,12 @@ mutants("lifecycle-version-counteroffer", of=RefusesRevisions, outcome="warn")(
     RefusesUnknownRevisionsWithAList=has(
         "Answers an unknown revision with the error of the specification's example.",
         data={"supported": ["2025-11-25"]}))  # fmt: skip
-
-
-@mutant("lifecycle-version-counteroffer")
-class DiesOfAnUnknownRevision(Introduction):
-    """Exits at an unknown revision."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        if result["protocolVersion"] != asked["protocolVersion"]:
+mutants("lifecycle-version-counteroffer", of=Introduction)(
+    DiesOfAnUnknownRevision=has("Exits at an unknown revision.",
+        introduce=lambda self, message, result, asked:
             os._exit(1)
-        return message
+            if result["protocolVersion"] != asked["protocolVersion"]
+            else message))  # fmt: skip
 
 
 @mutant("lifecycle-version-counteroffer", revision=OLD)

@@ -167,7 +167,6 @@ class AsksForInput(Interrupts):
         self.refuse(request, -32021, "Elicitation is needed", self.MISSING)
 
     def state(self, request: Json) -> str:
-        del request
         return self.step
 
 

@@ -41,10 +41,8 @@ class _Logs(AskingTool):
         {"level": "emergency", "data": "on fire"},
     ]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.level = "debug"
-        self.stream: Any = None
+    level = "debug"
+    stream: Any = None
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict):
@@ -120,14 +118,13 @@ mutants("logging-capability-declared", of=_Logs, revision=MODERN)(
 # --- what they look like
 
 
-@mutant("logging-level-included")
-class LogsOnlyAboveTheLevel(_Logs):
-    """Logs what is more severe than the level of the session, and not the level itself."""
-
-    def wants(self, request: Json, level: str) -> bool:
-        if is_modern(request) or self.level == "debug":
-            return super().wants(request, level)
-        return _severity(level) > _severity(self.level)
+mutants("logging-level-included", of=_Logs)(
+    LogsOnlyAboveTheLevel=has(
+        "Logs what is more severe than the level of the session, and not the level itself.",
+        wants=lambda self, request, level:
+            _Logs.wants(self, request, level)
+            if is_modern(request) or self.level == "debug"
+            else _severity(level) > _severity(self.level)))  # fmt: skip
 
 
 class _LogsOne(_Logs):
@@ -178,18 +175,15 @@ class _Sets(Fault):
 
     def sets(self, message: Json, request: Json, level: Any) -> Out:
         """Return the answer."""
-        del request, level
         return message
 
 
-@mutant("logging-set-level-accepted")
-class KnowsFourLevels(_Sets):
-    """Refuses the levels that its language does not have."""
-
-    def sets(self, message: Json, request: Json, level: Any) -> Out:
-        if level in {"notice", "alert", "emergency"}:
-            return refusal(request, -32602, f"Unknown level {level}")
-        return message
+mutants("logging-set-level-accepted", of=_Sets)(
+    KnowsFourLevels=has("Refuses the levels that its language does not have.",
+        sets=lambda self, message, request, level:
+            refusal(request, -32602, f"Unknown level {level}")
+            if level in {"notice", "alert", "emergency"}
+            else message))  # fmt: skip
 
 
 @mutant("logging-set-level-accepted", outcome="warn", revision=OLD)
@@ -200,22 +194,14 @@ class FailsToSetALevel(_Sets):
         return refusal(request, -32603, "Not configured") if level == "alert" else message
 
 
-@mutant("logging-invalid-level-error-legacy")
-class AcceptsAnyLevel(_Sets):
-    """Accepts any level."""
-
-    def sets(self, message: Json, request: Json, level: Any) -> Out:
-        return {"jsonrpc": "2.0", "id": request["id"], "result": {}}
-
-
-@mutant("logging-invalid-level-error-legacy", revision=OLD)
-class FailsOnAnUnknownLevel(_Sets):
-    """Answers an unknown level with -32603."""
-
-    def sets(self, message: Json, request: Json, level: Any) -> Out:
-        return refusal(request, -32603, "KeyError") if "error" in message else message
-
-
+mutants("logging-invalid-level-error-legacy", of=_Sets)(
+    AcceptsAnyLevel=has("Accepts any level.",
+        sets=lambda self, message, request, level:
+            {"jsonrpc": "2.0", "id": request["id"], "result": {}}))  # fmt: skip
+mutants("logging-invalid-level-error-legacy", of=_Sets, revision=OLD)(
+    FailsOnAnUnknownLevel=has("Answers an unknown level with -32603.",
+        sets=lambda self, message, request, level:
+            refusal(request, -32603, "KeyError") if "error" in message else message))  # fmt: skip
 mutants("logging-threshold-respected", of=_Logs)(
     IgnoresTheLevel=has("Logs everything at any level.", wants=lambda *_: True))  # fmt: skip
 controls("logging-threshold-respected", of=_Logs, revision=OLD)(
@@ -289,29 +275,21 @@ class _Levelled(Fault):
 
     def levelled(self, message: Json, request: Json, level: Any) -> Out:
         """Return the answer."""
-        del request, level
         return message
 
 
-@mutant("logging-request-level-accepted", revision=MODERN)
-class RefusesSomeRequestLevels(_Levelled):
-    """Refuses a request at a level that its language does not have."""
-
-    def levelled(self, message: Json, request: Json, level: Any) -> Out:
-        if level in {"notice", "alert"}:
-            return refusal(request, -32602, f"Unknown level {level}")
-        return message
-
-
-@mutant("logging-invalid-request-level-error", NOTED, revision=MODERN)
-class FailsOnAnUnknownRequestLevel(_Logs):
-    """Answers a request at an unknown level with -32603."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        level = meta(request).get(META + "logLevel", "info")
-        if level not in LEVELS and "error" in message:
-            return refusal(request, -32603, "KeyError")
-        return super().said(message, request)
+mutants("logging-request-level-accepted", of=_Levelled, revision=MODERN)(
+    RefusesSomeRequestLevels=has("Refuses a request at a level that its language does not have.",
+        levelled=lambda self, message, request, level:
+            refusal(request, -32602, f"Unknown level {level}")
+            if level in {"notice", "alert"}
+            else message))  # fmt: skip
+mutants("logging-invalid-request-level-error", NOTED, of=_Logs, revision=MODERN)(
+    FailsOnAnUnknownRequestLevel=has("Answers a request at an unknown level with -32603.",
+        said=lambda self, message, request:
+            refusal(request, -32603, "KeyError")
+            if meta(request).get(META + "logLevel", "info") not in LEVELS and "error" in message
+            else _Logs.said(self, message, request)))  # fmt: skip
 
 
 @mutant("logging-set-level-removed", revision=MODERN)

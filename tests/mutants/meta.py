@@ -192,7 +192,6 @@ class _Unknown(Fault):
 
     def puzzled(self, message: Json, request: Json) -> Out:
         """Answer a request with such a key."""
-        del message
         return refusal(request, -32602, "Invalid params: _meta must hold objects")
 
 
@@ -205,7 +204,6 @@ class FailsOnAnUnknownMetaKey(_Unknown):
     """Answers a reserved key that is not an object with an internal error."""
 
     def puzzled(self, message: Json, request: Json) -> Out:
-        del message
         return refusal(request, -32603, "Internal error: 'int' object has no attribute 'get'")
 
 
@@ -214,7 +212,6 @@ class ListsLessForAnUnknownMetaKey(_Unknown):
     """Lists fewer tools for a request with an unknown reserved key."""
 
     def puzzled(self, message: Json, request: Json) -> Out:
-        del request
         message["result"].get("tools", []).clear()
         return message
 
@@ -308,7 +305,6 @@ class _Prefers(_Listed):
 
     def slighted(self, message: Json, request: Json) -> Out:
         """Answer such a client."""
-        del request
         message["result"]["tools"].pop()
         return message
 
@@ -317,15 +313,10 @@ mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
     HidesAToolFromOneClient="Lists fewer tools for a client with a certain name.",
     HidesAToolWithoutClientInfo=has("Lists fewer tools for a client without clientInfo.",
         minds=lambda self, name: name is None))  # fmt: skip
-
-
-@mutant("meta-client-info-not-behavioural", revision=MODERN)
-class RefusesOneClient(_Prefers):
-    """Refuses a client with a certain name."""
-
-    def slighted(self, message: Json, request: Json) -> Out:
-        del message
-        return refusal(request, -32600, "This client is not supported")
+mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
+    RefusesOneClient=has("Refuses a client with a certain name.",
+        slighted=lambda self, message, request:
+            refusal(request, -32600, "This client is not supported")))  # fmt: skip
 
 
 # --- capabilities of the client, request by request
@@ -385,12 +376,10 @@ class ListsRequiredCapabilities(_Elicits):
         self.refuse(request, -32021, "Missing", {"requiredCapabilities": ["elicitation"]})
 
 
-@mutant("meta-missing-capability-error", revision=MODERN)
-class RefusesAMissingCapabilityAsInternal(_Elicits):
-    """Refuses a client without elicitation with -32603."""
-
-    def cannot(self, request: Json) -> None:
-        self.refuse(request, -32603, "Client does not support elicitation")
+mutants("meta-missing-capability-error", of=_Elicits, revision=MODERN)(
+    RefusesAMissingCapabilityAsInternal=has("Refuses a client without elicitation with -32603.",
+        cannot=lambda self, request:
+            self.refuse(request, -32603, "Client does not support elicitation")))  # fmt: skip
 
 
 @mutant("meta-missing-capability-error", revision=MODERN)
@@ -472,13 +461,10 @@ mutants("meta-trace-context", of=_Traced, revision=MODERN)(
         trace={"traceparent": PARENT, "tracestate": "00f067aa0ba902b7"}),
     WritesBaggageAsJson=has("Writes the JSON of an object into baggage.",
         trace={"baggage": '{"userId": "amélie"}'}))  # fmt: skip
-
-
-@mutant("meta-trace-context", revision=MODERN)
-class RefusesATraceContext(Fault):
-    """Refuses a request with an unknown key in _meta, such as traceparent."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if "traceparent" in meta(request) and "result" in message:
-            return refusal(request, -32602, "Invalid params: unknown key traceparent in _meta")
-        return message  # type: ignore[no-any-return]
+mutants("meta-trace-context", of=Fault, revision=MODERN)(
+    RefusesATraceContext=has(
+        "Refuses a request with an unknown key in _meta, such as traceparent.",
+        said=lambda self, message, request:
+            refusal(request, -32602, "Invalid params: unknown key traceparent in _meta")
+            if "traceparent" in meta(request) and "result" in message
+            else message))  # fmt: skip

@@ -264,31 +264,21 @@ class HangsOnOddResponses(Interviews):
 mutants("mrtr-validate-responses", of=Interviews, revision=MODERN, outcome="warn")(
     AcceptsOddResponses=has("Accepts responses of any shape.",
         malformed=lambda self, request: self.finish(request)))  # fmt: skip
-
-
-@mutant("mrtr-ignore-extra-responses", revision=MODERN)
-class RefusesExtraResponses(Interviews):
-    """Refuses a retry with additional responses."""
-
-    def unexpected(self, request: Json) -> None:
-        self.refuse(request, -32602, "Invalid params: unexpected inputResponses")
-
-
-@mutant("mrtr-missing-responses-reprompt", revision=MODERN)
-class RefusesAnEmptyRetry(Interviews):
-    """Refuses a retry without responses."""
-
-    def missing(self, request: Json) -> None:
-        self.refuse(request, -32602, "Invalid params: inputResponses has no who")
+mutants("mrtr-ignore-extra-responses", of=Interviews, revision=MODERN)(
+    RefusesExtraResponses=has("Refuses a retry with additional responses.",
+        unexpected=lambda self, request:
+            self.refuse(request, -32602, "Invalid params: unexpected inputResponses")))  # fmt: skip
+mutants("mrtr-missing-responses-reprompt", of=Interviews, revision=MODERN)(
+    RefusesAnEmptyRetry=has("Refuses a retry without responses.",
+        missing=lambda self, request:
+            self.refuse(request, -32602, "Invalid params: inputResponses has no who")))  # fmt: skip
 
 
 @mutant("mrtr-no-assumed-retry", revision=MODERN)
 class BlocksUntilTheRetry(Interviews):
     """Answers no new call while the input request of another is open."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: set[str] = set()
+    open: ClassVar[set[str]] = set()
 
     def on_ask(self, request: Json) -> None:
         given = params(request)

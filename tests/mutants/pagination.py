@@ -9,6 +9,7 @@ from tests.mutants.kit import (
     Out,
     control,
     controls,
+    has,
     mutant,
     mutants,
     params,
@@ -35,7 +36,6 @@ class _Pages(Fault):
 
     def page(self, message: Json, request: Json) -> Out:
         """Change a page."""
-        del request
         return message
 
 
@@ -72,23 +72,19 @@ class EndsItsPagesWithFalse(_Pages):
         return message
 
 
-@mutant("pagination-own-cursor-accepted")
-class ForgetsItsCursors(_Pages):
-    """Refuses its own cursors."""
-
-    def page(self, message: Json, request: Json) -> Out:
-        if "cursor" in params(request):
-            return refusal(request, -32602, "Invalid cursor")
-        return message
+mutants("pagination-own-cursor-accepted", of=_Pages)(
+    ForgetsItsCursors=has("Refuses its own cursors.",
+        page=lambda self, message, request:
+            refusal(request, -32602, "Invalid cursor")
+            if "cursor" in params(request)
+            else message))  # fmt: skip
 
 
 @mutant("pagination-own-cursor-accepted", "tools-name-unique", revision=MODERN, outcome="warn")
 class RepeatsTheLastItem(_Pages):
     """Begins each page of tools with the last one of the page before."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.last: dict[str, Any] = {}
+    last: ClassVar[dict[str, Any]] = {}
 
     def page(self, message: Json, request: Json) -> Out:
         if request["method"] == "tools/list":
@@ -120,10 +116,8 @@ class NeverEnds(Fault):
 class _Tickets(_Pages):
     """Gives new cursors each time, and counts their uses."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.real: dict[str, str] = {}
-        self.used: dict[str, int] = {}
+    real: ClassVar[dict[str, str]] = {}
+    used: ClassVar[dict[str, int]] = {}
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         cursor = params(message).get("cursor") if isinstance(message, dict) else None
@@ -137,7 +131,6 @@ class _Tickets(_Pages):
 
     def take(self, message: Json, cursor: str) -> bool:
         """Take a cursor; give whether it leads on."""
-        del message, cursor
         return True
 
     def page(self, message: Json, request: Json) -> Out:
@@ -190,7 +183,6 @@ class _Cursors(Fault):
 
     def wrong(self, message: Json, request: Json) -> Out:
         """Answer."""
-        del message
         return refusal(request, self.CODE, "No such page")
 
 
@@ -208,15 +200,11 @@ class ReturnsNothingForInvalidCursors(_Cursors):
         return None
 
 
-@mutant("pagination-invalid-cursor-error", outcome="note")
-class IgnoresCursors(_Cursors):
-    """Has no pages, and returns its list for any cursor."""
-
-    settings: ClassVar[Json] = {}
-
-    def wrong(self, message: Json, request: Json) -> Out:
-        self.answer(request, {LISTS[request["method"]]: []})
-        return None
+mutants("pagination-invalid-cursor-error", of=_Cursors, outcome="note")(
+    IgnoresCursors=has("Has no pages, and returns its list for any cursor.",
+        settings={},
+        wrong=lambda self, message, request:
+            self.answer(request, {LISTS[request["method"]]: []})))  # fmt: skip
 
 
 @mutant("pagination-invalid-cursor-graceful")
@@ -235,7 +223,6 @@ class ReadsLinesUpTo64KiB(Fault):
     full = False
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
         self.full = self.full or len(line) > 65_536
         return None if self.full else line
 

@@ -16,6 +16,7 @@ from tests.mutants.kit import (
     has,
     is_modern,
     mutant,
+    mutants,
 )
 
 
@@ -37,14 +38,12 @@ class RefusesPings(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("ping-empty-response", revision="2024-11-05")
-class HasNoPing(Fault):
-    """Never supports ping."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "ping" and "result" in message:
-            return no_ping(message)
-        return message  # type: ignore[no-any-return]
+mutants("ping-empty-response", of=Fault, revision="2024-11-05")(
+    HasNoPing=has("Never supports ping.",
+        said=lambda self, message, request:
+            no_ping(message)
+            if request.get("method") == "ping" and "result" in message
+            else message))  # fmt: skip
 
 
 @mutant("ping-empty-response", outcome="warn")
@@ -138,9 +137,7 @@ class AnswersTheFirstPingLate(Fault):
 class RefusesPingsBeforeInitialized(Fault):
     """Refuses pings before notifications/initialized."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.ready = False
+    ready = False
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict):
@@ -179,14 +176,9 @@ class PingsAllTheTime(Fault):
 
 controls("ping-not-excessive", of=PingsAllTheTime)(
     PingsOnce=has("Pings the client once, when the session is open.", pings=1))  # fmt: skip
-
-
-@mutant("ping-removed", revision=MODERN)
-class KeepsPing(Fault):
-    """Answers ping in 2026-07-28."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == "ping" and is_modern(message):
+mutants("ping-removed", of=Fault, revision=MODERN)(
+    KeepsPing=has("Answers ping in 2026-07-28.",
+        heard=lambda self, line, message:
             self.answer(message, {})
-            return None
-        return line
+            if isinstance(message, dict) and message.get("method") == "ping" and is_modern(message)
+            else line))  # fmt: skip

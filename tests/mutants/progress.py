@@ -120,9 +120,7 @@ mutants("progress-stops-after-completion", of=_ReportsTheEnd)(
 class ReportsAfterTheEndOfATask(_Reports):
     """Reports progress after the answer with a completed task."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.tokens: dict[Any, Any] = {}
+    tokens: ClassVar[dict[Any, Any]] = {}
 
     def said(self, message: Any, request: Json) -> Out:
         result = message.get("result", {})

@@ -148,9 +148,7 @@ controls("prompts-list-changed-notification-legacy", of=(Announcing, _Changes), 
 class _Streams(Subscribed, _Changes):
     """Also supports prompts in subscriptions to several lists."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.promised: set[Any] = set()
+    promised: ClassVar[set[Any]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "subscriptions/listen":
@@ -297,7 +295,6 @@ class _Gets(Fault):
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         """Answer a request, and say that it was answered."""
-        del request, name, values
         return False
 
     def write(self, request: Json, text: str) -> bool:
@@ -347,30 +344,18 @@ controls("prompts-resource-link-readable", of=_LinksToAResource, revision=MODERN
 mutants("prompts-resource-link-readable", of=_LinksToAResource, revision=MODERN)(
     LinksToNoResource=has("Links to a resource that it does not have.",
         uri="workspace:///no-such-file.md"))  # fmt: skip
-
-
-@mutant("prompts-unknown-name-error")
-class FailsOnAnUnknownPrompt(_Gets):
-    """Answers an unknown prompt with -32603."""
-
-    def gets(self, request: Json, name: str, values: Any) -> bool:
-        return _is_unknown(name) and self.reject(request, -32603, f"KeyError: {name}")
-
-
-@mutant("prompts-unknown-name-error", revision=MODERN)
-class RendersAnyPrompt(_Gets):
-    """Renders an apology for an unknown prompt."""
-
-    def gets(self, request: Json, name: str, values: Any) -> bool:
-        return _is_unknown(name) and self.write(request, "There is no such prompt.")
-
-
-@mutant("prompts-missing-argument-error")
-class RendersBlanks(_Gets):
-    """Leaves a missing required argument blank."""
-
-    def gets(self, request: Json, name: str, values: Any) -> bool:
-        return name == EDIT and not values and self.write(request, "Edit the file .")
+mutants("prompts-unknown-name-error", of=_Gets)(
+    FailsOnAnUnknownPrompt=has("Answers an unknown prompt with -32603.",
+        gets=lambda self, request, name, values:
+            _is_unknown(name) and self.reject(request, -32603, f"KeyError: {name}")))  # fmt: skip
+mutants("prompts-unknown-name-error", of=_Gets, revision=MODERN)(
+    RendersAnyPrompt=has("Renders an apology for an unknown prompt.",
+        gets=lambda self, request, name, values:
+            _is_unknown(name) and self.write(request, "There is no such prompt.")))  # fmt: skip
+mutants("prompts-missing-argument-error", of=_Gets)(
+    RendersBlanks=has("Leaves a missing required argument blank.",
+        gets=lambda self, request, name, values:
+            name == EDIT and not values and self.write(request, "Edit the file .")))  # fmt: skip
 
 
 @mutant("prompts-missing-argument-error", revision=MODERN)
@@ -444,30 +429,20 @@ class _Fills(_Gets):
 
 controls("prompts-inputs-outputs-validated", of=_Fills)(
     EchoesItsArgument="Puts its argument into its text unchanged.")  # fmt: skip
-
-
-@mutant("prompts-inputs-outputs-validated")
-class EvaluatesTemplates(_Fills):
-    """Renders the text of a prompt twice."""
-
-    def fill(self, request: Json, values: Json) -> bool:
-        return self.write(request, values["task"].replace("{{7*7}}", "49"))
-
-
+mutants("prompts-inputs-outputs-validated", of=_Fills)(
+    EvaluatesTemplates=has("Renders the text of a prompt twice.",
+        fill=lambda self, request, values:
+            self.write(request, values["task"].replace("{{7*7}}", "49"))))  # fmt: skip
 mutants("prompts-inputs-outputs-validated", of=_Fills, revision=MODERN)(
     IncludesAnyFile=has("Includes a file if its argument is a path.",
         fill=lambda self, request, values: self.write(request, _read(values["task"]))))  # fmt: skip
 mutants("prompts-inputs-outputs-validated", of=_Fills, outcome="note")(
     IncludesTheFileOfItsArgument=has("Includes the file of its argument path, wherever it is.",
         fill=lambda self, request, values: self.write(request, _read(values["path"]))))  # fmt: skip
-
-
-@mutant("prompts-inputs-outputs-validated", revision=OLD)
-class HangsOnNul(_Fills):
-    """Does not answer if a value contains NUL."""
-
-    def fill(self, request: Json, values: Json) -> bool:
-        return "\x00" in values["task"] or super().fill(request, values)
+mutants("prompts-inputs-outputs-validated", of=_Fills, revision=OLD)(
+    HangsOnNul=has("Does not answer if a value contains NUL.",
+        fill=lambda self, request, values:
+            "\x00" in values["task"] or _Fills.fill(self, request, values)))  # fmt: skip
 
 
 @mutant("prompts-inputs-outputs-validated", revision=OLD, outcome="warn", startup=6.0)

@@ -106,22 +106,16 @@ class _Requested(Fault):
 
     def take(self, line: bytes, request: Json) -> bytes | None:
         """Answer it."""
-        del line
         self.answer(request, {})
         return None
 
 
-@mutant("resources-subscribe-result")
-class RefusesSubscriptions(_Requested):
-    """Declares subscribe and refuses subscriptions to listed resources."""
-
-    def take(self, line: bytes, request: Json) -> bytes | None:
-        if params(request).get("uri") not in {"", "not a uri", 7}:
+mutants("resources-subscribe-result", of=_Requested)(
+    RefusesSubscriptions=has("Declares subscribe and refuses subscriptions to listed resources.",
+        take=lambda self, line, request:
             self.refuse(request, -32603, "Too busy")
-            return None
-        return line
-
-
+            if params(request).get("uri") not in {"", "not a uri", 7}
+            else line))  # fmt: skip
 mutants("resources-subscribe-removed", of=_Requested, revision=MODERN)(
     AcceptsTheRemovedSubscribe="Accepts resources/subscribe in a stateless revision.")  # fmt: skip
 

@@ -30,11 +30,9 @@ CHANGED = "notifications/roots/list_changed"
 class _Rooted(Fault):
     """Requests the roots as soon as possible and when they change."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.has_roots = False
-        self.stuck = False
-        self._questions = 0
+    has_roots = False
+    stuck = False
+    _questions = 0
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if self.stuck:
@@ -56,7 +54,6 @@ class _Rooted(Fault):
 
     def request_roots(self, own: str, *, again: bool) -> None:
         """Send roots/list, after the handshake or again after a change."""
-        del again
         self.emit({"jsonrpc": "2.0", "id": own, "method": "roots/list"})
 
     def trips(self, answer: Json) -> bool:
@@ -114,14 +111,12 @@ class HangsOnAMissingRootLate(HangsOnAMissingRoot):
             action()
 
 
-@mutant("roots-handles-list-changes")
-class ExitsWhenRootsChange(Fault):
-    """Exits when the roots change."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == CHANGED:
+mutants("roots-handles-list-changes", of=Fault)(
+    ExitsWhenRootsChange=has("Exits when the roots change.",
+        heard=lambda self, line, message:
             os._exit(1)
-        return line
+            if isinstance(message, dict) and message.get("method") == CHANGED
+            else line))  # fmt: skip
 
 
 @mutant("roots-handles-list-changes", outcome="note", revision=OLD)
@@ -164,7 +159,6 @@ class _Looks(AskingTool):
 
     def read(self, request: Json, path: str, roots: Json) -> None:
         """Read the file, whatever the roots are."""
-        del roots
         try:
             text = (self.root / path).read_text(encoding="utf-8")
         except (OSError, ValueError):

@@ -7,7 +7,6 @@ from tests.mutants.kit import (
     AskingTool,
     Json,
     client_capabilities,
-    control,
     controls,
     has,
     is_modern,
@@ -70,7 +69,6 @@ class _Samples(AskingTool):
 
     def wish(self, able: Json) -> Json:
         """Return what else is asked for; ``able`` is what the client declared."""
-        del able
         return {}
 
     def on_answer(self, request: Json, message: Json) -> None:
@@ -146,14 +144,10 @@ mutants("sampling-params-shape", NOTED, of=_Samples, revision=MODERN)(
 mutants("sampling-model-preferences-shape", NOTED, of=_Samples, revision=MODERN)(
     GivesAPriorityAboveOne=has("Gives a priority above 1.",
         wish=lambda *_: {"modelPreferences": {"speedPriority": 2}}))  # fmt: skip
-
-
-@control("sampling-model-preferences-shape")
-class GivesValidPreferences(_Samples):
-    """Gives valid model preferences."""
-
-    def wish(self, able: Json) -> Json:
-        return {"modelPreferences": {"hints": [{"name": "fast"}], "costPriority": 0.5}}
+controls("sampling-model-preferences-shape", of=_Samples)(
+    GivesValidPreferences=has("Gives valid model preferences.",
+        wish=lambda self, able:
+            {"modelPreferences": {"hints": [{"name": "fast"}], "costPriority": 0.5}}))  # fmt: skip
 
 
 @mutant("sampling-message-shape-2024-11-05", revision=OLD)
@@ -240,28 +234,17 @@ mutants("sampling-tool-results-alone", of=_MixesResults)(
     MixesResults="Sends text with the tool results.")  # fmt: skip
 mutants("sampling-tool-results-alone", NOTED, of=_MixesResults, revision=MODERN)(
     MixesResultsStatelessly="Sends text with the tool results of a stateless request.")  # fmt: skip
-
-
-@mutant("sampling-tool-use-balance")
-class AnswersOneUse(_Loops):
-    """Sends the result of the first tool use only."""
-
-    def replies(self, results: list[Json]) -> list[Json]:
-        return super().replies(results[:1])
-
-
+mutants("sampling-tool-use-balance", of=_Loops)(
+    AnswersOneUse=has("Sends the result of the first tool use only.",
+        replies=lambda self, results: _Loops.replies(self, results[:1])))  # fmt: skip
 mutants("sampling-tool-use-balance", of=_Loops)(
     SendsToolResultsAsTheAssistant=has(
         "Sends the results of the tools in a message of the assistant.",
         replies=lambda self, results: [{"role": "assistant", "content": results}]))  # fmt: skip
-
-
-@mutant("sampling-tool-use-balance")
-class AddsAResult(_Loops):
-    """Sends one additional result with an id of its own."""
-
-    def replies(self, results: list[Json]) -> list[Json]:
-        return super().replies([*results, self.result("call-1")])
+mutants("sampling-tool-use-balance", of=_Loops)(
+    AddsAResult=has("Sends one additional result with an id of its own.",
+        replies=lambda self, results:
+            _Loops.replies(self, [*results, self.result("call-1")])))  # fmt: skip
 
 
 @mutant("sampling-tool-use-balance", NOTED, revision=MODERN)
@@ -273,22 +256,14 @@ class DelaysToolResults(_Loops):
         return [thinks, *super().replies(results)]
 
 
-@mutant("sampling-tool-result-structured")
-class GivesAnotherStructure(_Loops):
-    """Sends a structure that does not fit the tool's outputSchema."""
-
-    def result(self, own: str) -> Json:
-        return {**super().result(own), "structuredContent": {"celsius": 20}}
-
-
-@mutant("sampling-tool-result-structured", NOTED, revision=MODERN)
-class GivesANumber(_Loops):
-    """Sends a number for a tool whose outputSchema is an object."""
-
-    def result(self, own: str) -> Json:
-        return {**super().result(own), "structuredContent": 20}
-
-
+mutants("sampling-tool-result-structured", of=_Loops)(
+    GivesAnotherStructure=has("Sends a structure that does not fit the tool's outputSchema.",
+        result=lambda self, own:
+            {**_Loops.result(self, own), "structuredContent": {"celsius": 20}}))  # fmt: skip
+mutants("sampling-tool-result-structured", NOTED, of=_Loops, revision=MODERN)(
+    GivesANumber=has("Sends a number for a tool whose outputSchema is an object.",
+        result=lambda self, own:
+            {**_Loops.result(self, own), "structuredContent": 20}))  # fmt: skip
 mutants("sampling-tool-loop-limit", of=_Loops)(
     LoopsForEver=has("Continues the tool loop as long as the model does.", LIMIT=1000))  # fmt: skip
 mutants("sampling-tool-loop-limit", NOTED, of=_Loops, revision=MODERN)(

@@ -166,12 +166,9 @@ class SkipsPrefixItems(Validates):
         return super().accepts({name: one for name, one in given.items() if name != "pair"})
 
 
-@mutant("schema-2020-12-supported", revision=MODERN)
-class SkipsDependentRequired(Validates):
-    """Ignores dependentRequired."""
-
-    def accepts(self, given: Json) -> bool:
-        return super().accepts({"owner": "", **given})
+mutants("schema-2020-12-supported", of=Validates, revision=MODERN)(
+    SkipsDependentRequired=has("Ignores dependentRequired.",
+        accepts=lambda self, given: Validates.accepts(self, {"owner": "", **given})))  # fmt: skip
 
 
 @mutant("schema-2020-12-supported")

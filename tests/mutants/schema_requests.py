@@ -79,17 +79,11 @@ mutants("schema-result-conformance", of=Asks, moves="elicitation-url-params-2025
     LinksWithoutAnId=has("Elicits a visit of a URL without an elicitationId.",
         method="elicitation/create",
         params={"mode": "url", "message": "Sign in", "url": "https://a.example/"}))  # fmt: skip
-
-
-@mutant("schema-result-conformance")
-class GivesATextTtl(Asks):
-    """Requests a task with a ttl that is text."""
-
-    method = "elicitation/create"
-    params: ClassVar[Json] = {**FORM, "task": {"ttl": "long"}}
-
-    def questions(self) -> list[tuple[str, Json]]:
-        return super().questions() if "tasks" in self.client else []
+mutants("schema-result-conformance", of=Asks)(
+    GivesATextTtl=has("Requests a task with a ttl that is text.",
+        method="elicitation/create",
+        params={**FORM, "task": {"ttl": "long"}},
+        questions=lambda self: Asks.questions(self) if "tasks" in self.client else []))  # fmt: skip
 
 
 @mutant("schema-result-conformance", moves="elicitation-url-required-error-shape")

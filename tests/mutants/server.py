@@ -7,7 +7,6 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
-    control,
     controls,
     has,
     mutant,
@@ -159,13 +158,9 @@ controls("server-content-block-types-2025-03-26", of=_All, revision="2025-03-26"
         RESULT=_gives(*(one for one in _All.RESULT["content"] if one is not LINK))))  # fmt: skip
 controls("server-content-block-types", of=_All, revision=MODERN)(
     SendsAllContentStateless="Sends every kind of content in the stateless revision.")  # fmt: skip
-
-
-@control("server-list-requests-accept-no-params", revision="2025-06-18")
-class FailsToListWithAndWithoutParams(Fault):
-    """Fails to list prompts, with params or without."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "prompts/list" and "cursor" not in params(request):
-            return refusal(request, -32603, "Not now")
-        return message  # type: ignore[no-any-return]
+controls("server-list-requests-accept-no-params", of=Fault, revision="2025-06-18")(
+    FailsToListWithAndWithoutParams=has("Fails to list prompts, with params or without.",
+        said=lambda self, message, request:
+            refusal(request, -32603, "Not now")
+            if request.get("method") == "prompts/list" and "cursor" not in params(request)
+            else message))  # fmt: skip

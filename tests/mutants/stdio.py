@@ -44,7 +44,6 @@ class FramesLikeALanguageServer(Fault):
     """Writes a Content-Length header before each message, and no line feed after it."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         body = encode(message).rstrip(b"\n")
         return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
@@ -59,14 +58,10 @@ class WritesNotANumber(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("stdio-stdout-only-messages")
-class WritesABareScalar(Fault):
-    """Prints the return value of a handler: JSON that is not a message."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        return encode(message) + (b"true\n" if is_listing(request) else b"")
-
-
+mutants("stdio-stdout-only-messages", of=Fault)(
+    WritesABareScalar=has("Prints the return value of a handler: JSON that is not a message.",
+        said=lambda self, message, request:
+            encode(message) + (b"true\n" if is_listing(request) else b"")))  # fmt: skip
 mutants("stdio-stdout-only-messages", of=Fault, outcome="warn")(
     EndsMessagesWithABlankLine=has("Ends each message with two line feeds.",
         said=lambda self, message, *_: encode(message) + b"\n"))  # fmt: skip
@@ -88,18 +83,12 @@ class SendsAnUndefinedNotification(Fault):
 mutants("stdio-no-embedded-newlines", of=Fault)(
     PrettyPrints=has("Writes its messages indented, over several lines.",
         said=lambda self, message, *_: json.dumps(message, indent=2).encode() + b"\n"))  # fmt: skip
-
-
-@mutant("stdio-no-embedded-newlines", revision=MODERN)
-class PrettyPrintsListsOnly(Fault):
-    """Writes only the list of tools over several lines."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if is_listing(request):
-            return json.dumps(message, indent="\t").encode() + b"\n"
-        return message  # type: ignore[no-any-return]
-
-
+mutants("stdio-no-embedded-newlines", of=Fault, revision=MODERN)(
+    PrettyPrintsListsOnly=has("Writes only the list of tools over several lines.",
+        said=lambda self, message, request:
+            json.dumps(message, indent="\t").encode() + b"\n"
+            if is_listing(request)
+            else message))  # fmt: skip
 mutants("stdio-newline-terminated", of=Fault)(
     OmitsLineFeeds=has("Writes messages without line feeds.",
         said=lambda self, message, *_: encode(message).rstrip(b"\n")))  # fmt: skip
@@ -109,12 +98,9 @@ mutants("stdio-newline-terminated", of=Fault)(
 class NeverFlushes(Fault):
     """Buffers its output until its input ends."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.buffer = b""
+    buffer = b""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         self.buffer += encode(message)
         return None
 
@@ -145,7 +131,6 @@ class WritesLatin1(Fault):
     """Writes Latin-1 if it has the characters, like Python in a Windows locale."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         try:
             return encode(message).decode().encode("latin-1")
         except UnicodeEncodeError:
@@ -157,21 +142,16 @@ class WritesInTheEncodingOfTheSystem(Fault):
     """Writes in the encoding that the system prefers, like Python's print."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
         return json.dumps(message, ensure_ascii=False).encode(encoding, "replace") + b"\n"
 
 
-@mutant("stdio-utf8-output", outcome="note", revision=MODERN)
-class ExitsInAForeignLocale(Fault):
-    """Exits at a letter that the encoding of the system lacks."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
-        encoding = os.environ.get("PYTHONIOENCODING", "utf-8")
-        if encoding != "utf-8" and not line.isascii():
+mutants("stdio-utf8-output", of=Fault, outcome="note", revision=MODERN)(
+    ExitsInAForeignLocale=has("Exits at a letter that the encoding of the system lacks.",
+        heard=lambda self, line, message:
             os._exit(1)
-        return line
+            if os.environ.get("PYTHONIOENCODING", "utf-8") != "utf-8" and not line.isascii()
+            else line))  # fmt: skip
 
 
 @mutant("stdio-utf8-output", outcome="warn")
@@ -190,17 +170,9 @@ mutants("stdio-utf8-input", of=Fault)(
     ReadsNonAsciiAsQuestionMarks=has(
         "Reads ASCII and replaces other characters by question marks.", MODERN,
         heard=lambda self, line, *_: line.decode().encode("ascii", "replace")))  # fmt: skip
-
-
-@mutant("stdio-utf8-input", revision="2025-06-18")
-class DiesOfAnEmoji(Fault):
-    """Exits at a character outside the BMP."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
-        if b"\xf0" in line:
-            os._exit(1)
-        return line
+mutants("stdio-utf8-input", of=Fault, revision="2025-06-18")(
+    DiesOfAnEmoji=has("Exits at a character outside the BMP.",
+        heard=lambda self, line, message: os._exit(1) if b"\xf0" in line else line))  # fmt: skip
 
 
 @mutant("stdio-utf8-input", revision="2025-06-18")

@@ -88,7 +88,6 @@ class AnnouncesToolsWithoutSubscription(Fault):
     begun = False
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
-        del message
         if not self.begun:  # at its start it could be earlier than our first line, or later
             self.begun = True
             self.emit({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
@@ -100,7 +99,6 @@ class LogsAfterItsAnswers(Fault):
     """Sends a log message shortly after the answer, without declaring logging."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         log: Json = {"level": "info", "data": "done"}
         note = {"jsonrpc": "2.0", "method": "notifications/message", "params": log}
         self.later(0.02, lambda: self.emit(note))
@@ -154,7 +152,6 @@ class WritesLineFeedsApart(Fault):
     """Writes each line feed by itself, as Python without buffers does."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         self.emit(encode(message).rstrip(b"\n"))
         return b"\n"
 
@@ -256,11 +253,7 @@ mutants("stdio-server-initiated-close", of=ExitsAtOnce, passes=("lifecycle-versi
     ClosesItsOutputAndStays=has(
         "Closes its output for a client without a common revision, and runs on.",
         leave=lambda *_: os.close(sys.stdout.fileno())))  # fmt: skip
-
-
-@mutant("lifecycle-shutdown-answers-pending")
-class ForgetsOpenCallsAtTheEnd(Fault):
-    """Writes no answer to a call any more when its input has ended."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        return None if self.done and request.get("method") == "tools/call" else message
+mutants("lifecycle-shutdown-answers-pending", of=Fault)(
+    ForgetsOpenCallsAtTheEnd=has("Writes no answer to a call any more when its input has ended.",
+        said=lambda self, message, request:
+            None if self.done and request.get("method") == "tools/call" else message))  # fmt: skip

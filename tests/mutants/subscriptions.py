@@ -3,7 +3,7 @@
 import os
 import time
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.mutants.kit import (
     LATE,
@@ -55,7 +55,6 @@ class _Streams(Fault):
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         """Return what is sent in place of an acknowledgment."""
-        del request
         return message
 
     def close(self, request: Json) -> None:
@@ -118,17 +117,11 @@ class NotifiesBeforeItAcknowledges(_Streams):
         return message
 
 
-@mutant("subscriptions-ack-first", revision=MODERN)
-class AcknowledgesWithAResult(_Streams):
-    """Answers a subscription to everything with an empty result at once."""
-
-    def acknowledge(self, message: Json, request: Json) -> Out:
-        if len(self.wanted(request)) > 1:
-            self.close(request)
-            return None
-        return message
-
-
+mutants("subscriptions-ack-first", of=_Streams, revision=MODERN)(
+    AcknowledgesWithAResult=has(
+        "Answers a subscription to everything with an empty result at once.",
+        acknowledge=lambda self, message, request:
+            self.close(request) if len(self.wanted(request)) > 1 else message))  # fmt: skip
 mutants("subscriptions-ack-subset", of=_Streams, revision=MODERN)(
     AcknowledgesMoreThanRequested=has("Acknowledges tools for every filter.",
         acknowledge=puts("params", "notifications", "toolsListChanged", True)),
@@ -206,25 +199,19 @@ class AcceptsAMissingFilter(_Streams):
         return line
 
 
-@control("subscriptions-filter-required", revision=MODERN)
-class RefusesAMissingFilterLate(Fault):
-    """Refuses a subscription without a filter late, as a busy server may."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") != LISTEN or "error" not in message:
-            return message  # type: ignore[no-any-return]
-        self.later(LATE, lambda: self.emit(message))
-        return None
-
-
-@mutant("subscriptions-filter-required", revision=MODERN)
-class FailsWithoutAFilter(Fault):
-    """Answers a subscription without a filter with an internal error."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == LISTEN and "error" in message:
-            return refusal(request, -32603, "Internal error")
-        return message  # type: ignore[no-any-return]
+controls("subscriptions-filter-required", of=Fault, revision=MODERN)(
+    RefusesAMissingFilterLate=has(
+        "Refuses a subscription without a filter late, as a busy server may.",
+        said=lambda self, message, request:
+            message
+            if request.get("method") != LISTEN or "error" not in message
+            else self.later(LATE, lambda: self.emit(message))))  # fmt: skip
+mutants("subscriptions-filter-required", of=Fault, revision=MODERN)(
+    FailsWithoutAFilter=has("Answers a subscription without a filter with an internal error.",
+        said=lambda self, message, request:
+            refusal(request, -32603, "Internal error")
+            if request.get("method") == LISTEN and "error" in message
+            else message))  # fmt: skip
 
 
 # --- notifications
@@ -328,9 +315,7 @@ class PutsTheIdIntoProgress(Fault):
 class AllowsOneSubscription(_Streams):
     """Neither acknowledges nor refuses a subscription while another is open."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: set[Any] = set()
+    open: ClassVar[set[Any]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == LISTEN:

@@ -166,9 +166,7 @@ class RefusesATaskWithAnotherCode(Fault):
 class _Requires(Fault):
     """Runs a tool only as a task, in sessions with tasks."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.requires = False
+    requires = False
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         is_call = isinstance(message, dict) and message.get("method") == "tools/call"
@@ -185,7 +183,6 @@ class _Requires(Fault):
 
     def on_plain(self, line: bytes, message: Json) -> bytes | None:
         """Handle a call that is no task."""
-        del line
         self.refuse(message, -32601, "This tool can only be called as a task")
         return None
 
@@ -202,7 +199,6 @@ class RefusesAPlainCallInAResult(_Requires):
     """Refuses the plain call of a tool that requires a task in its result."""
 
     def on_plain(self, line: bytes, message: Json) -> bytes | None:
-        del line
         text = "MCP error -32601: this tool can only be called as a task"
         self.answer(message, {"content": [{"type": "text", "text": text}], "isError": True})
         return None
@@ -213,7 +209,6 @@ class RefusesAPlainCallAsInvalid(_Requires):
     """Refuses the plain call of a tool that requires a task with -32600."""
 
     def on_plain(self, line: bytes, message: Json) -> bytes | None:
-        del line
         self.refuse(message, -32600, "Task augmentation required for tools/call requests")
         return None
 
@@ -272,7 +267,6 @@ class _Strangers(Fault):
 
     def on_stranger(self, message: Json, request: Json) -> Out:
         """Return what is written in place of the error."""
-        del request
         message["error"]["code"] = -32603
         return message
 

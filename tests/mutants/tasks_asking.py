@@ -25,10 +25,8 @@ class TaskThatAsks(AskingTool):
 
     TOOL: ClassVar[Json] = {**AskingTool.TOOL, "execution": {"taskSupport": "optional"}}
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.status: dict[str, str] = {}
-        self.results: dict[str, list[Json]] = {}
+    status: ClassVar[dict[str, str]] = {}
+    results: ClassVar[dict[str, list[Json]]] = {}
 
     def on_ask(self, request: Json) -> None:
         if "task" not in params(request):
@@ -87,7 +85,6 @@ class TaskThatAsks(AskingTool):
 
     def waits(self, own: str) -> str:
         """Return the state of a task that waits for an answer."""
-        del own
         return "input_required"
 
     def related(self, own: str) -> Json:
@@ -98,7 +95,6 @@ class TaskThatAsks(AskingTool):
         """Handle that somebody wants the result."""
 
     def on_answer(self, request: Json, message: Json) -> None:
-        del message
         self.finish(request["own"])
 
     def finish(self, own: str) -> None:
@@ -120,9 +116,7 @@ controls("tasks-input-required-status", "tasks-leaves-input-required",
 class AsksAfterTasksResult(TaskThatAsks):
     """Sends a request in a task only after tasks/result."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.posed: dict[str, Json] = {}
+    posed: ClassVar[dict[str, Json]] = {}
 
     def pose(self, request: Json, own: str) -> None:
         self.posed[own] = request
@@ -160,9 +154,7 @@ class Augments(AskingTool):
 
     interval: ClassVar[float] = 1.0
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.polled: dict[str, Json] = {}
+    polled: ClassVar[dict[str, Json]] = {}
 
     def on_ask(self, request: Json) -> None:
         if elicits(self.client, "form"):

@@ -36,10 +36,8 @@ class NeverAnswersForACancelledTask(Fault):
 class ForgetsWhoWaitsForACancelledTask(Fault):
     """Never answers a tasks/result that waited when the task was cancelled."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.cancelled: set[Any] = set()
-        self.early: set[Any] = set()
+    cancelled: ClassVar[set[Any]] = set()
+    early: ClassVar[set[Any]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         own = params(message).get("taskId") if isinstance(message, dict) else None
@@ -96,9 +94,7 @@ controls("tasks-cancel-stops-execution", "tasks-result-of-cancelled-answered", o
 class CancelsTasksByNotification(Fault):
     """Cancels a task when the request that created it is cancelled."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.made: dict[Any, str] = {}
+    made: ClassVar[dict[Any, str]] = {}
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         task = self.made.get(taken_back(message))
@@ -117,9 +113,7 @@ class CancelsTasksByNotification(Fault):
 class ForgetsATaskOnceItsResultWasRead(Fault):
     """Deletes a task when its result has been read."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.read: set[Any] = set()
+    read: ClassVar[set[Any]] = set()
 
     def said(self, message: Any, request: Json) -> Out:
         own = params(request).get("taskId")
@@ -134,9 +128,7 @@ class ForgetsATaskOnceItsResultWasRead(Fault):
 class ReturnsItsResultOnce(Fault):
     """Refuses a second tasks/result, and still shows the task."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.read: set[Any] = set()
+    read: ClassVar[set[Any]] = set()
 
     def said(self, message: Any, request: Json) -> Out:
         own = params(request).get("taskId")
@@ -205,9 +197,7 @@ class NamesTheTaskAsText(Fault):
 class KeepsTasksForTenYears(Shows):
     """Accepts any lifetime of a task."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.wishes: dict[str, Any] = {}
+    wishes: ClassVar[dict[str, Any]] = {}
 
     def said(self, message: Any, request: Json) -> Out:
         if is_task(request) and "task" in message.get("result", {}):
@@ -270,10 +260,8 @@ class PollsATaskThatNeedsInput(Augments):
 class WaitsForTheNotification(Augments):
     """Fetches the result of a task of the client when it is notified, and never polls."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.tasks: dict[str, Json] = {}
-        self.over: set[str] = set()
+    tasks: ClassVar[dict[str, Json]] = {}
+    over: ClassVar[set[str]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and message.get("method") == "notifications/tasks/status":
@@ -297,9 +285,8 @@ class WaitsForTheNotification(Augments):
             self.ask(self.tasks.pop(own), "tasks/result", {"taskId": own})
 
 
-@mutant("tasks-requestor-no-reliance-on-notifications")
-class WaitsForTheNotificationAndAsksLate(WaitsForTheNotification):
-    """Sends its request late, as a busy server may, and never polls."""
-
-    def on_ask(self, request: Json) -> None:
-        self.later(LATE, partial(super().on_ask, request))
+mutants("tasks-requestor-no-reliance-on-notifications", of=WaitsForTheNotification)(
+    WaitsForTheNotificationAndAsksLate=has(
+        "Sends its request late, as a busy server may, and never polls.",
+        on_ask=lambda self, request:
+            self.later(LATE, partial(WaitsForTheNotification.on_ask, self, request))))  # fmt: skip

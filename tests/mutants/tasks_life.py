@@ -1,7 +1,7 @@
 """Servers that break a rule of basic/utilities/tasks: results, failures, cancellation, the list."""
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.mutants.kit import (
     Fault,
@@ -40,10 +40,8 @@ class _Results(Fault):
 class ChangesItsResultOverTime(Fault):
     """Adds a word to the result of each call after a task is over."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._over = False
-        self._wise: set[str] = set()
+    _over = False
+    _wise: ClassVar[set[str]] = set()
 
     def said(self, message: Any, request: Json) -> Out:
         method, result = request.get("method"), message.get("result", {})
@@ -88,9 +86,7 @@ class NamesAnotherTaskInAResult(_Results):
 class Watches(Fault):
     """Keeps track of the state of each task."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.states: dict[str, str] = {}
+    states: ClassVar[dict[str, str]] = {}
 
     def said(self, message: Any, request: Json) -> Out:
         state = message.get("params") if message.get("method") == STATUS else None
@@ -106,15 +102,12 @@ class Watches(Fault):
         return is_wanted and self.states.get(str(params(message).get("taskId"))) == "working"
 
 
-@mutant("tasks-result-blocks")
-class RefusesToWait(Watches):
-    """Refuses tasks/result while the task works."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if self.works(message):
+mutants("tasks-result-blocks", of=Watches)(
+    RefusesToWait=has("Refuses tasks/result while the task works.",
+        heard=lambda self, line, message:
             self.refuse(message, -32602, "The task is not over yet")
-            return None
-        return line
+            if self.works(message)
+            else line))  # fmt: skip
 
 
 @mutant("tasks-result-blocks")
@@ -133,10 +126,8 @@ class GivesAResultTooEarly(Watches):
 class ShowsTheEndOfATaskLate(Shows):
     """Shows a task as working until a moment after its result, and sends no notifications."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.given: set[str] = set()
-        self.over: set[str] = set()
+    given: ClassVar[set[str]] = set()
+    over: ClassVar[set[str]] = set()
 
     def said(self, message: Any, request: Json) -> Out:
         if message.get("method") == STATUS:
@@ -157,9 +148,7 @@ class ShowsTheEndOfATaskLate(Shows):
 class DropsEarlyTasksResult(Watches):
     """Answers tasks/result only if the task was over when it came."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.forgotten: set[Any] = set()
+    forgotten: ClassVar[set[Any]] = set()
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if self.works(message):
@@ -176,10 +165,8 @@ class DropsEarlyTasksResult(Watches):
 class BlocksDuringTasksResult(Watches):
     """Answers no tasks/get while a tasks/result waits."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: set[Any] = set()
-        self.queue: list[Json] = []
+    waiting: ClassVar[set[Any]] = set()
+    queue: ClassVar[list[Json]] = []
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if self.works(message):
@@ -193,9 +180,8 @@ class BlocksDuringTasksResult(Watches):
         if request.get("id") in self.waiting:
             self.emit(message)
             self.waiting.discard(request["id"])
-            queue, self.queue = self.queue, []
-            for one in queue:
-                self.pass_on(one)
+            while self.queue:
+                self.pass_on(self.queue.pop(0))
             return None
         return super().said(message, request)
 
@@ -204,10 +190,8 @@ class BlocksDuringTasksResult(Watches):
 class ExitsWithAResult(Watches):
     """Answers tasks/result, and exits during the next tasks/get."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: set[Any] = set()
-        self.last: Json | None = None
+    waiting: ClassVar[set[Any]] = set()
+    last: Json | None = None
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if self.works(message):
@@ -285,9 +269,7 @@ class _CancelsAgain(_Cancels):
 class CancelsAFinishedTask(_CancelsAgain):
     """Answers the cancellation of a finished task with the task."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.states: dict[str, Json] = {}
+    states: ClassVar[dict[str, Json]] = {}
 
     def said(self, message: Any, request: Json) -> Out:
         if message.get("method") == STATUS:
@@ -312,9 +294,7 @@ mutants("tasks-cancel-transition", of=_Cancels)(
 class ShowsACancelledTaskAsWorking(Shows):
     """Shows a task that it has just cancelled as working, once."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.cancelled: set[str] = set()
+    cancelled: ClassVar[set[str]] = set()
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tasks/cancel":
@@ -324,15 +304,12 @@ class ShowsACancelledTaskAsWorking(Shows):
             state["status"] = "working"
 
 
-@mutant("tasks-cancel-transition")
-class RefusesToCancel(Fault):
-    """Refuses to cancel any task."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == "tasks/cancel":
+mutants("tasks-cancel-transition", of=Fault)(
+    RefusesToCancel=has("Refuses to cancel any task.",
+        heard=lambda self, line, message:
             self.refuse(message, -32602, "The task cannot be cancelled, it is already under way")
-            return None
-        return line
+            if isinstance(message, dict) and message.get("method") == "tasks/cancel"
+            else line))  # fmt: skip
 
 
 # --- the list, and who is meant
@@ -381,11 +358,9 @@ class ReadsTheTaskFromTheMetadata(Fault):
         return line
 
 
-@mutant("tasks-id-param-authoritative")
-class RefusesAnotherTaskInTheMetadata(Fault):
-    """Refuses tasks/get if its metadata names another task."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "tasks/get" and RELATED in meta(request):
-            return refusal(request, -32602, "Which of the two tasks?")
-        return message  # type: ignore[no-any-return]
+mutants("tasks-id-param-authoritative", of=Fault)(
+    RefusesAnotherTaskInTheMetadata=has("Refuses tasks/get if its metadata names another task.",
+        said=lambda self, message, request:
+            refusal(request, -32602, "Which of the two tasks?")
+            if request.get("method") == "tasks/get" and RELATED in meta(request)
+            else message))  # fmt: skip

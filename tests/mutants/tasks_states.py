@@ -116,10 +116,8 @@ class GivesAFractionalTaskTtl(Shows):
 class Renames(Fault):
     """Gives tasks other ids; ``name`` makes them."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.own: dict[str, str] = {}
-        self.real: dict[str, str] = {}
+    own: ClassVar[dict[str, str]] = {}
+    real: ClassVar[dict[str, str]] = {}
 
     def said(self, message: Any, request: Json) -> Out:
         result = message.get("result", {})
@@ -162,7 +160,6 @@ class HasOneIdForAllTasks(Renames):
         return None if progresses(message) else super().said(message, request)
 
     def name(self, number: int, request: Json) -> str:
-        del number, request
         return "the-task-of-this-server"
 
 
@@ -192,9 +189,7 @@ class _Holds(Fault):
 
     notifies: ClassVar[bool]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.held: dict[str, Json] = {}
+    held: ClassVar[dict[str, Json]] = {}
 
     def said(self, message: Any, request: Json) -> Out:
         result = message.get("result", {})
@@ -253,9 +248,7 @@ class BeginsWithInputRequired(Shows):
 class CompletesACancelledTask(Shows):
     """Shows a cancelled task as completed at its natural end."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.cancelled: dict[str, float] = {}
+    cancelled: ClassVar[dict[str, float]] = {}
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tasks/cancel":
@@ -269,9 +262,7 @@ class CompletesACancelledTask(Shows):
 class RestartsAFailedTask(Shows):
     """Shows a failed task as working again."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.failed: set[str] = set()
+    failed: ClassVar[set[str]] = set()
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tasks/get" and state["status"] == "failed":
@@ -308,7 +299,6 @@ class ChangesCreatedAt(Shows):
     """Writes the time of the last update as createdAt."""
 
     def on_state(self, method: str, state: Json) -> None:
-        del method
         state["createdAt"] = state["lastUpdatedAt"]
 
 
@@ -325,7 +315,6 @@ class WritesLastUpdatedAtAsSeconds(Shows):
     """Writes lastUpdatedAt as seconds since 1970, as text."""
 
     def on_state(self, method: str, state: Json) -> None:
-        del method
         state["lastUpdatedAt"] = f"{time.time():.3f}"
 
 

@@ -39,7 +39,6 @@ class _Calls(Fault):
 
     def call(self, message: Json, given: Json) -> bool:
         """Take a call; give whether it is passed on."""
-        del message, given
         return True
 
     def said(self, message: Any, request: Json) -> Out:
@@ -49,7 +48,6 @@ class _Calls(Fault):
 
     def result(self, message: Json, request: Json) -> Out:
         """Change a result."""
-        del request
         return message
 
 
@@ -95,7 +93,6 @@ class RefusesEachAllowedCall(_Hides):
 
     def answer(self, request: Json, result: Json) -> None:
         self.refuse(request, self.CODE, "no")
-        del result
 
 
 @mutant("tools-execution-error-in-result")
@@ -137,27 +134,17 @@ class _Unknown(_Calls):
         raise NotImplementedError
 
 
-@mutant("tools-unknown-tool-error")
-class ReportsUnknownToolsInResults(_Unknown):
-    """Answers a call of an unknown tool with a result that reports an error."""
-
-    def unknown(self, request: Json) -> Out:
-        self.answer(request, {"content": [TEXT], "isError": True})
-        return None
-
-
+mutants("tools-unknown-tool-error", of=_Unknown)(
+    ReportsUnknownToolsInResults=has(
+        "Answers a call of an unknown tool with a result that reports an error.",
+        unknown=lambda self, request:
+            self.answer(request, {"content": [TEXT], "isError": True})))  # fmt: skip
 mutants("tools-unknown-tool-error", of=_Unknown, revision=OLD)(
     RefusesUnknownToolsAsUnknownMethods=has("Answers a call of an unknown tool with -32601.",
         unknown=lambda self, request: refusal(request, -32601, "No such tool")))  # fmt: skip
-
-
-@mutant("tools-unknown-tool-error", revision=MODERN)
-class RunsUnknownTools(_Unknown):
-    """Answers a call of an unknown tool with success."""
-
-    def unknown(self, request: Json) -> Out:
-        self.answer(request, {"content": [TEXT]})
-        return None
+mutants("tools-unknown-tool-error", of=_Unknown, revision=MODERN)(
+    RunsUnknownTools=has("Answers a call of an unknown tool with success.",
+        unknown=lambda self, request: self.answer(request, {"content": [TEXT]})))  # fmt: skip
 
 
 @mutant("tools-name-case-sensitive")
@@ -234,7 +221,6 @@ class HangsOnAnObject(_Calls):
     """Never answers a call with an object in place of text."""
 
     def call(self, message: Json, given: Json) -> bool:
-        del message
         arguments = given.get("arguments")
         return not (isinstance(arguments, dict) and isinstance(arguments.get("path"), dict))
 
@@ -336,9 +322,7 @@ class ExplainsItsErrorsInAForeignShape(_Calls):
 class RepeatsItsOutputSchemaInErrors(_Calls):
     """Returns structured content that fits beside isError true."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.fitting: Json = {}
+    fitting: ClassVar[Json] = {}
 
     def result(self, message: Json, request: Json) -> Out:
         result, name = message["result"], str(params(request).get("name"))

@@ -49,43 +49,30 @@ def under(line: bytes, message: Any, version: str) -> bytes:
 mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
     ServesAnyVersion=has("Ignores the version of a request.",
         heard=lambda self, line, message: under(line, message, MODERN)))  # fmt: skip
-
-
-@mutant("versioning-unsupported-version-error", revision=MODERN)
-class ChecksTheVersionInDiscoverOnly(Fault):
-    """Serves every other method under any version."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") != "server/discover":
-            return under(line, message, MODERN)
-        return line
-
-
-@mutant("versioning-unsupported-version-error", revision=MODERN)
-class RefusesAnUnknownVersionAsInvalidParams(Fault):
-    """Refuses an unknown version with -32602."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if "error" in message and message["error"]["code"] == -32022:
-            return refusal(request, -32602, "Invalid params: unknown protocolVersion")
-        return message  # type: ignore[no-any-return]
-
-
-@mutant("versioning-unsupported-version-error", revision=MODERN)
-class ServesAHandshakeRevisionWithoutAHandshake(ModernOnly):
-    """Supports only 2026-07-28, and serves stateless requests under 2025-11-25 too."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if asks_for(message) == LEGACY:
-            return under(line, message, MODERN)
-        return super().heard(line, message)
+mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
+    ChecksTheVersionInDiscoverOnly=has("Serves every other method under any version.",
+        heard=lambda self, line, message:
+            under(line, message, MODERN)
+            if isinstance(message, dict) and message.get("method") != "server/discover"
+            else line),
+    RefusesAnUnknownVersionAsInvalidParams=has("Refuses an unknown version with -32602.",
+        said=lambda self, message, request:
+            refusal(request, -32602, "Invalid params: unknown protocolVersion")
+            if "error" in message and message["error"]["code"] == -32022
+            else message))  # fmt: skip
+mutants("versioning-unsupported-version-error", of=ModernOnly, revision=MODERN)(
+    ServesAHandshakeRevisionWithoutAHandshake=has(
+        "Supports only 2026-07-28, and serves stateless requests under 2025-11-25 too.",
+        heard=lambda self, line, message:
+            under(line, message, MODERN)
+            if asks_for(message) == LEGACY
+            else ModernOnly.heard(self, line, message)))  # fmt: skip
 
 
 class _Refuses(Fault):
     """Changes the data of -32022."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         if "error" in message and message["error"]["code"] == -32022:
             self.spoil(message["error"])
         return message  # type: ignore[no-any-return]
@@ -133,7 +120,6 @@ class ExitsAfterARejectedVersion(Fault):
     """Answers an unknown version with -32022 and exits."""
 
     def said(self, message: Any, request: Json) -> Out:
-        del request
         if "error" in message and message["error"]["code"] == -32022:
             self.emit(message)
             os._exit(0)
@@ -190,14 +176,11 @@ controls("versioning-initialize-rejected", "versioning-initialize-names-versions
 mutants("versioning-initialize-rejected", of=ModernOnly, revision=MODERN)(
     ExitsOnAHandshake=has("Exits at an initialize without an answer.",
         on_initialize=lambda *_: os._exit(1)))  # fmt: skip
-
-
-@mutant("versioning-initialize-names-versions", revision=MODERN)
-class RefusesAHandshakeWithoutAHint(ModernOnly):
-    """Refuses initialize as an unknown method without naming its versions."""
-
-    def on_initialize(self, request: Json) -> None:
-        self.refuse(request, -32601, "Method not found: initialize")
+mutants("versioning-initialize-names-versions", of=ModernOnly, revision=MODERN)(
+    RefusesAHandshakeWithoutAHint=has(
+        "Refuses initialize as an unknown method without naming its versions.",
+        on_initialize=lambda self, request:
+            self.refuse(request, -32601, "Method not found: initialize")))  # fmt: skip
 
 
 @mutant(
@@ -227,14 +210,13 @@ class AgreesOnAStatelessRevision(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("versioning-dual-era-initialize", revision=MODERN)
-class RefusesAHandshakeForAStatelessRevision(Fault):
-    """Answers an initialize with 2026-07-28 with an error."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if params(request).get("protocolVersion") == MODERN and "result" in message:
-            return refusal(request, -32602, f"{MODERN} has no handshake")
-        return message  # type: ignore[no-any-return]
+mutants("versioning-dual-era-initialize", of=Fault, revision=MODERN)(
+    RefusesAHandshakeForAStatelessRevision=has(
+        "Answers an initialize with 2026-07-28 with an error.",
+        said=lambda self, message, request:
+            refusal(request, -32602, f"{MODERN} has no handshake")
+            if params(request).get("protocolVersion") == MODERN and "result" in message
+            else message))  # fmt: skip
 
 
 @control(

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,7 +15,7 @@ from types import ModuleType
 import pytest
 
 from mcp_touchstone.discovery import recon
-from tests.conftest import HERE
+from tests.conftest import HERE, eventually
 from tests.forked_runs import TOKEN, _left
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pthread_kill is of POSIX")
@@ -33,13 +32,18 @@ def test_signal_to_another_thread_ends_the_wait_for_an_answer() -> None:
     def raises(_number: int, _frame: object) -> None:
         raise SignalError
 
+    started = threading.Event()
+
     def receive() -> None:
-        time.sleep(0.2)
+        assert started.wait(60)
+        main = threading.main_thread().ident or 0
+        eventually(lambda: sys._current_frames()[main].f_code.co_name == "wait")
         signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, raises)
     other = threading.Thread(target=receive)
     other.start()
+    started.set()
     try:
         with pytest.raises(SignalError):
             recon._result(Future())

@@ -7,12 +7,7 @@ import sys
 import pytest
 
 HEAVY = {
-    "pytest",
-    "hypothesis",
-    "jsonschema",
-    "referencing",
-    "rich",
-    "psutil",
+    *("pytest", "hypothesis", "jsonschema", "referencing", "rich", "psutil"),
     "mcp_touchstone.engine.runner",
 }
 

@@ -17,6 +17,7 @@ from tests.client_questions import (
     failure_of,
     session,
 )
+from tests.conftest import eventually
 from tests.reference_client import (
     LEGACY,
     InProcess,
@@ -195,7 +196,7 @@ def test_nothing_is_asked_after_the_end_of_input() -> None:
         def _work(self, call: Call, arguments: Message) -> Message:
             started.set()
             assert ended.wait(10)
-            time.sleep(0.2)
+            eventually(lambda: call._outlet.asking.questions._client_left)  # type: ignore[attr-defined]
             return super()._work(call, arguments)
 
     started, ended = threading.Event(), threading.Event()

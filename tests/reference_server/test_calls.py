@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from reference_server.protocol import progress
 from reference_server.protocol.calls import Call, Detached
 from reference_server.protocol.workers import Workers
 from reference_server.surface import Surface
@@ -47,11 +48,14 @@ def call_handled(revision: str, request_id: Any = 1, **meta: Any) -> Message:
     ("revision", "token"),
     [*((revision, "t") for revision in (*LEGACY, MODERN)), *(("2025-11-25", t) for t in ("", 0))],
 )
-def test_progress_increases_and_ends_before_the_answer(revision: str, token: Any) -> None:
+def test_progress_increases_and_ends_before_the_answer(
+    revision: str, token: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "SHORTEST_GAP", 0.0)
+
     def work(call: Call, _arguments: Message) -> Message:
         for done in (1, 1, 0.5, float("nan"), float("inf"), 2, 3):
             call.progress(done, 3, "reading\x07")
-            time.sleep(0.06)
         return {}
 
     with InProcess(features=[Handler(work)]) as client:
@@ -181,7 +185,7 @@ def test_closing_workers_waits_for_running_work() -> None:
 
     def write() -> None:
         began.set()
-        time.sleep(0.2)
+        eventually(lambda: workers._ended._waiters)  # type: ignore[attr-defined]
         written.set()
 
     workers.submit(write)

@@ -142,14 +142,6 @@ def test_writes_need_no_confirmation_without_the_setting(revision: str, root: Pa
     assert state(root) == AFTER
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_new_files_need_no_confirmation(revision: str, root: Path) -> None:
-    with serving(root, revision, ELICITS) as client:
-        answer = exchange(client, write(revision, 1, {"c": "new\n", "d/e": "x"}, ELICITS))
-    assert body(answer) == {"written": True}
-    assert (root / "d" / "e").read_text() == "x"
-
-
 def test_write_that_changes_nothing_needs_no_confirmation(root: Path) -> None:
     with serving(root, "2025-11-25", ELICITS) as client:
         assert body(exchange(client, write("2025-11-25", 1, {"a": BEFORE["a"]}))) == {
@@ -434,18 +426,6 @@ def test_token_is_valid_once_for_concurrent_calls(root: Path) -> None:
         heard = [client.hear() for _ in calls]
     assert sum("isError" not in message["result"] for message in heard) == 1
     assert state(root) == AFTER
-
-
-def test_token_and_request_state_are_not_interchangeable(root: Path) -> None:
-    with serving(root) as client:
-        message = write(MODERN, 1, EDIT, ELICITS)
-        asked = exchange(client, message)
-        mixed = write(MODERN, 2, EDIT, confirm_token=asked["result"]["requestState"])
-        assert body(exchange(client, mixed))["code"] == "CONFIRMATION_STALE"
-        pending = body(exchange(client, write(MODERN, 3, EDIT)))
-        asked["result"]["requestState"] = pending["confirm_token"]
-        assert code_of(exchange(client, again(message, 4, asked, YES))) == -32602
-    assert state(root) == BEFORE
 
 
 def test_token_is_an_unknown_argument_without_the_setting(root: Path) -> None:

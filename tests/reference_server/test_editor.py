@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_server import bundle
 from reference_server.failure import ToolError
 from reference_server.features.text_editor import editing, editor
 from reference_server.features.text_editor.history import History, Step
@@ -20,7 +19,7 @@ from reference_server.features.text_editor.schema import COMMANDS
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools.text import LONGEST_TEXT, Text
-from tests.reference_client import ALL, InProcess, Message, ask, modern, result
+from tests.reference_client import ALL, InProcess, Message, ask, modern
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
 OPEN_TO_ALL = os.name != "nt" and os.geteuid() == 0
@@ -319,23 +318,6 @@ def test_view_range_of_a_directory_is_refused(desk: Desk) -> None:
     assert desk.refused("view", "sub", view_range=[1, 2])["code"] == "IS_DIRECTORY"
 
 
-def test_directory_above_the_client_roots_lists_only_the_path_to_them(root: Path) -> None:
-    with InProcess(Settings([str(root)]), bundle.ALL_FEATURES) as client:
-        client.open("2025-11-25", {"roots": {}})
-        client.send(result(client.hear(), roots=[{"uri": (root / "sub" / "deep").as_uri()}]))
-
-        def view(path: str, **more: Any) -> Message:
-            arguments = {"command": "view", "path": path, **more}
-            client.send(ask("2025-11-25", 1, "tools/call", name="text_editor", arguments=arguments))
-            found: Message = client.hear()["result"]["structuredContent"]
-            return found
-
-        assert [entry["path"] for entry in view(".")["entries"]] == ["sub", "sub/deep"]
-        refused: list[tuple[str, Message]] = [("a.txt", {}), (".", {"view_range": [1, 2]})]
-        for path, more in refused:
-            assert view(path, **more)["code"] == "OUTSIDE_CLIENT_ROOTS"
-
-
 # --- create --------------------------------------------------------------------------------------
 
 
@@ -583,15 +565,6 @@ def test_undo_reverts_one_edit_at_a_time(desk: Desk) -> None:
     assert (found["removed"], found["undo_steps"]) == (True, 0)
     assert not (desk.root / "n.txt").exists()
     assert desk.refused("undo_edit", "n.txt")["code"] == "NOT_FOUND"
-
-
-def test_undo_affects_only_one_file(desk: Desk) -> None:
-    desk.do("str_replace", "a.txt", old_str="one", new_str="1")
-    desk.do("str_replace", "sub/b.txt", old_str="inside", new_str="x")
-    desk.do("undo_edit", "b.txt", cwd="sub")
-    assert (desk.root / "sub/b.txt").read_bytes() == b"inside\n"
-    assert (desk.root / "a.txt").read_bytes() == b"1\ntwo\nthree\n"
-    assert desk.refused("undo_edit", "sub/b.txt")["code"] == "NOTHING_TO_UNDO"
 
 
 def test_undo_refuses_a_file_changed_by_others(desk: Desk) -> None:

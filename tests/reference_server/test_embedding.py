@@ -173,12 +173,7 @@ def test_serve_imports_no_judging_or_slow_module() -> None:
     }  # fmt: skip
     assert ours == {f"mcp_touchstone{name}" for name in expected}
     slow = {
-        "argparse",
-        "typing",
-        "pathlib",
-        "inspect",
-        "runpy",
-        "importlib.metadata",
+        *("argparse", "typing", "pathlib", "inspect", "runpy", "importlib.metadata"),
         "dataclasses",
     }
     assert slow & set(loaded) == set()

@@ -24,13 +24,8 @@ ARGUMENTS = (
     "--feature",
     *("--root", "--read-only", "--max-file-size", "--deny", "--deny-write", "--no-default-deny"),
     *(
-        "--allow",
-        "--confirm-writes",
-        "--deprecated",
-        "--text-editor",
-        "--page-size",
-        "--max-line",
-        "--log-level",
+        *("--allow", "--confirm-writes", "--deprecated", "--text-editor", "--page-size"),
+        *("--max-line", "--log-level"),
     ),
     *("--log-format", "--verbose-log", "--help", "--version"),
 )
@@ -135,19 +130,7 @@ def test_argument_overrides_a_valid_or_invalid_variable(tmp_path: Path) -> None:
 
 LONG = "9" * 5000
 BAD_NUMBERS = (
-    "0",
-    "-1",
-    "+5",
-    "1e3",
-    "10MB",
-    "",
-    "²",
-    "0x10",
-    "1.5",
-    "1073741825",
-    LONG,
-    " 5",
-    "inf",
+    *("0", "-1", "+5", "1e3", "10MB", "", "²", "0x10", "1.5", "1073741825", LONG, " 5", "inf"),
 )
 BAD_VALUES = [
     *(("CEDARSCRIPT_MAX_FILE_SIZE", bad) for bad in BAD_NUMBERS),
@@ -278,12 +261,7 @@ def test_help_lists_arguments_variables_and_defaults() -> None:
 
 def test_every_public_setting_has_an_option() -> None:
     inner = {
-        "state_key",
-        "hooks",
-        "workers",
-        "queue",
-        "drain_seconds",
-        "stop_seconds",
+        *("state_key", "hooks", "workers", "queue", "drain_seconds", "stop_seconds"),
         "ask_seconds",
     }
     given = {name[2:].replace("-", "_") for name in ARGUMENTS if name in HELP}

@@ -132,23 +132,6 @@ def test_hash_from_one_patch_is_accepted_by_the_next(root: Path) -> None:
     assert (root / "p.txt").read_bytes() == b"1\nnew\nline3\n"
 
 
-@pytest.mark.parametrize(
-    ("path", "cwd", "named"),
-    [
-        ("sub/q.txt", "", "sub/q.txt"),
-        ("q.txt", "sub", "sub/q.txt"),
-        ("q.txt", "sub", "q.txt"),
-        ("./sub//q.txt", "", "sub/q.txt"),
-    ],
-)
-def test_diff_header_may_use_the_path_of_the_call_or_of_the_root(
-    root: Path, path: str, cwd: str, named: str
-) -> None:
-    diff = f"--- a/{named}\n+++ b/{named}\n{HUNK}"
-    assert patch(root, path=path, cwd=cwd, diffText=diff)["path"] == "sub/q.txt"
-    assert (root / "sub" / "q.txt").read_bytes() == NEW
-
-
 LATIN_1 = {"encoding": "iso-8859-1"}
 
 

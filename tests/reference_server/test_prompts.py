@@ -184,15 +184,6 @@ def test_paths_are_completed_by_prefix(root: Path, revision: str, ref: Message) 
         }
 
 
-def test_empty_prefix_completes_to_every_file(talk: Talk) -> None:
-    expected = ["blob", "main.md", "src/deep/a b.txt", "src/main.py"]
-    assert talk.complete("")["values"] == expected
-
-
-def test_path_matches_precede_name_matches(talk: Talk) -> None:
-    assert talk.complete("main")["values"] == ["main.md", "src/main.py"]
-
-
 @pytest.mark.parametrize(
     "typed",
     [
@@ -244,8 +235,3 @@ def test_last_line_is_completed_from_the_chosen_path(talk: Talk) -> None:
     assert talk.complete("", LINES, name="first")["values"] == ["1"]
     denied = {"arguments": {"path": ".git/config"}}
     assert talk.complete("", LINES, name="last", context=denied)["values"] == []
-
-
-def test_completion_context_is_ignored_before_2025_06_18(root: Path) -> None:
-    with Talk(root, "2025-03-26") as talk:
-        assert talk.complete("blo", context=5)["values"] == ["blob"]

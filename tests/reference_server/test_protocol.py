@@ -252,27 +252,9 @@ def test_initialize_with_a_mistyped_member_is_refused_and_may_be_repeated(
     assert accepted["result"]["protocolVersion"] == "2025-11-25"
 
 
-def test_before_initialize_only_ping_is_served() -> None:
-    heard = converse(request(1, "ping"), request(2, "tools/list"), initialize("2025-11-25"))
-    assert heard[0] == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    assert (heard[1]["id"], code_of(heard[1])) == (2, -32600)
-    assert "result" in heard[2]
-
-
 def test_initialized_before_initialize_is_ignored() -> None:
     heard = converse(notification("notifications/initialized"), request(1, "tools/list"))
     assert code_of(only(heard)) == -32600
-
-
-def test_requests_between_initialize_and_initialized_are_served() -> None:
-    heard = converse(initialize("2025-11-25"), request(1, "ping"), request(2, "tools/list"))
-    assert [message["id"] for message in heard if "result" in message] == ["init", 1, 2]
-
-
-# --- Both eras at once ---------------------------------------------------------------------------
-
-
-# --- Errors for what has no readable id ----------------------------------------------------------
 
 
 # --- Batches -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,7 +14,7 @@ from tests.conftest import eventually
 PATIENT = 20.0
 """Seconds of patience where the thing waited for happens at once."""
 
-UNHURRIED = 2.0
+UNHURRIED = 1.0
 """Seconds until a thread is replaced. A busy machine pauses a thread for some milliseconds."""
 
 
@@ -113,7 +112,7 @@ def test_slow_call_after_a_pause_does_not_delay_later_lines(
     monkeypatch.setattr(module, "_LULL", 1)
     desk.write(b"call\n")
     desk.until(lambda: desk.lines() == [b"call"])
-    time.sleep(20 * module.PATIENCE)
+    eventually(lambda: desk.reader._asleep)
     desk.write(b"slow\nping\n")
     desk.until(lambda: desk.lines() == [b"call", b"ping"])
 
@@ -131,8 +130,9 @@ def test_last_line_is_served_and_the_end_is_signalled(desk: Desk) -> None:
 
 
 def test_stop_ends_the_reader_during_a_slow_call(desk: Desk) -> None:
+    first = desk.reader._leader
     desk.write(b"slow\n")
-    time.sleep(10 * module.PATIENCE)
+    eventually(lambda: desk.reader._leader is not first)
     desk.source.stop()
 
     assert desk.over.wait(PATIENT)

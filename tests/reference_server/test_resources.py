@@ -2,7 +2,6 @@
 
 import base64
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -304,26 +303,11 @@ def test_resource_list_contains_readable_files(root: Path, revision: str) -> Non
     assert "mimeType" not in result["resources"][-1]
 
 
-def test_last_modified_is_the_modification_time_of_the_file(root: Path) -> None:
-    os.utime(root / "a.txt", ns=(0, 1_736_694_058_123_456_789))
-    result = exchange(root, MODERN, "resources/list")["result"]
-    assert result["resources"][0]["annotations"]["lastModified"] == "2025-01-12T15:00:58.123Z"
-
-
 def test_file_over_the_size_limit_is_not_listed(root: Path) -> None:
     settings = Settings([str(root)], max_file_size=7)
     result = exchange(root, MODERN, "resources/list", settings)["result"]
     assert URIS[0] not in [one["uri"] for one in result["resources"]]
     assert code_of(read(root, URIS[0], settings=settings)) == -32602
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs names that only POSIX has")
-def test_file_with_an_unsupported_name_is_not_listed(root: Path) -> None:
-    for name in ("new\nline", "back\\slash", "delete\x7f"):
-        (root / name).write_bytes(b"")
-        assert code_of(read(root, uri_of(name))) == -32602
-    listed = exchange(root, MODERN, "resources/list")["result"]["resources"]
-    assert [one["uri"] for one in listed] == URIS
 
 
 # --- Reading -------------------------------------------------------------------------------------
@@ -353,13 +337,3 @@ def test_percent_encoded_uri_reads_the_same_file(root: Path) -> None:
 )
 def test_line_range_of_a_resource_is_read(root: Path, lines: str, text: str) -> None:
     assert contents(root, f"workspace:///a.txt?lines={lines}")["text"] == text
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs links and modes of POSIX")
-def test_links_are_not_resources(root: Path) -> None:
-    (root / "link").symlink_to(root.parent / "outside.txt")
-    (root / "linked").symlink_to(root.parent)
-    listed = exchange(root, MODERN, "resources/list")["result"]["resources"]
-    assert [one["uri"] for one in listed] == URIS
-    for uri in ("workspace:///link", "workspace:///linked/outside.txt"):
-        assert code_of(read(root, uri)) == -32602

@@ -129,7 +129,7 @@ HOSTILE = (
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     revision=st.sampled_from(ALL),
     hostile=st.lists(HOSTILE, max_size=6),

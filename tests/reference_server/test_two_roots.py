@@ -82,17 +82,6 @@ def test_undo_removes_the_file_created_in_the_second_root(place: Path) -> None:
     assert (place / "one" / "same.txt").read_text() == "same\n"
 
 
-def test_undo_reverts_the_edit_of_the_named_root(place: Path) -> None:
-    (place / "one" / "m").write_text("B\n")
-    (place / "two" / "m").write_text("b\n")
-    with serving(place) as client:
-        edit(client, "str_replace", "two/m", old_str="b", new_str="B")
-        assert edit(client, "undo_edit", "m")["code"] == "NOTHING_TO_UNDO"
-        assert edit(client, "undo_edit", str(place / "two" / "m"))["path"] == "two/m"
-    assert (place / "one" / "m").read_text() == "B\n"
-    assert (place / "two" / "m").read_text() == "b\n"
-
-
 def test_path_in_an_answer_reads_the_same_file(place: Path) -> None:
     with serving(place) as client:
         for root in ("one", "two"):

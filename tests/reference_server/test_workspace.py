@@ -91,14 +91,6 @@ def tree(top: Path) -> dict[str, Any]:
 # --- paths ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "path", ["ok.txt", "./ok.txt", "dir/sub/deep.txt", "dir//sub/./deep.txt", "dir/sub/deep.txt/"]
-)
-def test_files_below_the_root_are_read(root: Path, beneath: str, path: str) -> None:
-    del beneath
-    assert workspace(root).read(path).data in (b"plain\n", b"deep\n")
-
-
 def test_absolute_path_is_read_in_every_spelling_of_the_root(root: Path) -> None:
     link = root.parent / "link"
     link.symlink_to(root)
@@ -133,7 +125,6 @@ def test_absolute_path_is_read_in_every_spelling_of_the_root(root: Path) -> None
 def test_invalid_paths_are_refused_with_their_own_code(
     root: Path, beneath: str, path: str, why: str
 ) -> None:
-    del beneath
     files = workspace(root)
 
     assert code(lambda: files.read(path.replace("{root}", str(root)))) == why
@@ -141,7 +132,6 @@ def test_invalid_paths_are_refused_with_their_own_code(
 
 @POSIX_ONLY
 def test_links_are_not_followed(root: Path, beneath: str) -> None:
-    del beneath
     (root / "out").symlink_to(root.parent / "outside.txt")
     (root / "in").symlink_to("ok.txt")
     (root / "up").symlink_to("..")
@@ -483,18 +473,6 @@ def test_edit_replaces_creates_and_removes_files_in_one_commit(root: Path) -> No
     assert [line["path"] for line in lines] == heard
     assert [line["before"] is None for line in lines] == [False, True, False]
     assert [line["after"] is None for line in lines] == [False, False, True]
-
-
-def test_edit_of_a_changed_file_is_refused(root: Path) -> None:
-    files = workspace(root)
-    edit = files.edit("t")
-    edit.put("ok.txt", b"mine", before=files.read("ok.txt"))
-    edit.put("new.txt", b"new")
-    (root / "ok.txt").write_text("yours")
-
-    assert code(edit.commit) == "CHANGED"
-    assert (root / "ok.txt").read_text() == "yours"
-    assert not (root / "new.txt").exists()
 
 
 def test_file_that_appeared_meanwhile_is_not_overwritten(root: Path) -> None:

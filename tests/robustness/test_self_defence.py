@@ -155,12 +155,7 @@ def test_server_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     pexpect = pytest.importorskip("pexpect")
     script = str(HERE / "hostile" / "writes_to_the_terminal.py")
     words = [
-        "-m",
-        "mcp_touchstone",
-        "check",
-        "--select",
-        "ping-empty-response",
-        "--revision",
+        *("-m", "mcp_touchstone", "check", "--select", "ping-empty-response", "--revision"),
         "2025-11-25",
     ]
 

@@ -13,13 +13,7 @@ from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.runtime.safe_path import Tree
 
 PACKAGES: Final = (
-    "security",
-    "bindings",
-    "recordings",
-    "engine",
-    "runtime",
-    "discovery",
-    "judging",
+    *("security", "bindings", "recordings", "engine", "runtime", "discovery", "judging"),
 )
 
 FUNCTIONS: Final = frozenset({

@@ -77,28 +77,6 @@ def test_handshake_passes_through_the_phases() -> None:
     assert phases == [Phase.SILENT, Phase.INITIALIZING, Phase.AGREED, Phase.OPERATING]
 
 
-@pytest.mark.parametrize("refusal", [{"error": {"code": -32602}}, {}])
-def test_refused_initialize_can_be_repeated(refusal: dict[str, Any]) -> None:
-    session = SessionState()
-    ask(session, 1, 1, "initialize")
-    hear(session, {"id": 1, **refusal})
-    phases = [session.phase]
-    ask(session, 2, 3, "initialize")
-    hear(session, {"id": 2, "result": {}})
-    phases.append(session.phase)
-
-    assert phases == [Phase.SILENT, Phase.AGREED]
-
-
-def test_second_answer_to_initialize_is_ignored() -> None:
-    session = SessionState()
-    ask(session, 1, 1, "initialize")
-    hear(session, {"id": 1, "error": {}})
-    hear(session, {"id": 1, "result": {}})
-
-    assert session.phase is Phase.SILENT
-
-
 def test_stateless_request_opens_the_session_and_legacy_request_does_not() -> None:
     legacy, modern = SessionState(), SessionState()
     ask(legacy, 1, 1)
@@ -106,29 +84,6 @@ def test_stateless_request_opens_the_session_and_legacy_request_does_not() -> No
 
     assert legacy.phase is Phase.SILENT
     assert modern.phase is Phase.OPERATING
-
-
-def test_initialized_before_the_answer_does_not_open_the_session() -> None:
-    session = SessionState()
-    ask(session, 1, 1, "initialize")
-    session.sent(INITIALIZED, 2)
-
-    assert session.phase is Phase.INITIALIZING
-
-
-def test_message_records_its_phase() -> None:
-    session = SessionState()
-    ask(session, 1, 1, "initialize")
-
-    early = hear(session, {"id": 9, "method": "ping"})
-    answer = hear(session, {"id": 1, "result": {}})
-    late = hear(session, {"method": "notifications/message"})
-
-    assert [m.phase for m in (early, answer, late)] == [
-        Phase.INITIALIZING,
-        Phase.INITIALIZING,
-        Phase.AGREED,
-    ]
 
 
 # --- roles
@@ -168,30 +123,9 @@ def test_message_role_depends_on_the_open_requests(value: Any, kind: Kind, role:
     assert message.answers == (7 if role is Role.ANSWER else None)
 
 
-def test_second_answer_has_its_own_role() -> None:
-    session = SessionState()
-    ask(session, 5, 7, "tools/list")
-
-    roles = [hear(session, {"id": 5, "result": {}}) for _ in range(3)]
-
-    assert [m.role for m in roles] == [Role.ANSWER, Role.SECOND_ANSWER, Role.SECOND_ANSWER]
-    assert {(m.answers, m.method) for m in roles} == {(7, "tools/list")}
-
-
 def test_loose_roles_are_responses_without_an_open_request() -> None:
     others = {Role.ANSWER, Role.REFUSAL, Role.REQUEST, Role.NOTIFICATION, Role.ODD}
     assert set(Role) - LOOSE == others
-
-
-def test_server_requests_do_not_affect_our_open_requests() -> None:
-    session = SessionState()
-    ask(session, 5, 1)
-
-    hear(session, {"id": 5, "method": "ping"})
-    session.sent({"id": 5, "result": {}}, 3)
-
-    assert hear(session, {"id": 5, "result": {}}).role is Role.ANSWER
-    assert session.unanswered() == []
 
 
 def test_method_is_none_unless_it_is_a_string() -> None:
@@ -220,21 +154,6 @@ def test_error_code_is_none_unless_present(value: Any, code: int | None) -> None
 # --- batches
 
 
-def test_batch_members_are_separate_messages() -> None:
-    session = SessionState()
-    session.sent([{"id": 1, "method": "a"}, {"method": "n"}, {"id": "1", "method": "b"}, 5], 3)
-
-    answers = list(session.heard([{"id": "1", "result": {}}, {"id": 1, "error": {}}, 5]))
-
-    assert [(m.role, m.answers, m.method) for m in answers] == [
-        (Role.ANSWER, 3, "b"),
-        (Role.ANSWER, 3, "a"),
-        (Role.ODD, None, None),
-    ]
-    assert all(m.batched for m in answers)
-    assert list(session.heard([])) == []
-
-
 def test_array_inside_a_batch_has_the_role_odd() -> None:
     (message,) = SessionState().heard([[{"id": 1, "result": {}}]])
 
@@ -242,15 +161,6 @@ def test_array_inside_a_batch_has_the_role_odd() -> None:
 
 
 # --- open requests
-
-
-def test_request_is_open_until_its_answer() -> None:
-    session = SessionState()
-    ask(session, 1, 1)
-    ask(session, 2, 2)
-    hear(session, {"id": 2, "result": {}})
-
-    assert [asked.line for asked in session.unanswered()] == [1]
 
 
 def test_cancelled_request_may_stay_unanswered() -> None:
@@ -278,44 +188,12 @@ def test_optional_request_may_stay_unanswered() -> None:
     assert session.unanswered() == []
 
 
-def test_answered_id_may_be_reused() -> None:
-    """2026-07-28 allows it; the answer then belongs to the later request."""
-    session = SessionState()
-    ask(session, 1, 1, "a")
-    hear(session, {"id": 1, "result": {}})
-    ask(session, 1, 3, "b")
-
-    again = hear(session, {"id": 1, "result": {}})
-
-    assert (again.role, again.answers, again.method) == (Role.ANSWER, 3, "b")
-    assert session.unanswered() == []
-
-
-def test_id_reused_before_its_answer_leaves_the_first_request_open() -> None:
-    session = SessionState()
-    ask(session, 1, 1)
-    ask(session, 1, 2)
-
-    hear(session, {"id": 1, "result": {}})
-
-    assert [asked.line for asked in session.unanswered()] == [1]
-
-
 @pytest.mark.parametrize("value", [5, "x", None, [], {}, {"id": None, "method": "m"}, {"id": {}}])
 def test_unanswerable_message_opens_no_request(value: Any) -> None:
     session = SessionState()
     session.sent(value, 1)
 
     assert session.asked == []
-
-
-def test_answer_to_a_malformed_request_matches_its_id() -> None:
-    session = SessionState()
-    session.sent({"id": 9, "jsonrpc": "1.0"}, 4, required=False)
-
-    answer = hear(session, {"id": 9, "error": {"code": -32600}})
-
-    assert (answer.role, answer.answers, answer.method) == (Role.ANSWER, 4, None)
 
 
 # --- against a naive model

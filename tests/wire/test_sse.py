@@ -68,16 +68,6 @@ def test_invalid_ids_and_retries_are_ignored() -> None:
     assert read(b"id: a\0b\nretry: soon\ndata: x\n\n") == [ServerEvent(b"x")]
 
 
-def test_field_without_colon_has_an_empty_value() -> None:
-    assert read(b"data\ndata\n\n") == [ServerEvent(b"\n")]
-
-
-def test_byte_order_mark_is_accepted_at_the_start_only() -> None:
-    mark = b"\xef\xbb\xbf"
-
-    assert read(mark + b"data: a\n\n" + mark + b"data: b\n\n") == [ServerEvent(b"a")]
-
-
 def test_event_without_its_end_is_not_returned() -> None:
     reader = EventReader()
 

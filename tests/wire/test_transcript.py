@@ -184,7 +184,7 @@ def test_flood_of_lines_is_cut_off(record: Transcript, monkeypatch: pytest.Monke
     hear(record, *[b"{}"] * 50)
 
     assert len(record) == 11
-    assert record.overflow == "it wrote more than 10 lines"
+    assert "10 lines" in record.overflow
 
 
 def test_flood_of_bytes_is_cut_off(record: Transcript, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_flood_of_bytes_is_cut_off(record: Transcript, monkeypatch: pytest.Monke
     hear(record, *[b"x" * 2**18] * 20)
 
     assert len(record) == 5
-    assert record.overflow == "it wrote more than 1 MiB"
+    assert "1 MiB" in record.overflow
 
 
 def test_multi_line_messages_may_exceed_the_line_limit_for_a_while(
@@ -233,7 +233,7 @@ def test_overlong_line_is_truncated_and_ends_the_recording(record: Transcript) -
     (entry,) = record
 
     assert (len(entry.raw), entry.length) == (4096, 20_000)
-    assert record.overflow == "it wrote a line of 20,000 bytes and more"
+    assert "20,000 bytes" in record.overflow
 
 
 def test_own_lines_and_events_are_recorded_after_a_flood(record: Transcript) -> None:

@@ -101,6 +101,12 @@ def worker_of(server: Spawned) -> psutil.Process:
     return found[0]  # type: ignore[no-any-return]
 
 
+def wait_for_work(worker: psutil.Process) -> None:
+    """Wait until it works: it has used a core for longer than its start takes."""
+    began = worker.cpu_times().user
+    eventually(lambda: worker.cpu_times().user > began + 0.3)
+
+
 def test_code_in_the_working_directory_is_not_run(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +145,7 @@ def test_worker_ends_if_the_server_is_killed(
                 server.hear(60)
             else:
                 wait_for_worker_start(tmp_path)
-                time.sleep(0.5)
+                wait_for_work(worker)
             server.process.kill()
             server.process.wait(10)
             worker.wait(300)  # a limit of processor time ends it
@@ -153,7 +159,7 @@ def test_worker_ends_if_the_server_is_terminated(
     with spawned(root, root) as server:
         server.send(apply("UPDATE FILE 'redos.txt' DELETE LINE REGEX r'^(a+)+$'"))
         worker = worker_of(server)
-        time.sleep(0.5)
+        wait_for_work(worker)
         server.process.terminate()
         server.process.wait(20)
         assert not worker.is_running()
