@@ -49,6 +49,7 @@ PURE = (
     "profiles.measure",
     "profiles.load",
     "profiles.notes",
+    "results.budgets",
     "results.run",
     "engine.plan",
     "runtime.printable",
