@@ -37,7 +37,7 @@ def test_signal_to_another_thread_ends_the_wait_for_an_answer() -> None:
     def receive() -> None:
         assert started.wait(60)
         main = threading.main_thread().ident or 0
-        eventually(lambda: sys._current_frames()[main].f_code.co_name == "wait")
+        eventually(lambda: sys._current_frames()[main].f_code.co_name == "_result")
         signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, raises)
