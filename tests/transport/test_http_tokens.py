@@ -143,6 +143,22 @@ def test_client_gets_a_token_for_itself(issuer: Issuer) -> None:
     assert (claims["sub"], claims["aud"]) == ("me", "https://a.example")
 
 
+def test_upstream_service_is_an_mcp_server_and_notes_our_tokens(issuer: Issuer) -> None:
+    url = f"{issuer.url}/upstream/8000"
+    token = issuer.mint.token("a")
+    issuer.upstream.clear()
+    opened = post(url, {"jsonrpc": "2.0", "id": 1, "method": "initialize"}, as_json=True)
+    tools = post(url, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, as_json=True)
+    other = get(f"{url}/items?access_token={token}&other=a.b.c")
+
+    assert opened["result"]["capabilities"] == {"tools": {}}
+    assert [tool["name"] for tool in tools["result"]["tools"]] == ["upstream"]
+    assert other == {}
+    places = ["/upstream/8000", "/upstream/8000", "/upstream/8000/items"]
+    assert [place for place, _ in issuer.upstream] == places
+    assert [set(tokens) for _, tokens in issuer.upstream] == [set(), set(), {token}]
+
+
 # --- options
 
 
@@ -178,14 +194,15 @@ def test_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch
 
 
 def test_placeholders_are_replaced_with_the_port() -> None:
-    words = [*ISSUED, "--scope", "read", "--env", "I={issuer}", "--", "x", "{jwks}", "{audience}"]
+    words = [*ISSUED, "--scope", "read", "--env", "I={issuer}", "--env", "U={upstream}"]
+    words += ["--", "x", "{jwks}", "{audience}"]
     target = resolve.target(only(*words))
     placed = target.on_port(8123)
     issuer = shared()
     claims = issuer.mint.read(placed.tokens.own() if placed.tokens else "") or {}
 
     assert placed.command == ("x", issuer.jwks, "http://127.0.0.1:8123/mcp")
-    assert placed.env == {"I": issuer.url}
+    assert placed.env == {"I": issuer.url, "U": f"{issuer.url}/upstream/8123"}
     assert (claims["aud"], claims["scope"]) == ("http://127.0.0.1:8123/mcp", "read")
     assert resolve.target(only(*target.words())) == target
 
