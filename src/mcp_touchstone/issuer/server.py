@@ -80,7 +80,7 @@ class Issuer:
             "introspection_endpoint": f"{self.url}/introspect",
             "registration_endpoint": f"{self.url}/register",
             "response_types_supported": ["code"],
-            "grant_types_supported": ["authorization_code", "client_credentials"],
+            "grant_types_supported": ["authorization_code", "client_credentials", "refresh_token"],
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
             "subject_types_supported": ["public"],
@@ -111,6 +111,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, *words: Any) -> None:
         super().__init__(*words)
         self.codes: dict[str, dict[str, str]] = {}
+        self.refreshes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
         self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
 
@@ -248,6 +249,11 @@ class _Handler(BaseHTTPRequestHandler):
             if asked is not None and any(asked.get(name) != shown.get(name) for name in same):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
+        elif form.get("grant_type") == "refresh_token":
+            asked = self.server.refreshes.pop(form.get("refresh_token", ""), None)
+            if asked is not None and asked.get("client_id") != form.get("client_id"):
+                asked = None
+            user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") != "client_credentials":
             self._json({"error": "unsupported_grant_type"}, 400)
             return
@@ -256,7 +262,15 @@ class _Handler(BaseHTTPRequestHandler):
             return
         scope = asked.get("scope", "")
         token = mint.token(form.get("resource") or asked.get("resource"), scope, user=user)
-        answer = {"access_token": token, "token_type": "Bearer", "expires_in": LONG, "scope": scope}
+        answer: dict[str, Any] = {
+            "access_token": token,
+            "token_type": "Bearer",
+            "expires_in": LONG,
+            "scope": scope,
+        }
+        if asked is not form and len(self.server.refreshes) < KEPT:
+            answer["refresh_token"] = secrets.token_urlsafe(16)
+            self.server.refreshes[answer["refresh_token"]] = asked
         self._json(answer)
 
     def _json(self, value: Any, status: int = 200) -> None:
