@@ -225,21 +225,19 @@ def keeps_the_token_of_the_client(talk: Conversation) -> None:
     """Requests to another service do not have the token of the client."""
     clause = "authorization-no-passthrough"
     own = (talk.http.credentials() or "").rpartition(" ")[2]
-    before = len(talk.http.upstream())
     attempt(talk, f"Bearer {own}")
     talk.exercise()
     calls = talk.examples("callable-tool")[:FEW]
     lines = [talk.run(call, required=False).asked for call in calls]
-    requests = talk.http.upstream()[before:]
+    requests = talk.http.upstream()  # of other sessions too: a server may pass on what it kept
     if not requests:
         why = NO_UPSTREAM if talk.http.flawed("no-scope") else NO_ISSUER
         talk.unseen(clause, why)
         return
-    leaked = [tokens for tokens in requests if own in tokens]
     talk.judge(
         clause,
-        not leaked,
-        expected="requests to {upstream} without the token of our request",
-        actual=f"{len(leaked)} of {len(requests)} requests had it",
+        not any(requests),
+        expected="requests to {upstream} without a token that we sent",
+        actual=f"{sum(requests)} of {len(requests)} requests had one",
         at=lines[-1] if lines else None,
     )

@@ -201,8 +201,8 @@ class RawHttp:
         tokens = self._channel.endpoint.tokens
         return tokens is not None and tokens.is_introspected(token)
 
-    def upstream(self) -> list[frozenset[str]]:
-        """Return the requests that the server sent to {upstream}: the tokens of ours in each."""
+    def upstream(self) -> list[bool]:
+        """Return the requests that the server sent to {upstream}: whether each had its token."""
         tokens = self._channel.endpoint.tokens
         return [] if tokens is None else tokens.upstream()
 

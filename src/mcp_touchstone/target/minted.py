@@ -115,11 +115,11 @@ class MintedTokens:
         """Return whether the server asked the issuer about a token."""
         return token in issuer().introspected
 
-    def upstream(self) -> list[frozenset[str]]:
-        """Return the requests that the server passed on: the tokens of ours in each."""
-        place = _place(self._audience)
+    def upstream(self) -> list[bool]:
+        """Return the requests that the server passed on: whether each had a token for it."""
+        known, place = issuer(), _place(self._audience)
         return [
-            tokens
-            for path, tokens in list(issuer().upstream)
+            any((known.mint.read(one) or {}).get("aud") == self._audience for one in tokens)
+            for path, tokens in list(known.upstream)
             if path == place or path.startswith(f"{place}/")
         ]

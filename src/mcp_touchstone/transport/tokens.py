@@ -54,8 +54,8 @@ class Tokens(Protocol):
     def is_introspected(self, token: str) -> bool:
         """Return whether the server asked the issuer about a token."""
 
-    def upstream(self) -> list[frozenset[str]]:
-        """Return the requests that the server passed on to us: the tokens in each."""
+    def upstream(self) -> list[bool]:
+        """Return the requests that the server passed on to us: whether each had a token for it."""
 
 
 class TokenCommand:
@@ -157,7 +157,7 @@ class CommandTokens:
         del token
         return False
 
-    def upstream(self) -> list[frozenset[str]]:
+    def upstream(self) -> list[bool]:
         """Return nothing: nobody knows."""
         return []
 
