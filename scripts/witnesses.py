@@ -41,11 +41,12 @@ server-everything four tools that are not annotated read-only were named too:
 `--call trigger-sampling-request` and `--call simulate-research-query`.
 
 The runs over HTTP have the option `--http 'http://127.0.0.1:{port}/mcp'`, and the command contains
-`{port}`. The minimal servers are in `tests/witnesses`; *stateless* and *json* are their modes. A
-section about a run over HTTP lists only what the run over stdio did not find. Findings about
-`Origin`, the address, authorization and what belongs to other callers (the chapters `http/origin`
-and `http/authorization`, `streams-replay-own` and `sessions-id-unique`) and those of attacks are
-not listed and not counted here, for any server.
+`{port}`. The minimal servers are in `tests/witnesses`; *stateless* and *json* are their modes.
+Those that want tokens were judged with `--issuer mock --scope read`. A section about a run over
+HTTP lists only what the run over stdio did not find. Findings about `Origin`, the address,
+authorization and what belongs to other callers (the chapters `http/origin` and
+`http/authorization`, `streams-replay-own` and `sessions-id-unique`) and those of attacks are not
+listed and not counted here, for any server.
 """
 
 

@@ -303,15 +303,15 @@ def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Se
 def _owed(record: Record, asked: Asked) -> bool:
     """Whether an answer was due.
 
-    No answer is due before the handshake, after the end of input, or if the server ended the
-    session instead.
+    No answer is due before the handshake, after the end of input, if the server ended the session
+    instead, or if it wants a token.
     """
     early = asked.phase in {Phase.SILENT, Phase.INITIALIZING} and record.revision in LEGACY
     if asked.cancelled or asked.expired or asked.phase is Phase.CLOSING:
         return False
     if early and asked.method != "initialize":
         return False
-    return asked.required
+    return asked.required and not record.is_barred(asked.line)
 
 
 @scenario("jsonrpc-response-id-echo")

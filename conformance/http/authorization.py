@@ -4,7 +4,6 @@ import base64
 import hashlib
 import hmac
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,10 +14,12 @@ from mcp_touchstone.suite import (
     Change,
     Conversation,
     HttpAnswer,
-    HttpExchange,
     Record,
     Seen,
     ambient,
+    attempt,
+    challenged,
+    is_loopback,
     loads,
     scenario,
 )
@@ -37,8 +38,6 @@ PAST = 946_684_800
 
 GARBAGE = "touchstone-garbage-5f0c1d7e9b"
 CLAIMS = {"iss": "https://touchstone.invalid", "sub": "touchstone", "exp": FAR, "iat": PAST}
-
-PARAMETER = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 
 
 def encoded(data: bytes) -> str:
@@ -69,31 +68,6 @@ def altered(token: str) -> str | None:
     return ".".join([parts[0], changed, parts[2]])
 
 
-def attempt(talk: Conversation, authorization: Change, path: str | None = None) -> HttpAnswer:
-    """Send the first request of a client with another Authorization header."""
-    answer = talk.http.first_request({"Authorization": authorization}, path=path)
-    talk.http.end_session(answer)
-    return answer
-
-
-def challenged(talk: Conversation, *clauses: str) -> HttpAnswer | None:
-    """Send a request without the user's token; return its refusal.
-
-    If there is no token, or it is not needed, the clauses are unseen and the result is None.
-    """
-    if talk.http.credentials() is None:
-        why = "no token was given: --header Authorization=env:NAME"
-    else:
-        answer = attempt(talk, None)
-        if answer.reply.result is None and answer.status:
-            return answer
-        why = f"the server serves a request without a token: {answer}"
-    for clause in clauses:
-        if talk.judges(clause):
-            talk.unseen(clause, why)
-    return None
-
-
 @scenario("authorization-missing-401")
 def wants_a_token_with_401(talk: Conversation) -> None:
     """A request without a token is answered by 401."""
@@ -113,6 +87,9 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
     """Each request without a token, or with garbage for one, is answered by 401."""
     clause = "authorization-each-request"
     if challenged(talk, clause) is None:
+        return
+    if talk.wire.guarded:
+        talk.unseen(clause, f"it guards some requests only: {talk.wire.guarded['method']}")
         return
     tokens = {"no token": None, "an invalid token": f"Bearer {GARBAGE}"}
     if attempt(talk, tokens["an invalid token"]).status != UNAUTHORIZED:
@@ -237,19 +214,9 @@ def ignores_a_token_in_the_query(talk: Conversation) -> None:
 # --- the challenge and the metadata
 
 
-def challenge(exchange: HttpExchange) -> dict[str, str]:
-    """Return the parameters of the WWW-Authenticate headers of a response."""
-    found: dict[str, str] = {}
-    for name, value in exchange.headers:
-        if name.lower() == "www-authenticate":
-            for parameter, quoted, plain in PARAMETER.findall(value):
-                found.setdefault(parameter.lower(), quoted or plain)
-    return found
-
-
 def documents(talk: Conversation, answer: HttpAnswer) -> Iterator[str]:
     """Yield the paths at which the metadata can be; none if they are on another host."""
-    named = challenge(answer.exchange).get("resource_metadata")
+    named = answer.exchange.challenge.get("resource_metadata")
     own = urlsplit(f"//{talk.http.authority}")
     if named is not None:
         parts = urlsplit(named)
@@ -294,7 +261,7 @@ def challenges_with_each_401(record: Record) -> Iterator[Seen]:
         for clause, passed, expected in (
             (
                 "authorization-challenge",
-                "resource_metadata" in challenge(exchange),
+                "resource_metadata" in exchange.challenge,
                 "resource_metadata",
             ),
             ("authorization-www-authenticate", "bearer" in said.lower(), "the scheme Bearer"),
@@ -315,7 +282,7 @@ def says_what_to_ask_for(talk: Conversation) -> None:
     answer = challenged(talk, *clauses)
     if answer is None:
         return
-    found = challenge(answer.exchange)
+    found = answer.exchange.challenge
     if answer.status != UNAUTHORIZED:
         for clause in clauses:
             talk.unseen(clause, f"there is no 401: {answer}")
@@ -344,6 +311,7 @@ METADATA = (
     "authorization-metadata-found",
     "authorization-metadata-document",
     "authorization-metadata-servers",
+    "authorization-https",
     "authorization-metadata-resource",
     "authorization-no-offline-access",
 )
@@ -384,12 +352,15 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
     members = document if isinstance(document, dict) else {}
     resource = members.get("resource")
     whole = isinstance(document, dict) and isinstance(resource, str)
+    typed = found.exchange.kind == "application/json"
     talk.judge(
         "authorization-metadata-document",
-        whole,
-        expected="a JSON object with a text under resource",
-        actual=found if not isinstance(document, dict) else f"resource {resource!r}",
+        whole and typed,
+        expected="a JSON object with a text under resource, as application/json",
+        actual=f"{found}; resource {resource!r}" if isinstance(document, dict) else found,
         at=found.line,
+        mild=Breach.WARN if whole else None,
+        because="clients read it whatever its type" if whole else "",
     )
     servers = members.get("authorization_servers")
     urls = servers if isinstance(servers, list) else []
@@ -398,6 +369,14 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
         bool(urls) and all(isinstance(one, str) and urlsplit(one).scheme for one in urls),
         expected="at least one URL in authorization_servers",
         actual=f"authorization_servers {servers!r}",
+        at=found.line,
+    )
+    plain = [one for one in urls if isinstance(one, str) and _is_plain(one)]
+    talk.judge(
+        "authorization-https",
+        not plain,
+        expected="https, except for loopback",
+        actual=f"authorization_servers {plain!r}",
         at=found.line,
     )
     if whole:
@@ -411,7 +390,7 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
     else:
         talk.unseen("authorization-metadata-resource", "there is no resource")
     if talk.judges("authorization-no-offline-access"):
-        scopes = [*challenge(refusal.exchange).get("scope", "").split()]
+        scopes = [*refusal.exchange.challenge.get("scope", "").split()]
         supported = members.get("scopes_supported")
         scopes += supported if isinstance(supported, list) else []
         talk.judge(
@@ -421,6 +400,12 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
             actual=f"the scopes {', '.join(map(str, scopes))}",
             at=found.line,
         )
+
+
+def _is_plain(url: str) -> bool:
+    """Whether a URL is of http and not of loopback."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and not is_loopback(parts.hostname or "")
 
 
 def _is_own(talk: Conversation, resource: str) -> bool:

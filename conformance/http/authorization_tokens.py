@@ -1,14 +1,26 @@
 """http/authorization: tokens of our own issuer that a server must refuse."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
-from mcp_touchstone.suite import Breach, Conversation, HttpAnswer, scenario
+from mcp_touchstone.suite import Breach, Conversation, HttpAnswer, attempt, challenged, scenario
 
 UNAUTHORIZED = 401
 FORBIDDEN = 403
 BAD_REQUEST = 400
 REFUSALS = {BAD_REQUEST, FORBIDDEN}
 
+FIRST = "the first guarded request"
+FEW = 8
+STEPS = 3
+"""Greatest number of challenges to which we answer with another token, for one request."""
+LONGEST = 1000
+HINTS = {"_meta", "ttlMs", "cacheScope"}
+Send = Callable[[str], HttpAnswer]
+"""Sends a request with an Authorization header."""
+
+NO_UPSTREAM = "the server sent nothing to {upstream}: name it in its command or in --env"
 NO_ISSUER = "there is no issuer of ours: --issuer mock"
 
 FLAWS = {
@@ -35,36 +47,28 @@ FLAWS = {
 """Clause -> the flaws that it is about, and what such a token is called."""
 
 
-def attempt(talk: Conversation, token: str) -> HttpAnswer:
-    """Send the first request of a client with a token."""
-    answer = talk.http.first_request({"Authorization": f"Bearer {token}"})
-    talk.http.end_session(answer)
-    return answer
-
-
-def guarded(talk: Conversation, *clauses: str) -> bool:
-    """Whether there is an issuer, and the server wants its tokens; else the clauses are unseen."""
-    why = NO_ISSUER
+def guarded(talk: Conversation, *clauses: str) -> HttpAnswer | None:
+    """Return the refusal of a request without a token of our issuer; else they are unseen."""
     if talk.http.flawed("no-scope"):
-        answer = talk.http.first_request({"Authorization": None})
-        talk.http.end_session(answer)
-        if answer.reply.result is None:
-            return True
-        why = f"the server serves a request without a token: {answer}"
+        return challenged(talk, *clauses)
     for clause in clauses:
-        if talk.judges(clause):
-            talk.unseen(clause, why)
-    return False
+        talk.unseen(clause, NO_ISSUER)
+    return None
+
+
+def refused(answer: HttpAnswer) -> bool:
+    """Whether a request was kept out."""
+    return answer.status in {UNAUTHORIZED, FORBIDDEN}
 
 
 @scenario(*FLAWS)
 def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
     """Tokens of the issuer with one flaw are answered by 401."""
-    if not guarded(talk, *FLAWS):
+    if guarded(talk, *FLAWS) is None:
         return
     for clause, flaws in FLAWS.items():
         for flaw, what in flaws.items() if talk.judges(clause) else ():
-            answer = attempt(talk, talk.http.flawed(flaw))
+            answer = attempt(talk, f"Bearer {talk.http.flawed(flaw)}")
             # the sentence on audiences says "reject", those on other tokens say 401
             milder = REFUSALS if clause == "authorization-audience" else {BAD_REQUEST}
             light = answer.status in milder
@@ -83,12 +87,12 @@ def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
 def accepts_a_list_of_audiences(talk: Conversation) -> None:
     """A token for several servers is accepted by each."""
     clause = "authorization-audience-list"
-    if not guarded(talk, clause):
+    if guarded(talk, clause) is None:
         return
-    answer = attempt(talk, talk.http.flawed("listed-audience"))
+    answer = attempt(talk, f"Bearer {talk.http.flawed('listed-audience')}")
     talk.judge(
         clause,
-        answer.reply.result is not None,
+        answer.reply.answered and not refused(answer),
         expected="an answer to a token whose list of audiences has the server",
         actual=answer,
         at=answer.line,
@@ -99,10 +103,10 @@ def accepts_a_list_of_audiences(talk: Conversation) -> None:
 def refuses_revoked_tokens_with_401(talk: Conversation) -> None:
     """A token that the issuer calls inactive is answered by 401, if the server asks."""
     clause = "authorization-revoked-401"
-    if not guarded(talk, clause):
+    if guarded(talk, clause) is None:
         return
     token = talk.http.flawed("revoked")
-    answer = attempt(talk, token)
+    answer = attempt(talk, f"Bearer {token}")
     if not talk.http.is_introspected(token):
         talk.unseen(clause, "the server does not ask the issuer about tokens")
         return
@@ -115,41 +119,125 @@ def refuses_revoked_tokens_with_401(talk: Conversation) -> None:
     )
 
 
-def requests(talk: Conversation, authorization: str) -> Iterator[tuple[str, HttpAnswer]]:
-    """Send a first request, lists and a call with a token; yield what each is."""
-    change = {"Authorization": authorization}
-    opening = talk.http.first_request(change)
-    talk.http.end_session(opening)
-    yield "a first request", opening
+def requests(talk: Conversation) -> Iterator[tuple[str, Send]]:
+    """Yield the guarded request, lists and a call: what each is, and what sends it with a token."""
+
+    def later(message: dict[str, Any], authorization: str) -> HttpAnswer:
+        again = {**message, "id": talk.wire.next_id()}
+        return talk.http.post(again, {"Authorization": authorization})
+
+    yield FIRST, partial(attempt, talk)
     for method in talk.spoken.listing:
-        yield method, talk.http.post(talk.wire.build(method), change)
+        yield method, partial(later, talk.wire.build(method))
     for tool in talk.spoken.harmless[:1]:
         call = talk.wire.build("tools/call", {"name": tool, "arguments": {}})
-        yield "tools/call", talk.http.post(call, change)
+        yield "tools/call", partial(later, call)
 
 
-@scenario("authorization-insufficient-scope")
+@scenario("authorization-insufficient-scope", "authorization-step-up")
 def asks_for_the_missing_scope(talk: Conversation) -> None:
-    """A token without a scope gets 403 and a challenge that names the scope."""
-    clause = "authorization-insufficient-scope"
-    if not guarded(talk, clause):
+    """A token without a scope gets 403, and a challenge with the scope that suffices."""
+    clause, step = "authorization-insufficient-scope", "authorization-step-up"
+    bare = guarded(talk, clause, step)
+    if bare is None:
         return
-    bare = talk.http.first_request({"Authorization": None})
-    named = "scope=" in (bare.header("WWW-Authenticate") or "")
-    seen = False
+    named = "scope" in bare.exchange.challenge
+    seen = stepped = False
     token = talk.http.flawed("no-scope")
-    for where, answer in requests(talk, f"Bearer {token}"):
-        said = (answer.header("WWW-Authenticate") or "").lower()
-        refused = answer.status in {UNAUTHORIZED, FORBIDDEN}
-        if not refused and not (named and where == "a first request"):
+    for where, send in requests(talk):
+        answer = send(f"Bearer {token}")
+        if not refused(answer) and not (named and where == FIRST):
             continue
         seen = True
+        challenge = answer.exchange.challenge
+        asked = answer.status == FORBIDDEN and challenge.get("error") == "insufficient_scope"
         talk.judge(
             clause,
-            answer.status == FORBIDDEN and "insufficient_scope" in said,
+            asked,
             expected=f'403 and error="insufficient_scope" for {where} without the scope',
-            actual=f"{answer}; {said or 'no WWW-Authenticate'}",
+            actual=f"{answer}; {answer.header('WWW-Authenticate') or 'no WWW-Authenticate'}",
             at=answer.line,
         )
+        if asked and talk.judges(step):
+            stepped = True
+            _steps_up(talk, where, send, answer)
     if not seen:
         talk.unseen(clause, "the server serves each request without a scope")
+    if not stepped:
+        talk.unseen(step, "no request was refused by 403 insufficient_scope")
+
+
+def _steps_up(talk: Conversation, where: str, send: Send, answer: HttpAnswer) -> None:
+    """Send a request with the scopes of its challenges, as a client does."""
+    scopes: set[str] = set()
+    for _ in range(STEPS):
+        asked = {*answer.exchange.challenge.get("scope", "")[:LONGEST].split()}
+        if asked <= scopes or not refused(answer):
+            break
+        scopes |= asked
+        answer = send(f"Bearer {talk.http.flawed('', scope=' '.join(sorted(scopes)))}")
+    talk.judge(
+        "authorization-step-up",
+        not refused(answer),
+        expected=f"an answer to {where} with the scopes of its challenge",
+        actual=f"{answer} with {' '.join(sorted(scopes)) or 'no scope, as the challenge has none'}",
+        at=answer.line,
+    )
+
+
+@scenario("authorization-cache-scope")
+def calls_private_what_differs(talk: Conversation) -> None:
+    """A result that another user gets otherwise is not public."""
+    clause = "authorization-cache-scope"
+    other = talk.http.other_credentials()
+    if other is None:
+        talk.unseen(clause, "there is no second user: --issuer mock or --other-token-command")
+        return
+    messages = [talk.wire.build(method) for method in talk.spoken.listing]
+    uris = [one["uri"] for one in talk.spoken.named("resources", "uri")[:FEW]]
+    messages += [talk.wire.build("resources/read", {"uri": uri}) for uri in uris]
+    compared = False
+    for message in messages:
+        answers = []
+        for user in ({}, {"Authorization": other}) * 2:
+            again = {**message, "id": talk.wire.next_id()}
+            answers.append(talk.http.post(again, user))
+        found = [one.reply.result or {} for one in answers]
+        shown = [{k: v for k, v in one.items() if k not in HINTS} for one in found]
+        if not all(found) or shown[0] != shown[2] or shown[1] != shown[3]:
+            continue  # refused, or it changes by itself
+        compared = True
+        public = [one for one in found if one.get("cacheScope") == "public"]
+        talk.judge(
+            clause,
+            shown[0] == shown[1] or not public,
+            expected=f"cacheScope private for {message['method']}: its result depends on the user",
+            actual="cacheScope public, and two users each got twice a result of their own",
+            at=answers[1].line,
+            also=(answers[0].line,),
+        )
+    if not compared:
+        talk.unseen(clause, "no result came twice for each of two users")
+
+
+@scenario("authorization-no-passthrough")
+def keeps_the_token_of_the_client(talk: Conversation) -> None:
+    """Requests to another service do not have the token of the client."""
+    clause = "authorization-no-passthrough"
+    own = (talk.http.credentials() or "").rpartition(" ")[2]
+    attempt(talk, f"Bearer {own}")
+    talk.exercise()
+    calls = talk.examples("callable-tool")[:FEW]
+    lines = [talk.run(call, required=False).asked for call in calls]
+    requests = talk.http.upstream()  # of other sessions too: a server may pass on what it kept
+    if not requests:
+        why = NO_UPSTREAM if talk.http.flawed("no-scope") else NO_ISSUER
+        talk.unseen(clause, why)
+        return
+    talk.judge(
+        clause,
+        not any(requests),
+        expected="requests to {upstream} without a token that we sent",
+        actual=f"{sum(requests)} of {len(requests)} requests had one",
+        at=lines[-1] if lines else None,
+    )

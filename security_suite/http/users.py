@@ -1,5 +1,7 @@
 """Other users: what a second user with a valid token gets, and where tokens are written."""
 
+from typing import Any
+
 from mcp_touchstone.security.suite import (
     SESSION,
     AttackSession,
@@ -68,17 +70,31 @@ def keeps_tasks_from_other_users(session: AttackSession) -> None:
     if own is None or not task.id:
         session.unseen(threat, REFUSED if own is None else "the server made no task")
         return
-    answer = session.http.post(caller.request("tasks/get", {"taskId": task.id}), own)
-    known = (answer.reply.result or {}).get("taskId") == task.id
+    named = {"taskId": task.id}
+    found = ""
+    at: int | None = task.request.line
+    for method, params in (("tasks/get", named), ("tasks/list", {}), ("tasks/result", named)):
+        answer = session.http.post(caller.request(method, params), own)
+        if not found and _shows(answer.reply.result or {}, method, task.id):
+            found, at = f"another user got the task {task.id} by {method}", answer.reply.entry
     session.conclude(
         threat,
-        f"another user got the task {task.id}" if known else "",
+        found,
         expected="no task of another user",
         passed="the token of another user got no task",
-        at=answer.reply.entry or answer.line,
+        at=at,
         also=(task.request.line,),
     )
     caller.leave(own[SESSION])
+
+
+def _shows(result: dict[str, Any], method: str, task: str) -> bool:
+    """Whether the result of a request about tasks is about this one."""
+    if method == "tasks/result":
+        return bool(result)
+    listed = result.get("tasks") if method == "tasks/list" else [result]
+    tasks = listed if isinstance(listed, list) else []
+    return task in [one.get("taskId") for one in tasks if isinstance(one, dict)]
 
 
 @attack("users-token-logged", fixtures=("base",))

@@ -624,6 +624,20 @@ def _fleet_report(options: argparse.Namespace) -> int:
     return 0
 
 
+def _login(options: argparse.Namespace) -> int:
+    from mcp_touchstone.client import login
+    from mcp_touchstone.transport import logins
+
+    if options.forget:
+        known = logins.forget(options.url)
+        say(f"{options.url}: " + ("forgotten" if known else "there was no login"))
+    elif options.print_token:
+        say(login.token(options.url))
+    else:
+        login.login(options.url, client=options.client_id, scope=" ".join(options.scope))
+    return 0
+
+
 def _completion(options: argparse.Namespace) -> int:
     from argcomplete.shell_integration import shellcode
 
@@ -637,6 +651,7 @@ WITHOUT_SERVER: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "list": _list,
     "explain": _explain,
     "completion": _completion,
+    "login": _login,
     "fleet": _fleet,
     "fleet report": _fleet_report,
 }

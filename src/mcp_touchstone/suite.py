@@ -31,6 +31,7 @@ from mcp_touchstone.judging import listings
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Broken, Conversation
 from mcp_touchstone.judging.file_resources import edit, served
+from mcp_touchstone.judging.guarded import attempt, challenged
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import Draw, Found, Heard, Property, Say
@@ -38,6 +39,7 @@ from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import NOTE, traces
 from mcp_touchstone.samples import from_schema as arguments
 from mcp_touchstone.samples import uri_template
+from mcp_touchstone.transport.http_endpoint import is_loopback
 from mcp_touchstone.transport.process import Step
 from mcp_touchstone.wire import timestamps
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
@@ -137,10 +139,12 @@ __all__ = [
     "ambient",
     "answer",
     "arguments",
+    "attempt",
     "base64_fault",
     "brief",
     "capability_faults",
     "catalogue",
+    "challenged",
     "covers",
     "dialect_of",
     "drawn",
@@ -151,6 +155,7 @@ __all__ = [
     "id_key",
     "input_requests",
     "integral",
+    "is_loopback",
     "is_modern",
     "is_read_only",
     "list_methods",

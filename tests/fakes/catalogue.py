@@ -33,8 +33,8 @@ ODD: dict[str, type[Guard]] = {
     for found in (
         *(guards.HangsOnHugeNames, guards.HangsOnLongNames, guards.ListsAnything),
         *(guards.ReadsByAnotherArgument, guards.RefusesAllAfterAClimb, havoc.WreaksHavoc),
-        *(http.Behind, http.ListsTasksOfAll, http.RunsOwnTasks, http.RunsTasks),
-        *(http.WatchesFiles, injection.ReadsAnyOfMany, injection.SortsSlowly),
+        *(http.Behind, http.ListsTasksOfAll, http.ListsTasksOnly, http.RunsOwnTasks),
+        *(http.RunsTasks, http.WatchesFiles, injection.ReadsAnyOfMany, injection.SortsSlowly),
         *(injection.SortsWithoutEnd, links.WalksEndlessly, protocol.DeafAfterABlankLine),
         *(protocol.EditsOnly, protocol.LeavesOnInvalidRequests),
     )

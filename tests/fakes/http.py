@@ -101,6 +101,12 @@ class ListsTasksOfAll(RunsTasks):
     lists_all = True
 
 
+class ListsTasksOnly(RunsOwnTasks):
+    """Lists the tasks of all its processes, and knows those of its own only."""
+
+    lists_all = True
+
+
 class WatchesFiles(Guard):
     """Gives files as resources, and tells its subscribers of changes."""
 
@@ -429,6 +435,14 @@ class SharesTasks(ChecksTokens):
     trips = frozenset({"users-task"})
     families = ()
     behind = "RunsTasks"
+
+
+class ListsTasksToUsers(ChecksTokens):
+    """Lists the tasks of all users to each of them."""
+
+    trips = frozenset({"users-task"})
+    families = ()
+    behind = "ListsTasksOnly"
 
 
 class LogsHeaders(ChecksTokens):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
 from tests.mutants.http_kit import BEARER, TOKEN, Extra, HttpFault
-from tests.mutants.kit import LEGACY, MODERN, controls, has, mutant, mutants
+from tests.mutants.kit import LEGACY, MODERN, control, controls, has, mutant, mutants
 
 OLDEST = "2025-03-26"
 OLDER = "2025-06-18"
@@ -21,6 +21,7 @@ INVALID = (
 )
 DOCUMENT = (
     "authorization-metadata-document",
+    "authorization-https",
     "authorization-metadata-servers",
     "authorization-metadata-resource",
 )
@@ -138,6 +139,49 @@ mutants("authorization-each-request", of=AdmitsAPlace)(
         is_open=lambda self: b'"tools/call"' in self.posted),
     AdmitsGarbageInSessions=has("Serves each request of a session with any token.",
         is_open=lambda self: self.header("Authorization") is not None))  # fmt: skip
+
+
+class ProtectsCalls(AdmitsAPlace):
+    """Our HTTP server, which lists for all and wants a token for the call of a tool."""
+
+    def admits(self, authorization: str) -> bool:
+        return Protected.admits(self, authorization) or self.is_open()
+
+    def is_open(self) -> bool:
+        return b'"tools/call"' not in self.posted
+
+
+LAZY = ("authorization-missing-401", *INVALID, "authorization-scope")
+controls(*LAZY, of=ProtectsCalls)(
+    ProtectsCallsInSessions="Wants a token for calls, in sessions.")  # fmt: skip
+controls(*LAZY, of=ProtectsCalls, revision=MODERN)(
+    ProtectsCallsOfRequests="Wants a token for calls, without sessions.")  # fmt: skip
+
+
+@control("jsonrpc-request-answered", "tools-list-result-shape", revision=LEGACY)
+class ServesGuests(ProtectsCalls):
+    """Lists for all, and refuses the calls of our run, which has no token."""
+
+    headers_sent: ClassVar[dict[str, str]] = {}
+
+
+@mutant("authorization-missing-401", revision=LEGACY)
+class WantsATokenForCallsWith403(ProtectsCalls):
+    """Lists for all, and answers a call without a token by 403."""
+
+    def refuse_token(self) -> None:
+        if self.header("Authorization") is None:
+            raise Refusal(403, INVALID_REQUEST, "a token is needed")
+        super().refuse_token()
+
+
+@mutant("authorization-garbage-401", revision=MODERN)
+class CallsToolsWithGarbage(ProtectsCalls):
+    """Lists for all, and calls a tool with any token that is no JWT."""
+
+    def is_open(self) -> bool:
+        said = self.header("Authorization") or "."
+        return super().is_open() or "." not in said
 
 
 @mutant("authorization-each-request", revision=MODERN)
@@ -263,6 +307,25 @@ mutants("authorization-metadata-resource", of=Protected, revision=LEGACY)(
     NamesAnotherResource=has("Has the metadata of another resource.",
         document=lambda self:
             {**Protected.document(self), "resource": "https://elsewhere.example/mcp"}))  # fmt: skip
+
+
+@mutant("authorization-metadata-document", outcome="warn", revision=LEGACY)
+class SendsItsMetadataAsText(Protected):
+    """Sends its metadata as text/plain."""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        is_type = keyword == "Content-Type" and WELL_KNOWN in self.path
+        super().send_header(keyword, "text/plain" if is_type else value)
+
+
+@mutant("authorization-https", revision=LEGACY)
+class NamesAPlainAuthorizationServer(Protected):
+    """Has metadata with the http URL of another machine."""
+
+    def document(self) -> Any:
+        return {**super().document(), "authorization_servers": ["http://login.example.org"]}
+
+
 mutants("authorization-scope", of=Protected)(
     NamesNoScope=has("Names no scope in its challenge.",
         challenge=lambda self: f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp"')

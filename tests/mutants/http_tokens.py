@@ -1,9 +1,12 @@
 """HTTP servers that leave out a check of an access token. The issuer is that of the run."""
 
+import base64
+import json
 from typing import Any, ClassVar
 
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
 from tests.mutants.http_authorization import Protected
+from tests.mutants.http_kit import Extra
 from tests.mutants.kit import LEGACY, MODERN, control, has, mutant, mutants
 
 Json = dict[str, Any]
@@ -12,6 +15,7 @@ ENV = {
     "TOUCHSTONE_MUTANT_ISSUER": "{issuer}",
     "TOUCHSTONE_MUTANT_JWKS": "{jwks}",
     "TOUCHSTONE_MUTANT_AUDIENCE": "{audience}",
+    "TOUCHSTONE_MUTANT_UPSTREAM": "{upstream}",
 }
 """Variables of the servers of this file, as a target has them."""
 
@@ -171,6 +175,18 @@ mutants("authorization-audience-list", of=ChecksTokens, revision=LEGACY)(
         dislikes=lambda self, claims: isinstance(claims.get("aud"), list)))  # fmt: skip
 
 
+@mutant("authorization-expired-401", revision=LEGACY)
+class CallsToolsWithExpiredTokens(ChecksTokens):
+    """Lists for all, and calls a tool with a token that has expired."""
+
+    def admits(self, authorization: str) -> bool:
+        posted = self.rfile.peek(1) if self.command == "POST" else b""  # type: ignore[attr-defined]
+        return b'"tools/call"' not in posted or super().admits(authorization)
+
+    def forgiven(self, claims: Json) -> set[str]:
+        return {"exp"}
+
+
 @mutant(INSUFFICIENT, revision=LEGACY)
 class IgnoresTheScope(ChecksTokens):
     """Names a scope in its challenge, and serves a token without it."""
@@ -190,3 +206,123 @@ class RefusesTheScopeWithoutAChallenge(ChecksTokens):
 
     def refuse_scope(self) -> None:
         raise Refusal(403, INVALID_REQUEST, "insufficient scope")
+
+
+STEP_UP = "authorization-step-up"
+
+
+@control(STEP_UP, revision=LEGACY)
+class AsksForOneScopeAfterTheOther(ChecksTokens):
+    """Wants a second scope for calls, and names one missing scope at a time."""
+
+    more: ClassVar[str] = "mcp:call"
+
+    def admits(self, authorization: str) -> bool:
+        from tests.mutants import token_checks  # noqa: PLC0415  (few servers need it)
+
+        admitted = super().admits(authorization)
+        posted = self.rfile.peek(1) if self.command == "POST" else b""  # type: ignore[attr-defined]
+        if admitted and b'"tools/call"' in posted:
+            claims = token_checks.checked(authorization.rpartition(" ")[2], token_checks.verify)[0]
+            if self.more not in str(claims["scope"]).split():
+                self.scope = self.more  # type: ignore[misc]
+                self.refuse_scope()
+        return admitted
+
+
+@mutant(STEP_UP, revision=LEGACY)
+class NamesAnotherScope(ChecksTokens):
+    """Names a scope that does not suffice."""
+
+    def refuse_scope(self) -> None:
+        said = 'Bearer error="insufficient_scope", scope="mcp:other"'
+        raise Refusal(403, INVALID_REQUEST, "insufficient scope", **{"WWW-Authenticate": said})
+
+
+@mutant(STEP_UP, revision=MODERN)
+class NamesNoMissingScope(ChecksTokens):
+    """Says that a scope is missing, and not which."""
+
+    def refuse_scope(self) -> None:
+        said = 'Bearer error="insufficient_scope"'
+        raise Refusal(403, INVALID_REQUEST, "insufficient scope", **{"WWW-Authenticate": said})
+
+
+class ListsByUser(ChecksTokens):
+    """Lists one tool less to the second user."""
+
+    hints: ClassVar[str] = "private"
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        if self.header("Mcp-Method") != "tools/list" or status != 200:
+            return status, body, extra
+        message = json.loads(body)
+        message["result"]["cacheScope"] = self.hints
+        part = (self.header("Authorization") or "").split(".")[1]
+        if b"touchstone-two" in base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)):
+            del message["result"]["tools"][-1]
+        return status, json.dumps(message).encode(), extra
+
+
+@control("authorization-cache-scope", revision=MODERN)
+class ListsByUserInPrivate(ListsByUser):
+    """Lists one tool less to the second user, as private."""
+
+
+@mutant("authorization-cache-scope", revision=MODERN)
+class ListsByUserInPublic(ListsByUser):
+    """Lists one tool less to the second user, as public."""
+
+    hints: ClassVar[str] = "public"
+
+
+class AsksAService(ChecksTokens):
+    """Asks another service for each call of a tool."""
+
+    def admits(self, authorization: str) -> bool:
+        from tests.mutants import token_checks  # noqa: PLC0415  (few servers need it)
+
+        admitted = super().admits(authorization)
+        posted = self.rfile.peek(1) if self.command == "POST" else b""  # type: ignore[attr-defined]
+        if admitted and b'"tools/call"' in posted:
+            token_checks.ask_upstream(*self.passed_on(authorization))
+        return admitted
+
+    def passed_on(self, authorization: str) -> tuple[str, Json]:
+        """Return the end of the path, and the headers, of the request to the service."""
+        del authorization
+        return "", {}
+
+
+PASSTHROUGH = "authorization-no-passthrough"
+
+
+@control(PASSTHROUGH, revision=LEGACY)
+class AsksAServiceWithoutAToken(AsksAService):
+    """Asks another service without a token."""
+
+
+@control(PASSTHROUGH, revision=MODERN)
+class AsksAServiceWithItsOwnToken(AsksAService):
+    """Asks another service with a token of its own, from the same issuer."""
+
+    def passed_on(self, authorization: str) -> tuple[str, Json]:
+        from tests.mutants import token_checks  # noqa: PLC0415  (few servers need it)
+
+        return "", {"Authorization": f"Bearer {token_checks.own_token()}"}
+
+
+@mutant(PASSTHROUGH, revision=LEGACY)
+class PassesTheTokenOn(AsksAService):
+    """Asks another service with the header of the client."""
+
+    def passed_on(self, authorization: str) -> tuple[str, Json]:
+        return "/items", {"Authorization": authorization}
+
+
+@mutant(PASSTHROUGH, revision=MODERN)
+class PassesTheTokenOnInTheQuery(AsksAService):
+    """Asks another service with the token of the client in the query."""
+
+    def passed_on(self, authorization: str) -> tuple[str, Json]:
+        return "?access_token=" + authorization.rpartition(" ")[2], {}

@@ -23,6 +23,7 @@ Json = dict[str, Any]
 ISSUER = "TOUCHSTONE_MUTANT_ISSUER"
 KEYS = "TOUCHSTONE_MUTANT_JWKS"
 AUDIENCE = "TOUCHSTONE_MUTANT_AUDIENCE"
+UPSTREAM = "TOUCHSTONE_MUTANT_UPSTREAM"
 
 REGISTRY = JWSRegistry()
 REGISTRY.max_header_length = 4096  # a key in the header has more than the usual 512 bytes
@@ -32,6 +33,20 @@ REGISTRY.max_header_length = 4096  # a key in the header has more than the usual
 def get(url: str) -> bytes:
     with urllib.request.urlopen(url, timeout=20) as answer:  # noqa: S310  (of the run)
         return bytes(answer.read())
+
+
+def ask_upstream(path: str, headers: Json) -> None:
+    """Send a request to the service of the run."""
+    asked = urllib.request.Request(os.environ[UPSTREAM] + path, headers=headers)  # noqa: S310
+    urllib.request.urlopen(asked, timeout=20).close()  # noqa: S310  (of the run)
+
+
+def own_token() -> str:
+    """Return a token for the server itself."""
+    form = {"grant_type": "client_credentials", "client_id": "server", "resource": "https://a.test"}
+    url = os.environ[ISSUER] + "/token"
+    with urllib.request.urlopen(url, urlencode(form).encode(), timeout=20) as answer:  # noqa: S310
+        return str(json.load(answer)["access_token"])
 
 
 def own_keys() -> KeySet:

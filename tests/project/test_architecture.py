@@ -71,7 +71,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "server": {"catalog", "bridge"},
     "fleet": {"catalog", "runtime", "transport", "config", "sandbox"},
     "cli": {
-        "catalog", "runtime", "transport", "target", "results", "engine", "gate", "recordings",
+        "catalog", "runtime", "transport", "client", "target", "results", "engine", "gate",
+        "recordings",
         "config", "report", "bridge", "server", "fleet", "sandbox",
     },
     "__main__": {"cli"},
@@ -108,7 +109,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "ssl": {"transport.http_endpoint", "transport.http_exchange"},
     "h11": {"transport.http_exchange"},
     "socketserver": {"bridge.listener"},
-    "http": {"issuer.server", "bridge.reading", "bridge.responses"},
+    "http": {"issuer.server", "client.login", "bridge.reading", "bridge.responses"},
     "select": {
         "bridge.responses", "transport.http_exchange", "transport.process",
         "transport.stdin_writer",

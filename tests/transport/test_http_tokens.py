@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import socket
+import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -16,10 +17,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 
 from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.client import login
 from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import ASKED, LONGEST, METADATA, MOST_BODY, Issuer, shared
-from mcp_touchstone.transport import tokens
+from mcp_touchstone.transport import logins, tokens
 from mcp_touchstone.transport.tokens import CommandTokens, TokenCommand, TokenError
 from tests.conftest import HERE
 from tests.http_canned import mcp, response, serving
@@ -143,6 +145,22 @@ def test_client_gets_a_token_for_itself(issuer: Issuer) -> None:
     assert (claims["sub"], claims["aud"]) == ("me", "https://a.example")
 
 
+def test_upstream_service_is_an_mcp_server_and_notes_our_tokens(issuer: Issuer) -> None:
+    url = f"{issuer.url}/upstream/8000"
+    token = issuer.mint.token("a")
+    issuer.upstream.clear()
+    opened = post(url, {"jsonrpc": "2.0", "id": 1, "method": "initialize"}, as_json=True)
+    tools = post(url, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}, as_json=True)
+    other = get(f"{url}/items?access_token={token}&other=a.b.c")
+
+    assert opened["result"]["capabilities"] == {"tools": {}}
+    assert [tool["name"] for tool in tools["result"]["tools"]] == ["upstream"]
+    assert other == {}
+    places = ["/upstream/8000", "/upstream/8000", "/upstream/8000/items"]
+    assert [place for place, _ in issuer.upstream] == places
+    assert [set(tokens) for _, tokens in issuer.upstream] == [set(), set(), {token}]
+
+
 # --- options
 
 
@@ -178,14 +196,15 @@ def test_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch
 
 
 def test_placeholders_are_replaced_with_the_port() -> None:
-    words = [*ISSUED, "--scope", "read", "--env", "I={issuer}", "--", "x", "{jwks}", "{audience}"]
+    words = [*ISSUED, "--scope", "read", "--env", "I={issuer}", "--env", "U={upstream}"]
+    words += ["--", "x", "{jwks}", "{audience}"]
     target = resolve.target(only(*words))
     placed = target.on_port(8123)
     issuer = shared()
     claims = issuer.mint.read(placed.tokens.own() if placed.tokens else "") or {}
 
     assert placed.command == ("x", issuer.jwks, "http://127.0.0.1:8123/mcp")
-    assert placed.env == {"I": issuer.url}
+    assert placed.env == {"I": issuer.url, "U": f"{issuer.url}/upstream/8123"}
     assert (claims["aud"], claims["scope"]) == ("http://127.0.0.1:8123/mcp", "read")
     assert resolve.target(only(*target.words())) == target
 
@@ -285,3 +304,123 @@ def test_file_of_init_names_the_tokens() -> None:
     lines = [*scaffold._command(target)]
     assert 'issuer = "mock"' in lines
     assert 'scope = ["read"]' in lines
+
+
+# --- login
+
+
+@pytest.fixture
+def guarded(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[dict[str, Any]]:
+    """A server that wants tokens of the issuer; its members can be changed."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "state"))
+    made: dict[str, Any] = {"authorization_servers": [issuer.url], "status": "401 Unauthorized"}
+
+    def answer(connection: socket.socket, request: bytes) -> None:
+        if b"/.well-known/oauth-protected-resource" in request:
+            shown = json.dumps({"resource": made["url"]} | made).encode()
+            connection.sendall(response("200 OK", "application/json", shown))
+        else:
+            place = f"{made['url'].removesuffix('/mcp')}/.well-known/oauth-protected-resource"
+            asks = f'WWW-Authenticate: Bearer resource_metadata="{place}", scope="read"'
+            plain = response(made["status"], "text/plain", b"no")
+            connection.sendall(plain.replace(b"\r\n", f"\r\n{asks}\r\n".encode(), 1))
+
+    with serving(answer) as server:
+        made["url"] = server.url
+        yield made
+
+
+def browse(url: str) -> None:
+    """Follow the redirects as a browser does."""
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(url, timeout=20).close()  # noqa: S310  (our own)
+
+
+def test_login_stores_a_token_for_its_user_only_and_refreshes_it(
+    issuer: Issuer, guarded: dict[str, Any]
+) -> None:
+    url = guarded["url"]
+    login.login(url, browse=browse)
+    first = logins.read(url) or {}
+    claims = issuer.mint.read(login.token(url)) or {}
+    logins.write(url, first | {"expires": 1.0})
+    again = login.token(url)
+
+    assert (claims["aud"], claims["scope"]) == (url, "read")
+    if sys.platform != "win32":
+        assert logins.path(url).stat().st_mode & 0o777 == 0o600
+    assert again != first["token"]
+    assert (logins.read(url) or {})["refresh_token"] != first["refresh_token"]
+    assert "login --print-token" in resolve.target(only(url)).token_command
+    assert resolve.target(only(url, "--token-command", "echo a")).token_command == "echo a"
+    assert logins.forget(url)
+    assert not logins.forget(url)
+    with pytest.raises(login.LoginError, match="run `mcp-touchstone login"):
+        login.token(url)
+
+
+def test_command_line_prints_and_forgets_the_token(guarded: dict[str, Any]) -> None:
+    login.login(guarded["url"], browse=browse)
+    command = [sys.executable, "-m", "mcp_touchstone", "login", guarded["url"]]
+    said = [
+        subprocess.run([*command, one], capture_output=True, text=True, check=False)
+        for one in ("--print-token", "--forget", "--print-token")
+    ]
+
+    assert [one.returncode for one in said] == [0, 0, 2]
+    assert shared_claims(said[0].stdout.strip())["scope"] == "read"
+    assert "forgotten" in said[1].stdout
+
+
+def shared_claims(token: str) -> dict[str, Any]:
+    part = token.split(".")[1]
+    found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"status": "200 OK"}, "gets HTTP 200, not 401"),
+        ({"resource": "https://elsewhere.example/mcp"}, "it is about https://elsewhere.example"),
+        ({"authorization_servers": []}, "names no authorization server"),
+        ({"authorization_servers": ["http://login.example.org"]}, "needs https"),
+    ],
+)
+def test_login_stops_at_metadata_that_a_client_must_refuse(
+    guarded: dict[str, Any], change: dict[str, Any], why: str
+) -> None:
+    guarded |= change
+    with pytest.raises(login.LoginError, match=why):
+        login.login(guarded["url"], browse=browse)
+
+
+def test_login_stops_at_another_issuer(
+    issuer: Issuer, guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(issuer.metadata, "issuer", "https://elsewhere.example")
+    with pytest.raises(login.LoginError, match="its issuer is https://elsewhere"):
+        login.login(guarded["url"], browse=browse)
+
+
+def test_login_takes_no_code_without_the_iss_of_its_issuer(guarded: dict[str, Any]) -> None:
+    def strip(url: str) -> None:
+        back = parse_qs(urlsplit(url).query)
+        words = {"state": back["state"][0], "code": "stolen", "iss": "https://elsewhere.example"}
+        for one in ({**words, "state": "guessed"}, words):
+            browse(f"{back['redirect_uri'][0]}?{urlencode(one)}")
+
+    with pytest.raises(login.LoginError, match="is of another issuer: https://elsewhere"):
+        login.login(guarded["url"], browse=strip)
+
+
+@pytest.mark.parametrize("missing", ["code_challenge_methods_supported", "registration_endpoint"])
+def test_login_needs_pkce_and_a_client(
+    issuer: Issuer, guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.delitem(issuer.metadata, missing)
+    with pytest.raises(login.LoginError, match=r"PKCE|--client-id"):
+        login.login(guarded["url"], browse=browse)

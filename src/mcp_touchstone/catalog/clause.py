@@ -1,7 +1,8 @@
 """Clause rows: loading from TOML, validation, revisions. Executes nothing.
 
 A chapter file contains ``title``, ``summary``, optionally ``deferred`` (a reason for all of its
-clauses) and ``transport`` (the only transport they apply to), and a list of ``[[clause]]`` tables.
+clauses), ``transport`` (the only transport they apply to) and ``decision`` (with which that of each
+clause begins), and a list of ``[[clause]]`` tables.
 A row of a deferred chapter that is judged nevertheless has ``judged = true``.
 ``CONTRIBUTING.md`` describes each key.
 """
@@ -280,10 +281,10 @@ def load_catalogue(directory: Path) -> Catalogue:
 
 _CHAPTER_KEYS: Final = {
     "title": "string", "summary": "string", "deferred": "string", "transport": "string",
-    "clause": "array of tables",
+    "decision": "string", "clause": "array of tables",
 }  # fmt: skip
 
-_INHERITED: Final = ("deferred", "transport")
+_INHERITED: Final = ("deferred", "transport", "decision")
 """Keys of a chapter that its rows inherit."""
 
 _KEYS: Final = {
@@ -364,7 +365,7 @@ def _clause(
         conditional=row.get("conditional", False),
         how=flow(row.get("how", "")),
         not_flagged=flow(row.get("not_flagged", "")),
-        decision=flow(row.get("decision", "")),
+        decision=flow(f"{inherited.get('decision', '')}\n{row.get('decision', '')}"),
         cure=flow(row.get("cure", "")),
         replaces=tuple(row.get("replaces", ())),
         deferred="" if unobservable or lifted else flow(own_deferred or deferred),

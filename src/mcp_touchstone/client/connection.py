@@ -43,7 +43,12 @@ FIRST_ID: Final = 101
 
 
 class Connection:
-    """A channel, its transcript, and the client's side of the conversation."""
+    """A channel, its transcript, and the client's side of the conversation.
+
+    Attributes:
+        guarded: the request that the server refuses without a token; empty for the first one of a
+            client; None until somebody looked for it.
+    """
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class Connection:
         self.first_method = "server/discover"
         self.near_miss: NearMiss | None = None
         self.near_miss_lines = (0, 0)
+        self.guarded: dict[str, Any] | None = None
 
     @property
     def process(self) -> ServerProcess:

@@ -184,14 +184,15 @@ class RawHttp:
         ordinary = self.headers("GET")
         return next((value for name, value in ordinary if name.lower() == "authorization"), None)
 
-    def flawed(self, flaw: str) -> str:
+    def flawed(self, flaw: str, *, scope: str | None = None) -> str:
         """Return a token of the user's issuer with a flaw; empty if we have no issuer.
 
         Args:
-            flaw: a name in ``issuer.mint.FLAWS``.
+            flaw: a name in ``issuer.mint.FLAWS``; empty for none.
+            scope: its scopes; None for those of the user.
         """
         tokens = self._channel.endpoint.tokens
-        found = "" if tokens is None else tokens.minted(flaw)
+        found = "" if tokens is None else tokens.minted(flaw, scope)
         self._channel.hide(found)
         return found
 
@@ -199,6 +200,11 @@ class RawHttp:
         """Return whether the server asked our issuer about a token."""
         tokens = self._channel.endpoint.tokens
         return tokens is not None and tokens.is_introspected(token)
+
+    def upstream(self) -> list[bool]:
+        """Return the requests that the server sent to {upstream}: whether each had its token."""
+        tokens = self._channel.endpoint.tokens
+        return [] if tokens is None else tokens.upstream()
 
     def logs(self, secret: str) -> bool:
         """Return whether standard error of a server that we started has a secret, in its end."""

@@ -35,6 +35,7 @@ more commands:
   golden      record the answers of a server, and compare with them later
   fleet       check many servers of a list, and report on all of them
   bridge      serve a stdio server over HTTP on this machine
+  login       get a token for a server behind OAuth, with your browser
   completion  print the completion script for bash, zsh or fish
 """
 STATUS: Final = """\
@@ -243,6 +244,21 @@ def _completion(completion: Parser) -> None:
         "mcp-touchstone completion fish | source."
     )
     completion.add_argument("shell", choices=SHELLS)
+
+
+def _login(login: Parser) -> None:
+    login.description = (
+        "Get a token for a server behind OAuth, with your browser, and store it for `check URL`\n"
+        "in your own folder. It is refreshed when it expires."
+    )
+    login.add_argument("url", metavar="URL")
+    _own(login, "--client-id", "a client that is registered already", "ID", default="")
+    login.add_argument(
+        "--scope", action="append", default=[], metavar="NAME",
+        help="a scope to ask for; repeatable (default: what the server names)",
+    )  # fmt: skip
+    _own(login, "--forget", "delete the stored token")
+    _own(login, "--print-token", "print a valid token, for --token-command")
 
 
 def _check(check: Parser) -> None:
@@ -503,4 +519,5 @@ _COMMANDS: Final[dict[str, Callable[[Parser], None]]] = {
     "fleet": _fleet,
     "fleet report": _fleet_report,
     "completion": _completion,
+    "login": _login,
 }

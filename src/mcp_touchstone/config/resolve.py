@@ -30,6 +30,7 @@ from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.target import minted, values
 from mcp_touchstone.target.server_settings import ServerSettings, words
 from mcp_touchstone.target.target import Target, absolute, reference
+from mcp_touchstone.transport import logins
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint, EndpointError, values_of
 from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens
 
@@ -218,6 +219,7 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
         UsageError: the command or a folder cannot be used.
     """
     writes = settings.suite != "conformance"
+    settings = _with_login(settings)
     _check_http(settings)
     if not settings.bundled and (settings.command or not settings.url):
         _refuse_quoted(settings.command)
@@ -227,6 +229,16 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
     if found.issuer and found.method is not None and not found.online:
         raise UsageError("--issuer: the sandbox keeps the server from it; add --online")
     return found
+
+
+def _with_login(settings: Settings) -> Settings:
+    """Return the settings with the token of ``login``, if the server runs and no other is given."""
+    given = [name for name in settings.header if name.lower() == AUTHORIZATION.lower()]
+    if settings.command or not settings.url or settings.token_command or given:
+        return settings
+    if logins.read(settings.url) is None:
+        return settings
+    return replace(settings, token_command=logins.command(settings.url))
 
 
 def _check_http(settings: Settings) -> None:

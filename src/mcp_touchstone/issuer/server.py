@@ -7,6 +7,7 @@ Sources: RFC 8414 and OpenID Connect Discovery 1.0 (metadata), RFC 7517 (keys), 
 import base64
 import hashlib
 import json
+import re
 import secrets
 import threading
 from functools import cache, cached_property
@@ -28,6 +29,16 @@ LONGEST: Final = 4096
 MOST_AT_ONCE: Final = 32
 """Greatest number of requests at the same time: the server that we judge may flood us."""
 
+UPSTREAM: Final = "/upstream/"
+"""Path of a service for servers that pass requests on; the rest of the path names the server."""
+
+_TOKEN: Final = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+")
+_TOOL: Final = {
+    "name": "upstream",
+    "inputSchema": {"type": "object", "properties": {}},
+    "annotations": {"readOnlyHint": True},
+}
+
 METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
 
@@ -38,6 +49,7 @@ class Issuer:
         url: its URL, which is the ``iss`` of its tokens.
         mint: its keys.
         introspected: tokens about which a server asked.
+        upstream: requests to the upstream service: its path, and the tokens of ours in it.
 
     Raises:
         OSError: it cannot listen.
@@ -48,6 +60,7 @@ class Issuer:
         self.url = f"http://{HOST}:{self._server.server_address[1]}"
         self.mint = Mint(self.url)
         self.introspected: set[str] = set()
+        self.upstream: list[tuple[str, frozenset[str]]] = []
         self._server.issuer = self
         threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
 
@@ -67,7 +80,7 @@ class Issuer:
             "introspection_endpoint": f"{self.url}/introspect",
             "registration_endpoint": f"{self.url}/register",
             "response_types_supported": ["code"],
-            "grant_types_supported": ["authorization_code", "client_credentials"],
+            "grant_types_supported": ["authorization_code", "client_credentials", "refresh_token"],
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_post"],
             "subject_types_supported": ["public"],
@@ -98,6 +111,7 @@ class _Server(ThreadingHTTPServer):
     def __init__(self, *words: Any) -> None:
         super().__init__(*words)
         self.codes: dict[str, dict[str, str]] = {}
+        self.refreshes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
         self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
 
@@ -135,6 +149,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(issuer.mint.jwks(stranger=True))
         elif path == "/stranger/certificate":
             self._answer(200, issuer.mint.certificate(), "application/pem-certificate-chain")
+        elif path.startswith(UPSTREAM):
+            self._upstream(b"")
         elif path == "/authorize":
             self._authorize({k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()})
         else:
@@ -150,6 +166,9 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/register":
             self._register(body)
             return
+        if path.startswith(UPSTREAM):
+            self._upstream(body)
+            return
         form = {k: v[0] for k, v in parse_qs(body.decode("utf-8", "replace")).items()}
         if path == "/token":
             self._token(form)
@@ -161,6 +180,29 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"active": claims is not None, **(claims or {})})
         else:
             self._json({"error": "not_found"}, 404)
+
+    def _upstream(self, body: bytes) -> None:
+        """Answer as a service that wants no token: as an MCP server with one tool, or with {}."""
+        issuer = self.server.issuer
+        text = f"{self.path}\n{self.headers}\n{body.decode('utf-8', 'replace')}"
+        named = {one for one in _TOKEN.findall(text) if len(one) <= LONGEST}
+        if len(issuer.upstream) < ASKED:
+            known = frozenset(one for one in named if issuer.mint.read(one))
+            issuer.upstream.append((urlsplit(self.path).path, known))
+        if "text/event-stream" in self.headers.get("Accept", "") and not body:
+            self._json({}, 405)
+            return
+        try:
+            message = json.loads(body)
+        except ValueError:
+            message = None
+        if not isinstance(message, dict) or "method" not in message:
+            self._json({})
+        elif "id" not in message:
+            self._answer(202, b"", "application/json")
+        else:
+            params = message.get("params")
+            self._json({"jsonrpc": "2.0", "id": message["id"], **_mcp(message["method"], params)})
 
     def _register(self, body: bytes) -> None:
         try:
@@ -207,6 +249,11 @@ class _Handler(BaseHTTPRequestHandler):
             if asked is not None and any(asked.get(name) != shown.get(name) for name in same):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
+        elif form.get("grant_type") == "refresh_token":
+            asked = self.server.refreshes.pop(form.get("refresh_token", ""), None)
+            if asked is not None and asked.get("client_id") != form.get("client_id"):
+                asked = None
+            user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") != "client_credentials":
             self._json({"error": "unsupported_grant_type"}, 400)
             return
@@ -215,7 +262,15 @@ class _Handler(BaseHTTPRequestHandler):
             return
         scope = asked.get("scope", "")
         token = mint.token(form.get("resource") or asked.get("resource"), scope, user=user)
-        answer = {"access_token": token, "token_type": "Bearer", "expires_in": LONG, "scope": scope}
+        answer: dict[str, Any] = {
+            "access_token": token,
+            "token_type": "Bearer",
+            "expires_in": LONG,
+            "scope": scope,
+        }
+        if asked is not form and len(self.server.refreshes) < KEPT:
+            answer["refresh_token"] = secrets.token_urlsafe(16)
+            self.server.refreshes[answer["refresh_token"]] = asked
         self._json(answer)
 
     def _json(self, value: Any, status: int = 200) -> None:
@@ -228,6 +283,24 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def _mcp(method: str, params: Any) -> dict[str, Any]:
+    """Return the result, or the error, of a request to the upstream service."""
+    asked = params if isinstance(params, dict) else {}
+    results: dict[str, Any] = {
+        "initialize": {
+            "protocolVersion": asked.get("protocolVersion"),
+            "capabilities": {"tools": {}},
+            "serverInfo": {"name": "touchstone-upstream", "version": "1"},
+        },
+        "ping": {},
+        "tools/list": {"tools": [_TOOL]},
+        "tools/call": {"content": [{"type": "text", "text": "upstream"}]},
+    }
+    if method in results:
+        return {"result": results[method]}
+    return {"error": {"code": -32601, "message": "no such method"}}
 
 
 __all__ = ["FLAWS", "Issuer", "shared"]

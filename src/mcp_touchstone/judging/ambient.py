@@ -104,6 +104,11 @@ class Record:
             return left(self.ending.status)
         return ""
 
+    def is_barred(self, line: int) -> bool:
+        """Whether a line was refused for want of a token or a scope."""
+        carried = carriers(self.transcript.exchanges).get(line)
+        return carried is not None and bool(carried.barred)
+
 
 def _ours(entry: Entry | None) -> Any:
     """Return the JSON value of one of our lines; None for other entries."""

@@ -116,6 +116,9 @@ class Conversation(Talk):
             row = self._clauses.get(clause_id)
             if row is None:
                 continue
+            if barred := self._barred(row, at):
+                self._record(row, Outcome.UNSEEN, "", barred, None)
+                continue
             if not passed and mild is None and row.breach is Breach.FAIL and self._is_late(at):
                 mild, because = Breach.WARN, "the server had not read the request in time"
             if not passed and mild is None and self._is_after_the_session(at):
@@ -139,6 +142,16 @@ class Conversation(Talk):
     def expect_error(self, reply: Reply, clause: str, code: int, expected: str, **how: Any) -> bool:
         """Judge that a request got an error with a code."""
         return self.judge(clause, reply.code == code, expected=expected, at=reply, **how)
+
+    def _barred(self, row: Clause, at: Reply | Entry | int | None) -> str:
+        """Return what a request lacked, if the rule is not about that; empty for nothing."""
+        if not self.over_http or row.place == "http/authorization":
+            return ""
+        if isinstance(at, Entry):
+            return at.origin.exchange.barred if at.origin is not None else ""
+        line = at.asked if isinstance(at, Reply) else at
+        sent = (one for one in list(self.wire.transcript.exchanges) if one.line == line)
+        return next((one.barred for one in sent), "")
 
     def _is_silence(self, at: Reply | Entry | int | None) -> bool:
         """Return whether a finding is that nothing came, and nothing explains it."""

@@ -77,7 +77,9 @@ class ToolUse:
                 more = [f"{len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
                 comma = "; " if tools is self.failed else ", "
                 yield label, comma.join([*map(_shown, tools[:SHOWN]), *more])
-        if self.failed or self.left_out or self.unreached:
+        if any(tool.error.startswith("HTTP 401") for tool in self.failed):
+            yield "to call them", "give a token: --header Authorization=env:NAME or --token-command"
+        elif self.failed or self.left_out or self.unreached:
             yield "to call one", f'{option} NAME=\'{{"argument": "value"}}\''
 
     @classmethod

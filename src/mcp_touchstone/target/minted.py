@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 ISSUER: Final = "{issuer}"
 KEYS: Final = "{jwks}"
 AUDIENCE: Final = "{audience}"
-"""Replaced in a command and in variables: the URLs of the issuer, its keys, and the server."""
+UPSTREAM: Final = "{upstream}"
+"""Replaced in a command and in variables: the URLs of the issuer, its keys, the server, and of a
+service to which the server may pass requests on."""
 
 _NAMED: Final = re.compile(r"\{[a-z]+\}")
 
@@ -48,7 +51,7 @@ def check_placeholders(words: Iterable[str]) -> None:
         IssuerError: none does, or one is misspelt.
     """
     named = {found for word in words for found in _NAMED.findall(word)}
-    known = (ISSUER, KEYS, AUDIENCE)
+    known = (ISSUER, KEYS, AUDIENCE, UPSTREAM)
     for one in sorted(named.difference(known, ("{port}", "{root}", "{python}"))):
         if hint := nearest(one, known):
             raise IssuerError(f"--issuer mock: there is no {one}{hint}")
@@ -63,7 +66,12 @@ def filled(text: str, audience: str) -> str:
     """Return a text with the URLs in place of the placeholders."""
     known = issuer()
     text = text.replace(ISSUER, known.url).replace(KEYS, known.jwks)
-    return text.replace(AUDIENCE, audience)
+    return text.replace(AUDIENCE, audience).replace(UPSTREAM, known.url + _place(audience))
+
+
+def _place(audience: str) -> str:
+    """Return the path of the upstream service of a server, by its port."""
+    return f"/upstream/{urlsplit(audience).port}"
 
 
 class MintedTokens:
@@ -98,10 +106,20 @@ class MintedTokens:
     def refused(self) -> None:
         """Do nothing: these tokens do not expire in a run."""
 
-    def minted(self, flaw: str) -> str:
-        """Return a token of the first user with a flaw."""
-        return issuer().mint.token(self._audience, self._scope, flaw=flaw)
+    def minted(self, flaw: str, scope: str | None = None) -> str:
+        """Return a token of the first user with a flaw, or with other scopes."""
+        asked = self._scope if scope is None else scope
+        return issuer().mint.token(self._audience, asked, flaw=flaw)
 
     def is_introspected(self, token: str) -> bool:
         """Return whether the server asked the issuer about a token."""
         return token in issuer().introspected
+
+    def upstream(self) -> list[bool]:
+        """Return the requests that the server passed on: whether each had a token for it."""
+        known, place = issuer(), _place(self._audience)
+        return [
+            any((known.mint.read(one) or {}).get("aud") == self._audience for one in tokens)
+            for path, tokens in list(known.upstream)
+            if path == place or path.startswith(f"{place}/")
+        ]

@@ -45,6 +45,11 @@ def _release() -> None:
         _reserved.popleft().close()
 
 
+def is_loopback(host: str) -> bool:
+    """Return whether the name or address of a host is of this machine only."""
+    return _LOOPBACK.fullmatch(host) is not None
+
+
 class EndpointError(UserError, ValueError):
     """A URL or a header cannot be used; the message says why."""
 
@@ -126,7 +131,7 @@ class Endpoint:
     @property
     def local(self) -> bool:
         """Whether it is on the loopback of this machine, by its address."""
-        return _LOOPBACK.fullmatch(self.host) is not None
+        return is_loopback(self.host)
 
     def connect(self, seconds: float) -> socket.socket:
         """Open a connection.

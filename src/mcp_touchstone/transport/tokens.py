@@ -48,11 +48,14 @@ class Tokens(Protocol):
     def refused(self) -> None:
         """Take note of a 401 for the token of the user."""
 
-    def minted(self, flaw: str) -> str:
-        """Return a token with a flaw, see ``issuer.mint``; empty for none."""
+    def minted(self, flaw: str, scope: str | None = None) -> str:
+        """Return a token with a flaw, see ``issuer.mint``, or with other scopes; empty for none."""
 
     def is_introspected(self, token: str) -> bool:
         """Return whether the server asked the issuer about a token."""
+
+    def upstream(self) -> list[bool]:
+        """Return the requests that the server passed on to us: whether each had a token for it."""
 
 
 class TokenCommand:
@@ -144,15 +147,19 @@ class CommandTokens:
         if self._own:
             self._own.refused()
 
-    def minted(self, flaw: str) -> str:
-        """Return nothing: only an issuer of ours makes tokens with a flaw."""
-        del flaw
+    def minted(self, flaw: str, scope: str | None = None) -> str:
+        """Return nothing: only an issuer of ours makes such tokens."""
+        del flaw, scope
         return ""
 
     def is_introspected(self, token: str) -> bool:
         """Return False: nobody knows."""
         del token
         return False
+
+    def upstream(self) -> list[bool]:
+        """Return nothing: nobody knows."""
+        return []
 
 
 def _seconds_left(token: str) -> float | None:

@@ -1,5 +1,6 @@
 """One HTTP request of ours and its response, as observed. Pure values."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,9 @@ from mcp_touchstone.wire.sse import ServerEvent
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
+UNAUTHORIZED: Final = 401
+FORBIDDEN: Final = 403
+PARAMETER: Final = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))')
 
 Headers = tuple[tuple[str, str], ...]
 """Names and values as they came, in their order; a name may come twice."""
@@ -75,6 +79,25 @@ class Exchange:
     def streams(self) -> bool:
         """Whether the response is a stream of events."""
         return self.kind == EVENTS
+
+    @property
+    def challenge(self) -> dict[str, str]:
+        """The parameters of the WWW-Authenticate headers of the response."""
+        found: dict[str, str] = {}
+        for name, value in self.headers:
+            if name.lower() == "www-authenticate":
+                for parameter, quoted, plain in PARAMETER.findall(value):
+                    found.setdefault(parameter.lower(), quoted or plain)
+        return found
+
+    @property
+    def barred(self) -> str:
+        """What a request lacks for which it was refused, a token or a scope; empty for nothing."""
+        if self.status == UNAUTHORIZED and self.said("Authorization") is None:
+            return f"the server wants a token: {self}"
+        if self.status == FORBIDDEN and self.challenge.get("error") == "insufficient_scope":
+            return f"the token lacks a scope: {self}"
+        return ""
 
     @property
     def request(self) -> str:
