@@ -38,6 +38,9 @@ REPEATS: Final = 5
 AT_ONCE: Final = frozenset({needs.Probe.READS, needs.Probe.PROMPTS, needs.Probe.LISTEN})
 """Probes that run even in a quick run, since they take no time."""
 
+ANNOTATED: Final = "2025-03-26"
+"""The first revision in which a tool may be annotated as read-only."""
+
 _WILD: Final = re.compile(r"[*?\[]")
 
 
@@ -157,6 +160,46 @@ class Choice:
                 return Traffic.WHOLE
         return Traffic.DISCOVERED
 
+    def asked(self, registry: Callable[[], Registry], known: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the revisions to request from a server, oldest first.
+
+        The newest of each era is requested beside the chosen ones if a selected clause applies only
+        to a server of both eras, or of one, or concerns the newest it has. A quick run skips this.
+
+        Args:
+            registry: returns the suite.
+            known: the revisions that can be requested.
+        """
+        newest = (rev.LATEST_LEGACY, rev.LATEST_MODERN)
+        if self.quick:
+            return self.revisions[-1:] or newest
+        if not self.revisions:
+            return known
+        rows = [
+            (case, clause)
+            for case in registry().cases()
+            if self.cases is None or case.id in self.cases
+            for clause in case.clauses
+            if {*clause.revisions} & {*self.revisions} and self.takes(case, clause)
+        ]
+        if any(isinstance(case, Scenario) and case.everywhere for case, _ in rows):
+            return known
+        eras = self.traffic(registry()) is Traffic.WHOLE or any(
+            _compares_eras(case, clause, self.revisions[0]) for case, clause in rows
+        )
+        return tuple(one for one in known if one in {*self.revisions, *(newest if eras else ())})
+
+    def needs_few(self, registry: Registry) -> bool:
+        """Return whether a run in one revision needs few processes: one after the other will do."""
+        own = [
+            case
+            for case in registry.scenarios
+            if (case.fresh or case.willing or case.drawn or case.lasts or case.restarts)
+            and self.draws(case)
+            and self.selects(case)
+        ]
+        return len(own) <= 1 and self.traffic(registry) is not Traffic.WHOLE
+
     def supports(self, case: Case) -> bool:
         """Return whether a case may run only for its traffic."""
         return isinstance(case, Scenario) and not is_attack(case) and self.draws(case)
@@ -192,6 +235,20 @@ class Choice:
                 f"--select {word}: no clause, chapter, section or scenario is called that"
                 f"{hint}; `mcp-touchstone list` shows them"
             )
+
+
+def _compares_eras(case: Case, clause: Clause, oldest: str) -> bool:
+    """Return whether a clause is judged by what is known of other revisions, too.
+
+    Which tools may be called in a revision without annotations is known from other revisions.
+    """
+    words = {word for need in clause.needs for word in needs.choices(need)}
+    if {"modern-only", "dual-era"} & words or is_attack(case):
+        return True
+    calls = {needs.Probe.CALLS, needs.Probe.QUESTIONS} & needs.probes(words, oldest)
+    if calls and oldest < ANNOTATED:
+        return True
+    return isinstance(case, Scenario) and (case.eras or case.legacy)
 
 
 def _names(case: Case, clause: Clause) -> tuple[str, ...]:

@@ -269,10 +269,16 @@ def _meet(
     pool: ProcessPool, suite: _Suite, choice: Choice
 ) -> tuple[ServerProfile, dict[str, Connection]]:
     """Open the server in the judged revisions; in all if it speaks none of them."""
-    asked = _asked(suite, choice, pool.target)
+    asked = choice.asked(lambda: suite.registry, pool.target.revisions)
     found = None
     if asked != pool.target.revisions:
-        found = explore(pool.spawn_at_once, pool.pace, asked, suite.prepare)
+        found = explore(
+            pool.spawn_at_once,
+            pool.pace,
+            asked,
+            suite.prepare,
+            lambda: choice.needs_few(suite.registry),
+        )
         if not found[0].spoken and found[0].diagnosis is None:
             for connection in found[1].values():
                 pool.discard(connection)
@@ -317,25 +323,6 @@ def _lines(pool: ProcessPool) -> Iterator[str]:
 
 SHORT: Final = 2000
 """Bytes of a line that may be an error of an SDK."""
-
-
-def _asked(suite: _Suite, choice: Choice, target: Target) -> tuple[str, ...]:
-    """Return the revisions to request from a server, oldest first.
-
-    The newest of each era is requested beside the chosen ones: some clauses apply only to a server
-    of both eras, or of one, and some concern the newest it has. A quick run skips this.
-    """
-    newest = (rev.LATEST_LEGACY, rev.LATEST_MODERN)
-    if choice.quick:
-        return choice.revisions[-1:] or newest
-    compared = not choice.revisions or any(
-        case.everywhere and choice.takes(case, clause) and {*clause.revisions} & {*choice.revisions}
-        for case in suite.registry.scenarios
-        for clause in case.clauses
-    )
-    if compared:
-        return target.revisions
-    return tuple(one for one in target.revisions if one in {*choice.revisions, *newest})
 
 
 AFTER_END: Final = 1.0
