@@ -10,7 +10,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.run import Run
