@@ -76,6 +76,19 @@ GOALS = {
 }
 """Row -> the value to reach; other rows only explain these."""
 
+SWITCHES = {
+    "head start": ("plan", "Plan.probable = lambda *_: []"),
+    "early repetition": ("repeat", "Repetitions.begin = lambda *_: False"),
+    "shared sessions": ("process_pool", "ProcessPool.session = lambda *_: None"),
+    "lent sessions": ("process_pool", "ProcessPool._lent = lambda *_: None"),
+    "attack sites": ("attack_sites", "Sites.use = lambda *_: None"),
+    "start priority": (
+        "start_limiter",
+        "enter = StartLimiter.enter; StartLimiter.enter = lambda self, turn=0: enter(self)",
+    ),
+}
+"""Part of the engine that only saves time -> its module, and the statement that switches it off."""
+
 Row = tuple[str, float]
 
 
@@ -115,11 +128,21 @@ def program() -> str:
     return str(Path(sys.executable).with_name("mcp-touchstone"))
 
 
-def check(*words: str) -> tuple[Spent, dict[str, Any]]:
-    """Run ``mcp-touchstone check`` and return what it took and its JSON report."""
+def check(*words: str, off: str = "") -> tuple[Spent, dict[str, Any]]:
+    """Run ``mcp-touchstone check`` and return what it took and its JSON report.
+
+    Args:
+        words: its arguments.
+        off: a name of ``SWITCHES``; that part of the engine does not work then.
+    """
+    ours: tuple[str, ...] = (program(),)
+    if off:
+        module, change = SWITCHES[off]
+        imports = f"from mcp_touchstone.engine.{module} import *; from mcp_touchstone import cli"
+        ours = (sys.executable, "-c", f"{imports}; {change}; cli.program()")
     with tempfile.TemporaryDirectory() as place:
         report = Path(place, "report.json")
-        spent = timed(program(), "check", "-q", "--json", str(report), *words, cwd=CHECKOUT)
+        spent = timed(*ours, "check", "-q", "--json", str(report), *words, cwd=CHECKOUT)
         if not report.exists():
             raise SystemExit(f"check {shlex.join(words)}: {spent.output.decode()}")
         return spent, json.loads(report.read_text(encoding="utf-8"))
@@ -245,6 +268,28 @@ def security(peers: Peers) -> Iterator[Row]:
     yield from described("security", *check("--suite", "security", "--", *filesystem))
 
 
+def switches(peers: Peers) -> Iterator[Row]:
+    """Measure the run that each part of the engine is for, without it and with it."""
+    url = "http://127.0.0.1:{port}/mcp"
+    http = ("env", "PORT={port}", *peers.npm("mcp-server-everything", "streamableHttp"))
+    over_http = (*ONE_REVISION, "--http", url, "--", *http)
+    stdio = (*ONE_REVISION, "--", *peers.everything)
+    filesystem = peers.npm("mcp-server-filesystem", "{root}")
+    attacks = ("--suite", "security", "--", *filesystem)
+    for words, names in (
+        (stdio, ("head start", "early repetition", "start priority")),
+        (over_http, ("shared sessions", "lent sessions")),
+        (attacks, ("attack sites",)),
+    ):
+        for name in names:
+            on, with_it = check(*words)
+            off, without = check(*words, off=name)
+            yield f"without {name}: seconds / with it", off.seconds / on.seconds
+            yield f"without {name}: processor / with it", off.processor / on.processor
+            more = without["summary"]["processes"] - with_it["summary"]["processes"]
+            yield f"without {name}: more processes", more
+
+
 def quick(peers: Peers) -> Iterator[Row]:
     """Measure quick runs from prompt to prompt."""
     line = json.dumps(INITIALIZE).encode() + b"\n"
@@ -303,6 +348,7 @@ PARTS: dict[str, Callable[[Peers], Iterator[Row]]] = {
     "http": http,
     "all-revisions": all_revisions,
     "security": security,
+    "switches": switches,
     "quick": quick,
     "serve": serve,
     "scenario": scenario,

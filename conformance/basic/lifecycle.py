@@ -150,7 +150,7 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
         yield Seen(clause, not empty, entry.n, expected, actual, mild=Breach.WARN)
 
 
-@scenario("lifecycle-version-echo")
+@scenario("lifecycle-version-echo", eras=True)
 def accepts_every_revision_it_offers(talk: Conversation) -> None:
     """The server agrees to each revision that it offered in another answer."""
     _judge_echo(talk, talk.profile.offers, talk.opening)
@@ -174,6 +174,7 @@ def _judge_echo(talk: Conversation, offers: Mapping[str, Any], at: Reply) -> Non
     "lifecycle-version-echo",
     fresh=True,
     once=True,
+    eras=True,
 )
 def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
     """The server answers an unknown revision with the newest revision it supports.

@@ -199,7 +199,7 @@ def ignores_unknown_meta(talk: Conversation) -> None:
         )
 
 
-@scenario("meta-required-fields")
+@scenario("meta-required-fields", eras=True)
 def requires_version_and_capabilities(talk: Conversation) -> None:
     """A stateless request without its version or its capabilities gets error -32602."""
     talk.need(talk.probe(), f"an answer to {talk.wire.everyday}")

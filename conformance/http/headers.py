@@ -45,7 +45,7 @@ def encoded(text: str) -> str:
 # --- revisions with a handshake
 
 
-@scenario("headers-version-invalid")
+@scenario("headers-version-invalid", eras=True)
 def refuses_an_invalid_version(talk: Conversation) -> None:
     """A version header that the server does not support is refused with 400."""
     refused = talk.profile.refused
@@ -171,7 +171,7 @@ def unseen_form(talk: Conversation) -> None:
             talk.unseen(clause, "no request was rejected because of a header")
 
 
-@scenario("headers-version-missing-rejected")
+@scenario("headers-version-missing-rejected", eras=True)
 def refuses_a_request_without_the_version(talk: Conversation) -> None:
     """A server that serves no clients before 2025-06-18 wants the version header."""
     clause = "headers-version-missing-rejected"
@@ -185,7 +185,7 @@ def refuses_a_request_without_the_version(talk: Conversation) -> None:
     judging(talk, clause, answer, "a request without the version")
 
 
-@scenario("headers-version-unsupported-status")
+@scenario("headers-version-unsupported-status", eras=True)
 def answers_an_unsupported_version_with_400(talk: Conversation) -> None:
     """A version that the server does not implement is answered by 400."""
     older = [] if talk.profile.lacks(("modern-only",), talk.revision) else [LATEST_LEGACY]

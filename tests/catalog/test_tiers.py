@@ -12,7 +12,7 @@ from mcp_touchstone.catalog.loader import SECURITY, home, load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.catalog.threat import Threat, load_family
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.plan import Choice, UsageError
+from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.security import payload
 from tests.fakes.matrix import target_of

@@ -10,7 +10,7 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import load
-from mcp_touchstone.engine.plan import EXAMPLES
+from mcp_touchstone.engine.choice import EXAMPLES
 from mcp_touchstone.engine.runner import Choice, Run, UsageError, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, reference

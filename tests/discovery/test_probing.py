@@ -17,7 +17,7 @@ from mcp_touchstone.discovery.prober import BUDGET, HANGS
 from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.engine.runner import probe_context
+from mcp_touchstone.engine.stages import probe_context
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target

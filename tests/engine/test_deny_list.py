@@ -11,7 +11,7 @@ import pytest
 from mcp_touchstone.bindings.canary import Area
 from mcp_touchstone.catalog.loader import SECURITY, home, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security import payload, reachability

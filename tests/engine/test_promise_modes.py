@@ -8,7 +8,7 @@ import pytest
 
 from mcp_touchstone.bindings.argument_roles import dry_run
 from mcp_touchstone.catalog.loader import SECURITY, home, load
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security.payload import load as load_payloads

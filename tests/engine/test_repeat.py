@@ -11,7 +11,7 @@ import pytest
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Seen, ambient
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.plan import REPEATS
+from mcp_touchstone.engine.choice import REPEATS
 from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.judging.ambient import Record

@@ -184,19 +184,19 @@ def judge_toy(registry: Registry, *select: str) -> Run:
     return judge(Target(command=TOY_SERVER, timeout=LONG), registry, Choice(select=select))
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", LEGACY])
-def test_chosen_revision_and_the_newest_of_each_era_are_requested(
-    needs_registry: Registry, revision: str
+@pytest.mark.parametrize("eras", [False, True])
+def test_newest_of_each_era_is_requested_if_a_scenario_uses_it(
+    needs_registry: Registry, eras: bool
 ) -> None:
-    declare_result("toy-called", passed=True)
-    chosen = {revision, rev.LATEST_LEGACY, rev.LATEST_MODERN}
-    choice = Choice(select=("toy-called",), revisions=(revision,))
+    declare_result("toy-called", passed=True, eras=eras)
+    chosen = {"2025-06-18", *([rev.LATEST_LEGACY, rev.LATEST_MODERN] if eras else [])}
+    choice = Choice(select=("toy-called",), revisions=("2025-06-18",))
 
     run = judge(Target(command=TOY_SERVER, timeout=LONG), needs_registry, choice)
 
     assert run.processes == len(chosen)
     assert set(run.profile.asked) == chosen
-    assert {verdict.revision for verdict in run.verdicts} == {revision}
+    assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
 
 def test_all_revisions_are_requested_if_a_scenario_compares_them(

@@ -7,7 +7,7 @@ import pytest
 
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.discovery.recon import SINGLE
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge, survey
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome

@@ -15,7 +15,7 @@ from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.home import NAMESPACE
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home, load
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import machine
 from mcp_touchstone.results.run import Run

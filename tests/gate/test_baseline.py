@@ -11,9 +11,9 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, load
 from mcp_touchstone.client.server_profile import ServerProfile
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline import (
-    FILE,
     HEADING,
     UNEXPLAINED,
     Baseline,

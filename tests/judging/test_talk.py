@@ -18,7 +18,7 @@ from mcp_touchstone.client.server_profile import Exchange
 from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.engine.runner import probe_context
+from mcp_touchstone.engine.stages import probe_context
 from mcp_touchstone.judging.talk import Talk
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace

@@ -14,7 +14,7 @@ from pytest_subprocess import FakeProcess
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.runner import JOBS
+from mcp_touchstone.engine.stages import JOBS
 from mcp_touchstone.report.machine import SCHEMA
 from tests.conftest import HERE, MUTANTS, mutant_command
 from tests.goldens import scrubbed

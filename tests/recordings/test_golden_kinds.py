@@ -14,7 +14,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.catalog.loader import SECURITY, load
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.recordings.scenarios import responses
 from mcp_touchstone.target.target import reference

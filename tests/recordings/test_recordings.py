@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.recordings import recorder
 from mcp_touchstone.recordings.json_diff import ANY_ORDER, VOLATILE, where
 from mcp_touchstone.recordings.recorder import GoldenResult

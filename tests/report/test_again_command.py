@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient
-from mcp_touchstone.engine.plan import Traffic
+from mcp_touchstone.engine.choice import Traffic
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.verdict import Outcome

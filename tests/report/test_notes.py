@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog.loader import SECURITY, home, load
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import html, markdown, sarif
 from mcp_touchstone.report.digest import findings

@@ -14,7 +14,7 @@ import pytest
 from mcp_touchstone.catalog.attack_level import LEVELS, Tier, tiers
 from mcp_touchstone.catalog.loader import CONFORMANCE, SECURITY, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import html, machine, markdown
 from mcp_touchstone.results.run import Run

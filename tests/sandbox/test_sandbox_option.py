@@ -13,7 +13,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.engine.attack_setup import NO_GUESSING
-from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.report.digest import hint
 from mcp_touchstone.sandbox import sandbox

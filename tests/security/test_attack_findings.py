@@ -13,7 +13,7 @@ import pytest
 
 from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import items
 from mcp_touchstone.report.digest import findings

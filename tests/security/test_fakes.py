@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 import pytest
 
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home, load
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from mcp_touchstone.catalog.loader import SECURITY, load
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report.standing import closing
 from mcp_touchstone.report.terminal import Terminal

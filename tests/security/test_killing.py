@@ -9,7 +9,7 @@ import pytest
 
 from mcp_touchstone.catalog.attack_level import tiers
 from mcp_touchstone.catalog.loader import SECURITY, load
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Verdict
 from mcp_touchstone.results.verdict import Outcome

@@ -21,7 +21,8 @@ from mcp_touchstone.client.server_profile import ServerProfile, Spoken
 from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
-from mcp_touchstone.engine.plan import Choice, Plan
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.engine.plan import Plan
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.results.run import Absent
 from mcp_touchstone.results.verdict import Outcome

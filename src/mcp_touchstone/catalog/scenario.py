@@ -113,6 +113,8 @@ class Scenario(Case):
         restarts: whether it starts further processes beside the shared one.
         everywhere: whether it compares the answers in all revisions; each is then opened, even
             if few are judged.
+        eras: whether it uses what is known of other revisions; the newest of each era is then
+            opened, even if few are judged.
         shares: whether an attack may use the process and the trees of another, if that one found
             nothing and the trees are as they were built.
         races: whether its result depends on the order in which the server does two things; its
@@ -132,6 +134,7 @@ class Scenario(Case):
     lasts: bool = False
     restarts: bool = False
     everywhere: bool = False
+    eras: bool = False
     races: bool = False
     shares: bool = False
 
@@ -225,6 +228,7 @@ class Marks(TypedDict, total=False):
     lasts: bool
     restarts: bool
     everywhere: bool
+    eras: bool
     races: bool
     unopened: Unopened | None
 

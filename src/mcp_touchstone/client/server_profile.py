@@ -6,9 +6,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
@@ -18,6 +17,9 @@ from mcp_touchstone.samples.from_schema import is_path, required
 from mcp_touchstone.wire.framing import brief, object_in, value_in
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
+
+if TYPE_CHECKING:
+    from mcp_touchstone.bindings.binding import Bindings
 
 LISTS: Final = {
     "tools": ("tools/list", "tools"),
@@ -293,7 +295,7 @@ class ServerProfile:
     canary: PlantedText | None = None
     root: str = ""
     granted: tuple[Path, ...] = ()
-    bindings: Bindings | None = None
+    bindings: "Bindings | None" = None
     slip: Slip | None = None
     diagnosis: Diagnosis | None = None
     sdk: SdkIdentity = UNKNOWN

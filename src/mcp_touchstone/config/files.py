@@ -10,7 +10,7 @@ from mcp_touchstone.config import toml_keys
 from mcp_touchstone.config.client_files import Source, Surroundings, names, read
 from mcp_touchstone.config.settings import ConfigError, Layer
 from mcp_touchstone.config.toml_keys import TABLE
-from mcp_touchstone.gate.baseline import FILE as BASELINE
+from mcp_touchstone.gate import FILE as BASELINE
 from mcp_touchstone.transport.http_endpoint import keep
 
 FILE: Final = "touchstone.toml"

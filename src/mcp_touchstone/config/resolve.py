@@ -19,10 +19,8 @@ from mcp_touchstone.config.settings import (
     layer,
     merged,
 )
-from mcp_touchstone.engine.plan import EXAMPLES, Choice, UsageError
-from mcp_touchstone.gate import baseline_file
-from mcp_touchstone.gate.baseline import FILE
-from mcp_touchstone.gate.baseline_file import Book
+from mcp_touchstone.engine.choice import EXAMPLES, Choice, UsageError
+from mcp_touchstone.gate import FILE
 from mcp_touchstone.profiles.load import chosen
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
@@ -36,6 +34,7 @@ from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens
 
 if TYPE_CHECKING:
     from mcp_touchstone.config.parser import CommandLine
+    from mcp_touchstone.gate.baseline_file import Book
 
 NAME: Final = "{target}"
 """Placeholder in the path of a report or baseline, replaced by the name of the target."""
@@ -446,7 +445,7 @@ def floor(words: Iterable[str]) -> Floor:
         raise UsageError(f"--fail-on: {error}") from error
 
 
-def book(settings: Settings) -> Book | None:
+def book(settings: Settings) -> "Book | None":
     """Return the baseline; None if there is none.
 
     The bundled server has a baseline only if one is named or updated.
@@ -461,9 +460,14 @@ def book(settings: Settings) -> Book | None:
         return None
     if settings.bundled and not settings.baseline and not settings.update_baseline:
         return None
+    usual = settings.usual_baseline or Path(FILE)
+    if settings.baseline is None and not settings.update_baseline and not usual.exists():
+        return None
+    from mcp_touchstone.gate import baseline_file  # noqa: PLC0415  (only if there is one)
+
     return baseline_file.find(
         settings.baseline,
-        settings.usual_baseline or Path(FILE),
+        usual,
         lambda: rows(BOTH),
         update=settings.update_baseline,
     )

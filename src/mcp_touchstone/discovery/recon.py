@@ -52,6 +52,7 @@ def explore(
     pace: Pace,
     revisions: tuple[str, ...] = rev.ALL,
     meanwhile: Callable[[], object] = lambda: None,
+    needs_few: Callable[[], bool] = lambda: False,
 ) -> tuple[ServerProfile, dict[str, Connection]]:
     """Return the profile of a server and the open connections.
 
@@ -63,6 +64,8 @@ def explore(
         pace: the time limits; gets the measured times.
         revisions: the revisions to request, oldest first.
         meanwhile: called while the processes start; an exception in it ends them.
+        needs_few: called after that; returns whether a run in one revision needs so few processes
+            that they may run one after the other. Then none shows whether several can run.
 
     Raises:
         LaunchError: the server could not be started.
@@ -84,7 +87,11 @@ def explore(
                 connection.channel.kill()  # otherwise threads and we would wait for it
             raise
     alone = on_pipes and not pace.hurried and profile.diagnosis is None
-    if alone and _excludes_others(spawn, profile, connections):
+    living = [one for one in connections.values() if not one.gone]
+    if alone and profile.spoken and len(connections) == len(living) == 1 and needs_few():
+        profile.is_single = True
+        _measure(profile, connections)
+    elif alone and _excludes_others(spawn, profile, connections):
         profile, connections = _one_by_one(spawn, pace, revisions)
     else:
         _measure(profile, connections)

@@ -11,7 +11,7 @@ from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.profile import willing as willing_client
 from mcp_touchstone.client.server_profile import ServerProfile
-from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.target.target import Named
 

@@ -1,21 +1,14 @@
 """Choose the cases to judge and plan them before they run. Runs nothing."""
 
-import fnmatch
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.attack_level import Tier, option
-from mcp_touchstone.catalog.attack_level import tiers as _tiers
-from mcp_touchstone.catalog.clause import Clause, Level, Transport, nearest
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.attack_level import option
+from mcp_touchstone.catalog.clause import Clause, Transport
 from mcp_touchstone.catalog.scenario import (
-    DISCOVERY,
     Ambient,
     Case,
     Registry,
@@ -24,201 +17,12 @@ from mcp_touchstone.catalog.scenario import (
     Unopened,
 )
 from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.engine.choice import Choice, Traffic, is_attack
 from mcp_touchstone.results.run import Absent, PlannedCase, Run, unasked
-from mcp_touchstone.results.threshold import DEFAULT, Floor
 
 if TYPE_CHECKING:
     from mcp_touchstone.client.server_profile import ServerProfile
     from mcp_touchstone.target.target import Target
-
-EXAMPLES: Final = 10
-"""Default number of examples of a property."""
-REPEATS: Final = 5
-"""Default number of repetitions of a scenario with a finding."""
-AT_ONCE: Final = frozenset({needs.Probe.READS, needs.Probe.PROMPTS, needs.Probe.LISTEN})
-"""Probes that run even in a quick run, since they take no time."""
-
-_WILD: Final = re.compile(r"[*?\[]")
-
-
-class UsageError(UserError):
-    """A request of the user is invalid; the message names the fault and the remedy."""
-
-
-class Traffic(Enum):
-    """The scenarios that run to make traffic for the rules on all traffic."""
-
-    SELECTED = auto()
-    """Selected scenarios only."""
-    DISCOVERED = auto()
-    """Also all of discovery, which uses all features of the server."""
-    WHOLE = auto()
-    """Also every scenario."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Choice:
-    """The part of the suite to run.
-
-    Attributes:
-        select: clause ids, chapters, groups, sections of the specification (``page#anchor``),
-            scenario ids or names; globs allowed; empty means all.
-        revisions: revisions to judge; empty means all that the server speaks.
-        levels: requirement levels to judge; empty means all.
-        cases: exact case ids (used by the pytest plugin); None means all.
-        strict: whether a broken SHOULD counts as a failure.
-        jobs: number of simultaneous conversations; 0 leaves it to the engine.
-        examples: number of examples for each property in each revision; 0 skips properties.
-        seed: seed of the generated examples; the same seed gives the same examples.
-        quick: whether to judge the newest revision only, in one shared conversation, without trial
-            calls of tools, without properties, and without listening for seconds.
-        floor: the least severity of a finding that fails the gate.
-        tiers: levels of attacks to run.
-        accept_unbound: whether a security run without any tool that handles files counts as judged.
-        rules_fed: whether unselected scenarios may run to make traffic for the rules on it.
-        repeats: greatest number of repetitions of a scenario with a finding; 0 repeats nothing.
-        deadline: seconds after which the run ends with its results so far; 0 sets no limit.
-        clients: profiles of clients and directories to apply.
-        record: the record of the server in a registry; None if none was named.
-        separate: whether each scenario has a process and a world of its own, so that its messages
-            do not depend on the scenarios before it.
-    """
-
-    select: tuple[str, ...] = ()
-    revisions: tuple[str, ...] = ()
-    levels: tuple[Level, ...] = ()
-    cases: frozenset[str] | None = None
-    strict: bool = False
-    jobs: int = 0
-    examples: int = EXAMPLES
-    seed: int = 0
-    quick: bool = False
-    floor: Floor = DEFAULT
-    tiers: frozenset[Tier] = _tiers()
-    accept_unbound: bool = False
-    rules_fed: bool = True
-    repeats: int = REPEATS
-    deadline: float = 0.0
-    separate: bool = False
-    clients: tuple[str, ...] = ()
-    record: Mapping[str, Any] | None = None
-
-    def takes(self, case: Case, clause: Clause) -> bool:
-        """Return whether a clause judged by a case is chosen, in any revision."""
-        if self.levels and clause.level not in self.levels:
-            return False
-        return not self.select or _matches(self.select, _names(case, clause))
-
-    def draws(self, case: Case) -> bool:
-        """Return whether a case can run with the number of examples and in a quick run."""
-        if not isinstance(case, Scenario):
-            return True
-        slow = case.lasts or case.fresh or case.willing or case.hurts or case.restarts
-        slow = slow or bool(case.fixtures)
-        if self.quick and slow:
-            return False
-        return not case.drawn or (self.examples > 0 and not self.quick)
-
-    def hurries_past(self, clause: Clause) -> bool:
-        """Return whether ``quick`` skips a clause because it would need probes."""
-        words = [word for need in clause.needs for word in needs.choices(need)]
-        tried = {probe for r in clause.revisions for probe in needs.probes(words, r)}
-        return self.quick and bool(tried - AT_ONCE)
-
-    def fires(self, clause: Clause) -> bool:
-        """Return whether the levels of attacks include a threat; true for any other clause."""
-        return not isinstance(clause, Threat) or clause.tier in self.tiers
-
-    def selects(self, case: Case) -> bool:
-        """Return whether any clause of a case is chosen."""
-        if self.cases is not None and case.id not in self.cases:
-            return False
-        return any(self.takes(case, clause) for clause in case.clauses)
-
-    def traffic(self, registry: Registry) -> "Traffic":
-        """Return the further scenarios that make traffic for the selected rules on all traffic.
-
-        There are none if a scenario or discovery is selected by name, as in the command that
-        reproduces a finding. If all scenarios of its file are selected, a rule is tested as a
-        chapter, beside discovery. Otherwise all run, since any of them may break the rule. All run
-        for a rule of HTTP too: most of its traffic is that of other chapters.
-        """
-        restricted = bool(self.select or self.levels) or self.cases is not None
-        rules = [rule for rule in registry.ambients if self.selects(rule)]
-        named = {name for case in registry.scenarios for name in (case.id, case.name)}
-        if DISCOVERY in self.select:
-            return Traffic.DISCOVERED
-        if not restricted or not self.rules_fed or not rules or named & {*self.select}:
-            return Traffic.SELECTED
-        for rule in rules:
-            together = [one for one in registry.scenarios if one.path == rule.path]
-            of_http = all(clause.transports == (Transport.HTTP,) for clause in rule.clauses)
-            if of_http or not together or not all(map(self.selects, together)):
-                return Traffic.WHOLE
-        return Traffic.DISCOVERED
-
-    def supports(self, case: Case) -> bool:
-        """Return whether a case may run only for its traffic."""
-        return isinstance(case, Scenario) and not is_attack(case) and self.draws(case)
-
-    @property
-    def looks_up(self) -> bool:
-        """Whether it contains names that must be looked up in a suite."""
-        return bool(self.select)
-
-    def check(self, registry: Registry) -> None:
-        """Reject a word that selects nothing.
-
-        Raises:
-            UsageError: a word is rejected; names it and the closest valid word.
-        """
-        known = {
-            name
-            for case in registry.cases()
-            for clause in case.clauses
-            for name in _names(case, clause)
-        }
-        for word in self.select:
-            if word == DISCOVERY or _matches((word,), known):
-                continue
-            if word in registry.catalogue:
-                clause = registry.catalogue[word]
-                why = clause.deferred or clause.unobservable
-                raise UsageError(f"clause {word} is not judged: {why}")
-            hint = nearest(word, known)
-            if any(name.startswith(f"{word}#") for name in known):
-                hint = f"; '{word}#*' means all sections of that page"
-            raise UsageError(
-                f"--select {word}: no clause, chapter, section or scenario is called that"
-                f"{hint}; `mcp-touchstone list` shows them"
-            )
-
-
-def _names(case: Case, clause: Clause) -> tuple[str, ...]:
-    return (
-        clause.id,
-        clause.chapter,
-        clause.place,
-        clause.group,
-        case.id,
-        case.id.partition("::")[0],
-        case.name,
-        *clause.sections,
-    )
-
-
-def _matches(words: tuple[str, ...], names: Collection[str]) -> bool:
-    plain, patterns = _apart(words)
-    return not plain.isdisjoint(names) or any(
-        fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names
-    )
-
-
-@lru_cache
-def _apart(words: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Split words into names and patterns."""
-    patterns = tuple(word for word in words if _WILD.search(word))
-    return frozenset(words) - frozenset(patterns), patterns
 
 
 def wanted(profile: "ServerProfile", registry: Registry, choice: Choice) -> dict[str, set[str]]:
@@ -239,11 +43,6 @@ def wanted(profile: "ServerProfile", registry: Registry, choice: Choice) -> dict
                             word for need in clause.needs for word in needs.choices(need)
                         )
     return words
-
-
-def is_attack(case: Case) -> bool:
-    """Return whether a case is an attack; its findings are the same in every revision."""
-    return isinstance(case, Scenario) and bool(case.fixtures)
 
 
 def besieged(profile: "ServerProfile", registry: Registry, choice: Choice) -> str:

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
@@ -22,21 +22,21 @@ from mcp_touchstone.client.profile import willing as willing_client
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.session_host import LABEL, Place, SessionHost
 from mcp_touchstone.engine.start_limiter import StartLimiter, StartPriority
-from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.safe_path import Tree
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.sandbox.command_files import sandbox_for
 from mcp_touchstone.sandbox.sandbox import Sandbox, variables
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
-from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_endpoint import free_port, values_of
-from mcp_touchstone.transport.http_requests import RequestRate
-from mcp_touchstone.transport.http_server import ServerOutput
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, Ending, LaunchError, ServerProcess, now
 from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.transcript import Transcript
+
+if TYPE_CHECKING:
+    from mcp_touchstone.judging.ambient import Record
+    from mcp_touchstone.transport.http_channel import HttpChannel
 
 DEATHS: Final = 12
 """Shared processes of one revision that may exit before the run gives up."""
@@ -108,7 +108,11 @@ class ProcessPool:
         self.has_repositories = world.is_repository
         self.is_single = False
         rate = target.rate or (GENTLE_RATE if target.gentle else 0)
-        self._rate = RequestRate(rate) if rate else None
+        self._rate = None
+        if rate:
+            from mcp_touchstone.transport.http_requests import RequestRate  # noqa: PLC0415  (late)
+
+            self._rate = RequestRate(rate)
         self._doorway = StartLimiter(lambda: STARTING * pace.started)
         self._profile = ServerProfile(pace)
         self._host = SessionHost(self._open_host, self._beside)
@@ -272,12 +276,15 @@ class ProcessPool:
 
     def _http(
         self, target: Target, transcript: Transcript, env: Mapping[str, str], world: World
-    ) -> HttpChannel:
+    ) -> "HttpChannel":
         """Open a channel to an HTTP server, and start the server if it is ours.
 
         Raises:
             LaunchError: it could not be started.
         """
+        from mcp_touchstone.transport.http_channel import HttpChannel  # noqa: PLC0415  (late, as most servers speak stdio)
+        from mcp_touchstone.transport.http_server import ServerOutput  # noqa: PLC0415  (as above)
+
         server = None
         born = now()
         if target.started:
@@ -360,6 +367,8 @@ class ProcessPool:
 
     def _beside(self, host: Connection, revision: str, label: str) -> Connection:
         """Return a connection to the process of another one, for a further session."""
+        from mcp_touchstone.transport.http_channel import HttpChannel  # noqa: PLC0415  (as above)
+
         assert isinstance(host.channel, HttpChannel)  # noqa: S101  (no other has sessions)
         transcript = self._transcript(revision, label, now())
         channel = host.channel.another(transcript)
@@ -477,7 +486,7 @@ class ProcessPool:
     def _end(self, connection: Connection, polite: bool) -> Ending:
         return connection.end(polite=polite and not self._closed)
 
-    def records(self, revision: str) -> list[Record]:
+    def records(self, revision: str) -> "list[Record]":
         """Return the transcripts of a revision that ambient rules check."""
         with self._lock:
             return [
@@ -486,8 +495,10 @@ class ProcessPool:
                 if connection.revision == revision and connection.transcript.judged
             ]
 
-    def _record(self, connection: Connection) -> Record:
+    def _record(self, connection: Connection) -> "Record":
         """Return the record of a connection for rules; after its end, always the same."""
+        from mcp_touchstone.judging.ambient import Record  # noqa: PLC0415  (after the start)
+
         channel = connection.channel
         known = self._records.get(id(connection))
         if known is None:

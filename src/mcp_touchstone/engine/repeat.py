@@ -26,8 +26,9 @@ from typing import Final, TypeGuard
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
 from mcp_touchstone.client.server_profile import Example, Spoken
 from mcp_touchstone.discovery.recon import read_lists
+from mcp_touchstone.engine.choice import is_attack
 from mcp_touchstone.engine.deadline import Deadline
-from mcp_touchstone.engine.plan import is_attack, share
+from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.worker import Work, run_case
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.results.run import PlannedCase

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from mcp_touchstone.catalog.scenario import Scenario, Share
-from mcp_touchstone.engine.plan import is_attack, share
+from mcp_touchstone.engine.choice import is_attack
+from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.worker import Worker
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.runtime.timeouts import SLICE

@@ -11,7 +11,6 @@ import threading
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.process import LaunchError
 
 if TYPE_CHECKING:
@@ -115,6 +114,8 @@ class SessionHost:
 
 def _are_apart(first: "Connection", second: "Connection") -> bool:
     """Return whether two sessions have different ids, or none: then no request needs one."""
+    from mcp_touchstone.transport.http_channel import HttpChannel  # noqa: PLC0415  (as in the pool)
+
     channels = (first.channel, second.channel)
     ids = [one.session.id for one in channels if isinstance(one, HttpChannel)]
     return ids == [None, None] or len({*ids}) == len(ids)

@@ -1,1 +1,5 @@
 """Baselines: which failures are accepted."""
+
+from typing import Final
+
+FILE: Final = "touchstone-baseline.toml"

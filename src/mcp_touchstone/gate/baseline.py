@@ -16,12 +16,11 @@ from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, check_keys,
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate.toml_text import listed, quoted, value
 from mcp_touchstone.results.run import Run, Settlement, Stale, Verdict
 from mcp_touchstone.results.verdict import Outcome
 
-FILE: Final = "touchstone-baseline.toml"
 ALL: Final = "all"
 UNEXPLAINED: Final = "unexplained: "
 """Prefix of a reason that a person must still write."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mcp_touchstone.catalog.clause import Catalogue
 from mcp_touchstone.catalog.scenario import Registry
-from mcp_touchstone.engine.plan import Choice
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import baseline
 from mcp_touchstone.gate.baseline import Baseline, BaselineError, Renewal
 from mcp_touchstone.results.run import Run

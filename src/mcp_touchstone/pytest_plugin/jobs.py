@@ -18,8 +18,8 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.config import files, resolve
 from mcp_touchstone.config.settings import ConfigError, Settings, field_of, layer, merged
-from mcp_touchstone.engine.plan import Choice
-from mcp_touchstone.gate.baseline import FILE
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.pytest_plugin.options import ALL, FILES, INI_FILES, SETTINGS, given
 from mcp_touchstone.runtime.printable import safe

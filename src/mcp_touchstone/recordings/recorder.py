@@ -18,7 +18,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, SUITES, load
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import ServerProfile, is_read_only
-from mcp_touchstone.engine.plan import Choice, UsageError
+from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import judge, survey
 from mcp_touchstone.recordings.json_diff import (

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.engine.plan import UsageError
+from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.recordings.requests import Document
 from mcp_touchstone.recordings.scrubber import pretty
 

@@ -145,13 +145,16 @@ def starts(run: Run) -> str:
 
 
 def again(run: Run, finding: Finding) -> str:
-    """Return the command that checks a finding again."""
+    """Return the command that checks a finding again, by the scenario that showed it only."""
     words = ["mcp-touchstone", "check", "-v"]
+    name = finding.clause.id
     if isinstance(finding.clause, Threat):
         words += ["--suite", "security"]
         tier = finding.clause.tier
         words += option(tier).split() if tier is not Tier.CORE else []
-    words += ["--select", finding.clause.id, *finding.judgement.replay]
+    elif finding.among:
+        name = finding.judgement.scenario
+    words += ["--select", name, *finding.judgement.replay]
     words += ["--revision", finding.judgement.revision]
     if finding.sdk is not None:
         words += ["--fail-on", "sdk"]

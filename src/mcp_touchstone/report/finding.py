@@ -52,6 +52,7 @@ class Finding:
         known: the reason given in the baseline; empty if the baseline does not accept it.
         sdk: the fault of the SDK, if the finding is one; None if it is the server's own.
         alike: the SDKs on which a minimal server has it too, if the SDK is unknown.
+        among: whether other scenarios or rules judged the clause, too.
     """
 
     clause: Clause
@@ -61,6 +62,7 @@ class Finding:
     known: str = ""
     sdk: SdkFault | None = None
     alike: tuple[str, ...] = ()
+    among: bool = False
 
     @classmethod
     def of(cls, verdicts: Sequence[Verdict]) -> "Finding":
@@ -68,7 +70,8 @@ class Finding:
         last = verdicts[-1]
         revisions = tuple(verdict.revision for verdict in verdicts)
         about = (last.clause, last.outcome, revisions, last.gravest)
-        return cls(*about, last.known, last.sdk, last.alike)
+        among = len({judgement.scenario for judgement in last.judgements}) > 1
+        return cls(*about, last.known, last.sdk, last.alike, among)
 
     @property
     def whose(self) -> str:

@@ -1,0 +1,370 @@
+"""The stages of a run after discovery has met the server. Prints nothing.
+
+They are imported while the server starts.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mcp_touchstone.bindings.binding import Bindings
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.attack_level import Tier
+from mcp_touchstone.catalog.clause import Clause
+from mcp_touchstone.catalog.errors import our_fault
+from mcp_touchstone.catalog.needs import OPERATIONS
+from mcp_touchstone.catalog.scenario import Ambient, Registry
+from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
+from mcp_touchstone.catalog.threat import Severity, Threat
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import Diagnosis, ServerProfile
+from mcp_touchstone.discovery.probes import ProbeContext, Probing
+from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
+from mcp_touchstone.engine.attack_sites import Sites
+from mcp_touchstone.engine.choice import Choice, UsageError
+from mcp_touchstone.engine.deadline import Deadline
+from mcp_touchstone.engine.head_start import HeadStart
+from mcp_touchstone.engine.named_check import refuse_unknown
+from mcp_touchstone.engine.plan import Plan, besieged, nothing, wanted
+from mcp_touchstone.engine.process_pool import GENTLE_RATE, ProcessPool
+from mcp_touchstone.engine.repeat import Repetitions
+from mcp_touchstone.engine.scheduler import Schedule
+from mcp_touchstone.engine.worker import Work, drive
+from mcp_touchstone.judging import ambient
+from mcp_touchstone.judging.run_settings import RunSettings
+from mcp_touchstone.profiles.notes import measured
+from mcp_touchstone.results import budgets
+from mcp_touchstone.results.events import Learnt, OnEvent, Planned
+from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
+from mcp_touchstone.results.sdk_faults import attribute
+from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
+from mcp_touchstone.runtime.scratch import NOTE, NOTES, private
+from mcp_touchstone.runtime.timeouts import SLICE
+from mcp_touchstone.samples.from_schema import Places
+from mcp_touchstone.wire.transcript import Source
+
+GENTLE: Final = (
+    "we did not start this server: one conversation at a time, {:g} requests a second "
+    "at most, nothing malformed or heavy; --intrusive allows more"
+)
+
+JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
+"""Default number of simultaneous conversations: they mostly wait."""
+
+ATTACKS: Final = 2 * (os.cpu_count() or 1)
+"""Default number of simultaneous attacks: they hardly wait."""
+
+
+def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
+    run: Run, pool: ProcessPool, registry: Registry, choice: Choice, on_event: OnEvent,
+    deadline: Deadline,
+) -> None:  # fmt: skip
+    """Run the stages after the server was met; each gets the results of the ones before it."""
+    plan = Plan(run.target, run.profile, registry, choice)
+    run.slots, run.trouble = plan.cases, plan.trouble
+    probes = wanted(run.profile, registry, choice)
+    probing = Probing(run.profile, probes, probe_context(pool, deadline.stop))
+    work = Work(
+        pool=pool,
+        profile=run.profile,
+        settings=_settings(pool, choice, deadline.stop),
+        plan=plan,
+        settle=probing.settle,
+        stop=deadline.stop,
+        on_event=on_event,
+        sites=Sites(shared=not choice.separate),
+        separate=choice.separate,
+    )
+    repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
+    _converse(work, probing, registry, choice, run, repetitions)
+    pool.settle(host=False)
+    _watch(run, pool, partial=deadline.met)
+    if not plan.trouble:  # else no process can be opened again
+        repetitions.finish(run.slots)
+    pool.settle()
+
+
+def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:
+    """Return a ground that runs probes on the shared processes of a pool."""
+    root = pool.world.root
+    places = Places(folder=str(root), file=NOTE, text=NOTES[NOTE])
+    return ProbeContext(pool, pool.target.named_in(root), places, stop)
+
+
+def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentity:
+    """Return the SDK of the server: of a process that runs, or else of its command."""
+    if pool.target.bundled:
+        return SdkIdentity(needless=True)
+    if pool.target.sdk is not None:
+        return SdkIdentity((pool.target.sdk,))
+    root = pool.world.root
+    target = pool.target
+    env = {**os.environ, **target.env_in(root)}
+    if not target.command:
+        return UNKNOWN
+    processes = next((f for c in connections.values() if (f := c.process.family.facts())), [])
+    cwd = Path(target.cwd_in(root) or Path.cwd())
+    return identify(collect([*processes, *commands(target.command_in(root), cwd, env)], env))
+
+
+def _lines(run: Run) -> Iterator[str]:
+    """Yield the short lines of the server."""
+    for connection in run.connections:
+        for entry in connection.transcript:
+            if entry.source is Source.THEM and entry.length < SHORT:
+                yield entry.text
+
+
+SHORT: Final = 2000
+"""Bytes of a line that may be an error of an SDK."""
+
+
+def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSettings:
+    return RunSettings(
+        examples=choice.examples,
+        seed=choice.seed,
+        home=pool.keep(private()).path,
+        stop=stop,
+        tiers=choice.tiers,
+    )
+
+
+def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
+    work: Work,
+    probing: Probing,
+    registry: Registry,
+    choice: Choice,
+    run: Run,
+    repetitions: Repetitions,
+) -> None:
+    """Probe the server and run each scenario as soon as its needs are decided.
+
+    Args:
+        work: the common values of all conversations.
+        probing: the probes.
+        registry: the suite.
+        choice: the part of the suite to run.
+        run: gets the planned cases.
+        repetitions: those of cases with findings.
+
+    Raises:
+        UsageError: no selected rule applies to the server, or a binding is wrong.
+    """
+    plan, pool, profile = work.plan, work.pool, work.profile
+    jobs = 1 if profile.is_single or pool.target.gentle else choice.jobs
+    if pool.target.gentle:
+        profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
+    with (
+        contextlib.closing(work.settings.drawn),
+        ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
+        ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
+    ):
+        work = replace(work, on_certain=repetitions.begin)
+        head_start = HeadStart(work, threads, (jobs or JOBS) // 2, probing.settle_probable)
+        work = replace(work, early=head_start.take)
+        schedule = Schedule(
+            threads,
+            lambda lane: drive(lane, work, repetitions.repeat_lane),
+            threads if jobs else attackers,
+        )
+        with (
+            contextlib.closing(head_start),
+            contextlib.closing(schedule),
+            pool.killed_on_error(work.stop),
+        ):
+            revision = besieged(profile, registry, choice)
+            binding = attackers.submit(
+                _bind, pool, profile, revision, runs=Tier.COMMANDS in choice.tiers
+            )
+            if profile.is_single:  # one after the other, as each ends the process of the other
+                wait([binding])
+            head_start.begin(plan.probable(probing.decided, probing.expects))
+            for _ in probing.steps():
+                head_start.begin(plan.probable(probing.decided, probing.expects))
+                if not profile.is_single:
+                    schedule.add(plan.ready(probing.decided, probing.free))
+                run.slots, run.absent = plan.cases, plan.absent
+            while wait([binding], SLICE).not_done:
+                pass  # a lock without a time limit would block Ctrl-C on some systems
+            binding.result()
+            work.on_event(Learnt(profile))
+            rest = plan.rest()
+            run.slots, run.absent, run.unbound = plan.cases, plan.absent, plan.unbound
+            if not run.slots and not plan.trouble and not work.stop.is_set():
+                raise UsageError(nothing(run, choice))
+            work.on_event(Planned(run.slots))
+            if not plan.trouble:
+                schedule.add(rest)
+            schedule.finish()
+
+
+def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool) -> None:
+    """Find the effects of tools on files, if attacks are chosen.
+
+    A fault of ours makes every threat that depends on this BROKEN.
+
+    Args:
+        pool: starts the processes.
+        profile: gets the bindings.
+        revision: the revision of the attacks; empty if none is chosen.
+        runs: whether to find tools that run programs, too.
+
+    Raises:
+        UsageError: a binding or a name given by the user is wrong.
+    """
+    refuse_unknown(pool, profile, pool.target.named_in(pool.world.root))
+    if revision:
+        # imported only if there are attacks, since that takes time
+        from mcp_touchstone.engine import attack_setup  # noqa: PLC0415
+
+        try:
+            found = attack_setup.bind(pool, profile, revision, runs=runs)
+        except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
+            fault = our_fault(error)
+            profile.spoken[revision].faults.update(dict.fromkeys(OPERATIONS, fault))
+            found = Bindings(why=fault)
+        if found.untrue:
+            raise UsageError(f"--bindings {found.untrue[0]}; `recon` lists the bindings")
+        profile.bindings = found
+
+
+def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
+    """Apply each rule on all traffic to the transcripts, after every process has ended.
+
+    Args:
+        run: the run; gets their judgements.
+        pool: the pool with the records.
+        partial: whether the run ended early: the transcripts may then be incomplete, so only
+            findings count.
+    """
+    for slot in run.slots:
+        if isinstance(slot.case, Ambient):
+            try:
+                records = pool.records(slot.revision)
+                slot.judgements = ambient.judge(slot.case, records, slot.clauses)
+            except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the run)
+                why = our_fault(error)
+                slot.judgements = [unasked(slot, clause, why) for clause in slot.clauses]
+            if run.trouble or partial:
+                grave = {Outcome.FAIL, Outcome.WARN}
+                slot.judgements = [j for j in slot.judgements if j.outcome in grave]
+            slot.done = True
+        elif not run.profile.spoken:
+            slot.judgements = _refusal(run, slot, pool)
+            slot.done = True
+        if run.profile.diagnosis is not None:
+            slot.judgements = _diagnosed(run.profile.diagnosis, slot, pool)
+
+
+def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+    reply = run.profile.refused[slot.revision]
+    connection = next(c for c in pool.connections if c.revision == slot.revision)
+    transcript = connection.transcript
+    return [
+        Judgement(
+            clause=clause.id,
+            revision=slot.revision,
+            outcome=Outcome.FAIL,
+            scenario=slot.case.id,
+            expected="a result that names a version, for initialize in at least one revision",
+            actual=connection.in_words(reply),
+            wire=evidence(list(transcript), reply.entry, [reply.asked], transcript.exchanges),
+        )
+        for clause in slot.clauses
+    ]
+
+
+def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+    """Return the judgements of a case, and the diagnosis in place of those of its clause."""
+    kept = [one for one in slot.judgements if one.clause != diagnosis.clause]
+    if not any(clause.id == diagnosis.clause for clause in slot.clauses):
+        return kept
+    transcript = next(
+        c.transcript
+        for c in pool.connections
+        if c.revision == diagnosis.revision and c.transcript.judged
+    )
+    found = Judgement(
+        clause=diagnosis.clause,
+        revision=slot.revision,
+        outcome=Outcome.FAIL,
+        scenario=slot.case.id,
+        expected=diagnosis.expected,
+        actual=diagnosis.actual,
+        wire=evidence(
+            list(transcript),
+            diagnosis.entry or diagnosis.asked,
+            [diagnosis.asked],
+            transcript.exchanges,
+        ),
+    )
+    return [*kept, found]
+
+
+# --- verdicts
+
+
+def conclude(run: Run, registry: Registry, choice: Choice, limit: str) -> None:
+    """Add the verdicts to a run, and what follows from them.
+
+    Args:
+        run: the run; its processes have ended.
+        registry: the suite.
+        choice: the part of it that was run.
+        limit: the limit of output that the server exceeded; empty if it kept all.
+    """
+    run.verdicts = _fold(run, registry, choice)
+    if not run.profile.sdk.sdks and not run.target.bundled:
+        run.profile.sdk = identify(SdkFacts(lines=_lines(run)))
+    attribute(run)
+    if limit and not run.trouble:
+        run.trouble = f"{limit}; we stopped listening, and not all was judged"
+    run.clients = measured(choice.clients, run.profile, choice.record)
+    run.budgets = budgets.measured(run.profile, (one.transcript for one in run.connections))
+
+
+def _fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
+    """Combine the judgements of a run into one verdict for each clause and revision."""
+    found: dict[tuple[str, str], list[Judgement]] = {}
+    for slot in run.slots:
+        partial = run.interrupted or bool(run.trouble)
+        if not slot.done and partial:
+            continue
+        for judgement in slot.judgements:
+            for revision in (slot.revision, *slot.also):
+                if revision in registry.catalogue[judgement.clause].revisions:
+                    found.setdefault((judgement.clause, revision), []).append(
+                        replace(judgement, revision=revision)
+                    )
+        judged = {judgement.clause for judgement in slot.judgements}
+        for clause in slot.clauses:
+            if clause.id not in judged and not partial:
+                found.setdefault((clause.id, slot.revision), []).append(
+                    unasked(slot, clause, "planned, but never judged: a fault of mcp-touchstone")
+                )
+    verdicts = []
+    for clause in registry.catalogue:
+        for revision in rev.ALL:
+            judgements = found.get((clause.id, revision))
+            if judgements:
+                gravest = worst(judgements)
+                outcome = gravest.outcome
+                if choice.strict and clause.is_raised and outcome is Outcome.WARN:
+                    outcome = Outcome.FAIL
+                found_clause = _weighed(clause, gravest)
+                verdicts.append(Verdict(found_clause, revision, outcome, gravest, judgements))
+    return verdicts
+
+
+def _weighed(clause: Clause, gravest: Judgement) -> Clause:
+    """Return a threat with the severity of its effect, if that is lower than its own."""
+    order = tuple(Severity)
+    lower = gravest.severity
+    if not isinstance(clause, Threat) or lower is None:
+        return clause
+    return replace(clause, severity=max(clause.severity, lower, key=order.index))
