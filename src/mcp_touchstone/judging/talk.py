@@ -279,7 +279,9 @@ class Talk:
         return self._continue(**({"env": env} if env else {}))
 
     def _continue(self, *port: int, **how: Any) -> Connection:
+        scenario = self.wire.transcript.scenario
         self.wire = self._spawn(*port, **how)
+        self.wire.transcript.scenario = scenario
         self._start = 0
         self._used.append(self.wire)
         return self.wire
