@@ -218,22 +218,31 @@ GROUP = "mcp_touchstone.features"
 """Group of the entry points of features in other packages."""
 
 
+EXTENSIONS = ("skills", "apps")
+"""Modules in ``features`` that are offered only if they are named: extensions of the protocol."""
+
+
 def named(names: Sequence[str]) -> list[Feature]:
-    """Load features from the entry points of installed packages.
+    """Load features of this package, and from the entry points of installed packages.
 
     Args:
-        names: Names of the entry points, see ``--feature``.
+        names: Names of extensions or of entry points, see ``--feature``.
 
     Raises:
         LookupError: An entry point is missing or cannot be loaded; the message names it.
     """
+    from importlib import import_module  # noqa: PLC0415 - as below
     from importlib.metadata import entry_points  # noqa: PLC0415 - takes longer than the server
 
-    found = {one.name: one for one in entry_points(group=GROUP)} if names else {}
+    others = set(names) - set(EXTENSIONS)
+    found = {one.name: one for one in entry_points(group=GROUP)} if others else {}
     loaded: list[Feature] = []
     for name in names:
+        if name in EXTENSIONS:
+            loaded.append(import_module(f"{__package__}.features.{name}").feature)
+            continue
         if name not in found:
-            known = ", ".join(sorted(found)) or "none"
+            known = ", ".join(sorted([*EXTENSIONS, *found]))
             raise LookupError(f"{quote(name)}: no such entry point is installed ({known})")
         try:
             loaded.append(found[name].load())

@@ -108,7 +108,9 @@ def writes_well_formed_meta_keys(record: Record) -> Iterator[Seen]:
 def uses_no_reserved_meta_prefix(record: Record) -> Iterator[Seen]:
     """Keys with a reserved prefix are defined by the protocol or an extension."""
     spoken = record.profile.spoken.get(record.revision)
-    extended = {key.rpartition("/")[0] for key in (spoken.extensions if spoken else ())}
+    extensions = [*spoken.extensions] if spoken else []
+    extended = {key.rpartition("/")[0] for key in extensions}
+    extended |= {key.replace("/", ".") for key in extensions}  # io.modelcontextprotocol.skills/
     for entry, key, _ in _keys(record):
         found = META_KEY.fullmatch(key)
         if not found or not found["prefix"]:

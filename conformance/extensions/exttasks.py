@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -19,6 +20,7 @@ from mcp_touchstone.suite import (
     arguments,
     brief,
     guessable,
+    integral,
     object_in,
     scenario,
     timestamps,
@@ -32,6 +34,7 @@ MORE: dict[str, dict[str, Any]] = {UPDATE: {"inputResponses": {}}}
 """Members of params besides taskId."""
 
 NOTICE = "notifications/tasks"
+OF_REQUESTS = ("notifications/progress", "notifications/message")
 STATUSES = ("working", "input_required", *TERMINAL)
 PAYLOADS = {"input_required": "inputRequests", "completed": "result", "failed": "error"}
 
@@ -51,12 +54,14 @@ ACKNOWLEDGES, IGNORES = "exttasks-acknowledges", "exttasks-ignores-unknown-respo
 UNKNOWN, UNKNOWN_TOO = "exttasks-unknown-id-get", "exttasks-unknown-id-others"
 KEYS, FINAL = "exttasks-input-keys-unique", "exttasks-terminal-final"
 UNGUESSABLE = "exttasks-id-unguessable"
+RESULT, MESSAGE = "exttasks-result-of-request", "exttasks-failed-message"
+KINDS = "exttasks-stream-kinds"
 
 
 # --- traffic
 
 
-@ambient(SHAPE, PAYLOAD, TYPE, COMPLETES)
+@ambient(SHAPE, PAYLOAD, TYPE, COMPLETES, RESULT, MESSAGE)
 def writes_tasks_of_the_extension_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Tasks have their members, the payload of their status, and the right resultType."""
     for entry, method, result in _results(record):
@@ -76,6 +81,16 @@ def writes_tasks_of_the_extension_in_the_right_types(record: Record) -> Iterator
             passed = isinstance(task.get(member), dict)
             expected = f"{member} of a task in status {status}"
             yield Seen(PAYLOAD, passed, entry.n, expected, brief(task.get(member)))
+        if method == GET and status == "failed":
+            said = task.get("statusMessage")
+            yield Seen(MESSAGE, bool(said), entry.n, "a statusMessage", brief(said))
+        if method != CALL and isinstance(end := task.get(member or ""), dict):
+            if status == "completed":
+                fine = isinstance(end.get("content"), list)
+                yield Seen(RESULT, fine, entry.n, "a result of tools/call", brief(end))
+            elif status == "failed":
+                fine = integral(end.get("code")) and isinstance(end.get("message"), str)
+                yield Seen(RESULT, fine, entry.n, "a JSON-RPC error", brief(end))
         if status == "failed" and method != CALL:
             expected = "an error, and no result, of a failed task"
             yield Seen(COMPLETES, "result" not in task, entry.n, expected, "a result")
@@ -291,6 +306,28 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
         wish = state.get("pollIntervalMs")
         talk.quiet(min(PAUSE, wish / 1000) if isinstance(wish, int | float) else PAUSE)
     return state
+
+
+@scenario(KINDS, lasts=True)
+def sends_only_tasks_to_subscribers_of_tasks(talk: Conversation) -> None:
+    """A subscription to a task has no progress and no log messages."""
+    client = willing(talk.revision)
+    talk.use(replace(client, capabilities={**client.capabilities, **ABLE}))
+    given = _giving(talk)
+    stream = talk.subscribe({"taskIds": [given[1]]}) if given else None
+    if given is None or stream is None or stream.acknowledged() is None:
+        talk.unseen(KINDS, "no call gave a task, or the subscription was refused")
+        return
+    granted = given[1] in (stream.granted.get("taskIds") or [])
+    _follow(talk, given[1])
+    _ask(talk, GET, given[1])
+    wrong = [(e, m) for e, m in stream.heard() if m.method in OF_REQUESTS]
+    if granted or wrong:
+        actual = ", ".join(brief(message.method) for _, message in wrong)
+        at = wrong[0][0] if wrong else stream.line
+        talk.judge(KINDS, not wrong, expected="notifications/tasks alone", actual=actual, at=at)
+    stream.cancel()
+    talk.unseen(KINDS, "the server does not notify of tasks")
 
 
 @scenario(UNKNOWN, UNKNOWN_TOO)

@@ -48,7 +48,8 @@ behaviour:
   --confirm-writes       ask the user before a file is overwritten or removed
   --text-editor=BOOL     whether to offer the tool text_editor (default: true)
   --page-size N          most entries in one page of a list (default: 100)
-  --feature NAME         load the entry point of this name in the group
+  --feature NAME         offer the extension skills or apps, or load the entry
+                         point of this name in the group
                          mcp_touchstone.features of an installed package;
                          may be repeated; its code runs in this server
   --deprecated           offer logging in 2026-07-28, where it is deprecated, to

@@ -11,6 +11,8 @@ The dispatcher only uses these tables. It needs no checks for methods that a rev
 
 from __future__ import annotations
 
+from functools import partial
+
 from .calls import Method
 
 TYPE_CHECKING = False
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from .messages import Params
 
     Listener: TypeAlias = Callable[[Params], None]
+    Wrap: TypeAlias = Callable[[Handler, Call], dict[str, Any] | None]
     LogToClient: TypeAlias = Callable[[Call, str, Any, str | None], None]
 
 
@@ -55,6 +58,20 @@ class Methods:
         method = Method(name, handler, slow=slow, endless=endless, cacheable=cacheable)
         for revision in revisions:
             self._requests[name, revision] = method
+
+    def around(self, name: str, revisions: Iterable[str], wrap: Wrap) -> None:
+        """Let calls of a method go through ``wrap``, which gets the handler and may call it."""
+        for revision in revisions:
+            method = self.find(name, revision)
+            if method is not None:
+                self.request(
+                    name,
+                    [revision],
+                    partial(wrap, method.handler),
+                    slow=method.slow,
+                    endless=method.endless,
+                    cacheable=method.cacheable,
+                )
 
     def notification(self, name: str, revisions: Iterable[str], listener: Listener) -> None:
         """Add a notification to some revisions. Its listener runs on the reading thread."""

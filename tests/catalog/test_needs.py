@@ -42,7 +42,8 @@ def rich(*revisions: str) -> ServerProfile:
     everything: dict[str, dict[str, Any]] = {
         name: {"listChanged": True, "subscribe": True} for name in CAPABILITIES
     }
-    everything["extensions"]["io.modelcontextprotocol/tasks"] = {}
+    for name in ("tasks", "skills", "ui"):
+        everything["extensions"][f"io.modelcontextprotocol/{name}"] = {}
     example = Example("tools/call", {"name": "t"}, item=TOOL)
     return profile(
         spoken(

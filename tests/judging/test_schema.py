@@ -338,6 +338,7 @@ def test_importing_the_cli_does_not_import_jsonschema() -> None:
 # --- counted clauses
 
 ACCEPTED: Final = "it is on what a server accepts"
+EXTENSION: Final = "the schema of an extension"
 WITHOUT_A_NODE: Final = {
     "completion-context-accepted": ACCEPTED,
     "completion-resource-ref-forms": ACCEPTED,
@@ -349,7 +350,13 @@ WITHOUT_A_NODE: Final = {
     "jsonrpc-batch-send": "before 2025-06-18 there is nothing else to say",
     "pagination-terminates": "it follows the pages",
     "pagination-own-cursor-accepted": ACCEPTED,
-    "exttasks-task-shape": "the schema of an extension",
+    "exttasks-task-shape": EXTENSION,
+    "apps-resource-meta-shape": EXTENSION,
+    "apps-tool-meta-shape": EXTENSION,
+    "skills-directory-setting": EXTENSION,
+    "skills-directory-shape": EXTENSION,
+    "skills-entry-shape": EXTENSION,
+    "skills-result-shape": EXTENSION,
     "lifecycle-open-client-capabilities": ACCEPTED,
     "logging-request-level-accepted": ACCEPTED,
     "logging-set-level-accepted": ACCEPTED,

@@ -276,6 +276,81 @@ class CompletesWithoutAResult(Hands):
 mutants("exttasks-result-type", of=Hands, revision=MODERN, outcome="warn")(
     ShowsTasksAsNew=has("Writes the resultType of a new task into tasks/get.",
         shown=lambda self, own: {**Hands.shown(self, own), "resultType": "task"}))  # fmt: skip
+mutants("exttasks-result-of-request", of=Hands, revision=MODERN)(
+    CompletesWithoutContent=has("Has a result without content in a completed task.",
+        shown=lambda self, own: {**Hands.shown(self, own), **(
+            {"result": {"done": True}} if self.tasks[own]["status"] == "completed" else {})})
+)  # fmt: skip
+
+
+class _Fails(Hands):
+    """Ends its tasks with a JSON-RPC error."""
+
+    MESSAGE: ClassVar[Json] = {"statusMessage": "The disk is full"}
+    ERROR: ClassVar[Json] = {"code": -32603, "message": "The disk is full"}
+
+    def finish(self, request: Json, own: str) -> None:
+        task = self.tasks[own]
+        task.pop("inputRequests", None)
+        if task["status"] not in TERMINAL:
+            task.update(status="failed", error=self.ERROR, **self.MESSAGE)
+
+    def outcome(self, request: Json) -> Json:
+        return {"content": [{"type": "text", "text": "Done."}]}
+
+
+controls("exttasks-result-of-request", "exttasks-failed-message", of=_Fails, revision=MODERN)(
+    FailsItsTasks="Fails its tasks, and says why.")  # fmt: skip
+mutants("exttasks-failed-message", of=_Fails, revision=MODERN)(
+    FailsTasksInSilence=has("Fails its tasks without a statusMessage.", MESSAGE={}))  # fmt: skip
+mutants("exttasks-result-of-request", of=_Fails, revision=MODERN)(
+    FailsWithAWord=has("Fails its tasks with an error without a code.",
+        ERROR={"message": "full"}))  # fmt: skip
+
+
+class _Notifies(Hands):
+    """Notifies subscribers of a task.
+
+    Attributes:
+        streams: the requests for subscriptions by task.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.streams: dict[str, Json] = {}
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        listens = isinstance(message, dict) and message.get("method") == "subscriptions/listen"
+        wanted = params(message).get("notifications", {}) if listens else None
+        if isinstance(wanted, dict) and "taskIds" in wanted and self.is_able(message):
+            self.streams |= dict.fromkeys(wanted["taskIds"], message)
+            self.notify(message, "subscriptions/acknowledged", {"notifications": wanted})
+            return None
+        return super().heard(line, message)
+
+    def notify(self, stream: Json, name: str, content: Json) -> None:
+        """Send a notification on a stream."""
+        meta = {"io.modelcontextprotocol/subscriptionId": stream["id"]}
+        body = {**content, "_meta": meta}
+        self.emit({"jsonrpc": "2.0", "method": f"notifications/{name}", "params": body})
+
+    def finish(self, request: Json, own: str) -> None:
+        super().finish(request, own)
+        if own in self.streams:
+            self.more(self.streams[own])
+            self.notify(self.streams[own], "tasks", self.shown(own))
+
+    def more(self, stream: Json) -> None:
+        """Send more on a stream."""
+
+
+controls("exttasks-stream-kinds", of=_Notifies, revision=MODERN)(
+    NotifiesOfTasks="Notifies subscribers of their tasks.")  # fmt: skip
+mutants("exttasks-stream-kinds", "progress-token-known", "subscriptions-id-only-on-stream=warn",
+        of=_Notifies, revision=MODERN)(
+    LogsToSubscribersOfTasks=has("Sends progress to subscribers of a task.",
+        more=lambda self, stream: self.notify(stream, "progress",
+                                              {"progressToken": 1, "progress": 1})))  # fmt: skip
 mutants("exttasks-result-type", of=Hands, revision=MODERN)(
     AcknowledgesWithATask=has("Writes the resultType of a new task into its acknowledgments.",
         acknowledge=lambda self, request, *_: self.answer(request, {"resultType": "task"}))
@@ -291,7 +366,8 @@ class FailsTasksOfFailedTools(Hands):
         task = self.tasks[own]
         if task["status"] == "completed" and task["result"].get("isError"):
             del task["result"]
-            task.update(status="failed", error={"code": -32603, "message": "A word is needed"})
+            error = {"code": -32603, "message": "A word is needed"}
+            task.update(status="failed", error=error, statusMessage="A word is needed")
 
 
 @mutant("exttasks-acknowledges", revision=MODERN)

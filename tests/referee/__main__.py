@@ -7,10 +7,11 @@ from functools import partial
 from mcp_touchstone.bridge import reference
 from reference_server.__main__ import main
 from reference_server.bundle import ALL_FEATURES
+from reference_server.features import skills
 from reference_server.operation import options
 from tests.referee import content, rounds, tools
 
-FEATURES = (*ALL_FEATURES, tools.feature, rounds.feature, content.feature)
+FEATURES = (*ALL_FEATURES, skills.feature, tools.feature, rounds.feature, content.feature)
 
 COMMAND = (sys.executable, "-m", "tests.referee")
 

@@ -49,11 +49,16 @@ class Suite:
 
     def judge(self, url: str, revision: str, folder: Path) -> "Verdict":
         """Run what a revision requires, and what is reported beside it."""
-        command = [
-            self.node,
-            str(self.folder / "dist" / "index.js"),
-            *("server", "--url", url, "--requirements", revision, "--output-dir", str(folder)),
-        ]
+        return self._run(url, folder, "--requirements", revision)
+
+    def run(self, url: str, scenario: str, folder: Path) -> "Verdict":
+        """Run one scenario, of an extension too, in 2026-07-28."""
+        words = ("--scenario", scenario, "--spec-version", "2026-07-28", "--force")
+        return self._run(url, folder, *words)
+
+    def _run(self, url: str, folder: Path, *words: str) -> "Verdict":
+        program = (self.node, str(self.folder / "dist" / "index.js"), "server")
+        command = [*program, "--url", url, *words, "--output-dir", str(folder)]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=RUNNING, check=False, cwd=folder
         )

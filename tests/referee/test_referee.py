@@ -75,6 +75,21 @@ def test_every_scored_scenario_passes(
     assert sum(map(verdict.count, scored)) >= LEAST[revision]
 
 
+@pytest.mark.parametrize(
+    ("part", "checks"), [("enumeration", 32), ("manifest", 6), ("directory", 7)]
+)
+def test_every_scenario_of_the_skills_extension_passes(
+    suite: Suite, url: str, tmp_path: Path, part: str, checks: int
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+
+    verdict = suite.run(url, f"sep-2640-skills-{part}", results)
+
+    assert verdict.with_status("FAILURE", "WARNING", "SKIPPED") == []
+    assert verdict.count(f"sep-2640-skills-{part}") == checks
+
+
 def test_official_suite_fails_a_server_that_exits_at_start(suite: Suite, tmp_path: Path) -> None:
     """This proves that the suite can fail."""
     launch = Launch(command=(sys.executable, "-c", ""))

@@ -14,17 +14,7 @@ Wrap = Callable[[Handler, Call], Result | None]
 
 def around(methods: Methods, name: str, wrap: Wrap) -> None:
     """Let calls of a method go through ``wrap``, which may pass them on, in every revision."""
-    for revision in ALL:
-        method = methods.find(name, revision)
-        if method is not None:
-            methods.request(
-                name,
-                [revision],
-                lambda call, inner=method.handler: wrap(inner, call),  # type: ignore[misc]
-                slow=method.slow,
-                endless=method.endless,
-                cacheable=method.cacheable,
-            )
+    methods.around(name, ALL, wrap)
 
 
 def listed_first(key: str, ours: Callable[[Call], list[Result]]) -> Wrap:

@@ -88,6 +88,11 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "features.digest": {
         *("failure", "protocol.calls", "protocol.toolbox", "surface", "tools.schemas"),
     },
+    # extensions of the protocol, offered only if they are named
+    "features.skills": {
+        *("protocol.calls", "protocol.errors", "protocol.pages", "protocol.revisions", "surface"),
+    },
+    "features.apps": {"protocol.calls", "protocol.revisions", "surface"},
     # the table of the features
     "bundle": {
         *("protocol.calls", "protocol.errors", "protocol.identity", "protocol.legacy"),

@@ -132,7 +132,7 @@ def test_feature_is_offered_only_if_its_entry_point_is_named(
 @pytest.mark.parametrize(
     ("name", "source", "words"),
     [
-        ("other", FEATURE, "'other': no such entry point is installed (greeting)"),
+        ("other", FEATURE, "'other': no such entry point is installed (apps, greeting, skills)"),
         ("greeting", "raise KeyError('secret')", "'greeting' does not load (KeyError)"),
         ("greeting", "", "'greeting' does not load (AttributeError)"),
     ],

@@ -22,9 +22,15 @@ from mcp_touchstone.catalog.errors import UserError
 SITE: Final = "https://modelcontextprotocol.io/specification"
 SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
 
-EXT_TASKS: Final = (
-    "https://github.com/modelcontextprotocol/ext-tasks/blob/main/specification/draft/tasks.md"
-)
+EXTENSIONS: Final = {
+    f"ext-{name}": f"https://github.com/modelcontextprotocol/ext-{name}/blob/main/specification/{page}"
+    for name, page in {
+        "tasks": "draft/tasks.md",
+        "skills": "stable/skills.mdx",
+        "apps": "2026-01-26/apps.mdx",
+    }.items()
+}
+"""Pages of sources that are texts of extensions -> their address."""
 
 _ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 
@@ -94,7 +100,7 @@ class Clause:
         breach: how a breach counts; follows the level unless the row overrides it.
         strict: whether ``--strict`` raises a warning of this clause to a failure.
         source: revision -> pages (``page#anchor`` below that revision, ``schema.ts#Name``, or
-            ``ext-tasks#anchor`` for the Tasks extension).
+            ``ext-tasks#anchor`` for the text of an extension).
         statement: the rule.
         needs: features the server must offer for the rule to apply; empty means every server.
         conditional: whether the rule applies only to some behaviour (``needs`` or ``how``).
@@ -407,8 +413,8 @@ def flow(text: str) -> str:
 
 def _address(revision: str, page: str) -> str:
     name, _, anchor = page.partition("#")
-    if name == "ext-tasks":
-        return EXT_TASKS + (f"#{anchor}" if anchor else "")
+    if name in EXTENSIONS:
+        return EXTENSIONS[name] + (f"#{anchor}" if anchor else "")
     if name == "schema.ts":
         return f"{SCHEMAS}/{revision}/schema.ts" + (f"#:~:text={anchor}" if anchor else "")
     return f"{SITE}/{revision}/{name.removesuffix('/index')}" + (f"#{anchor}" if anchor else "")

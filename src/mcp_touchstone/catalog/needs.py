@@ -118,6 +118,8 @@ WORDS: Final[dict[str, NeedWord]] = {
         until="2025-11-25",
     ),
     "tasks-extension": NeedWord("extension io.modelcontextprotocol/tasks", since="2026-07-28"),
+    "skills-extension": NeedWord("extension io.modelcontextprotocol/skills", since="2026-07-28"),
+    "apps": NeedWord("page of MCP Apps (ui://)", since="2025-06-18"),
     "mrtr": NeedWord("result that asks for input", (Probe.QUESTIONS,), "2026-07-28"),
     "subscriptions": NeedWord("subscription", (Probe.LISTEN,), "2026-07-28"),
 }

@@ -406,8 +406,19 @@ def _has_files(spoken: Spoken) -> bool:
     )
 
 
+def _has_apps(spoken: Spoken) -> bool:
+    """Whether the server declares MCP Apps, or lists a page or a tool that names one."""
+    return (
+        "io.modelcontextprotocol/ui" in spoken.extensions
+        or any(r["uri"].startswith("ui://") for r in spoken.named("resources", "uri"))
+        or any({"ui", "ui/resourceUri"} & {*object_in(t, "_meta")} for t in spoken.items("tools"))
+    )
+
+
 _LISTED: Final[dict[str, Callable[[Spoken], bool]]] = {
     "tasks-extension": lambda spoken: "io.modelcontextprotocol/tasks" in spoken.extensions,
+    "skills-extension": lambda spoken: "io.modelcontextprotocol/skills" in spoken.extensions,
+    "apps": _has_apps,
     "pagination": lambda spoken: bool(spoken.cursors),
     "icons": _icons,
     "argument-schema": lambda spoken: any(
