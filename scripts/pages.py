@@ -10,7 +10,7 @@ from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier
-from mcp_touchstone.catalog.clause import Chapter, Observable
+from mcp_touchstone.catalog.clause import Breach, Chapter, Clause, Observable
 from mcp_touchstone.catalog.loader import SECURITY, home, load, mutants
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import names, profile
@@ -19,6 +19,14 @@ from mcp_touchstone.profiles.rule import EFFECTS
 from mcp_touchstone.report import coverage
 from mcp_touchstone.results.sdk_faults import Release, releases
 from mcp_touchstone.security import payload
+
+JUDGED, PART, UNSEEN = "\u25cf", "\u25d0", "\u25cb"
+STATES: Final = {
+    JUDGED: "judged on every server that offers the feature; a breach is a failure",
+    PART: "judged in part: only some servers show it, or a breach is a warning or a note",
+    UNSEEN: "not observable",
+}
+"""Mark of a clause on the pages of sections -> its meaning."""
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 
@@ -40,6 +48,7 @@ def pages() -> dict[str, str]:
         for name, lines in (
             *_clause_pages().items(),
             *_threat_pages().items(),
+            *_section_pages().items(),
             ("sdk-faults.md", _sdk_faults()),
             ("profile-rules.md", _profiles()),
         )
@@ -66,8 +75,9 @@ def _sdk_faults() -> Iterator[str]:
         lines.setdefault(release.sdk.name, []).append(release)
     for name, found in lines.items():
         yield f"## {name}\n"
-        yield f"| clause | revisions | {' | '.join(one.sdk.version for one in found)} |"
-        yield f"|---|---|{'---|' * len(found)}"
+        versions = [one.sdk.version for one in found]
+        yield f"| clause | revisions | corrected in | {' | '.join(versions)} |"
+        yield f"|---|---|---|{'---|' * len(found)}"
         clauses = sorted({fault.clause for one in found for fault in one.faults})
         for clause in clauses:
             faults = [[fault for fault in one.faults if fault.clause == clause] for one in found]
@@ -76,7 +86,9 @@ def _sdk_faults() -> Iterator[str]:
                 "" if not each else "**F**" if any(f.outcome == "fail" for f in each) else "*w*"
                 for each in faults
             ]
-            yield f"| `{clause}` | {', '.join(where)} | {' | '.join(marks)} |"
+            last = max(n for n, mark in enumerate(marks) if mark)
+            fixed = versions[last + 1] if last + 1 < len(versions) else ""
+            yield f"| `{clause}` | {', '.join(where)} | {fixed} | {' | '.join(marks)} |"
         yield ""
 
 
@@ -146,6 +158,8 @@ def _clause_index(measured: coverage.Coverage) -> Iterator[str]:
         f"The tests have {measured.mutants} mutants: servers that each break certain clauses on "
         f"purpose. Judged clauses that no mutant breaks: {survivors}.\n"
     )
+    listed = ", ".join(f"[{revision}](sections/{revision}.md)" for revision in rev.ALL)
+    yield f"By section of the specification: {listed}.\n"
     yield "## Chapters\n"
     yield "Each cell counts the judged clauses; *not observable* counts clauses.\n"
     yield "| chapter | | observable | conditional | not observable | all |"
@@ -197,6 +211,46 @@ def _clause(row: coverage.Row) -> Iterator[str]:
         yield f"- *Broken by the mutants:* {', '.join(f'`{one.name}`' for one in row.mutants)}"
     newest = clause.revisions[-1]
     yield f"- *Specification:* {', '.join(f'<{link}>' for link in clause.links(newest))}"
+
+
+# --- sections of the specification
+
+
+def _section_pages() -> dict[str, Iterator[str]]:
+    """Return a page for each revision: its sections, and the clauses that each is the source of."""
+    clauses = [*load().catalogue]
+    return {f"sections/{revision}.md": _sections(clauses, revision) for revision in rev.ALL}
+
+
+def _sections(clauses: list[Clause], revision: str) -> Iterator[str]:
+    found: dict[str, dict[str, list[Clause]]] = {}
+    for clause in clauses:
+        links = zip(clause.source.get(revision, ()), clause.links(revision), strict=True)
+        for place, link in links:
+            page = place.partition("#")[0]
+            found.setdefault(page, {}).setdefault(link, []).append(clause)
+    yield f"# Sections of {revision}\n"
+    yield (
+        "The sections of the specification from which clauses come, and what becomes of each. "
+        "A section that is missing here has no clause. `mcp-touchstone check --section "
+        "basic/lifecycle` judges what a page or section says.\n"
+    )
+    yield "; ".join(f"{mark} {meaning}" for mark, meaning in STATES.items()) + "."
+    for page, sections in sorted(found.items()):
+        yield f"\n## {page}\n"
+        yield "| section | clauses |\n|---|---|"
+        for link, rows in sections.items():
+            cells = ", ".join(
+                f"{_mark(one)} [{one.id}](../clauses/{one.group}/{one.chapter}.md#{one.id})"
+                for one in rows
+            )
+            yield f"| [{link.partition('#')[2] or page}]({link}) | {cells} |"
+
+
+def _mark(clause: Clause) -> str:
+    if not clause.judged:
+        return UNSEEN
+    return PART if clause.conditional or clause.breach is not Breach.FAIL else JUDGED
 
 
 # --- threats

@@ -69,18 +69,29 @@ def test_links_lead_to_files_of_the_project(page: Path) -> None:
 
 
 def test_each_clause_and_threat_has_one_entry(generated: dict[str, str]) -> None:
-    chapters = {name: text for name, text in generated.items() if "/" in name}
-    entries = Counter(re.findall(r"(?m)^## (\S+)$", "\n".join(chapters.values())))
+    chapters = [
+        text for name, text in generated.items() if name.startswith(("clauses/", "threats/"))
+    ]
+    entries = Counter(re.findall(r"(?m)^## (\S+)$", "\n".join(chapters)))
 
     assert entries == Counter(row.id for row in rows(BOTH))
 
 
 def test_the_indexes_link_every_chapter(generated: dict[str, str]) -> None:
-    chapters = {name for name in generated if "/" in name}
-
-    for index in ("clauses.md", "threats.md"):
+    for index, folders in {
+        "clauses.md": ("clauses/", "sections/"),
+        "threats.md": ("threats/",),
+    }.items():
         linked = set(LINK.findall(generated[index]))
-        assert linked == {name for name in chapters if name.startswith(Path(index).stem + "/")}
+        assert linked == {name for name in generated if name.startswith(folders)}
+
+
+def test_each_clause_is_on_the_page_of_sections_of_each_of_its_revisions(
+    generated: dict[str, str],
+) -> None:
+    for clause in load().catalogue:
+        for revision in clause.revisions:
+            assert f"#{clause.id})" in generated[f"sections/{revision}.md"]
 
 
 def test_committed_pages_are_wrapped() -> None:
