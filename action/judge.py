@@ -71,6 +71,7 @@ def arguments(reports: Path) -> list[str]:
             "`mcp-touchstone init`"
         )
     words = [f"--{name}={given(name)}" for name in OPTIONS if given(name)]
+    words += [f"--for={client}" for client in words_of("for")]
     words += [f"--fail-on={floor}" for floor in words_of("fail-on")]
     words += [f"--report={kind}:{reports / name}" for kind, name in REPORTS.items()]
     words += words_of("arguments")

@@ -71,7 +71,7 @@ def _main(words: list[str], *, ours: bool) -> int:  # noqa: PLR0911  (one for ea
         argcomplete.autocomplete(parser())
     line = parse(words)
     options, name = line.options, line.options.subcommand
-    if ours and name in {"check", "init", "recon", "golden"}:
+    if ours and name in {"check", "init", "recon", "golden", "load"}:
         _take_charge()
     if sys.stdout is not None and ours:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -217,6 +217,8 @@ def _check_one(
     finally:
         screen.stop()
     renewal = None if book is None else book.hold(run, screen.read(), choice)
+    if settings.budget is not None or settings.update_budget:
+        _hold_budget(run, settings)
     if old is not None:
         from mcp_touchstone.catalog.loader import renamed
         from mcp_touchstone.report import machine
@@ -239,6 +241,18 @@ def _check_one(
     with interrupts.held():
         lost = [_complain(line) for line in write(run)]
     return lost[0] if lost else run.exit_code
+
+
+def _hold_budget(run: Run, settings: Settings) -> None:
+    """Compare the costs of a run with the file of budgets, or write them into it."""
+    from pathlib import Path
+
+    from mcp_touchstone.gate import budget_file
+
+    path = settings.budget or Path("budgets.toml")
+    if settings.update_budget and run.budgets.tokens:
+        budget_file.update(run.budgets, path)
+    run.budgets = budget_file.hold(run.budgets, path)
 
 
 class _Screen:
@@ -382,6 +396,16 @@ def _recon(options: argparse.Namespace, settings: Settings) -> int:
         ):
             say(line)
     return 0 if profile.spoken else 2
+
+
+def _load(_options: argparse.Namespace, settings: Settings) -> int:
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.engine.load import lines, load
+
+    found = load(resolve.target(settings))
+    for line in lines(found):
+        say(line)
+    return found.exit_code
 
 
 def _golden(options: argparse.Namespace, settings: Settings) -> int:
@@ -619,6 +643,7 @@ WITHOUT_SERVER: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
 WITH_SERVER: Final[dict[str, Callable[[argparse.Namespace, Settings], int]]] = {
     "init": _init,
     "recon": _recon,
+    "load": _load,
     "golden": _golden,
     "bridge": _bridge,
 }

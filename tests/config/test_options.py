@@ -61,6 +61,7 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     assert layer(vars(parse(["check", *words(given, "check")]).options)) == given
     assert {*OPTIONS} - {*given} == {
         *("bundled", "since", "no_baseline", "update_baseline", "report", "json", "save"),
+        *("budget", "update_budget"),
         *("scripts", "verbose", "quiet", "color"),
     }
 
@@ -96,6 +97,7 @@ CHECKED = (
         *("audit", "--for", "cursor"),
     ),
     *("--baseline", "b.toml", "--update-baseline", "--jobs", "2", "--deadline", "300"),
+    *("--budget", "budgets.toml", "--update-budget"),
     *("--report", "junit:j.xml", "--json", "j.json", "--save", "saved", "--scripts", "scripts"),
     *("--verbose", "--color", "never"),
 )
@@ -119,6 +121,12 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         ("--offline", "--force", "--", *SERVER),
         ("--force", *HTTP),
         ("--force", "--sandbox", "off", *ISSUED),
+    ],
+    "load": [
+        (*STARTED, *USED, *BOXED),
+        ("--self", "--offline"),
+        HTTP,
+        ISSUED,
     ],
     "golden record": [
         (*GOLDEN, *STARTED, *USED, *BOXED, "--promise", "audit", "--verbose"),
@@ -153,7 +161,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
             *("--opt-out", "out.txt", "--inside", "none", "--workers", "1", "--engine", "dask"),
             *("--scheduler", "tcp://127.0.0.1:1", "--shard", "1/1", "--work", "work"),
             *("--deadline", "60", "--timeout", "20", "--memory", "0", "--suite", "all"),
-            *("--quick", *PING),
+            *("--quick", "--for", "cursor", *PING),
         ),
     ],
     "fleet report": [

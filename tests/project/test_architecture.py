@@ -71,8 +71,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "server": {"catalog", "bridge"},
     "fleet": {"catalog", "runtime", "transport", "config", "sandbox"},
     "cli": {
-        "catalog", "runtime", "transport", "target", "results", "engine", "recordings", "config",
-        "report", "bridge", "server", "fleet", "sandbox",
+        "catalog", "runtime", "transport", "target", "results", "engine", "gate", "recordings",
+        "config", "report", "bridge", "server", "fleet", "sandbox",
     },
     "__main__": {"cli"},
 }  # fmt: skip

@@ -19,8 +19,8 @@ PURE = (
     *("client.server_requests", "catalog.needs", "bindings.canary", "bindings.argument_roles"),
     *("bindings.file_naming", "bindings.binding", "catalog.threat", "results.threshold"),
     *("client.server_profile", "profiles.rule", "profiles.measure", "profiles.load"),
-    *("profiles.notes", "results.run", "engine.plan", "runtime.printable", "runtime.secrets"),
-    *("report.finding", "report.text", "report.digest"),
+    *("profiles.notes", "results.budgets", "results.run", "engine.plan", "runtime.printable"),
+    *("runtime.secrets", "report.finding", "report.text", "report.digest"),
 )
 """Bytes and values in, values out. ``clause`` and ``load`` read only files of rules;
 ``transcript`` has a lock and gets the time from its caller."""

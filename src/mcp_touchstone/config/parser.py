@@ -31,6 +31,7 @@ more commands:
   recon       show what a server offers, without checking it
   diff        compare two reports of `check --json`
   report      make other reports of one that `check --json` wrote
+  load        send many calls at once, and check that each gets its own answer
   golden      record the answers of a server, and compare with them later
   fleet       check many servers of a list, and report on all of them
   bridge      serve a stdio server over HTTP on this machine
@@ -314,6 +315,21 @@ def _recon(recon: Parser) -> None:
     _table(recon, "recon")
 
 
+def _load(load: Parser) -> None:
+    load.usage = "mcp-touchstone load [options] [TARGET | -- COMMAND ... | --self]"
+    load.description = (
+        "Keep 1, 8 and 64 calls in flight, about a thousand together: lists, and tools that are\n"
+        "annotated read-only or named with --call. Every answer is compared with the one that\n"
+        "its request got alone. Only for a server of your own."
+    )
+    load.epilog = (
+        "exit status: 0 every answer was right, 1 one belonged to another call or was lost, or\n"
+        "the memory grew, 2 nothing was measured"
+    )
+    _words(load)
+    _table(load, "load")
+
+
 def _golden(golden: Parser) -> None:
     golden.description = (
         "Record what a server answers to a fixed list of requests, as files to keep in version\n"
@@ -481,6 +497,7 @@ _COMMANDS: Final[dict[str, Callable[[Parser], None]]] = {
     "recon": _recon,
     "diff": _diff,
     "report": _report,
+    "load": _load,
     "golden": _golden,
     "bridge": _bridge,
     "fleet": _fleet,

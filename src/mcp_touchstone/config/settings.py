@@ -112,7 +112,7 @@ class Settings(ServerSettings):
         "also say what these clients and directories do with the server; repeatable, or joined by "
         "commas:",
         "CLIENT", clients, kind=Kind.TEXTS, complete=known_clients, in_pytest=True,
-        names=("--for",),
+        names=("--for",), commands=FLEET,
     )  # fmt: skip
     strict: bool = _gate(
         "a broken SHOULD is a failure, and faults of the server's SDK count", in_pytest=True
@@ -149,6 +149,13 @@ class Settings(ServerSettings):
     update_baseline: bool = _gate(
         "write current failures into the baseline, remove fixed ones, and keep all reasons",
         in_files=False,
+    )
+    budget: Path | None = _gate(
+        "fail if the lists or the largest result cost a model more tokens than in this file",
+        "FILE", Path,
+    )  # fmt: skip
+    update_budget: bool = _gate(
+        "write what they cost now into the file of --budget (budgets.toml)", in_files=False
     )
     accept_unbound: bool = _scope(
         "pass a security run although no tool that handles files was found", in_pytest=True

@@ -37,6 +37,7 @@ from mcp_touchstone.engine.worker import Work, drive
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.profiles.notes import measured
+from mcp_touchstone.results import budgets
 from mcp_touchstone.results.events import Learnt, Met, OnEvent, Planned
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
@@ -130,6 +131,7 @@ def judge(
     ended = now()
     run.seconds = ended - begun
     run.clients = measured(choice.clients, run.profile, choice.record)
+    run.budgets = budgets.measured(run.profile, (one.transcript for one in run.connections))
     run.cost = account(
         [connection.waits for connection in run.connections],
         begun,

@@ -9,6 +9,7 @@ from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import by_clause, tally
+from mcp_touchstone.results import budgets
 from mcp_touchstone.results.clause_sets import Kept, kept
 from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
 from mcp_touchstone.results.tool_use import ToolUse
@@ -68,6 +69,7 @@ def document(run: Run) -> dict[str, Any]:
         },
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
         **clients.document(run),
+        **_budgets(run),
         "verdicts": [_verdict(v, counts=run.counts(v)) for v in run.verdicts],
         "lost": [
             {"scenario": slot.case.id, "revision": slot.revision, "how": slot.left}
@@ -91,6 +93,19 @@ def document(run: Run) -> dict[str, Any]:
             for row in run.absent
         ],
     }
+
+
+def _budgets(run: Run) -> dict[str, Any]:
+    costs = run.budgets
+    if not costs.tokens:
+        return {}
+    results = {
+        name: {"bytes": one.bytes, "tokens": budgets.tokens(one.bytes), "seen": one.seen}
+        for name, one in costs.results.items()
+    }
+    held = {"file": costs.name, "over": list(costs.over)} if costs.name else {}
+    measured = {"tokenizer": budgets.TOKENIZER, "tokens": costs.tokens, "results": results}
+    return {"budgets": {**measured, **held}}
 
 
 def _unbound(run: Run) -> dict[str, Any]:

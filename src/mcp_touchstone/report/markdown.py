@@ -65,6 +65,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _chapters(run)
     yield from _tools(run)
     yield from _clients(run)
+    yield from _costs(run)
     yield from _stale(run)
     yield from _findings(run)
     yield f"\nmcp-touchstone {__version__}, {starts(run)}, {run.seconds:.1f} s"
@@ -96,6 +97,12 @@ def _clients(run: Run) -> Iterator[str]:
         yield f"\n### {clients.title(run)}\n"
     for level, label, text in clients.lines(run):
         yield f"{'  ' * level}- **{label}** {cell(text)}"
+
+
+def _costs(run: Run) -> Iterator[str]:
+    if run.budgets.name:
+        yield "\n### Tokens\n"
+        yield from (f"- {cell(line)}" for line in standing.costs(run))
 
 
 def _stale(run: Run) -> Iterator[str]:

@@ -8,6 +8,7 @@ from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
 from mcp_touchstone.report.text import cut, plural, window
+from mcp_touchstone.results.budgets import TOKENIZER
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 
@@ -175,8 +176,17 @@ def _beside_rules(run: Run) -> str:
         entries = f"{len(run.stale)} entries" if many else "1 entry"
         count = f"{entries} of {file(run)} no longer appl{'y' if many else 'ies'}"
         return f": {count}; --update-baseline removes them"
+    if not run.losing:
+        return f": {server(run)}: {run.budgets.over[0]} in {run.budgets.name}; --update-budget"
     first = run.clients.losing[0].rule.name
     return f": {server(run)}: {clients.lost(run)}; `mcp-touchstone explain {first}`"
+
+
+def costs(run: Run) -> list[str]:
+    """Return the costs for a model as lines: budgets that are exceeded, lists, results."""
+    found = run.budgets
+    lists = ", ".join(f"{name} {count:,}" for name, count in found.tokens.items())
+    return [*found.over, f"{lists} ({TOKENIZER}: an estimate)"] if lists else []
 
 
 def closing(run: Run) -> tuple[str, str, str]:

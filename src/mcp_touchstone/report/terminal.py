@@ -175,6 +175,7 @@ class Terminal:
             self._lost(run)
             self._tool_use(run)
         self._clients(run)
+        self._costs(run)
         self._dropped(run)
         self._decision(run)
         self._close(run)
@@ -334,6 +335,13 @@ class Terminal:
             for line in textwrap.wrap(shown, max(30, self.width - wide - 2)):
                 self.say("  ", (f"{head:<{wide}}", "dim"), (line, "" if level else "bold"))
                 head = ""
+
+    def _costs(self, run: Run) -> None:
+        """Print what the lists and results cost a model, if somebody asked for it."""
+        for number, line in enumerate(standing.costs(run) if run.budgets.name else ()):
+            if not number:
+                self.say("")
+            self._row("" if number else "tokens", line)
 
     def _decision(self, run: Run) -> None:
         """Print the threats by severity, and what they mean for a decision."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.profiles.notes import ProfileNotes
+from mcp_touchstone.results.budgets import Budgets
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.tool_use import ToolUse, tool_use
 from mcp_touchstone.results.verdict import Judgement, Outcome
@@ -176,6 +177,7 @@ class Run:
         unbound: the reason no tool that handles files was attacked; empty if one was.
         accept_unbound: whether the user accepts that.
         clients: what the chosen clients and directories do with the server.
+        budgets: what its lists and results cost a model.
         used: the use of its tools, if the profile does not show it; None to derive it.
     """
 
@@ -199,6 +201,7 @@ class Run:
     unbound: str = ""
     accept_unbound: bool = False
     clients: ProfileNotes = field(default_factory=ProfileNotes)
+    budgets: Budgets = field(default_factory=Budgets)
     used: ToolUse | None = None
 
     @property
@@ -265,10 +268,15 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 a rule is broken or the baseline is stale, 2 not checked, 130 interrupted."""
+        """0 passed, 1 a rule or budget is broken or the baseline is stale, 2 not checked, 130."""
         if self.interrupted:
             return 130
-        if self.stale or self.losing or any(self.counts(verdict) for verdict in self.verdicts):
+        if (
+            self.stale
+            or self.losing
+            or self.budgets.over
+            or any(self.counts(verdict) for verdict in self.verdicts)
+        ):
             return 1
         return 2 if self.trouble or self.unjudged or self.empty or self.unattacked else 0
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 OPTION: Final = "option"
 """Key of the option in the metadata of a field."""
 
-RUN: Final = ("check", "recon", "init", "golden")
+RUN: Final = ("check", "recon", "init", "golden", "load")
 """Commands that talk to a server."""
 
 START: Final = (*RUN, "bridge")

@@ -54,7 +54,7 @@ class ServerSettings:
     origin: tuple[str, ...] = ()
     bundled: bool = option(
         "use the bundled reference server",
-        names=("--self",), commands=("check", "recon", "golden", "bridge"), in_files=False,
+        names=("--self",), commands=("check", "recon", "golden", "load", "bridge"), in_files=False,
     )  # fmt: skip
     url: str = _run(
         "the server behind `--` speaks HTTP at this URL; {port} is replaced in both by a port that "

@@ -81,6 +81,16 @@ class Family:
         except (psutil.Error, OSError, IndexError):  # the last two if there is no /proc
             return []
 
+    @property
+    def memory(self) -> int:
+        """The resident memory of the server and its descendants, in bytes; 0 if unknown."""
+        found = 0
+        with contextlib.suppress(psutil.Error, OSError):
+            for process in [*self.members(), psutil.Process(self._popen.pid)]:
+                with contextlib.suppress(psutil.Error, OSError):
+                    found += process.memory_info().rss
+        return found
+
     def signal(self, members: Iterable[psutil.Process], *, force: bool) -> None:
         """Send SIGTERM to the group of the server, or SIGKILL to it and to some descendants."""
         if WINDOWS:
