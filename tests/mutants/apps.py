@@ -124,7 +124,8 @@ mutants("apps-resource-meta-shape", of=_Apps)(
         read=puts("_meta", "ui", "csp", {"connectDomains": "https://example.com"})),
     WantsTheCameraByWord=has("Has true for the camera.",
         read=puts("_meta", "ui", "permissions", {"camera": True})))  # fmt: skip
-mutants("apps-content-returned", of=_Apps)(
+mutants("apps-content-returned", "tools-structured-content-text-copy=warn",
+        of=_Apps, revision=MODERN)(
     ReturnsForPagesAlone=has("Has no content.", call=puts("content", [])))  # fmt: skip
 mutants("apps-checks-client", of=_Apps)(
     NamesAPageToAll=has("Names its page to every client.", any=_every(META)))  # fmt: skip

@@ -346,15 +346,11 @@ class _Notifies(Hands):
 
 controls("exttasks-stream-kinds", of=_Notifies, revision=MODERN)(
     NotifiesOfTasks="Notifies subscribers of their tasks.")  # fmt: skip
-mutants("exttasks-stream-kinds", of=_Notifies, revision=MODERN,
-        elsewhere=("progress-token-known", "subscriptions-id-only-on-stream"))(
+mutants("exttasks-stream-kinds", "progress-token-known", "subscriptions-id-only-on-stream=warn",
+        of=_Notifies, revision=MODERN)(
     LogsToSubscribersOfTasks=has("Sends progress to subscribers of a task.",
         more=lambda self, stream: self.notify(stream, "progress",
                                               {"progressToken": 1, "progress": 1})))  # fmt: skip
-mutants("exttasks-result-type", of=Hands, revision=MODERN)(
-    ReturnsTasksAsResults=has("Has resultType complete in a new task.",
-        answer=lambda self, request, result: Hands.answer(self, request, {
-            **result, **({"resultType": "complete"} if "taskId" in result else {})})))  # fmt: skip
 mutants("exttasks-result-type", of=Hands, revision=MODERN)(
     AcknowledgesWithATask=has("Writes the resultType of a new task into its acknowledgments.",
         acknowledge=lambda self, request, *_: self.answer(request, {"resultType": "task"}))

@@ -222,8 +222,8 @@ controls("skills-files-read", of=_Crlf, revision=MODERN)(
 mutants("skills-directory-setting", of=_Skills, revision=MODERN)(
     SetsDirectoriesByWord=has("Gives directoryRead as a string.",
         declare=puts("extensions", EXTENSION, "directoryRead", "yes")))  # fmt: skip
-mutants("skills-resources-capability", of=_Skills, revision=MODERN,
-        elsewhere=("resources-capability-declared",))(
+mutants("skills-resources-capability", "subscriptions-ack-subset=warn", of=_Skills,
+        revision=MODERN, elsewhere=("resources-capability-declared",))(
     ServesSkillsWithoutResources=has("Does not declare resources.",
         declare=drops("resources")))  # fmt: skip
 mutants("skills-list-answered", of=_Refuses, revision=MODERN)(
@@ -237,16 +237,15 @@ mutants("skills-get-unknown", "skills-result-shape", of=_Answers, revision=MODER
         RESULT={"skill": {"uri": EDIT, "frontmatter": {"name": "edit-text", "description": "x"},
                           "resources": "dynamic"}}))  # fmt: skip
 mutants("skills-get-unknown", of=_Refuses, revision=MODERN)(
-    RefusesUnknownSkillsAsResources=has("Gives -32002 for a skill that it does not have.",
-        METHOD="skills/get", URI="skill://touchstone", CODE=-32002))  # fmt: skip
+    FailsOnUnknownSkills=has("Gives an internal error for a skill that it does not have.",
+        METHOD="skills/get", URI="skill://touchstone", CODE=-32603))  # fmt: skip
 mutants("skills-result-shape", of=_Skills, revision=MODERN)(
     GetsAnotherSkill=has("Returns another skill than was asked for.",
         get=puts("skill", {"uri": TREES, "resources": "dynamic", "frontmatter": {
             "name": "compare-trees", "description": "Another one."}})),
     GivesACursorForOneSkill=has("Has a nextCursor in skills/get.",
         get=puts("nextCursor", "more")))  # fmt: skip
-mutants("skills-result-type", of=_Skills, revision=MODERN,
-        elsewhere=("jsonrpc-result-type-known", "versioning-extension-fallback"))(
+mutants("skills-result-type", "versioning-extension-fallback", of=_Skills, revision=MODERN)(
     NamesAnotherResultType=has("Has resultType skill in skills/get.",
         get=puts("resultType", "skill")))  # fmt: skip
 mutants("skills-cache-hints", of=_Skills, revision=MODERN)(
