@@ -162,11 +162,11 @@ def validates_arguments_by_2020_12(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
+        talk.judge.unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
 
 
 def _call(talk: Conversation, name: str, given: dict[str, Any]) -> Reply:
-    return talk.request("tools/call", {"name": name, "arguments": given}, required=False)
+    return talk.wire.request("tools/call", {"name": name, "arguments": given}, required=False)
 
 
 def _ran(reply: Reply) -> bool:

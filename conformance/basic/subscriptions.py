@@ -12,6 +12,7 @@ from mcp_touchstone.suite import (
     Entry,
     Kind,
     Message,
+    Pending,
     Phase,
     Record,
     Reply,
@@ -19,6 +20,7 @@ from mcp_touchstone.suite import (
     Seen,
     Source,
     Subscription,
+    Window,
     ambient,
     brief,
     id_key,
@@ -359,16 +361,16 @@ def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
     """A server that receives SIGTERM announces the end of its subscriptions."""
     clause = "subscriptions-graceful-close"
     here = talk.wire
-    talk.restart()
-    stream = talk.subscribe({"toolsListChanged": True})
+    talk.server.restart()
+    stream = Subscription(talk.wire, {"toolsListChanged": True})
     opened = stream.acknowledged() is not None and not stream.refusal.answered
-    opened = opened and not talk.over_http  # a response on a closing stream proves nothing
+    opened = opened and not talk.server.over_http  # a response on a closing stream proves nothing
     if opened:
-        talk.probe(required=False)
-        talk.terminate()
+        talk.wire.probe(required=False)
+        talk.server.terminate()
     if not opened or not talk.wire.gone:
-        talk.unseen(clause, "no subscription was open, or the server did not end on SIGTERM")
-        talk.wire = here
+        talk.judge.unseen(clause, "no subscription was open, or the server did not end on SIGTERM")
+        talk.server.wire = here
         return
     talk.judge(
         clause,
@@ -378,14 +380,14 @@ def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
         at=stream.line,
         mild=Breach.NOTE,
     )
-    talk.wire = here
+    talk.server.wire = here
 
 
 @scenario("subscriptions-listen-supported")
 def supports_subscriptions_listen(talk: Conversation) -> None:
     """subscriptions/listen exists; a server that promises change notifications needs it."""
     promised = [member for member, flag in FLAGS.items() if talk.spoken.flag(*flag)]
-    stream = talk.subscribe({})
+    stream = Subscription(talk.wire, {})
     stream.acknowledged()
     reply = stream.refusal
     talk.judge(
@@ -415,25 +417,27 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         **dict.fromkeys(LIST_MEMBERS, True),
         "resourceSubscriptions": listed,
     }
-    wide = talk.subscribe(everything, id="touchstone-listen")
-    narrow = talk.subscribe({"toolsListChanged": True})
-    window = talk.window(talk.pace.silence)
+    wide = Subscription(talk.wire, everything, id="touchstone-listen")
+    narrow = Subscription(talk.wire, {"toolsListChanged": True})
+    window = Window(talk.wire, talk.pace.silence)
     _judge_acknowledgment(talk, wide, everything)
     _judge_second(talk, narrow)
     _judge_filter(talk)
     for call in talk.examples("progress-call") or talk.examples("log-traffic"):
-        talk.start(call, token=BESIDE, level="debug").reply()
+        Pending(talk.wire, call, token=BESIDE, level="debug").reply()
         break
     window.wait()
     for stream in (wide, narrow):
         if stream.granted or _acknowledged(stream):
             _judge_open(talk, stream)
     if narrow.refusal.answered or wide.refusal.answered:
-        talk.unseen("subscriptions-cancel-ends", "no stream stayed open until it was cancelled")
+        talk.judge.unseen(
+            "subscriptions-cancel-ends", "no stream stayed open until it was cancelled"
+        )
         return
     narrow.cancel()
-    talk.probe(required=False)
-    talk.quiet(GRACE)
+    talk.wire.probe(required=False)
+    talk.wire.quiet(GRACE)
     talk.judge(
         "subscriptions-concurrent",
         not wide.refusal.answered,
@@ -443,7 +447,7 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
     )
     line = len(talk.wire.transcript)
     wide.cancel()
-    talk.quiet()
+    talk.wire.quiet()
     late = narrow.heard(line)
     talk.judge(
         "subscriptions-cancel-ends",
@@ -465,7 +469,7 @@ def _acknowledgment(talk: Conversation, stream: Subscription) -> tuple[Entry, Me
     """Wait for an acknowledgment; if none comes, look again after a later request."""
     found = stream.acknowledged()
     if found is None and not stream.refusal.answered:
-        talk.probe(required=False)
+        talk.wire.probe(required=False)
         found = stream.acknowledged(0.0)
     return found
 
@@ -481,7 +485,7 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
         at=found[0] if found else stream.line,
     )
     if found is None:
-        talk.unseen("subscriptions-ack-subset", "no subscription was acknowledged")
+        talk.judge.unseen("subscriptions-ack-subset", "no subscription was acknowledged")
         return
     given = stream.granted
     false = [member for member, value in given.items() if value is False]
@@ -523,7 +527,7 @@ def _judge_second(talk: Conversation, stream: Subscription) -> None:
 
 
 def _judge_filter(talk: Conversation) -> None:
-    stream = talk.subscribe(None)
+    stream = Subscription(talk.wire, None)
     found = stream.acknowledged()
     reply: Reply = stream.refusal
     talk.judge(

@@ -15,6 +15,7 @@ from mcp_touchstone.suite import (
     Reply,
     Role,
     Seen,
+    Subscription,
     ambient,
     arguments,
     brief,
@@ -186,7 +187,7 @@ def _created(talk: Conversation, call: Exchange) -> tuple[Reply, str]:
 
 def _ask(talk: Conversation, method: str, own: str, **more: Any) -> Reply:
     params = {"taskId": own, **more}
-    return talk.request(method, params, meta=_able(talk), required=False)
+    return talk.wire.request(method, params, meta=_able(talk), required=False)
 
 
 def _giving(talk: Conversation) -> tuple[Exchange, str] | None:
@@ -204,16 +205,16 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     given = _giving(talk)
     if given is None:
         for clause in (DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES):
-            talk.unseen(clause, "no read-only call gave a task")
+            talk.judge.unseen(clause, "no read-only call gave a task")
         return
     call, own = given
     known = _ask(talk, GET, own)
     expected = "the task that was just returned"
-    talk.expect_result(known, DURABLE, expected)
+    talk.judge.expect_result(known, DURABLE, expected)
     update = _ask(talk, UPDATE, own, inputResponses={"touchstone-unexpected": {"action": "cancel"}})
     if (_ask(talk, GET, own).result or {}).get("status") not in TERMINAL:
         expected = "an empty result, because unknown keys are ignored"
-        talk.expect_result(update, IGNORES, expected)
+        talk.judge.expect_result(update, IGNORES, expected)
     _judge_undeclared(talk, call, own)
     _follow(talk, own)
     _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares the status
@@ -221,7 +222,7 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     if other:
         _judge_acknowledgment(talk, _ask(talk, CANCEL, other), other)
     for clause in (ACKNOWLEDGES, IGNORES):
-        talk.unseen(clause, "each task was over at once")
+        talk.judge.unseen(clause, "each task was over at once")
 
 
 def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
@@ -236,13 +237,13 @@ def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
         expected = f"a result, or error -32021 that names {EXTENSION}"
         talk.judge(REQUIRED, passed, expected=expected, at=plain)
     else:
-        talk.unseen(REQUIRED, "the server serves the call without a task too")
+        talk.judge.unseen(REQUIRED, "the server serves the call without a task too")
     for method in (GET, UPDATE, CANCEL):
-        reply = talk.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
+        reply = talk.wire.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
         expected = f"error -32021 for {method} without the extension"
         passed = reply.answered and reply.refused(LACKING)
         talk.judge(OPERATIONS, passed, expected=expected, at=reply)
-    stream = talk.subscribe({"taskIds": [own]})
+    stream = Subscription(talk.wire, {"taskIds": [own]})
     found = stream.acknowledged()
     granted = own in (stream.granted.get("taskIds") or [])
     talk.judge(
@@ -286,10 +287,10 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
             responses = talk.wire.filled(client, new)
             answered |= {*responses}
             update = _ask(talk, UPDATE, own, inputResponses=responses)
-            if talk.judges(ACKNOWLEDGES):
+            if talk.judge.covers(ACKNOWLEDGES):
                 _judge_acknowledgment(talk, update, own)
         wish = state.get("pollIntervalMs")
-        talk.quiet(min(PAUSE, wish / 1000) if isinstance(wish, int | float) else PAUSE)
+        talk.wire.quiet(min(PAUSE, wish / 1000) if isinstance(wish, int | float) else PAUSE)
     return state
 
 
@@ -310,7 +311,7 @@ def gives_tasks_of_the_extension_unguessable_ids(talk: Conversation) -> None:
     given = _giving(talk)
     ids = [_created(talk, given[0])[1] for _ in range(SEVERAL)] if given else []
     if not all(ids) or len({*ids}) < SEVERAL:
-        talk.unseen(UNGUESSABLE, "no call gave several tasks")
+        talk.judge.unseen(UNGUESSABLE, "no call gave several tasks")
         return
     for own in ids:
         _ask(talk, CANCEL, own)
@@ -346,4 +347,4 @@ def completes_tasks_whose_tool_fails(talk: Conversation) -> None:
                 at=len(talk.wire.transcript),
             )
             return
-    talk.unseen(COMPLETES, "no failing call gave a task")
+    talk.judge.unseen(COMPLETES, "no failing call gave a task")

@@ -52,8 +52,8 @@ def guarded(talk: Conversation, *clauses: str) -> bool:
             return True
         why = f"the server serves a request without a token: {answer}"
     for clause in clauses:
-        if talk.judges(clause):
-            talk.unseen(clause, why)
+        if talk.judge.covers(clause):
+            talk.judge.unseen(clause, why)
     return False
 
 
@@ -63,7 +63,7 @@ def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
     if not guarded(talk, *FLAWS):
         return
     for clause, flaws in FLAWS.items():
-        for flaw, what in flaws.items() if talk.judges(clause) else ():
+        for flaw, what in flaws.items() if talk.judge.covers(clause) else ():
             answer = attempt(talk, talk.http.flawed(flaw))
             # the sentence on audiences says "reject", those on other tokens say 401
             milder = REFUSALS if clause == "authorization-audience" else {BAD_REQUEST}
@@ -104,7 +104,7 @@ def refuses_revoked_tokens_with_401(talk: Conversation) -> None:
     token = talk.http.flawed("revoked")
     answer = attempt(talk, token)
     if not talk.http.is_introspected(token):
-        talk.unseen(clause, "the server does not ask the issuer about tokens")
+        talk.judge.unseen(clause, "the server does not ask the issuer about tokens")
         return
     talk.judge(
         clause,
@@ -152,4 +152,4 @@ def asks_for_the_missing_scope(talk: Conversation) -> None:
             at=answer.line,
         )
     if not seen:
-        talk.unseen(clause, "the server serves each request without a scope")
+        talk.judge.unseen(clause, "the server serves each request without a scope")

@@ -34,7 +34,7 @@ def _complete(
     talk: Conversation, ref: Any, name: str, value: Any = "", *, required: bool = True, **more: Any
 ) -> Reply:
     params = {"ref": ref, "argument": {"name": name, "value": value}, **more}
-    return talk.request(METHOD, params, required=required)
+    return talk.wire.request(METHOD, params, required=required)
 
 
 def _values(reply: Reply) -> list[Any]:
@@ -52,15 +52,15 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
     capability, method = "completion-capability-declared", "completion-undeclared-method-not-found"
     if "completions" in talk.spoken.capabilities:
         talk.judge(capability, True, expected="the completions capability")
-        talk.unseen(method, "the server declares completions")
+        talk.judge.unseen(method, "the server declares completions")
         return
     if talk.spoken.served:
         for clause in (capability, method):
-            talk.unseen(clause, "without server/discover the server declares nothing")
+            talk.judge.unseen(clause, "without server/discover the server declares nothing")
         return
     listed = talk.spoken.completable[:MOST]
     if not listed:
-        talk.unseen(capability, "no listed item can be completed")
+        talk.judge.unseen(capability, "no listed item can be completed")
     for ref, name in listed or [({"type": "ref/prompt", "name": NOBODY}, "name")]:
         reply = _complete(talk, ref, name)
         values = _values(reply)
@@ -118,7 +118,7 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
     clause, judged = "completion-max-100-values", False
     listed = talk.spoken.completable[:MOST]
     if not listed:
-        talk.unseen("completion-listed-argument", "no listed item has an argument")
+        talk.judge.unseen("completion-listed-argument", "no listed item has an argument")
     for ref, name in listed:
         reply = _complete(talk, ref, name)
         internal = reply.refused(INTERNAL_ERROR)
@@ -137,7 +137,7 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
             talk.judge(clause, count <= MOST_VALUES, expected=expected, actual=actual, at=reply)
             judged = True
     if not judged:
-        talk.unseen(clause, "no listed item has a completion")
+        talk.judge.unseen(clause, "no listed item has a completion")
 
 
 # --- refused requests
@@ -164,7 +164,7 @@ def refuses_to_complete_without_required_params(talk: Conversation) -> None:
         "ref": {"argument": {"name": name, "value": ""}},
         "argument.value": {"ref": ref, "argument": {"name": name}},
     }.items():
-        reply = talk.request(METHOD, params)
+        reply = talk.wire.request(METHOD, params)
         talk.judge(
             "completion-missing-arguments-error",
             reply.refused(-32602),
@@ -201,7 +201,7 @@ def accepts_a_completion_context(talk: Conversation) -> None:
         if values:
             offered.setdefault(key, {})[name] = values[0]
     if not judged:
-        talk.unseen(clause, "no listed item has a completion")
+        talk.judge.unseen(clause, "no listed item has a completion")
 
 
 @scenario("completion-resource-ref-forms")
@@ -269,4 +269,4 @@ def validates_completion_inputs(talk: Conversation) -> None:
 
 
 def _judge_answered(talk: Conversation, what: str, reply: Reply) -> bool:
-    return talk.expect_answer(reply, "completion-validate-inputs", f"an answer to {what}")
+    return talk.judge.expect_answer(reply, "completion-validate-inputs", f"an answer to {what}")

@@ -50,7 +50,7 @@ def implements_the_methods_it_declares(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no declared capability has a method that could be used")
+        talk.judge.unseen(clause, "no declared capability has a method that could be used")
 
 
 def _uses(talk: Conversation) -> Iterator[Exchange]:
@@ -82,9 +82,9 @@ def lists_without_params(talk: Conversation) -> None:
     if "resources/list" in methods:
         methods.append("resources/templates/list")
     for method in methods:
-        without, empty = talk.request(method), talk.request(method, {})
+        without, empty = talk.wire.request(method), talk.wire.request(method, {})
         if _differ(without, empty):
-            without, empty = talk.request(method), talk.request(method, {})
+            without, empty = talk.wire.request(method), talk.wire.request(method, {})
         if not without.answered or not empty.answered:
             continue
         odd = next((one for one in (without, empty) if one.is_error), without)
@@ -97,7 +97,7 @@ def lists_without_params(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "the server declares no lists")
+        talk.judge.unseen(clause, "the server declares no lists")
 
 
 def _differ(without: Reply, empty: Reply) -> bool:

@@ -5,6 +5,7 @@ from mcp_touchstone.security.suite import (
     AttackSession,
     Change,
     HttpCaller,
+    Task,
     attack,
     served,
 )
@@ -24,13 +25,13 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
     caller = HttpCaller(session)
     other = session.http.other_credentials()
     if other is None or session.http.session_id is None:
-        session.unseen(threat, NO_OTHER if other is None else NO_IDS)
+        session.judge.unseen(threat, NO_OTHER if other is None else NO_IDS)
         return
-    session.mark()
+    session.server.mark()
     change = {"Authorization": other}
     own = caller.join(change)
     if own is None:
-        session.unseen(threat, REFUSED)
+        session.judge.unseen(threat, REFUSED)
         return
     found = ""
     at: int | None = None
@@ -42,7 +43,7 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
     if stream.exchange.streams and not stream.refused:
         found = found or "the stream of the session of another user was opened"
     stream.close()
-    session.conclude(
+    session.judge.conclude(
         threat,
         found,
         expected="no result for another user",
@@ -60,17 +61,17 @@ def keeps_tasks_from_other_users(session: AttackSession) -> None:
     caller = HttpCaller(session)
     other = session.http.other_credentials()
     if other is None:
-        session.unseen(threat, NO_OTHER)
+        session.judge.unseen(threat, NO_OTHER)
         return
-    session.mark()
-    task = session.task(session.example("task-tool"))
+    session.server.mark()
+    task = Task(session.wire, session.examples.best("task-tool"))
     own = caller.join({"Authorization": other})
     if own is None or not task.id:
-        session.unseen(threat, REFUSED if own is None else "the server made no task")
+        session.judge.unseen(threat, REFUSED if own is None else "the server made no task")
         return
     answer = session.http.post(caller.request("tasks/get", {"taskId": task.id}), own)
     known = (answer.reply.result or {}).get("taskId") == task.id
-    session.conclude(
+    session.judge.conclude(
         threat,
         f"another user got the task {task.id}" if known else "",
         expected="no task of another user",
@@ -89,9 +90,9 @@ def writes_no_token_to_its_log(session: AttackSession) -> None:
     caller = HttpCaller(session)
     own = session.http.credentials()
     if own is None or not session.http.started:
-        session.unseen(threat, UNSEEN if own else NOBODY)
+        session.judge.unseen(threat, UNSEEN if own else NOBODY)
         return
-    session.mark()
+    session.server.mark()
     token = own.rpartition(" ")[2]
     ping = caller.request("ping")
     line = session.http.post(ping).line
@@ -106,7 +107,7 @@ def writes_no_token_to_its_log(session: AttackSession) -> None:
         session.http.post(ping, change)
     session.http.post(ping, body=b"{")
     session.http.get(path=f"{session.http.path}/nowhere")
-    session.conclude(
+    session.judge.conclude(
         threat,
         "standard error has the token of the user" if session.http.logs(token) else "",
         expected="no token on standard error",

@@ -146,10 +146,10 @@ def session(
         connection,
         scenario,
         slot.clauses,
-        field=ground,
+        tree=ground,
         library=library() / "payloads",
-        target=target,
         claims=Claims(
+            target,
             terms={threat.id: pool.target.on(threat.promise) for threat in threats},
             callable_tools=tuple(name for name, _ in pool.target.call),
             unpromised=frozenset(
@@ -158,8 +158,8 @@ def session(
         ),
         profile=profile,
         spawn=start,
-        **common,
         reuses=site is not None,
+        **common,
     )
     if state is not None:
         site = Site(
