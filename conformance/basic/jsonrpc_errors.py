@@ -86,11 +86,11 @@ def refuses_an_unknown_method(talk: Conversation) -> None:
     """An undefined method gets error -32601."""
     reply = talk.wire.request(UNKNOWN)
     judged = _has_code(reply)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "jsonrpc-method-not-found",
         reply.code == -32601 or not judged,
-        expected=f"error -32601 for {UNKNOWN}",
-        at=reply,
+        f"error -32601 for {UNKNOWN}",
     )
 
 
@@ -103,11 +103,11 @@ def refuses_methods_of_undeclared_capabilities(talk: Conversation) -> None:
         reply = talk.wire.request(f"{feature}/list")
         offered = bool((reply.result or {}).get(feature))
         judged = _has_code(reply) and not offered
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clause,
             reply.code == -32601 or not judged,
-            expected=f"error -32601 for {feature}/list, because {feature} is not declared",
-            at=reply,
+            f"error -32601 for {feature}/list, because {feature} is not declared",
             mild=Breach.NOTE if reply.result is not None else None,
         )
     if not absent:
@@ -124,11 +124,11 @@ def refuses_params_without_required_members(talk: Conversation) -> None:
         mismatch = (
             (-32020,) if talk.server.over_http else ()
         )  # over HTTP the member is a header too
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "jsonrpc-invalid-params",
             reply.refused(-32602, *mismatch),
-            expected=f"error -32602 for {method} without its required member",
-            at=reply,
+            f"error -32602 for {method} without its required member",
             mild=Breach.WARN if reply.is_error else None,
         )
 
@@ -141,11 +141,8 @@ def uses_no_retired_code_for_an_unknown_resource(talk: Conversation) -> None:
     tested too.
     """
     reply = talk.wire.request("resources/read", {"uri": NOWHERE})
-    talk.judge(
-        "jsonrpc-retired-codes",
-        reply.code not in RETIRED,
-        expected="neither -32002 nor -32042",
-        at=reply,
+    talk.judge.expect(
+        reply, "jsonrpc-retired-codes", reply.code not in RETIRED, "neither -32002 nor -32042"
     )
 
 

@@ -239,11 +239,11 @@ def survives_an_incomplete_initialize(talk: Conversation) -> None:
             talk.server.restart()
         reply = talk.wire.initialize(omit=(member,), seconds=talk.pace.reply)
         clean_exit = talk.wire.gone and talk.wire.process.wait(1.0) == 0
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "lifecycle-negotiation-failures",
             reply.answered or clean_exit,
-            expected=f"an answer to initialize without {member}, or a clean exit",
-            at=reply,
+            f"an answer to initialize without {member}, or a clean exit",
         )
 
 
@@ -294,11 +294,11 @@ def answers_only_pings_before_initialized(talk: Conversation) -> None:
     talk.wire.initialized()
     later = talk.wire.request("ping", required=False)
     ping = talk.wire.answer_to(early, talk.pace.settle)
-    talk.judge(
+    talk.judge.expect(
+        ping,
         "ping-before-initialized",
         ping.result is not None or later.result is None,
-        expected="a result for ping, before initialized was sent as well as after",
-        at=ping,
+        "a result for ping, before initialized was sent as well as after",
     )
 
 

@@ -48,11 +48,11 @@ def serves_the_first_request_it_gets(talk: Conversation) -> None:
             if outcome(twice) != outcome(again):
                 talk.judge.unseen(clause, f"two equal requests of {method} in a row differ")
                 return
-        talk.judge(
+        talk.judge.expect(
+            again,
             clause,
             outcome(again) == outcome(before),
-            expected="a result that depends on the _meta of its own request only",
-            at=again,
+            "a result that depends on the _meta of its own request only",
         )
 
 
@@ -83,11 +83,11 @@ def serves_interleaved_clients_separately(talk: Conversation) -> None:
         asked.append((method, talk.wire.say(request, required=False)))
     for method, line in asked:
         reply = talk.wire.answer_to(line)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "lifecycle-stateless-multiplexing",
             {*(reply.result or ())} - CURSOR == {*(alone[method].result or ())} - CURSOR,
-            expected=f"the result of {method} for each of its requests",
-            at=reply,
+            f"the result of {method} for each of its requests",
         )
 
 

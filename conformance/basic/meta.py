@@ -181,19 +181,19 @@ def ignores_unknown_meta(talk: Conversation) -> None:
     own = talk.wire.meta() if talk.modern else {}
     odd = {**own, reserved + "touchstone-unknown": 7, "com.example/probe": {"a": [1, None]}}
     reply = talk.wire.request(method, meta=odd)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "meta-no-assumptions",
         _alike(talk, method, plain, reply),
-        expected=f"the same outcome of {method} with unknown _meta keys",
-        at=reply,
+        f"the same outcome of {method} with unknown _meta keys",
     )
     if talk.modern:
         reply = talk.wire.request(method, meta={**own, "traceparent": TRACE})
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "meta-trace-context",
             _alike(talk, method, plain, reply),
-            expected=f"the same outcome of {method} with a traceparent",
-            at=reply,
+            f"the same outcome of {method} with a traceparent",
         )
 
 
@@ -243,11 +243,11 @@ def serves_all_clients_alike(talk: Conversation) -> None:
         )
         renamed = talk.wire.request(method, meta=talk.wire.meta(client=OTHER_CLIENT))
         for reply in (renamed, nameless) if nameless.result is not None else (renamed,):
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "meta-client-info-not-behavioural",
                 _alike(talk, method, plain, reply),
-                expected=f"the same result of {method} for every client",
-                at=reply,
+                f"the same result of {method} for every client",
             )
 
 
@@ -272,11 +272,11 @@ def asks_only_clients_that_declare_the_capability(talk: Conversation) -> None:
         for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
             talk.judge.unseen(clause, "the tool asks for input without regard to capabilities")
         return
-    talk.judge(
+    talk.judge.expect(
+        unable,
         "meta-capabilities-per-request",
         not (unable.result or {}).get("inputRequests"),
-        expected="no inputRequests for a client that declared nothing",
-        at=unable,
+        "no inputRequests for a client that declared nothing",
     )
     if not unable.is_error:
         talk.judge.unseen("meta-missing-capability-error", "the tool works without the capability")

@@ -100,11 +100,11 @@ def lists_without_asking(talk: Conversation) -> None:
         ]
     for method, params in wanted:
         reply = talk.wire.request(method, params, meta=meta)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "mrtr-allowed-methods",
             (reply.result or {}).get("resultType") != INTERIM,
-            expected=f"an answer to {method} that asks for no input",
-            at=reply,
+            f"an answer to {method} that asks for no input",
         )
 
 
@@ -215,12 +215,11 @@ def asks_only_for_the_capabilities_of_the_request(talk: Conversation) -> None:
             for example in asking:
                 client = Client(capabilities={name: able.capabilities[name]} if name else {})
                 asked = mrtr.begin(talk.wire, example, client)
-                talk.judge(
+                talk.judge.expect(
+                    asked.reply,
                     clause,
                     _kinds(asked) <= declared,
-                    expected="no input request that needs an undeclared capability",
-                    actual=asked.reply,
-                    at=asked.reply,
+                    "no input request that needs an undeclared capability",
                 )
 
 

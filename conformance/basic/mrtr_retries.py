@@ -56,24 +56,21 @@ def serves_a_retry(talk: Conversation) -> None:
         if not second.reply.answered:
             continue  # jsonrpc-request-answered judges this
         passed = not second.reply.is_error or second.reply.code == MISSING_CAPABILITY
-        talk.judge(
+        talk.judge.expect(
+            second.reply,
             "mrtr-retry-served",
             passed,
-            expected="a result of a retry with the requested responses",
-            actual=second.reply,
-            at=second.reply,
+            "a result of a retry with the requested responses",
         )
         again = _asked(talk, example) if passed else None
         if again is None:
             continue
         answers = talk.wire.filled(again.client, again.requests)
         more = mrtr.retry(talk.wire, again, responses={**answers, ELSEWHERE: {"action": "cancel"}})
-        talk.judge(
+        talk.judge.expect_result(
+            more.reply,
             "mrtr-ignore-extra-responses",
-            more.reply.result is not None,
-            expected="the same outcome with one more entry in inputResponses",
-            actual=more.reply,
-            at=more.reply,
+            "the same outcome with one more entry in inputResponses",
         )
     for clause in ("mrtr-retry-served", "mrtr-ignore-extra-responses"):
         talk.judge.unseen(clause, "no tool or prompt asked for input and served the retry")
@@ -105,11 +102,11 @@ def rejects_an_altered_request_state(talk: Conversation) -> None:
     for _, first in _asking(talk):
         if isinstance(first.state, str) and first.state:
             reply = mrtr.retry(talk.wire, first, state=altered(first.state)).reply
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "mrtr-request-state-integrity",
                 not reply.succeeded,
-                expected="an error for an altered requestState",
-                at=reply,
+                "an error for an altered requestState",
             )
             talk.judge.expect_answer(
                 reply,
@@ -131,11 +128,11 @@ def binds_request_state_to_its_request(talk: Conversation) -> None:
             if asked is None:
                 continue
             reply = mrtr.retry(talk.wire, asked, state=first.state).reply
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "mrtr-request-state-binding",
                 not reply.succeeded,
-                expected=f"an error for {other} with the requestState of {example}",
-                at=reply,
+                f"an error for {other} with the requestState of {example}",
             )
             break
     talk.judge.unseen(
@@ -165,11 +162,11 @@ def validates_input_responses(talk: Conversation) -> None:
                 break
             wrong: Any = [] if kind == "an array" else dict.fromkeys(asked.requests, "touchstone")
             reply = mrtr.retry(talk.wire, asked, responses=wrong).reply
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "mrtr-validate-responses",
                 reply.answered and not reply.succeeded,
-                expected=f"an error for {kind} in place of inputResponses",
-                at=reply,
+                f"an error for {kind} in place of inputResponses",
                 mild=Breach.WARN if reply.answered else None,
             )
             if not reply.answered:
@@ -186,18 +183,15 @@ def asks_again_for_missing_responses(talk: Conversation) -> None:
             continue
         reply = mrtr.retry(talk.wire, first, responses={}).reply
         if reply.answered:
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "mrtr-missing-responses-reprompt",
                 not reply.is_error,
-                expected="the same input request, or a result without the response",
-                at=reply,
+                "the same input request, or a result without the response",
             )
         elif not _elicits(first):
-            talk.judge(
-                "mrtr-no-assumed-retry",
-                False,
-                expected="an answer to a retry without responses",
-                at=reply,
+            talk.judge.expect(
+                reply, "mrtr-no-assumed-retry", False, "an answer to a retry without responses"
             )
     for clause in ("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry"):
         talk.judge.unseen(clause, "no retry without responses was answered")

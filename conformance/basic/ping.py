@@ -56,7 +56,7 @@ def answers_a_ping_during_a_call(talk: Conversation) -> None:
         over = [entry for entry, _ in pending.answers() if entry.n < (ping.entry or 0)]
         if not over:
             pending.cancel("the ping was answered")
-            talk.judge(clause, True, expected="an answer to ping during a call", at=ping)
+            talk.judge.expect(ping, clause, True, "an answer to ping during a call")
             return
         if over[0].at - talk.wire.transcript[pending.line].at >= LASTED:
             late.append((ping, over[0]))
@@ -78,12 +78,7 @@ def answers_a_ping_during_a_call(talk: Conversation) -> None:
 def refuses_the_removed_ping(talk: Conversation) -> None:
     """ping, which this revision removed, is refused."""
     reply = talk.wire.request("ping")
-    talk.judge(
-        "ping-removed",
-        reply.result is None,
-        expected="error -32601 for ping",
-        at=reply,
-    )
+    talk.judge.expect(reply, "ping-removed", reply.result is None, "error -32601 for ping")
 
 
 @ambient("ping-not-excessive")

@@ -154,12 +154,7 @@ def validates_arguments_by_2020_12(talk: Conversation) -> None:
         if not _ran(_call(talk, name, good)):
             continue
         reply = _call(talk, name, bad)
-        talk.judge(
-            clause,
-            not _ran(reply),
-            expected=f"an error for {name} with {brief(bad)}",
-            at=reply,
-        )
+        talk.judge.expect(reply, clause, not _ran(reply), f"an error for {name} with {brief(bad)}")
         judged = True
     if not judged:
         talk.judge.unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")

@@ -390,11 +390,11 @@ def supports_subscriptions_listen(talk: Conversation) -> None:
     stream = Subscription(talk.wire, {})
     stream.acknowledged()
     reply = stream.refusal
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "subscriptions-listen-supported",
         reply.code != -32601,
-        expected=f"subscriptions/listen{', which its flags promise' if promised else ''}",
-        at=reply,
+        f"subscriptions/listen{', which its flags promise' if promised else ''}",
         mild=None if promised else Breach.WARN,
     )
     if not reply.answered:
@@ -438,12 +438,11 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
     narrow.cancel()
     talk.wire.probe(required=False)
     talk.wire.quiet(GRACE)
-    talk.judge(
+    talk.judge.expect(
+        wide.refusal,
         "subscriptions-concurrent",
         not wide.refusal.answered,
-        expected="the other stream still open after one is cancelled",
-        actual=wide.refusal,
-        at=wide.refusal,
+        "the other stream still open after one is cancelled",
     )
     line = len(talk.wire.transcript)
     wide.cancel()
@@ -543,9 +542,9 @@ def _judge_filter(talk: Conversation) -> None:
 
 def _judge_open(talk: Conversation, stream: Subscription) -> None:
     reply = stream.refusal
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "subscriptions-stays-open",
         reply.result is None,
-        expected="no response while the subscription is open",
-        at=reply,
+        "no response while the subscription is open",
     )

@@ -42,11 +42,11 @@ def ignores_task_requests_without_support(talk: Conversation) -> None:
         reply = talk.wire.request(exchange.method, params, required=False)
         made = "task" in (reply.result or {}) and exchange.method == "tools/call"
         failed = reply.result is None and _works(talk, exchange)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "tasks-ignored-when-undeclared",
             not made and not failed,
-            expected=f"the ordinary result of {exchange}, without a task",
-            at=reply,
+            f"the ordinary result of {exchange}, without a task",
         )
 
 
@@ -71,11 +71,11 @@ def refuses_a_task_of_a_tool_without_support(talk: Conversation) -> None:
         return
     task = Task(talk.wire, tools[0])
     reply = task.created
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         reply.refused(NOT_FOUND),
-        expected=f"error -32601 for {tools[0].name} as a task, because it lists no support",
-        at=reply,
+        f"error -32601 for {tools[0].name} as a task, because it lists no support",
     )
     task.wait(talk.pace.reply)
 
@@ -89,11 +89,11 @@ def refuses_a_plain_call_of_a_task_only_tool(talk: Conversation) -> None:
         talk.judge.unseen(clause, "no callable tool requires a task")
         return
     reply = talk.run(tools[0])
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         reply.refused(NOT_FOUND),
-        expected=f"error -32601 for {tools[0].name} without a task, because it requires one",
-        at=reply,
+        f"error -32601 for {tools[0].name} without a task, because it requires one",
         mild=Breach.WARN if reply.code == INVALID_REQUEST else None,
     )
 
@@ -118,21 +118,21 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
         if declared:
             _judge_declared(talk, method, reply)
         elif method in {"tasks/cancel", "tasks/list"}:
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "tasks-declared-operations-work",
                 reply.refused(NOT_FOUND),
-                expected=f"error -32601 for {method}, because it is not declared",
-                at=reply,
+                f"error -32601 for {method}, because it is not declared",
                 mild=Breach.WARN,
             )
         if reply.is_error:
             refusals.append(reply)
         if declared and params and reply.code != NOT_FOUND:
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "tasks-unknown-id-error",
                 reply.answered and reply.refused(INVALID),
-                expected=f"error -32602 for {method} with an unknown task id",
-                at=reply,
+                f"error -32602 for {method} with an unknown task id",
             )
     _judge_messages(talk, refusals)
     if not any(one.clause == "tasks-unknown-id-error" for one in talk.judge.judgements):
@@ -142,11 +142,11 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
 
 
 def _judge_declared(talk: Conversation, method: str, reply: Reply) -> None:
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "tasks-declared-operations-work",
         reply.code != NOT_FOUND,
-        expected=f"a working {method}, because it is declared",
-        at=reply,
+        f"a working {method}, because it is declared",
     )
 
 
@@ -155,11 +155,11 @@ def _judge_messages(talk: Conversation, refusals: list[Reply]) -> None:
     readable = [reply for reply in refusals if reply.code == INVALID]
     for reply in readable:
         words = (reply.error or {}).get("message")
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "tasks-informative-errors",
             not isinstance(words, str) or not words or bool(words.strip()),
-            expected="a message that describes the error",
-            at=reply,
+            "a message that describes the error",
         )
     if not readable:
         talk.judge.unseen("tasks-informative-errors", "no error -32602 came")
@@ -172,9 +172,9 @@ def refuses_an_invalid_task_cursor(talk: Conversation) -> None:
     if reply.code == NOT_FOUND:
         talk.judge.unseen("tasks-invalid-cursor-error", "there is no tasks/list")
         return
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "tasks-invalid-cursor-error",
         reply.refused(INVALID),
-        expected="error -32602 for a cursor that the server never gave out",
-        at=reply,
+        "error -32602 for a cursor that the server never gave out",
     )

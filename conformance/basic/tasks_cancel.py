@@ -129,11 +129,11 @@ def limits_the_lifetime_of_tasks(talk: Conversation) -> None:
     if isinstance(ttl, int) and ttl <= SHORTEST and ended:
         talk.wire.quiet(max(0.0, 2 * ttl / 1000 + 1.0 - short.request.age))
         late: Reply = short.get()
-        talk.judge(
+        talk.judge.expect(
+            late,
             LIMITS,
             late.result is None,
-            expected=f"no task after its ttl of {ttl} ms",
-            at=late,
+            f"no task after its ttl of {ttl} ms",
             mild=Breach.NOTE,
         )
     talk.judge.unseen(LIMITS, "no task was created")

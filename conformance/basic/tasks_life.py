@@ -39,12 +39,11 @@ def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
     example = talk.examples.best("task-tool")
     wish = f"touchstone-{secrets.token_hex(8)}"
     odd = Task(talk.wire, example, more={"taskId": wish})
-    talk.judge(
+    talk.judge.expect(
+        odd.created,
         "tasks-id-server-generated",
         odd.id != wish,
-        expected="an id made by the server, not the one in the request",
-        actual=odd.created,
-        at=odd.created,
+        "an id made by the server, not the one in the request",
     )
     tasks = [task for task in (Task(talk.wire, example) for _ in range(SEVERAL)) if task.id]
     ids = list(dict.fromkeys(task.id for task in tasks))
@@ -72,11 +71,11 @@ def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
     reply = first.get({RELATED: {"taskId": second.id}})
     described = (reply.result or {}).get("taskId")
     failed = reply.result is None and first.get().result is not None
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         described != second.id and not failed,
-        expected=f"the task {brief(first.id)} of the taskId parameter",
-        at=reply,
+        f"the task {brief(first.id)} of the taskId parameter",
     )
 
 
@@ -141,11 +140,11 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
         talk.judge.unseen(clauses[1], f"the task is gone, or there is no tasks/result: {reply}")
     else:
         fits = isinstance((reply.result or {}).get("content"), list) or reply.is_error
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clauses[0],
             fits and (plain is None or same_outcome(plain, reply)),
-            expected="the result of the plain call" if plain else "a result of tools/call",
-            at=reply,
+            "the result of the plain call" if plain else "a result of tools/call",
         )
         _judge_related(talk, task, reply)
         _judge_second_result(talk, task, reply)
@@ -154,11 +153,11 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
         if refused.code == NOT_FOUND:
             talk.judge.unseen(clauses[2], "there is no tasks/cancel")
             return
-        talk.judge(
+        talk.judge.expect(
+            refused,
             clauses[2],
             refused.answered and refused.refused(INVALID),
-            expected=f"error -32602, because the task is {task.states[-1].get('status')}",
-            at=refused,
+            f"error -32602, because the task is {task.states[-1].get('status')}",
         )
 
 
@@ -166,11 +165,11 @@ def _judge_second_result(talk: Conversation, task: Task, first: Reply) -> None:
     again = talk.wire.request("tasks/result", {"taskId": task.id}, required=False)
     if again.code == INVALID and task.get().code == INVALID:
         return  # tasks-kept-for-ttl judges this
-    talk.judge(
+    talk.judge.expect(
+        again,
         "tasks-result-final",
         not first.answered or same_outcome(first, again),
-        expected="the same outcome of a second tasks/result",
-        at=again,
+        "the same outcome of a second tasks/result",
     )
 
 

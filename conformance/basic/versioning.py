@@ -169,22 +169,19 @@ def refuses_a_handshake(talk: Conversation) -> None:
     seen = talk.profile.refused.get(talk.wire.revision)
     patience = talk.pace.startup if seen and seen.answered else talk.pace.reply
     reply = talk.wire.initialize(seconds=patience)
-    talk.judge(
-        "versioning-initialize-rejected",
-        reply.is_error,
-        expected="an error for initialize",
-        at=reply,
+    talk.judge.expect(
+        reply, "versioning-initialize-rejected", reply.is_error, "an error for initialize"
     )
     if not reply.is_error:
         talk.judge.unseen("versioning-initialize-names-versions", f"no error was given: {reply}")
         return
     versions = talk.spoken.versions
     said = json.dumps(reply.value)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "versioning-initialize-names-versions",
         any(version in said for version in versions),
-        expected=f"an error that names a supported version: {', '.join(versions)}",
-        at=reply,
+        f"an error that names a supported version: {', '.join(versions)}",
     )
 
 
@@ -193,11 +190,11 @@ def serves_a_stateless_opening(talk: Conversation) -> None:
     """A server of both eras serves a stateless first request without a handshake."""
     method = _served(talk)
     reply = talk.wire.request(method, seconds=talk.pace.startup)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "versioning-dual-era-modern-request",
         reply.answered and not reply.is_error,
-        expected=f"an answer to {method} under {talk.revision}",
-        at=reply,
+        f"an answer to {method} under {talk.revision}",
     )
 
 

@@ -75,13 +75,7 @@ def survives_every_refusal(talk: Conversation) -> None:
             provoked = mrtr.provoke(talk.wire, example, client)
             if not any(asked.method == ELICIT for asked in provoked.questions):
                 continue
-            talk.judge(
-                clause,
-                provoked.reply.answered,
-                expected="an answer to the outer request",
-                actual=provoked.reply,
-                at=provoked.reply,
-            )
+            talk.judge.expect_answer(provoked.reply, clause, "an answer to the outer request")
             if not provoked.reply.answered:
                 return
     talk.judge.unseen(clause, "no call elicits again")
@@ -102,12 +96,8 @@ def accepts_a_declined_elicitation(talk: Conversation) -> None:
                 if policy
                 else mrtr.retry(talk.wire, first, responses={})
             )
-            talk.judge(
-                clause,
-                provoked.reply.answered,
-                expected="an answer to the retry without consent",
-                actual=provoked.reply,
-                at=provoked.reply,
+            talk.judge.expect_answer(
+                provoked.reply, clause, "an answer to the retry without consent"
             )
             if not provoked.reply.answered:
                 return
@@ -162,11 +152,10 @@ def validates_form_content(talk: Conversation) -> None:
             asked = [one for one in provoked.questions if one.method == ELICIT]
             if not asked:
                 continue
-            talk.judge(
+            talk.judge.expect(
+                provoked.reply,
                 clause,
                 len(asked) > 1 or not provoked.reply.succeeded,
-                expected=f"an error for a form accepted {how}",
-                actual=provoked.reply,
-                at=provoked.reply,
+                f"an error for a form accepted {how}",
             )
     talk.judge.unseen(clause, "no form has a field with a constraint")

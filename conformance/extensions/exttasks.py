@@ -230,19 +230,19 @@ def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
     plain = talk.run(call, required=False)
     made = (plain.result or {}).get("resultType") == "task"
     expected = "no task, because the request does not declare the extension"
-    talk.judge(ONLY, not made, expected=expected, at=plain)
+    talk.judge.expect(plain, ONLY, not made, expected)
     if plain.is_error:
         needed = object_in(plain.error, "data", "requiredCapabilities", "extensions")
         passed = plain.refused(LACKING) and EXTENSION in needed
         expected = f"a result, or error -32021 that names {EXTENSION}"
-        talk.judge(REQUIRED, passed, expected=expected, at=plain)
+        talk.judge.expect(plain, REQUIRED, passed, expected)
     else:
         talk.judge.unseen(REQUIRED, "the server serves the call without a task too")
     for method in (GET, UPDATE, CANCEL):
         reply = talk.wire.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
         expected = f"error -32021 for {method} without the extension"
         passed = reply.answered and reply.refused(LACKING)
-        talk.judge(OPERATIONS, passed, expected=expected, at=reply)
+        talk.judge.expect(reply, OPERATIONS, passed, expected)
     stream = Subscription(talk.wire, {"taskIds": [own]})
     found = stream.acknowledged()
     granted = own in (stream.granted.get("taskIds") or [])
@@ -302,7 +302,7 @@ def refuses_unknown_tasks_of_the_extension(talk: Conversation) -> None:
         reply = _ask(talk, method, own, **MORE.get(method, {}))
         expected = f"error -32602 for {method} with an unknown id"
         passed = reply.answered and reply.refused(INVALID)
-        talk.judge(clause, passed, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, passed, expected)
 
 
 @scenario(UNGUESSABLE, lasts=True)

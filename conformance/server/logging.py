@@ -78,20 +78,20 @@ def accepts_only_the_eight_levels(talk: Conversation) -> None:
     """logging/setLevel accepts the eight levels, and refuses others with error -32602."""
     for level in reversed(LEVELS):
         reply = _set(talk, level)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "logging-set-level-accepted",
             reply.result is not None or not reply.is_error or reply.code == -32601,
-            expected=f"a result for level {level}",
-            at=reply,
+            f"a result for level {level}",
             mild=Breach.WARN if reply.code == -32603 else None,
         )
     for odd in ("verbose", "INFO", 3):
         reply = _set(talk, odd)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "logging-invalid-level-error-legacy",
             reply.refused(-32602, -32601),
-            expected=f"error -32602 for level {brief(odd)}",
-            at=reply,
+            f"error -32602 for level {brief(odd)}",
         )
     _set(talk, LEVELS[0])
 
@@ -269,19 +269,16 @@ def accepts_a_level_per_request(talk: Conversation) -> None:
     for level in LEVELS:
         reply = talk.wire.request(method, meta=talk.wire.meta(**{LEVEL: level}))
         only = reply.is_error and talk.wire.request(method).result is not None
-        talk.judge(
-            "logging-request-level-accepted",
-            not only,
-            expected=f"a result at level {level}",
-            at=reply,
+        talk.judge.expect(
+            reply, "logging-request-level-accepted", not only, f"a result at level {level}"
         )
     if talk.judge.covers("logging-invalid-request-level-error"):
         reply = talk.wire.request(method, meta=talk.wire.meta(**{LEVEL: "verbose"}))
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "logging-invalid-request-level-error",
             reply.refused(-32602),
-            expected="error -32602 for level verbose",
-            at=reply,
+            "error -32602 for level verbose",
         )
 
 
@@ -289,9 +286,6 @@ def accepts_a_level_per_request(talk: Conversation) -> None:
 def refuses_the_removed_set_level(talk: Conversation) -> None:
     """logging/setLevel, which this revision removed, is refused."""
     reply = _set(talk, "warning")
-    talk.judge(
-        "logging-set-level-removed",
-        reply.result is None,
-        expected=f"error -32601 for {SET}",
-        at=reply,
+    talk.judge.expect(
+        reply, "logging-set-level-removed", reply.result is None, f"error -32601 for {SET}"
     )

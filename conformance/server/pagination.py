@@ -146,11 +146,11 @@ def serves_the_same_page_for_the_same_cursor(talk: Conversation) -> None:
         unchanged = _items(talk.wire.request(method), method) == _items(first, method)
         if one.result is None or not two.answered or not unchanged:
             continue
-        talk.judge(
+        talk.judge.expect(
+            two,
             clause,
             two.result is not None and _items(two, method) == _items(one, method),
-            expected=f"the same page of {method} for the same cursor",
-            at=two,
+            f"the same page of {method} for the same cursor",
         )
         judged = True
     if not judged:
@@ -208,11 +208,11 @@ def survives_malformed_cursors(talk: Conversation) -> None:
             if not reply.answered:
                 return
         after = talk.wire.request(method, required=False)
-        talk.judge(
+        talk.judge.expect(
+            after,
             clause,
             after.answered and (after.result is None) <= (before.result is None),
-            expected=f"a result for {method} without a cursor",
-            at=after,
+            f"a result for {method} without a cursor",
         )
 
 

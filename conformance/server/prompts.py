@@ -25,11 +25,11 @@ def declares_the_prompts_it_offers(talk: Conversation) -> None:
     clause = "prompts-capability-declared"
     declared = "prompts" in talk.spoken.capabilities
     reply = talk.wire.request(LIST)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         declared or not (reply.result or {}).get("prompts"),
-        expected="no prompts, because the capability is not declared",
-        at=reply,
+        "no prompts, because the capability is not declared",
     )
 
 
@@ -56,12 +56,7 @@ def lists_its_prompts(talk: Conversation) -> None:
     reply = talk.wire.request(LIST)
     if reply.is_error:
         reply = talk.wire.request(LIST)
-    talk.judge(
-        "prompts-list-must-answer",
-        not reply.is_error,
-        expected=f"a result for {LIST}",
-        at=reply,
-    )
+    talk.judge.expect(reply, "prompts-list-must-answer", not reply.is_error, f"a result for {LIST}")
 
 
 @scenario("prompts-name-unique")

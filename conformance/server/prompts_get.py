@@ -94,7 +94,7 @@ def serves_resources_its_prompts_link_to(talk: Conversation) -> None:
             if reply.answered:
                 expected = f"the content of {brief(uri, 80)}, to which {example.name} links"
                 passed = reply.code not in {-32002, -32602}
-                talk.judge(clause, passed, expected=expected, at=reply)
+                talk.judge.expect(reply, clause, passed, expected)
                 judged = True
     if not judged:
         talk.judge.unseen(clause, "no prompt has a link to a resource of the server")
@@ -118,11 +118,11 @@ def _links(reply: Reply) -> Iterator[str]:
 def refuses_an_unknown_prompt(talk: Conversation) -> None:
     """An unknown prompt name gets error -32602."""
     reply = talk.wire.request(GET, {"name": NOBODY})
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "prompts-unknown-name-error",
         reply.refused(-32602),
-        expected="error -32602 for an unknown prompt",
-        at=reply,
+        "error -32602 for an unknown prompt",
     )
 
 
@@ -134,11 +134,11 @@ def refuses_a_prompt_without_required_arguments(talk: Conversation) -> None:
         ways: tuple[dict[str, Any], ...] = ({"arguments": {}}, {})
         for given in ways:
             reply = talk.wire.request(GET, {"name": name, **given})
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "prompts-missing-argument-error",
                 reply.refused(-32602) or _asks(reply),
-                expected=f"error -32602 for {name} without {missing}",
-                at=reply,
+                f"error -32602 for {name} without {missing}",
             )
 
 
@@ -173,7 +173,7 @@ def renders_without_the_arguments_member(talk: Conversation) -> None:
         again = {"name": name, "arguments": {}}
         only = reply.is_error and talk.wire.request(GET, again, required=False).result is not None
         expected = f"{name} rendered, as with empty arguments"
-        talk.judge(clause, not only, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not only, expected)
         judged = True
     if not judged:
         talk.judge.unseen(clause, "no prompt renders without arguments")
@@ -193,7 +193,7 @@ def renders_the_prompts_it_lists(talk: Conversation) -> None:
         reply = talk.wire.request(GET, params, required=False)
         same = reply.is_error and _wording(reply, name) == _wording(unknown, NOBODY)
         expected = f"{name} rendered, because it is listed"
-        talk.judge(clause, not same, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not same, expected)
         judged = True
     if not judged:
         talk.judge.unseen(clause, "every listed prompt requires an argument without known values")
@@ -239,11 +239,11 @@ def validates_prompt_arguments(talk: Conversation) -> None:
         name = (_required(prompt) or [_arguments(prompt)[0]["name"]])[0]
         for bad in ({**good, name: 42}, {**good, name: {"a": 1}}, ["touchstone"]):
             reply = talk.wire.request(GET, {"name": prompt["name"], "arguments": bad})
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 clause,
                 not _is_rendered(reply),
-                expected=f"an error for {prompt['name']} with {brief(bad, 80)}",
-                at=reply,
+                f"an error for {prompt['name']} with {brief(bad, 80)}",
             )
 
 
@@ -265,11 +265,11 @@ def treats_prompt_arguments_as_text(talk: Conversation) -> None:
                 params = {"name": prompt["name"], "arguments": filled}
                 reply = talk.wire.request(GET, params, required=False)
                 passed = reply.answered and not _leaks(talk, reply)
-                talk.judge(
+                talk.judge.expect(
+                    reply,
                     clause,
                     passed,
-                    expected=f"{argument['name']} = {brief(value, 60)} unchanged, or an error",
-                    at=reply,
+                    f"{argument['name']} = {brief(value, 60)} unchanged, or an error",
                     mild=_mild(argument) if _leaks(talk, reply) == "canary" else None,
                 )
                 if not reply.answered:

@@ -196,11 +196,11 @@ def declares_the_resources_it_offers(talk: Conversation) -> None:
         ("resources/templates/list", "resourceTemplates"),
     ):
         reply = talk.wire.request(method, required=False)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clause,
             declared or not (reply.result or {}).get(member),
-            expected=f"no {member}, because resources is not declared",
-            at=reply,
+            f"no {member}, because resources is not declared",
         )
 
 
@@ -210,11 +210,11 @@ def lists_its_resources(talk: Conversation) -> None:
     reply = talk.wire.request("resources/list")
     if reply.is_error:
         reply = talk.wire.request("resources/list")
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "resources-list-must-answer",
         not reply.is_error,
-        expected="a list of resources, perhaps an empty one",
-        at=reply,
+        "a list of resources, perhaps an empty one",
     )
 
 
@@ -304,7 +304,7 @@ def reads_the_resources_it_lists(talk: Conversation) -> None:
         if missing:
             missing = any(uri in _listed(page) for page in read_pages(talk.wire, "resources/list"))
         expected = f"contents of {brief(uri, 80)}, because it is listed"
-        talk.judge(clause, not missing, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not missing, expected)
     if not fetched:
         talk.judge.unseen(clause, "every listed resource has a web address")
 

@@ -56,7 +56,7 @@ def accepts_subscribe_and_unsubscribe(talk: Conversation) -> None:
             talk.judge.unseen(clause, f"another clause judges {reply}")
             return
         expected = f"a result for {method} of {brief(uri, 80)}"
-        talk.judge(clause, not reply.is_error, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not reply.is_error, expected)
 
 
 @scenario("resources-subscribe-removed")
@@ -66,11 +66,11 @@ def refuses_the_removed_subscribe(talk: Conversation) -> None:
     uri = listed[0]["uri"] if listed else "touchstone-never://nothing"
     for method in ("resources/subscribe", "resources/unsubscribe"):
         reply = talk.wire.request(method, {"uri": uri})
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "resources-subscribe-removed",
             reply.result is None,
-            expected=f"an error for {method}, which this revision removed",
-            at=reply,
+            f"an error for {method}, which this revision removed",
         )
 
 

@@ -70,7 +70,7 @@ def reports_an_unknown_resource(talk: Conversation) -> None:
     if _contents(reply) or (reply.code == INTERNAL and not _reads(talk)):
         mild = Breach.WARN
     passed = reply.code == INVALID_PARAMS
-    talk.judge(code, passed, expected=expected, at=reply, mild=mild)
+    talk.judge.expect(reply, code, passed, expected, mild=mild)
 
 
 def _reads(talk: Conversation) -> bool:
@@ -95,11 +95,11 @@ def validates_resource_uris(talk: Conversation) -> None:
             refused = True  # resources-not-found-no-empty-contents judges this
         if reply.answered and (_contents(reply) == [] or uri not in none or asks):
             mild = Breach.WARN
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "resources-validate-uris",
             refused,
-            expected=f"an error for the uri {brief(uri, 40)}",
-            at=reply,
+            f"an error for the uri {brief(uri, 40)}",
             mild=mild,
         )
         if talk.wire.gone:
@@ -108,11 +108,11 @@ def validates_resource_uris(talk: Conversation) -> None:
         return
     for uri in none:
         reply = talk.wire.request("resources/subscribe", {"uri": uri}, required=False)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "resources-validate-uris",
             reply.is_error,
-            expected=f"an error for a subscription to {brief(uri, 40)}",
-            at=reply,
+            f"an error for a subscription to {brief(uri, 40)}",
             mild=Breach.WARN if reply.answered else None,
         )
         if reply.result is not None:

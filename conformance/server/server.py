@@ -42,11 +42,11 @@ def implements_the_methods_it_declares(talk: Conversation) -> None:
     clause, judged = "server-declared-feature-methods-implemented", False
     for exchange in _uses(talk):
         reply = talk.run(exchange, required=False)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clause,
             reply.code != UNKNOWN_METHOD,
-            expected=f"a working {exchange.method}, because its capability is declared",
-            at=reply,
+            f"a working {exchange.method}, because its capability is declared",
         )
         judged = True
     if not judged:
@@ -89,11 +89,11 @@ def lists_without_params(talk: Conversation) -> None:
             continue
         odd = next((one for one in (without, empty) if one.is_error), without)
         malformed = without.code in MALFORMED or empty.code in MALFORMED
-        talk.judge(
+        talk.judge.expect(
+            odd,
             clause,
             not malformed and not _differ(without, empty),
-            expected=f"a list for {method} without params and with empty params",
-            at=odd,
+            f"a list for {method} without params and with empty params",
         )
         judged = True
     if not judged:

@@ -36,11 +36,11 @@ def declares_the_tools_it_offers(talk: Conversation) -> None:
     clause = "tools-capability-declared"
     declared = "tools" in talk.spoken.capabilities
     reply = talk.wire.request(LIST)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         declared or not (reply.result or {}).get("tools"),
-        expected="no tools, because the capability is not declared",
-        at=reply,
+        "no tools, because the capability is not declared",
     )
 
 
@@ -120,12 +120,7 @@ def lists_its_tools(talk: Conversation) -> None:
     reply = talk.wire.request(LIST)
     if reply.is_error:
         reply = talk.wire.request(LIST)
-    talk.judge(
-        "tools-list-must-answer",
-        not reply.is_error,
-        expected=f"a result for {LIST}",
-        at=reply,
-    )
+    talk.judge.expect(reply, "tools-list-must-answer", not reply.is_error, f"a result for {LIST}")
 
 
 @scenario("tools-name-unique")

@@ -152,11 +152,11 @@ def _names_arguments(reply: Reply) -> bool:
 def refuses_an_unknown_tool(talk: Conversation) -> None:
     """A call of a tool that does not exist gets error -32602."""
     reply = talk.wire.request(CALL, {"name": NOBODY, "arguments": {}})
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "tools-unknown-tool-error",
         reply.refused(INVALID),
-        expected="error -32602 for an unknown tool",
-        at=reply,
+        "error -32602 for an unknown tool",
     )
 
 
@@ -173,12 +173,7 @@ def treats_tool_names_as_case_sensitive(talk: Conversation) -> None:
             talk.judge.unseen(clause, "the server runs a tool under any name")
             continue
         reply = talk.wire.request(CALL, {**example.params, "name": flipped})
-        talk.judge(
-            clause,
-            not _ran(reply),
-            expected=f"an error for the tool {flipped}",
-            at=reply,
-        )
+        talk.judge.expect(reply, clause, not _ran(reply), f"an error for the tool {flipped}")
 
 
 # --- the request
@@ -194,12 +189,12 @@ def refuses_malformed_calls(talk: Conversation) -> None:
         named = isinstance(params.get("name"), str)
         refused = reply.is_error or reply.error is not None
         answered = refused or _is_tool_error(reply) or (named and reply.answered)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "tools-malformed-call-error",
             refused
             and reply.refused(INVALID, *((HEADER_MISMATCH,) if talk.server.over_http else ())),
-            expected=f"error -32602 for a call with {brief(params, 80)}",
-            at=reply,
+            f"error -32602 for a call with {brief(params, 80)}",
             mild=Breach.WARN if answered else None,
         )
         if not reply.answered:
@@ -220,7 +215,7 @@ def runs_without_the_arguments_member(talk: Conversation) -> None:
             talk.wire.request(CALL, empty, required=False)
         )
         expected = f"a result of {example.name}, as with {{}}"
-        talk.judge(clause, not refused, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not refused, expected)
         judged = True
     if not judged:
         talk.judge.unseen(clause, "no callable tool runs with {}")
@@ -249,15 +244,15 @@ def validates_tool_arguments(talk: Conversation) -> None:
             reply = talk.wire.request(CALL, params, required=False)
             passed = reply.answered and not _ran(reply)
             expected = f"an error for {example.name} with {brief(given, 80)}: invalid {argument}"
-            talk.judge(valid, passed, expected=expected, at=reply)
+            talk.judge.expect(reply, valid, passed, expected)
             if talk.server.over_http and reply.code == HEADER_MISMATCH:
                 continue  # an argument that is no text or number has no header
             if reply.is_error or _is_tool_error(reply):
-                talk.judge(
+                talk.judge.expect(
+                    reply,
                     channel,
                     _is_tool_error(reply) or reply.unreadable,
-                    expected=f"a result with isError for {example.name} with {brief(given, 80)}",
-                    at=reply,
+                    f"a result with isError for {example.name} with {brief(given, 80)}",
                     mild=Breach.NOTE if reply.code == INVALID else None,
                 )
                 judged = True
@@ -283,11 +278,11 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
         invalid = code == INVALID and (talk.revision <= PROTOCOL_UNTIL or not given)
         if not (_is_tool_error(reply) or integral(code)) or invalid or code in ASKS_FIRST:
             continue
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clause,
             _is_tool_error(reply),
-            expected=f"a result with isError for {example.name} with {brief(given, 80)}",
-            at=reply,
+            f"a result with isError for {example.name} with {brief(given, 80)}",
             mild=Breach.NOTE if code == INVALID else None,
         )
         judged = True

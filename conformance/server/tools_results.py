@@ -165,11 +165,11 @@ def serves_resources_its_tools_point_to(talk: Conversation) -> None:
             reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
             if not reply.answered:
                 continue
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 clause,
                 reply.code not in NOT_FOUND,
-                expected=f"the content of {brief(uri, 80)}, which {example.name} returned",
-                at=reply,
+                f"the content of {brief(uri, 80)}, which {example.name} returned",
             )
             judged = True
         if not judged and talk.judge.covers(clause):

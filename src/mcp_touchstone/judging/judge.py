@@ -139,17 +139,21 @@ class Judge:
                     self.silences.append(Silence(len(self.judgements) - 1, wire, at.asked))
         return passed
 
+    def expect(self, reply: Reply, clause: str, passed: bool, expected: str, **how: Any) -> bool:
+        """Record whether a reply keeps a clause; ``how`` is as in a call."""
+        return self(clause, passed, expected=expected, at=reply, **how)
+
     def expect_answer(self, reply: Reply, clause: str, expected: str, **how: Any) -> bool:
-        """Judge that a request got an answer, a result or an error; ``how`` is as in ``judge``."""
-        return self(clause, reply.answered, expected=expected, at=reply, **how)
+        """Judge that a request got an answer, a result or an error."""
+        return self.expect(reply, clause, reply.answered, expected, **how)
 
     def expect_result(self, reply: Reply, clause: str, expected: str, **how: Any) -> bool:
         """Judge that a request got a result."""
-        return self(clause, reply.result is not None, expected=expected, at=reply, **how)
+        return self.expect(reply, clause, reply.result is not None, expected, **how)
 
     def expect_error(self, reply: Reply, clause: str, code: int, expected: str, **how: Any) -> bool:
         """Judge that a request got an error with a code."""
-        return self(clause, reply.code == code, expected=expected, at=reply, **how)
+        return self.expect(reply, clause, reply.code == code, expected, **how)
 
     def _is_unanswered(self, at: Reply) -> bool:
         """Return whether a finding is that nothing came, and not a place on the wire."""
