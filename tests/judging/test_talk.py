@@ -25,7 +25,9 @@ from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import probe_context
 from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
+from mcp_touchstone.judging.used_server import Examples, UsedServer
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
@@ -51,16 +53,9 @@ def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Itera
             profile, connections = explore(pool.spawn, pool.pace, (revision,))
             pool.adopt(connections, profile)
             run_probes(profile, {revision: set(words)}, probe_context(pool, threading.Event()))
-            yield Conversation(
-                pool.shared(revision),
-                SCENARIO,
-                (),
-                profile=profile,
-                revision=revision,
-                spawn=lambda: pool.spawn(revision, "other"),
-                settings=RunSettings(),
-                on_certain=lambda _clauses: False,
-            )
+            server = UsedServer(pool.shared(revision), lambda: pool.spawn(revision, "other"))
+            judge = Judge(server, SCENARIO, (), revision=revision)
+            yield Conversation(server, judge, Examples(server, profile, revision), RunSettings())
         finally:
             pool.close()
 

@@ -6,7 +6,6 @@ Not all cases can be judged at once: they are added to a lane while it runs.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
@@ -20,9 +19,10 @@ from mcp_touchstone.engine.plan import Plan, share
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Talk, hear_late_answers
-from mcp_touchstone.judging.used_server import Broken, Settle
+from mcp_touchstone.judging.used_server import Broken, Examples, Settle, UsedServer
 from mcp_touchstone.results.events import Done, OnEvent, Started
 from mcp_touchstone.results.run import PlannedCase, unasked
 from mcp_touchstone.results.verdict import Outcome
@@ -254,21 +254,25 @@ def begin(
         LaunchError: no process could be started.
     """
     pool, profile = work.pool, work.profile
-    settings = work.settings
-    if scenario.drawn:
-        settings = replace(settings, rules=work.plan.rules(slot.revision))
-    common: dict[str, Any] = {
-        "profile": profile,
-        "revision": slot.revision,
-        "settle": work.settle,
-        "settings": settings,
-        "on_certain": lambda clauses: work.on_certain(slot, clauses, work.probable),
-        "probable": work.probable,
-    }
+
+    def examples(server: UsedServer) -> Examples:
+        return Examples(server, profile, slot.revision, settle=work.settle, probable=work.probable)
+
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
-        return attack_setup.session(pool, slot, work.sites, unused=unused, **common)
+        return attack_setup.session(
+            pool,
+            slot,
+            work.sites,
+            examples,
+            bindings=profile.bindings,
+            settings=work.settings,
+            unused=unused,
+        )
+    settings = work.settings
+    if scenario.drawn:
+        settings = replace(settings, rules=work.plan.rules(slot.revision))
     if not scenario.fresh:  # others wait for the shared process meanwhile
         turn = StartPriority.MANY
     else:
@@ -291,7 +295,15 @@ def begin(
         first = pool.opened(spawn(), share(slot))
     else:
         first = pool.shared(slot.revision, share(slot))
-    return Conversation(first, scenario, slot.clauses, spawn=spawn, **common)
+    server = UsedServer(first, spawn)
+    judge = Judge(
+        server,
+        scenario,
+        slot.clauses,
+        revision=slot.revision,
+        on_certain=lambda clauses: work.on_certain(slot, clauses, work.probable),
+    )
+    return Conversation(server, judge, examples(server), settings)
 
 
 def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -> None:

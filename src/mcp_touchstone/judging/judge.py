@@ -139,7 +139,9 @@ class Judge:
                     self.silences.append(Silence(len(self.judgements) - 1, wire, at.asked))
         return passed
 
-    def expect(self, reply: Reply, clause: str, passed: bool, expected: str, **how: Any) -> bool:
+    def expect(
+        self, reply: Reply, clause: str | tuple[str, ...], passed: bool, expected: str, **how: Any
+    ) -> bool:
         """Record whether a reply keeps a clause; ``how`` is as in a call."""
         return self(clause, passed, expected=expected, at=reply, **how)
 

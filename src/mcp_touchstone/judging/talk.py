@@ -1,5 +1,7 @@
 """What a scenario and an attack have in common: the parts through which they use a server."""
 
+from dataclasses import dataclass
+
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.raw_http import RawHttp
 from mcp_touchstone.client.server_profile import ServerProfile, Spoken
@@ -8,6 +10,7 @@ from mcp_touchstone.judging.used_server import Examples, UsedServer
 from mcp_touchstone.runtime.timeouts import Pace
 
 
+@dataclass(eq=False)
 class Talk:
     """The parts of one use of a server.
 
@@ -15,23 +18,11 @@ class Talk:
         server: its processes.
         judge: records the judgements; ``judge(clause, passed, ...)`` records one.
         examples: what it can do; ``examples(word)`` are the examples of a word.
-        profile: its profile.
-        revision: the judged revision.
     """
 
-    def __init__(
-        self,
-        server: UsedServer,
-        judge: Judge,
-        examples: Examples,
-        profile: ServerProfile,
-        revision: str,
-    ) -> None:
-        self.server = server
-        self.judge = judge
-        self.examples = examples
-        self.profile = profile
-        self.revision = revision
+    server: UsedServer
+    judge: Judge
+    examples: Examples
 
     @property
     def wire(self) -> Connection:
@@ -58,9 +49,19 @@ class Talk:
         return self.wire.pace
 
     @property
+    def profile(self) -> ServerProfile:
+        """The profile of the server."""
+        return self.examples.profile
+
+    @property
+    def revision(self) -> str:
+        """The judged revision."""
+        return self.examples.revision
+
+    @property
     def spoken(self) -> Spoken:
         """The profile of this revision."""
-        return self.profile.spoken[self.revision]
+        return self.examples.spoken
 
 
 def hear_late_answers(judge: Judge) -> None:

@@ -9,7 +9,7 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.profile import Client
 from mcp_touchstone.client.raw_http import RawHttp
-from mcp_touchstone.client.server_profile import Example, ServerProfile
+from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.process import Ending
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
@@ -165,6 +165,10 @@ class Examples:
         revision: the judged revision.
         settle: waits for discovery; returns at once if discovery has ended.
         probable: word -> the example to use before discovery has proved it; None if there is none.
+
+    Attributes:
+        profile: as above.
+        revision: as above.
     """
 
     def __init__(
@@ -177,10 +181,15 @@ class Examples:
         probable: Callable[[str], Example | None] = lambda _word: None,
     ) -> None:
         self._server = server
-        self._profile = profile
-        self._revision = revision
+        self.profile = profile
+        self.revision = revision
         self._settle = settle
         self._probable = probable
+
+    @property
+    def spoken(self) -> Spoken:
+        """The profile of this revision."""
+        return self.profile.spoken[self.revision]
 
     def __call__(self, word: str) -> list[Example]:
         """Return every example of a word, the best first; may be empty."""
@@ -188,8 +197,8 @@ class Examples:
         return [probable] if probable is not None else self._proved(word)
 
     def _proved(self, word: str) -> list[Example]:
-        self._settle(self._revision, word)
-        return self._profile.spoken[self._revision].examples(word)
+        self._settle(self.revision, word)
+        return self.spoken.examples(word)
 
     def best(self, word: str) -> Example:
         """Return the best example of a word that a judged clause needs: ``callable-tool``.
@@ -214,7 +223,7 @@ class Examples:
 
     def here(self, example: Example) -> Example:
         """Return an example with paths in the folder of this process, for scenarios ``apart``."""
-        before, after = self._profile.root, str(self._server.root)
+        before, after = self.profile.root, str(self._server.root)
         moved: Any = _replaced(dict(example.params), before, after) if before else example.params
         return replace(example, params=moved)
 
@@ -224,7 +233,7 @@ class Examples:
         The lists, one listed resource, one prompt without required arguments, and tools
         annotated read-only that need no arguments.
         """
-        wire, spoken = self._server.wire, self._profile.spoken[self._revision]
+        wire, spoken = self._server.wire, self.spoken
         for method in list_methods(spoken.capabilities).values():
             wire.request(method)
         for resource in spoken.lists.get("resources", [])[:1]:

@@ -5,7 +5,7 @@ refusal proves nothing.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -13,15 +13,13 @@ from typing import Any, Final
 from mcp_touchstone.bindings.binding import Binding, Bindings, Call, Operation
 from mcp_touchstone.bindings.call_variants import DANGER
 from mcp_touchstone.bindings.canary import Area, Canary
-from mcp_touchstone.catalog.clause import Breach, Clause
-from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.threat import ASSUMED, Threat
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import ServerProfile, is_read_only
+from mcp_touchstone.client.server_profile import is_read_only
 from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Talk
-from mcp_touchstone.judging.used_server import Broken, Examples, UsedServer
+from mcp_touchstone.judging.used_server import Broken, UsedServer
 from mcp_touchstone.results.verdict import AffectedTool
 from mcp_touchstone.samples.from_schema import words
 from mcp_touchstone.security import payload
@@ -257,63 +255,26 @@ class AttackCanaries:
         return self.leaks(self._server.wire.request(*call, required=False))
 
 
+@dataclass(eq=False)
 class AttackSession(Talk):
     """One attack on one server.
 
     Attributes:
-        tree: the trees around the root of the server.
         judge: records the judgements; ``judge.conclude(threat, found, ...)`` judges by a finding.
+        tree: the trees around the root of the server.
         claims: promises of the server, and options of the user.
         payloads: ``payloads(group)`` are the payloads of a class.
         canaries: the canaries in answers.
     """
 
     judge: ThreatJudge
+    tree: FixtureTree
+    claims: Claims
+    payloads: AttackPayloads
+    canaries: AttackCanaries = field(init=False)
 
-    def __init__(
-        self,
-        connection: Connection,
-        scenario: Scenario,
-        clauses: Iterable[Clause],
-        *,
-        tree: FixtureTree,
-        library: Path,
-        claims: Claims,
-        profile: ServerProfile,
-        revision: str,
-        spawn: Callable[..., Connection],
-        settings: RunSettings,
-        on_certain: Callable[[frozenset[str]], bool],
-        reuses: bool = False,
-        **more: Any,
-    ) -> None:
-        """Create the session.
-
-        Args:
-            connection: a process of the server.
-            scenario: the attack.
-            clauses: the threats to judge.
-            tree: the trees.
-            library: folder of the payloads.
-            claims: promises of the server, and options of the user.
-            profile: the profile of the server.
-            revision: the revision of the connection.
-            spawn: starts another process in the trees.
-            settings: the settings of the run.
-            on_certain: see ``Judge``.
-            reuses: whether another attack used the process before.
-            more: further arguments of ``Examples``.
-        """
-        server = UsedServer(connection, spawn, reuses=reuses)
-        judge = ThreatJudge(
-            server, scenario, clauses, claims=claims, revision=revision, on_certain=on_certain
-        )
-        examples = Examples(server, profile, revision, **more)
-        super().__init__(server, judge, examples, profile, revision)
-        self.tree = tree
-        self.claims = claims
-        self.payloads = AttackPayloads(server, library, settings)
-        self.canaries = AttackCanaries(server, tree)
+    def __post_init__(self) -> None:
+        self.canaries = AttackCanaries(self.server, self.tree)
 
     @property
     def scene(self) -> Scene:
