@@ -108,22 +108,8 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
     line = len(talk.wire.transcript)
     edit(file)
     (talk.root / "added.txt").write_text("added\n")
-    differs = (
-        listings.until_changed(talk, "resources", listed, PATIENCE)
-        if talk.judge.covers(changed)
-        else None
-    )
-    if differs is None:
-        talk.judge.unseen(changed, "a new file did not change the list")
-    else:
-        talk.wire.wait(lambda: _heard(talk, line, _is(LIST_CHANGED)), talk.pace.silence)
-        talk.judge(
-            changed,
-            bool(_heard(talk, line, _is(LIST_CHANGED))),
-            expected=f"{LIST_CHANGED}, because the list changed",
-            actual="no such notification",
-            at=differs,
-        )
+    if talk.judge.covers(changed):
+        _judge_new_file(talk, changed, listed, line)
     heard = bool(watches and talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE))
     if not watches:
         talk.judge.unseen(sent, "the server did not accept a subscription to the resource")
@@ -144,6 +130,22 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
         expected=f"no update of {brief(uri, 80)} after unsubscribe",
         actual="an update",
         at=late[0] if late else None,
+    )
+
+
+def _judge_new_file(talk: Conversation, clause: str, listed: list[str] | None, line: int) -> None:
+    """Judge whether a change of the list after a line was announced."""
+    differs = listings.until_changed(talk, "resources", listed, PATIENCE)
+    if differs is None:
+        talk.judge.unseen(clause, "a new file did not change the list")
+        return
+    talk.wire.wait(lambda: _heard(talk, line, _is(LIST_CHANGED)), talk.pace.silence)
+    talk.judge(
+        clause,
+        bool(_heard(talk, line, _is(LIST_CHANGED))),
+        expected=f"{LIST_CHANGED}, because the list changed",
+        actual="no such notification",
+        at=differs,
     )
 
 

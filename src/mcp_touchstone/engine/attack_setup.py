@@ -107,9 +107,9 @@ def session(
     slot: PlannedCase,
     sites: Sites,
     examples: Callable[[UsedServer], Examples],
+    settings: RunSettings,
     *,
     bindings: Bindings | None,
-    settings: RunSettings,
     unused: bool,
 ) -> AttackSession:
     """Return the session of an attack: a fixture tree and a process in it.
@@ -119,8 +119,8 @@ def session(
         slot: the attack.
         sites: the sites that other attacks left.
         examples: makes the examples of what the server can do.
-        bindings: the observed operations of the tools on files.
         settings: the settings of the run.
+        bindings: the observed operations of the tools on files.
         unused: whether to start a process, even if another attack left one.
 
     Raises:

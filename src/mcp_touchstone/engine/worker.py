@@ -6,6 +6,7 @@ Not all cases can be judged at once: they are added to a lane while it runs.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
@@ -254,10 +255,13 @@ def begin(
         LaunchError: no process could be started.
     """
     pool, profile = work.pool, work.profile
-
-    def examples(server: UsedServer) -> Examples:
-        return Examples(server, profile, slot.revision, settle=work.settle, probable=work.probable)
-
+    examples = partial(
+        Examples,
+        profile=profile,
+        revision=slot.revision,
+        settle=work.settle,
+        probable=work.probable,
+    )
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
@@ -266,29 +270,14 @@ def begin(
             slot,
             work.sites,
             examples,
+            work.settings,
             bindings=profile.bindings,
-            settings=work.settings,
             unused=unused,
         )
     settings = work.settings
     if scenario.drawn:
         settings = replace(settings, rules=work.plan.rules(slot.revision))
-    if not scenario.fresh:  # others wait for the shared process meanwhile
-        turn = StartPriority.MANY
-    else:
-        turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
-
-    def spawn(port: int = 0, env: Mapping[str, str] | None = None) -> Connection:
-        if port or env:
-            place = pool.target.on_port(port) if port else pool.target
-            place = replace(place, env={**place.env, **(env or {})})
-            return pool.spawn(revision, scenario.name, target=place, turn=turn)
-        if scenario.apart or work.separate:
-            return pool.apart(revision, scenario.name, turn=turn)
-        shares = scenario.uses_sessions and not unused
-        session = pool.session(revision, scenario.name) if shares else None
-        return session or pool.spawn(revision, scenario.name, turn=turn)
-
+    spawn = _spawner(scenario, revision, work, unused=unused)
     if scenario.fresh:
         first = spawn()
     elif work.separate:
@@ -304,6 +293,29 @@ def begin(
         on_certain=lambda clauses: work.on_certain(slot, clauses, work.probable),
     )
     return Conversation(server, judge, examples(server), settings)
+
+
+def _spawner(
+    scenario: Scenario, revision: str, work: Work, *, unused: bool
+) -> Callable[..., Connection]:
+    """Return the function that starts a process for a scenario, or opens a session for it."""
+    pool = work.pool
+    turn = StartPriority.MANY  # others wait for the shared process meanwhile
+    if scenario.fresh:
+        turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
+
+    def spawn(port: int = 0, env: Mapping[str, str] | None = None) -> Connection:
+        if port or env:
+            place = pool.target.on_port(port) if port else pool.target
+            place = replace(place, env={**place.env, **(env or {})})
+            return pool.spawn(revision, scenario.name, target=place, turn=turn)
+        if scenario.apart or work.separate:
+            return pool.apart(revision, scenario.name, turn=turn)
+        shares = scenario.uses_sessions and not unused
+        session = pool.session(revision, scenario.name) if shares else None
+        return session or pool.spawn(revision, scenario.name, turn=turn)
+
+    return spawn
 
 
 def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -> None:
