@@ -11,6 +11,7 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
+    read_pages,
     scenario,
     shapes,
     typed,
@@ -72,7 +73,7 @@ def gives_all_pages_the_same_scope(talk: Conversation) -> None:
         if method not in talk.spoken.cursors:
             continue
         first = None
-        for reply in talk.pages(method):
+        for reply in read_pages(talk.wire, method):
             scope = (reply.result or {}).get("cacheScope")
             if reply.result is None or scope is None:
                 break  # caching-hints-present and the chapter on pagination judge this
@@ -84,5 +85,5 @@ def gives_all_pages_the_same_scope(talk: Conversation) -> None:
                 actual=brief(scope),
                 at=reply,
             )
-    if not talk.judgements:
-        talk.unseen(clause, "no list has more than one page")
+    if not talk.judge.judgements:
+        talk.judge.unseen(clause, "no list has more than one page")

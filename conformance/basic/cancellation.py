@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     Example,
     Kind,
     Message,
+    Pending,
     Record,
     Role,
     Seen,
@@ -26,6 +27,7 @@ from mcp_touchstone.suite import (
     object_in,
     scenario,
     shapes,
+    strays,
 )
 
 CANCELLED = "notifications/cancelled"
@@ -199,7 +201,7 @@ def ignores_late_answers(talk: Conversation) -> None:
     """A late answer to a cancelled request of the server has no effect."""
     clause = "cancellation-ignore-late-response"
     client = replace(talk.wire.client, tasks=None)
-    talk.use(client)
+    talk.wire.use(client)
     given_up = _give_up(talk, clause, "elicits", "samples", "lists-roots")
     if given_up is None:
         return
@@ -210,12 +212,14 @@ def ignores_late_answers(talk: Conversation) -> None:
         if message is not taken:
             talk.wire.say(_answer(client, message))  # Do not leave the server waiting.
     if taken is None:
-        talk.unseen(clause, "the server still waits for the answer after the call was cancelled")
+        talk.judge.unseen(
+            clause, "the server still waits for the answer after the call was cancelled"
+        )
         return
     # Sent as a malformed line, so that this clause judges an error in reply to it.
     line = talk.wire.say(_answer(client, taken), malformed=True)
-    talk.quiet()
-    errors = [pair for pair in talk.strays(line) if pair[1].kind is Kind.ERROR]
+    talk.wire.quiet()
+    errors = [pair for pair in strays(talk.wire, line) if pair[1].kind is Kind.ERROR]
     talk.judge(
         clause,
         not errors,
@@ -223,15 +227,15 @@ def ignores_late_answers(talk: Conversation) -> None:
         actual=f"error {brief(errors[0][1].code)}" if errors else "",
         at=errors[0][0] if errors else None,
     )
-    alive = talk.probe(required=False)
-    talk.expect_answer(alive, clause, "an answer to an ordinary request after a late answer")
+    alive = talk.wire.probe(required=False)
+    talk.judge.expect_answer(alive, clause, "an answer to an ordinary request after a late answer")
 
 
 @scenario("cancellation-tasks-use-cancel", willing=True)
 def cancels_tasks_with_tasks_cancel(talk: Conversation) -> None:
     """A server request that the client runs as a task is cancelled with tasks/cancel."""
     clause = "cancellation-tasks-use-cancel"
-    talk.use(replace(talk.wire.client, tasks=ClientTasks(polls=None)))
+    talk.wire.use(replace(talk.wire.client, tasks=ClientTasks(polls=None)))
     given_up = _give_up(talk, clause, "elicits", "samples", augmented=True)
     if given_up is None:
         return
@@ -239,7 +243,9 @@ def cancels_tasks_with_tasks_cancel(talk: Conversation) -> None:
     own = asked()[-1].value.get("id")
     named = _takes_back(talk, cancelled, lambda m: _names(m, own) or m.method == "tasks/cancel")
     if named is None:
-        talk.unseen(clause, "the server still waits for the task after the call was cancelled")
+        talk.judge.unseen(
+            clause, "the server still waits for the task after the call was cancelled"
+        )
         return
     talk.judge(
         clause,
@@ -260,13 +266,13 @@ def _give_up(
     """
     calls: list[Example] = [call for word in words for call in talk.examples(word) if call.method]
     if not calls:
-        talk.unseen(clause, "the server sends its requests without a call that causes them")
+        talk.judge.unseen(clause, "the server sends its requests without a call that causes them")
         return None
     methods = {one["method"] for one in calls[0].asked}
     if not augmented:
         mute: dict[str, Any] = {ASKED[method]: answer.silence() for method in methods}
-        talk.use(replace(talk.wire.client, **mute))
-    pending = talk.start(calls[0])
+        talk.wire.use(replace(talk.wire.client, **mute))
+    pending = Pending(talk.wire, calls[0])
 
     def asked() -> list[Message]:
         messages = [m for entry in talk.since(pending.line) for m in entry.messages]
@@ -281,11 +287,11 @@ def _give_up(
     talk.wire.wait(lambda: asked() or pending.answers(), talk.pace.reply)
     if not asked():
         why = "the server sent no request" + (" for a task" if augmented else "")
-        talk.unseen(clause, why)
+        talk.judge.unseen(clause, why)
         return None
-    talk.quiet()
+    talk.wire.quiet()
     cancelled = pending.cancel(REASON)
-    talk.probe(required=False)  # A server that answers it has read the cancellation.
+    talk.wire.probe(required=False)  # A server that answers it has read the cancellation.
     return asked, cancelled
 
 

@@ -10,6 +10,7 @@ from mcp_touchstone.suite import (
     Example,
     Pending,
     Role,
+    Window,
     arguments,
     scenario,
     traces,
@@ -65,11 +66,11 @@ class Aftermath:
 def stops_a_cancelled_call(talk: Conversation) -> None:
     """A long call that is cancelled sends no response and no notifications, and stops its work."""
     talk.need(talk.wire.open(), "an ordinary opening")
-    if talk.over_http and not talk.modern and talk.http.session_id is None:
+    if talk.server.over_http and not talk.modern and talk.http.session_id is None:
         for clause in (NO_RESPONSE, NO_MESSAGES, NO_WORK):
-            talk.unseen(clause, "without a session a cancellation belongs to no request")
+            talk.judge.unseen(clause, "without a session a cancellation belongs to no request")
         return
-    call = talk.here(talk.example("slow-call"))
+    call = talk.examples.here(talk.examples.best("slow-call"))
     for number, times in enumerate(TIMES, 1):
         longer = _prolonged(call, times)
         seen = _cancel_while_it_runs(talk, longer, f"touchstone-cancel-{number}")
@@ -81,7 +82,7 @@ def stops_a_cancelled_call(talk: Conversation) -> None:
             _until(talk, talk.wire.transcript[seen.pending.line].at + _over(talk, longer))
     if seen.undecided:
         for clause in (NO_RESPONSE, NO_MESSAGES, NO_WORK):
-            talk.unseen(clause, seen.undecided)
+            talk.judge.unseen(clause, seen.undecided)
         return
     late = [entry for entry, _ in seen.pending.answers()]
     reports = [entry for entry in _reports(talk, seen.pending) if entry.at > seen.grace]
@@ -109,7 +110,7 @@ def _judge_work(
     # In a stateless revision the reports include log messages, perhaps of other requests.
     reporting = bool(reports) and not talk.modern
     if not (seen.kept_changing or reporting) and (late or reports or not seen.worked):
-        talk.unseen(NO_WORK, "the call left no sign of its work")
+        talk.judge.unseen(NO_WORK, "the call left no sign of its work")
         return
     actual = "more reports of progress"
     if seen.kept_changing:
@@ -126,7 +127,7 @@ def _judge_work(
 def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Aftermath:
     """Start a call, cancel it in the middle, and wait until it would have ended."""
     before = traces(talk.root)
-    pending = talk.start(call, token=token, level="debug")
+    pending = Pending(talk.wire, call, token=token, level="debug")
     talk.wire.wait(lambda: pending.progress() or pending.answers(), call.seconds / 4)
     worked = traces(talk.root) != before
     pending.cancel(REASON)
@@ -146,13 +147,13 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
         return Aftermath(pending, grace, undecided=why)
 
     def is_enough() -> bool:
-        return talk.certain(*_broken(talk, pending, grace))
+        return talk.judge.certain(*_broken(talk, pending, grace))
 
     if _await(talk, is_enough, begun + call.seconds):
         return Aftermath(pending, grace, worked=True)
-    if _await(talk, is_enough, begun + talk.slowdown("slow-call") * _over(talk, call)):
+    if _await(talk, is_enough, begun + talk.examples.slowdown("slow-call") * _over(talk, call)):
         return Aftermath(pending, grace, worked=True)
-    talk.probe(required=False)  # A busy server writes its late messages before this answer.
+    talk.wire.probe(required=False)  # A busy server writes its late messages before this answer.
     changing = _changed(talk, left, begun + call.seconds - grace)
     worked |= any(entry.at <= grace for entry, _ in pending.progress())
     return Aftermath(pending, grace, worked=worked, kept_changing=changing)
@@ -185,7 +186,7 @@ def _await(talk: Conversation, seen: Callable[[], bool], at: float) -> bool:
 
 
 def _until(talk: Conversation, at: float) -> None:
-    talk.window(at - talk.wire.transcript.clock()).wait()
+    Window(talk.wire, at - talk.wire.transcript.clock()).wait()
 
 
 def _reports(talk: Conversation, pending: Pending) -> list[Entry]:
@@ -207,19 +208,19 @@ def _changed(talk: Conversation, left: dict[str, tuple[int, int]], seconds: floa
     now = traces(talk.root)
     if now == left:
         return False
-    talk.window(seconds).wait()
+    Window(talk.wire, seconds).wait()
     return traces(talk.root) == now
 
 
 @scenario("cancellation-invalid-ignored", hurts=True)
 def ignores_invalid_cancellations(talk: Conversation) -> None:
     """Cancellations of unknown or answered requests, and malformed ones, have no effect."""
-    done = talk.probe()
+    done = talk.wire.probe()
     talk.need_answer(done, "an ordinary request")
     over = talk.wire.transcript[done.asked].value["id"]
-    talk.probe()
-    talk.notify(CANCELLED, {"requestId": "touchstone-never-sent", "reason": REASON})
-    talk.notify(CANCELLED, {"requestId": over, "reason": REASON})
+    talk.wire.probe()
+    talk.wire.notify(CANCELLED, {"requestId": "touchstone-never-sent", "reason": REASON})
+    talk.wire.notify(CANCELLED, {"requestId": over, "reason": REASON})
     if not _judge_alive(talk, "cancellation-invalid-ignored", "an unknown and an answered request"):
         return
     broken = {"jsonrpc": "2.0", "method": CANCELLED}
@@ -250,5 +251,7 @@ def tolerates_immediate_cancellations(talk: Conversation) -> None:
 
 
 def _judge_alive(talk: Conversation, clause: str, after: str) -> bool:
-    reply = talk.probe(required=False)
-    return talk.expect_answer(reply, clause, f"an answer to an ordinary request after {after}")
+    reply = talk.wire.probe(required=False)
+    return talk.judge.expect_answer(
+        reply, clause, f"an answer to an ordinary request after {after}"
+    )

@@ -26,14 +26,14 @@ FEATURES = ("tools", "prompts", "resources", "logging", "completions", "experime
 @scenario("discover-implemented", fresh=True)
 def answers_discover_at_any_time(talk: Conversation) -> None:
     """server/discover gets a result as the first message of a process and as a later one."""
-    reply = talk.request("server/discover", seconds=talk.pace.startup)
-    talk.expect_result(
+    reply = talk.wire.request("server/discover", seconds=talk.pace.startup)
+    talk.judge.expect_result(
         reply, "discover-implemented", "a result for server/discover as the first request"
     )
     for method in talk.spoken.listing[:1]:
-        talk.restart().request(method, seconds=talk.pace.startup)
-        reply = talk.request("server/discover", required=False)
-        talk.expect_result(
+        talk.server.restart().request(method, seconds=talk.pace.startup)
+        reply = talk.wire.request("server/discover", required=False)
+        talk.judge.expect_result(
             reply, "discover-implemented", f"a result for server/discover after {method}"
         )
 

@@ -21,6 +21,7 @@ from mcp_touchstone.suite import (
     Source,
     ambient,
     brief,
+    first_response,
     id_key,
     integral,
     near_miss,
@@ -42,7 +43,7 @@ def answers_the_first_request(talk: Conversation) -> None:
     not ready yet has to queue it.
     """
     opening = talk.wire.open()
-    first = talk.probe(required=False)
+    first = talk.wire.probe(required=False)
     accepted = opening.result is not None
     talk.judge(
         "jsonrpc-base-protocol-support",
@@ -320,7 +321,7 @@ def echoes_the_id_as_sent(talk: Conversation) -> None:
     method = talk.wire.everyday
     for own in IDS:
         asked = talk.wire.say(talk.wire.build(method, id=own))
-        reply, others = talk.first_response(asked)
+        reply, others = first_response(talk.wire, asked)
         if talk.wire.gone:
             return
         # jsonrpc-request-answered judges a request that gets no response at all.
@@ -337,7 +338,7 @@ def echoes_the_id_as_sent(talk: Conversation) -> None:
 def keeps_concurrent_ids_apart(talk: Conversation) -> None:
     """Requests that are sent together get the answers to their own methods."""
     known, unknown = talk.wire.everyday, "x-touchstone/unknown"
-    alone = talk.request(known), talk.request(unknown)
+    alone = talk.wire.request(known), talk.wire.request(unknown)
     if alone[0].result is None or alone[1].error is None:
         # Their answers look alike. Other clauses judge that.
         talk.judge("jsonrpc-response-id-echo", True, expected="", actual="")
@@ -360,9 +361,9 @@ def keeps_concurrent_ids_apart(talk: Conversation) -> None:
 def accepts_a_reused_id(talk: Conversation) -> None:
     """An id can be used again after its request was answered."""
     method = talk.wire.everyday
-    talk.need(talk.request(method, id="again"), f"an answer to {method}")
-    reply = talk.request(method, id="again", required=False)
-    talk.expect_result(
+    talk.need(talk.wire.request(method, id="again"), f"an answer to {method}")
+    reply = talk.wire.request(method, id="again", required=False)
+    talk.judge.expect_result(
         reply, "jsonrpc-id-reuse-after-response", 'a result for the second request with id "again"'
     )
 
@@ -370,14 +371,14 @@ def accepts_a_reused_id(talk: Conversation) -> None:
 @scenario("jsonrpc-notification-no-response")
 def does_not_answer_notifications(talk: Conversation) -> None:
     """Known, unknown and malformed notifications get no answer and do no harm."""
-    talk.notify("notifications/x-touchstone/unknown", {"n": 1})
+    talk.wire.notify("notifications/x-touchstone/unknown", {"n": 1})
     if not talk.modern:
-        talk.notify("notifications/initialized")
-    talk.probe()
+        talk.wire.notify("notifications/initialized")
+    talk.wire.probe()
     broken = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
     talk.wire.say(broken, malformed=True)
-    talk.quiet()
-    talk.probe(required=False)
+    talk.wire.quiet()
+    talk.wire.probe(required=False)
     # answers_each_request_once judges the answers, and the silence of a request. An end of the
     # server after bad params is no answer to a notification: jsonrpc-invalid-request names it.
     talk.judge("jsonrpc-notification-no-response", True, expected="no answer to a notification")

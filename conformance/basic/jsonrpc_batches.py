@@ -14,8 +14,10 @@ from mcp_touchstone.suite import (
     Source,
     ambient,
     brief,
+    came_instead,
     integral,
     scenario,
+    strays,
 )
 
 UNKNOWN_NOTE = {"jsonrpc": "2.0", "method": "notifications/x-touchstone/unknown"}
@@ -28,9 +30,9 @@ def _pings(talk: Conversation, count: int) -> list[dict[str, Any]]:
 def _send(talk: Conversation, members: list[Any], pings: list[dict[str, Any]]) -> int:
     """Send a batch and wait for its pings; an answer to a later ping rules out a slow server."""
     line = talk.wire.say(members, malformed=True)
-    talk.probe(required=False)
+    talk.wire.probe(required=False)
     talk.wire.wait(lambda: len(_answered(talk, line, pings)) >= len(pings), talk.pace.silence)
-    talk.quiet()
+    talk.wire.quiet()
     return line
 
 
@@ -54,7 +56,7 @@ def serves_a_batch(talk: Conversation) -> None:
         "jsonrpc-batch-receive",
         sorted(found) == sorted(ping["id"] for ping in pings),
         expected=f"results for {brief([ping['id'] for ping in pings])}, one each",
-        actual=f"results for {brief(found)}" if found else talk.instead(line),
+        actual=f"results for {brief(found)}" if found else came_instead(talk.wire, line),
         at=line,
     )
 
@@ -65,12 +67,14 @@ def serves_the_valid_members_of_a_batch(talk: Conversation) -> None:
     clause = "jsonrpc-batch-members-independent"
     alone = _pings(talk, 1)
     if not _answered(talk, _send(talk, alone, alone), alone):
-        talk.unseen(clause, "the server takes no batches; jsonrpc-batch-receive counts that")
+        talk.judge.unseen(clause, "the server takes no batches; jsonrpc-batch-receive counts that")
         return
     pings = _pings(talk, 2)
     line = _send(talk, [pings[0], 1, pings[1]], pings)
     found = _answered(talk, line, pings)
-    errors = [(entry, message) for entry, message in talk.strays(line) if "error" in message.value]
+    errors = [
+        (entry, message) for entry, message in strays(talk.wire, line) if "error" in message.value
+    ]
     talk.judge(
         clause,
         len(set(found)) == len(pings),
@@ -91,7 +95,7 @@ def serves_the_valid_members_of_a_batch(talk: Conversation) -> None:
 
 def _replies(talk: Conversation, line: int) -> list[tuple[Entry, Message | None]]:
     """Return the replies without ids to a batch, or None if the server answered an empty array."""
-    found: list[tuple[Entry, Message | None]] = list(talk.strays(line))
+    found: list[tuple[Entry, Message | None]] = list(strays(talk.wire, line))
     found += [
         (e, None) for e in talk.since(line) if e.reading is not None and e.reading.value == []
     ]
@@ -103,9 +107,9 @@ def does_not_answer_a_batch_of_notifications(talk: Conversation) -> None:
     """An array of notifications gets no answer, not even an empty array."""
     clause = "jsonrpc-batch-notifications-only"
     line = talk.wire.say([UNKNOWN_NOTE, UNKNOWN_NOTE], malformed=True)
-    talk.quiet()
-    after = talk.probe(required=False)
-    talk.quiet()
+    talk.wire.quiet()
+    after = talk.wire.probe(required=False)
+    talk.wire.quiet()
     stray = _replies(talk, line)
     expected = "no answer to a batch of notifications"
     alone = _pings(talk, 1)
@@ -121,7 +125,7 @@ def does_not_answer_a_batch_of_notifications(talk: Conversation) -> None:
         at=stray[0][0] if stray else None,
         mild=Breach.WARN if unread else None,
     )
-    talk.expect_answer(after, clause, f"{expected}, and an answer to the next request")
+    talk.judge.expect_answer(after, clause, f"{expected}, and an answer to the next request")
 
 
 @scenario("jsonrpc-batch-empty", hurts=True)
@@ -129,13 +133,13 @@ def refuses_an_empty_batch(talk: Conversation) -> None:
     """An empty array gets one error -32600, not an array."""
     clause, expected = "jsonrpc-batch-empty", "one error -32600"
     line = talk.wire.say([], malformed=True)
-    talk.quiet()
-    after = talk.probe(required=False)
-    talk.quiet()
-    talk.expect_answer(after, clause, "an answer to the next request")
+    talk.wire.quiet()
+    after = talk.wire.probe(required=False)
+    talk.wire.quiet()
+    talk.judge.expect_answer(after, clause, "an answer to the next request")
     replies = _replies(talk, line)
     if not replies and after.answered:
-        actual = talk.instead(line)
+        actual = came_instead(talk.wire, line)
         talk.judge(clause, False, expected=expected, actual=actual, at=line, mild=Breach.WARN)
     for entry, message in replies:
         refused = message is not None and "error" in message.value and not message.batched

@@ -15,9 +15,11 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
+    came_instead,
     covers,
     integral,
     scenario,
+    strays,
 )
 
 UNKNOWN = "x-touchstone/does-not-exist"
@@ -82,13 +84,13 @@ def _has_code(reply: Reply) -> bool:
 @scenario("jsonrpc-method-not-found")
 def refuses_an_unknown_method(talk: Conversation) -> None:
     """An undefined method gets error -32601."""
-    reply = talk.request(UNKNOWN)
+    reply = talk.wire.request(UNKNOWN)
     judged = _has_code(reply)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "jsonrpc-method-not-found",
         reply.code == -32601 or not judged,
-        expected=f"error -32601 for {UNKNOWN}",
-        at=reply,
+        f"error -32601 for {UNKNOWN}",
     )
 
 
@@ -98,18 +100,18 @@ def refuses_methods_of_undeclared_capabilities(talk: Conversation) -> None:
     clause = "jsonrpc-unadvertised-method-not-found"
     absent = [f for f in ("prompts", "resources", "tools") if f not in talk.spoken.capabilities]
     for feature in absent:
-        reply = talk.request(f"{feature}/list")
+        reply = talk.wire.request(f"{feature}/list")
         offered = bool((reply.result or {}).get(feature))
         judged = _has_code(reply) and not offered
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clause,
             reply.code == -32601 or not judged,
-            expected=f"error -32601 for {feature}/list, because {feature} is not declared",
-            at=reply,
+            f"error -32601 for {feature}/list, because {feature} is not declared",
             mild=Breach.NOTE if reply.result is not None else None,
         )
     if not absent:
-        talk.unseen(clause, "the server declares tools, resources and prompts")
+        talk.judge.unseen(clause, "the server declares tools, resources and prompts")
 
 
 @scenario("jsonrpc-invalid-params")
@@ -118,13 +120,15 @@ def refuses_params_without_required_members(talk: Conversation) -> None:
     for feature, method in (("resources", "resources/read"), ("prompts", "prompts/get")):
         if feature not in talk.spoken.capabilities:
             continue
-        reply = talk.request(method, {})
-        mismatch = (-32020,) if talk.over_http else ()  # over HTTP the member is a header too
-        talk.judge(
+        reply = talk.wire.request(method, {})
+        mismatch = (
+            (-32020,) if talk.server.over_http else ()
+        )  # over HTTP the member is a header too
+        talk.judge.expect(
+            reply,
             "jsonrpc-invalid-params",
             reply.refused(-32602, *mismatch),
-            expected=f"error -32602 for {method} without its required member",
-            at=reply,
+            f"error -32602 for {method} without its required member",
             mild=Breach.WARN if reply.is_error else None,
         )
 
@@ -136,12 +140,9 @@ def uses_no_retired_code_for_an_unknown_resource(talk: Conversation) -> None:
     Earlier revisions used that code. Any other error is accepted. Servers without resources are
     tested too.
     """
-    reply = talk.request("resources/read", {"uri": NOWHERE})
-    talk.judge(
-        "jsonrpc-retired-codes",
-        reply.code not in RETIRED,
-        expected="neither -32002 nor -32042",
-        at=reply,
+    reply = talk.wire.request("resources/read", {"uri": NOWHERE})
+    talk.judge.expect(
+        reply, "jsonrpc-retired-codes", reply.code not in RETIRED, "neither -32002 nor -32042"
     )
 
 
@@ -164,12 +165,12 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
     A client whose server dies from one bad byte loses all requests in flight.
     """
     line = talk.wire.say_raw(b'{"jsonrpc": "2.0", "method": \n', malformed=True)
-    talk.quiet()
-    after = talk.probe(required=False)
-    talk.quiet()
-    came = talk.strays(line)
+    talk.wire.quiet()
+    after = talk.wire.probe(required=False)
+    talk.wire.quiet()
+    came = strays(talk.wire, line)
     errors = [(entry, message) for entry, message in came if _refused(message)]
-    talk.expect_answer(
+    talk.judge.expect_answer(
         after,
         "jsonrpc-parse-error",
         "an answer to the next request",
@@ -195,7 +196,7 @@ def survives_a_line_that_is_not_json(talk: Conversation) -> None:
             at=entry,
         )
     if not errors:
-        talk.unseen("jsonrpc-error-id-unreadable", "the server sent no error for the line")
+        talk.judge.unseen("jsonrpc-error-id-unreadable", "the server sent no error for the line")
 
 
 @scenario("jsonrpc-parse-error", hurts=True)
@@ -204,8 +205,8 @@ def survives_a_line_that_is_not_utf8(talk: Conversation) -> None:
     talk.wire.say_raw(
         b'{"jsonrpc": "2.0", "method": "notifications/touchstone-\xff"}\n', malformed=True
     )
-    after = talk.probe(required=False)
-    talk.expect_answer(
+    after = talk.wire.probe(required=False)
+    talk.judge.expect_answer(
         after,
         "jsonrpc-parse-error",
         "an answer to the next request, after a byte that is not UTF-8",
@@ -233,8 +234,8 @@ def _judge_notification(talk: Conversation) -> None:
     """Judge what follows a notification with invalid params, which needs no error."""
     odd = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": [1]}
     talk.wire.say(odd, malformed=True)
-    after = talk.probe(required=False)
-    talk.expect_answer(
+    after = talk.wire.probe(required=False)
+    talk.judge.expect_answer(
         after,
         "jsonrpc-invalid-request",
         "an answer to the next request, after a notification whose params are a list",
@@ -267,16 +268,16 @@ def _judge_oddity(talk: Conversation, what: str, odd: Any, *, lenient: bool) -> 
     line, asked = talk.wire.say_together(odd, talk.wire.build(talk.wire.everyday), broken=1)
     after = talk.wire.answer_to(asked)
     if not _answers(talk, line):
-        talk.quiet()
+        talk.wire.quiet()
     answers = _answers(talk, line)
-    talk.expect_answer(
+    talk.judge.expect_answer(
         after,
         clause,
         f"an answer to the next request, after {what}",
         mild=Breach.WARN if answers and talk.wire.gone else None,
     )
     if not answers and after.answered:
-        actual = talk.instead(line)
+        actual = came_instead(talk.wire, line)
         talk.judge(clause, False, expected=expected, actual=actual, at=line, mild=Breach.WARN)
     right = (-32600, -32602) if "params" in what else (-32600,)
     for entry, message in answers:
@@ -301,7 +302,7 @@ def _answers(talk: Conversation, line: int) -> Answers:
         for message in entry.messages
         if message.answers == line and message.kind in {Kind.RESULT, Kind.ERROR}
     ]
-    return own + talk.strays(line)
+    return own + strays(talk.wire, line)
 
 
 def _judge_recoverable(talk: Conversation, answers: Answers) -> None:
@@ -318,7 +319,7 @@ def _judge_recoverable(talk: Conversation, answers: Answers) -> None:
             mild=Breach.WARN if own is None else None,
         )
     if not errors:
-        talk.unseen(clause, "the server sent no error for the request")
+        talk.judge.unseen(clause, "the server sent no error for the request")
 
 
 # --- stateless results and error codes

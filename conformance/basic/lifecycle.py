@@ -18,6 +18,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     capability_faults,
+    questions,
     scenario,
     wrong_types,
 )
@@ -57,8 +58,8 @@ SERVER_INFO = {
 def waits_for_initialize(talk: Conversation) -> None:
     """The server sends nothing unprompted before initialize."""
     clause = "lifecycle-initialize-first"
-    talk.quiet(talk.pace.silence)
-    early = talk.request("tools/list", required=False, seconds=talk.pace.silence)
+    talk.wire.quiet(talk.pace.silence)
+    early = talk.wire.request("tools/list", required=False, seconds=talk.pace.silence)
     for entry in talk.since(0):
         for message in entry.messages:
             tolerated = message.method in TOLERATED_EARLY
@@ -77,7 +78,7 @@ def waits_for_initialize(talk: Conversation) -> None:
     reply = talk.wire.initialize(
         capabilities=FULL_CAPABILITIES, seconds=talk.pace.startup, required=False
     )
-    talk.expect_answer(
+    talk.judge.expect_answer(
         reply, clause, "an answer to initialize, also after an early request", mild=Breach.WARN
     )
     _judge_early_requests(talk, Phase.INITIALIZING)
@@ -102,7 +103,7 @@ def _judge_early_requests(talk: Conversation, phase: Phase) -> None:
 @scenario("lifecycle-initialize-response", unopened=Unopened.AFTER_OTHER_ANSWER)
 def answers_initialize(talk: Conversation) -> None:
     """Initialize gets a result with protocolVersion, capabilities and serverInfo."""
-    reply = talk.opening
+    reply = talk.server.opening
     result = reply.result
     wrong = wrong_types(result or {}, {}, ("protocolVersion", "capabilities", "serverInfo"))
     talk.judge(
@@ -153,7 +154,7 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
 @scenario("lifecycle-version-echo", eras=True)
 def accepts_every_revision_it_offers(talk: Conversation) -> None:
     """The server agrees to each revision that it offered in another answer."""
-    _judge_echo(talk, talk.profile.offers, talk.opening)
+    _judge_echo(talk, talk.profile.offers, talk.server.opening)
 
 
 def _judge_echo(talk: Conversation, offers: Mapping[str, Any], at: Reply) -> None:
@@ -185,7 +186,7 @@ def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
     newest = talk.profile.legacy[-1]
     for attempt, bogus in enumerate(BOGUS):
         if attempt:
-            talk.restart()
+            talk.server.restart()
         reply = talk.wire.initialize(bogus, required=False)
         named = (reply.result or {}).get("protocolVersion")
         talk.judge(
@@ -206,9 +207,9 @@ def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
     offers = dict(talk.profile.offers)
     _judge_echo(talk, offers, reply)
     for version in LEGACY:
-        without_endpoint = talk.over_http and version == LEGACY[0]
+        without_endpoint = talk.server.over_http and version == LEGACY[0]
         if version not in talk.profile.asked and not without_endpoint:
-            reply = talk.restart().initialize(version, required=False)
+            reply = talk.server.restart().initialize(version, required=False)
             named = (reply.result or {}).get("protocolVersion")
             offers[version] = named if isinstance(named, str) else ""
             _judge_echo(talk, offers, reply)
@@ -226,8 +227,8 @@ def _echoed(talk: Conversation, named: str) -> bool:
     if named in talk.profile.offers:
         return bool(talk.profile.offers[named] == named)
     old = talk.wire
-    again = talk.restart().initialize(named, required=False)
-    talk.wire = old
+    again = talk.server.restart().initialize(named, required=False)
+    talk.server.wire = old
     return (again.result or {}).get("protocolVersion") == named
 
 
@@ -235,15 +236,15 @@ def _echoed(talk: Conversation, named: str) -> bool:
 def survives_an_incomplete_initialize(talk: Conversation) -> None:
     """An initialize without capabilities or without clientInfo gets an answer."""
     for attempt, member in enumerate(("capabilities", "clientInfo")):
-        if attempt and (talk.wire.gone or not talk.opening.is_error):
-            talk.restart()
+        if attempt and (talk.wire.gone or not talk.server.opening.is_error):
+            talk.server.restart()
         reply = talk.wire.initialize(omit=(member,), seconds=talk.pace.reply)
         clean_exit = talk.wire.gone and talk.wire.process.wait(1.0) == 0
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "lifecycle-negotiation-failures",
             reply.answered or clean_exit,
-            expected=f"an answer to initialize without {member}, or a clean exit",
-            at=reply,
+            f"an answer to initialize without {member}, or a clean exit",
         )
 
 
@@ -263,16 +264,16 @@ def serves_any_client(talk: Conversation) -> None:
         _judge_opening(talk, "stdio-utf8-input", reply)
         return
     # Try each oddity alone, to blame the right one.
-    reply = talk.restart().initialize(capabilities=capabilities, required=False)
+    reply = talk.server.restart().initialize(capabilities=capabilities, required=False)
     _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
-    reply = talk.restart().initialize(
+    reply = talk.server.restart().initialize(
         capabilities=FULL_CAPABILITIES, client=FOREIGN_NAME, required=False
     )
     _judge_opening(talk, "stdio-utf8-input", reply)
 
 
 def _judge_opening(talk: Conversation, clause: str, reply: Reply) -> None:
-    talk.expect_result(reply, clause, "the ordinary result")
+    talk.judge.expect_result(reply, clause, "the ordinary result")
 
 
 @scenario(
@@ -289,16 +290,16 @@ def answers_only_pings_before_initialized(talk: Conversation) -> None:
     reply = talk.wire.initialize(capabilities=FULL_CAPABILITIES, required=False)
     talk.need(reply, "an ordinary initialize")
     early = talk.wire.say(talk.wire.build("ping"), required=False)
-    talk.quiet(talk.pace.silence)
+    talk.wire.quiet(talk.pace.silence)
     _judge_early_requests(talk, Phase.AGREED)
     talk.wire.initialized()
-    later = talk.request("ping", required=False)
+    later = talk.wire.request("ping", required=False)
     ping = talk.wire.answer_to(early, talk.pace.settle)
-    talk.judge(
+    talk.judge.expect(
+        ping,
         "ping-before-initialized",
         ping.result is not None or later.result is None,
-        expected="a result for ping, before initialized was sent as well as after",
-        at=ping,
+        "a result for ping, before initialized was sent as well as after",
     )
 
 
@@ -333,7 +334,7 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
         if not before and len(pending) == _rooted(talk, asked) == 1:
             tools = [tool, *tools]  # The session may have requested the roots: that comes once.
             continue
-        talk.quiet()
+        talk.wire.quiet()
         cancelled = _cancelled(talk, asked)
         talk.judge(
             clause,
@@ -344,17 +345,19 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
             at=reply,
         )
         return
-    talk.unseen(clause, "no harmless tool gave up on a request to the client while we waited")
+    talk.judge.unseen(clause, "no harmless tool gave up on a request to the client while we waited")
 
 
 def _judge_ping(talk: Conversation, when: str) -> None:
-    ping = talk.request("ping", required=False)
-    talk.expect_answer(ping, "ping-empty-response", f"an answer to ping {when}", mild=Breach.WARN)
+    ping = talk.wire.request("ping", required=False)
+    talk.judge.expect_answer(
+        ping, "ping-empty-response", f"an answer to ping {when}", mild=Breach.WARN
+    )
 
 
 def _rooted(talk: Conversation, since: int) -> int:
     """Return how often the server requested the roots since a line."""
-    return sum(question.method == "roots/list" for question in talk.questions(since))
+    return sum(question.method == "roots/list" for question in list(questions(talk.since(since))))
 
 
 def _pending(talk: Conversation, asked: int) -> list[Any]:

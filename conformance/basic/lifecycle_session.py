@@ -7,6 +7,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Kind,
     Message,
+    Pending,
     Phase,
     Record,
     Role,
@@ -40,7 +41,7 @@ def works_without_client_capabilities(talk: Conversation) -> None:
     The safe features are used: lists, a listed resource, a prompt without arguments, and tools
     that are annotated read-only and need no arguments.
     """
-    talk.exercise()
+    talk.examples.exercise()
     asked = [
         (entry, message)
         for entry in talk.since(0)
@@ -121,15 +122,15 @@ def answers_what_it_read_before_the_end(talk: Conversation) -> None:
     """A call that the server has read is answered although its input ends meanwhile."""
     clause = "lifecycle-shutdown-answers-pending"
     talk.need(talk.wire.open(), "an ordinary opening")
-    call = talk.start(talk.example("slow-call"))
-    later = talk.probe(required=False)
+    call = Pending(talk.wire, talk.examples.best("slow-call"))
+    later = talk.wire.probe(required=False)
     if not later.answered or call.answers():
-        talk.unseen(clause, "no later request was answered while the call lasted")
+        talk.judge.unseen(clause, "no later request was answered while the call lasted")
         return
     talk.wire.close_input()
     reply = call.reply(talk.pace.reply)
     if not reply.answered and not talk.wire.gone:
-        talk.unseen(clause, f"the server lives on: {reply}")
+        talk.judge.unseen(clause, f"the server lives on: {reply}")
         return
     talk.judge(
         clause,

@@ -22,14 +22,16 @@ CURSOR = {"nextCursor"}
 def serves_the_first_request_it_gets(talk: Conversation) -> None:
     """A feature request that is the first message of a process is served like a later one."""
     clause = "lifecycle-stateless-no-prior-context"
-    talk.quiet(talk.pace.silence)
+    talk.wire.quiet(talk.pace.silence)
     method = next(iter(talk.spoken.listing), "server/discover")
-    first = talk.request(method, seconds=talk.pace.startup, required=False)
+    first = talk.wire.request(method, seconds=talk.pace.startup, required=False)
     talk.wire.discover()
-    later = talk.request(method)
+    later = talk.wire.request(method)
     differs = outcome(first) != outcome(later)
     if differs and not first.is_error and _varies_by_itself(talk, method, first, later):
-        talk.unseen(clause, f"the result of {method} also changes when nothing is sent in between")
+        talk.judge.unseen(
+            clause, f"the result of {method} also changes when nothing is sent in between"
+        )
         return
     talk.judge(
         clause,
@@ -38,19 +40,19 @@ def serves_the_first_request_it_gets(talk: Conversation) -> None:
         actual=f"{first}, then {later}",
         at=first,
     )
-    able = talk.request(method, meta=talk.wire.meta(capabilities=FULL_CAPABILITIES))
+    able = talk.wire.request(method, meta=talk.wire.meta(capabilities=FULL_CAPABILITIES))
     for capabilities, before in (({}, later), (FULL_CAPABILITIES, able)):
-        again = talk.request(method, meta=talk.wire.meta(capabilities=capabilities))
+        again = talk.wire.request(method, meta=talk.wire.meta(capabilities=capabilities))
         if outcome(again) != outcome(before):
-            twice = talk.request(method, meta=talk.wire.meta(capabilities=capabilities))
+            twice = talk.wire.request(method, meta=talk.wire.meta(capabilities=capabilities))
             if outcome(twice) != outcome(again):
-                talk.unseen(clause, f"two equal requests of {method} in a row differ")
+                talk.judge.unseen(clause, f"two equal requests of {method} in a row differ")
                 return
-        talk.judge(
+        talk.judge.expect(
+            again,
             clause,
             outcome(again) == outcome(before),
-            expected="a result that depends on the _meta of its own request only",
-            at=again,
+            "a result that depends on the _meta of its own request only",
         )
 
 
@@ -58,18 +60,18 @@ def _varies_by_itself(talk: Conversation, method: str, first: Reply, later: Repl
     """Send a request twice to a new process, at the same times, and nothing in between."""
     record = talk.wire.transcript
     pause = record[later.asked].at - record[first.asked].at
-    talk.restart()
-    talk.quiet(talk.pace.silence)
-    once = talk.request(method, seconds=talk.pace.startup, required=False)
-    talk.quiet(2 * pause)
-    return outcome(once) != outcome(talk.request(method))
+    talk.server.restart()
+    talk.wire.quiet(talk.pace.silence)
+    once = talk.wire.request(method, seconds=talk.pace.startup, required=False)
+    talk.wire.quiet(2 * pause)
+    return outcome(once) != outcome(talk.wire.request(method))
 
 
 @scenario("lifecycle-stateless-multiplexing")
 def serves_interleaved_clients_separately(talk: Conversation) -> None:
     """Twelve requests of different clients, sent back to back, each get their own answer."""
     methods = [talk.wire.everyday, *list_methods(talk.spoken.capabilities).values()]
-    alone = {method: talk.request(method) for method in methods}
+    alone = {method: talk.wire.request(method) for method in methods}
     asked = []
     for turn in range(12):
         method = methods[turn % len(methods)]
@@ -81,11 +83,11 @@ def serves_interleaved_clients_separately(talk: Conversation) -> None:
         asked.append((method, talk.wire.say(request, required=False)))
     for method, line in asked:
         reply = talk.wire.answer_to(line)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "lifecycle-stateless-multiplexing",
             {*(reply.result or ())} - CURSOR == {*(alone[method].result or ())} - CURSOR,
-            expected=f"the result of {method} for each of its requests",
-            at=reply,
+            f"the result of {method} for each of its requests",
         )
 
 
@@ -94,33 +96,37 @@ def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
     """A process accepts a cursor or a request state of another process."""
     clause = "lifecycle-stateless-no-affinity"
     for method, cursor in talk.spoken.cursors.items():
-        reply = talk.request(method, {"cursor": cursor}, seconds=talk.pace.startup)
+        reply = talk.wire.request(method, {"cursor": cursor}, seconds=talk.pace.startup)
         if reply.result is None and not _serves_its_own_cursor(talk, method):
-            talk.unseen(clause, f"{method} is refused for a cursor of its own process too")
+            talk.judge.unseen(clause, f"{method} is refused for a cursor of its own process too")
             continue
-        talk.expect_result(reply, clause, f"a page of {method} for a cursor of another process")
+        talk.judge.expect_result(
+            reply, clause, f"a page of {method} for a cursor of another process"
+        )
     asking = next(iter(talk.examples("mrtr")), None)
     state = asking.result.get("requestState") if asking else None
     if asking and state is not None:
         reply = _retry(talk, asking, asking.result)
         if reply.result is None and not _serves_its_own_state(talk, asking):
-            talk.unseen(clause, "a retry with a requestState of its own process is refused too")
+            talk.judge.unseen(
+                clause, "a retry with a requestState of its own process is refused too"
+            )
             return
-        talk.expect_result(reply, clause, "a result for a requestState of another process")
+        talk.judge.expect_result(reply, clause, "a result for a requestState of another process")
     if not talk.spoken.cursors and state is None:
-        talk.unseen(clause, "the server gives out no cursors and no request states")
+        talk.judge.unseen(clause, "the server gives out no cursors and no request states")
 
 
 def _serves_its_own_cursor(talk: Conversation, method: str) -> bool:
     """Whether this process serves a cursor that it gave out itself."""
-    cursor = (talk.request(method).result or {}).get("nextCursor")
-    return cursor is not None and talk.request(method, {"cursor": cursor}).result is not None
+    cursor = (talk.wire.request(method).result or {}).get("nextCursor")
+    return cursor is not None and talk.wire.request(method, {"cursor": cursor}).result is not None
 
 
 def _serves_its_own_state(talk: Conversation, asking: Example) -> bool:
     """Whether this process serves a retry with a requestState that it gave out itself."""
     meta = talk.wire.meta(capabilities=willing(talk.revision).capabilities)
-    asked = talk.request(asking.method, asking.params, meta=meta, required=False).result or {}
+    asked = talk.wire.request(asking.method, asking.params, meta=meta, required=False).result or {}
     return "requestState" in asked and _retry(talk, asking, asked).result is not None
 
 
@@ -130,4 +136,4 @@ def _retry(talk: Conversation, asking: Example, asked: Mapping[str, Any]) -> Rep
     params = {**asking.params, "requestState": asked["requestState"]}
     params["inputResponses"] = talk.wire.filled(client, asked.get("inputRequests"))
     meta = talk.wire.meta(capabilities=client.capabilities)
-    return talk.request(asking.method, params, meta=meta, seconds=talk.pace.startup)
+    return talk.wire.request(asking.method, params, meta=meta, seconds=talk.pace.startup)

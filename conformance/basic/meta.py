@@ -170,7 +170,7 @@ def _alike(talk: Conversation, method: str, plain: Reply, reply: Reply) -> bool:
     """Whether a request had the outcome of the plain request; True if that outcome varies."""
     if same_outcome(plain, reply):
         return True
-    return reply.result is not None and not same_outcome(plain, talk.request(method))
+    return reply.result is not None and not same_outcome(plain, talk.wire.request(method))
 
 
 @scenario("meta-no-assumptions", "meta-trace-context")
@@ -178,31 +178,31 @@ def ignores_unknown_meta(talk: Conversation) -> None:
     """Unknown keys and a trace context in the _meta of a request do not change its outcome."""
     reserved = "modelcontextprotocol.io/" if talk.revision == "2025-06-18" else META
     method = next(iter(talk.spoken.listing), talk.wire.everyday)
-    plain = talk.request(method)
+    plain = talk.wire.request(method)
     talk.need(plain, f"an answer to {method}")
     own = talk.wire.meta() if talk.modern else {}
     odd = {**own, reserved + "touchstone-unknown": 7, "com.example/probe": {"a": [1, None]}}
-    reply = talk.request(method, meta=odd)
-    talk.judge(
+    reply = talk.wire.request(method, meta=odd)
+    talk.judge.expect(
+        reply,
         "meta-no-assumptions",
         _alike(talk, method, plain, reply),
-        expected=f"the same outcome of {method} with unknown _meta keys",
-        at=reply,
+        f"the same outcome of {method} with unknown _meta keys",
     )
     if talk.modern:
-        reply = talk.request(method, meta={**own, "traceparent": TRACE})
-        talk.judge(
+        reply = talk.wire.request(method, meta={**own, "traceparent": TRACE})
+        talk.judge.expect(
+            reply,
             "meta-trace-context",
             _alike(talk, method, plain, reply),
-            expected=f"the same outcome of {method} with a traceparent",
-            at=reply,
+            f"the same outcome of {method} with a traceparent",
         )
 
 
 @scenario("meta-required-fields", eras=True)
 def requires_version_and_capabilities(talk: Conversation) -> None:
     """A stateless request without its version or its capabilities gets error -32602."""
-    talk.need(talk.probe(), f"an answer to {talk.wire.everyday}")
+    talk.need(talk.wire.probe(), f"an answer to {talk.wire.everyday}")
     modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     for missing in ("clientCapabilities", "protocolVersion"):
         meta = talk.wire.meta()
@@ -223,7 +223,7 @@ def _judge_refusal(
     talk: Conversation, message: dict[str, Any], missing: str, *, lenient: bool
 ) -> None:
     reply = talk.wire.answer_to(talk.wire.say(message, required=False))
-    talk.expect_error(
+    talk.judge.expect_error(
         reply,
         "meta-required-fields",
         -32602,
@@ -236,20 +236,20 @@ def _judge_refusal(
 def serves_all_clients_alike(talk: Conversation) -> None:
     """The result does not depend on clientInfo, and a request without it is served."""
     for method in (talk.wire.everyday, *talk.spoken.listing):
-        plain = talk.request(method)
+        plain = talk.wire.request(method)
         nobody = talk.wire.meta()
         del nobody[META + "clientInfo"]
-        nameless = talk.request(method, meta=nobody)
-        talk.expect_result(
+        nameless = talk.wire.request(method, meta=nobody)
+        talk.judge.expect_result(
             nameless, "meta-client-info-optional", f"a result of {method} without clientInfo"
         )
-        renamed = talk.request(method, meta=talk.wire.meta(client=OTHER_CLIENT))
+        renamed = talk.wire.request(method, meta=talk.wire.meta(client=OTHER_CLIENT))
         for reply in (renamed, nameless) if nameless.result is not None else (renamed,):
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "meta-client-info-not-behavioural",
                 _alike(talk, method, plain, reply),
-                expected=f"the same result of {method} for every client",
-                at=reply,
+                f"the same result of {method} for every client",
             )
 
 
@@ -258,7 +258,7 @@ def serves_all_clients_alike(talk: Conversation) -> None:
 
 def _call(talk: Conversation, capabilities: Mapping[str, Any]) -> Reply:
     meta = talk.wire.meta(capabilities=capabilities)
-    return talk.run(talk.example("mrtr"), meta=meta, required=False)
+    return talk.run(talk.examples.best("mrtr"), meta=meta, required=False)
 
 
 @scenario("meta-capabilities-per-request", "meta-missing-capability-error")
@@ -267,21 +267,21 @@ def asks_only_clients_that_declare_the_capability(talk: Conversation) -> None:
     able = _call(talk, FULL_CAPABILITIES)
     if (able.result or {}).get("resultType") != "input_required":
         for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
-            talk.unseen(clause, f"the tool did not ask for input again: {able}")
+            talk.judge.unseen(clause, f"the tool did not ask for input again: {able}")
         return
     unable = _call(talk, {})
     if (unable.result or {}).get("inputRequests") and _asks_anybody(talk):
         for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
-            talk.unseen(clause, "the tool asks for input without regard to capabilities")
+            talk.judge.unseen(clause, "the tool asks for input without regard to capabilities")
         return
-    talk.judge(
+    talk.judge.expect(
+        unable,
         "meta-capabilities-per-request",
         not (unable.result or {}).get("inputRequests"),
-        expected="no inputRequests for a client that declared nothing",
-        at=unable,
+        "no inputRequests for a client that declared nothing",
     )
     if not unable.is_error:
-        talk.unseen("meta-missing-capability-error", "the tool works without the capability")
+        talk.judge.unseen("meta-missing-capability-error", "the tool works without the capability")
         return
     _judge_missing(talk, unable)
 
@@ -291,7 +291,7 @@ def _asks_anybody(talk: Conversation) -> bool:
 
     mrtr-undeclared-capability judges such a server: it does not remember earlier requests.
     """
-    talk.restart().open()
+    talk.server.restart().open()
     return bool((_call(talk, {}).result or {}).get("inputRequests"))
 
 

@@ -22,6 +22,7 @@ from mcp_touchstone.suite import (
     brief,
     each,
     input_requests,
+    mrtr,
     scenario,
     shapes,
     willing,
@@ -98,12 +99,12 @@ def lists_without_asking(talk: Conversation) -> None:
             for reference, name in talk.spoken.completable[:1]
         ]
     for method, params in wanted:
-        reply = talk.request(method, params, meta=meta)
-        talk.judge(
+        reply = talk.wire.request(method, params, meta=meta)
+        talk.judge.expect(
+            reply,
             "mrtr-allowed-methods",
             (reply.result or {}).get("resultType") != INTERIM,
-            expected=f"an answer to {method} that asks for no input",
-            at=reply,
+            f"an answer to {method} that asks for no input",
         )
 
 
@@ -201,25 +202,24 @@ def asks_only_for_the_capabilities_of_the_request(talk: Conversation) -> None:
     clause = "mrtr-undeclared-capability"
     asking = talk.examples("mrtr")[:FEW]
     if not asking:
-        talk.unseen(clause, "no tool or prompt asks for input")
+        talk.judge.unseen(clause, "no tool or prompt asks for input")
         return
     able = willing(talk.revision)
     names = list(ASKED.values())
     # meta-capabilities-per-request judges the use of capabilities that were declared earlier.
     for order in (names, names[::-1]):
-        talk.restart().open()
+        talk.server.restart().open()
         declared: set[str] = set()
         for name in ("", *order):
             declared |= {name}
             for example in asking:
                 client = Client(capabilities={name: able.capabilities[name]} if name else {})
-                asked = talk.round(example, client)
-                talk.judge(
+                asked = mrtr.begin(talk.wire, example, client)
+                talk.judge.expect(
+                    asked.reply,
                     clause,
                     _kinds(asked) <= declared,
-                    expected="no input request that needs an undeclared capability",
-                    actual=asked.reply,
-                    at=asked.reply,
+                    "no input request that needs an undeclared capability",
                 )
 
 

@@ -11,6 +11,7 @@ from mcp_touchstone.suite import (
     Round,
     altered,
     brief,
+    mrtr,
     scenario,
     willing,
 )
@@ -31,7 +32,7 @@ GARBAGE = ("", "touchstone", "A" * LONG, "\0\x01\x1b[2J\x7f\u202e\uffff", "e30="
 
 def _asked(talk: Conversation, example: Exchange) -> Round | None:
     """Return a round with input requests that the client can answer; None if there is none."""
-    first = talk.round(example, willing(talk.revision))
+    first = mrtr.begin(talk.wire, example, willing(talk.revision))
     answered = talk.wire.filled(first.client, first.requests)
     return first if first.asks and set(answered) == set(first.requests) else None
 
@@ -51,31 +52,28 @@ def _asking(talk: Conversation) -> Iterator[tuple[Example, Round]]:
 def serves_a_retry(talk: Conversation) -> None:
     """A retry with the requested responses is served, also if it has more responses."""
     for example, first in _asking(talk):
-        second = talk.retry(first, required=True)
+        second = mrtr.retry(talk.wire, first, required=True)
         if not second.reply.answered:
             continue  # jsonrpc-request-answered judges this
         passed = not second.reply.is_error or second.reply.code == MISSING_CAPABILITY
-        talk.judge(
+        talk.judge.expect(
+            second.reply,
             "mrtr-retry-served",
             passed,
-            expected="a result of a retry with the requested responses",
-            actual=second.reply,
-            at=second.reply,
+            "a result of a retry with the requested responses",
         )
         again = _asked(talk, example) if passed else None
         if again is None:
             continue
         answers = talk.wire.filled(again.client, again.requests)
-        more = talk.retry(again, responses={**answers, ELSEWHERE: {"action": "cancel"}})
-        talk.judge(
+        more = mrtr.retry(talk.wire, again, responses={**answers, ELSEWHERE: {"action": "cancel"}})
+        talk.judge.expect_result(
+            more.reply,
             "mrtr-ignore-extra-responses",
-            more.reply.result is not None,
-            expected="the same outcome with one more entry in inputResponses",
-            actual=more.reply,
-            at=more.reply,
+            "the same outcome with one more entry in inputResponses",
         )
     for clause in ("mrtr-retry-served", "mrtr-ignore-extra-responses"):
-        talk.unseen(clause, "no tool or prompt asked for input and served the retry")
+        talk.judge.unseen(clause, "no tool or prompt asked for input and served the retry")
 
 
 # --- requestState
@@ -88,8 +86,8 @@ def survives_an_invented_request_state(talk: Conversation) -> None:
     for example in (*talk.examples("callable-tool")[:1], *talk.examples("mrtr")[:1]):
         for state in GARBAGE:
             params = {**example.params, "requestState": state}
-            reply = talk.round(Exchange(example.method, params), client).reply
-            talk.expect_answer(
+            reply = mrtr.begin(talk.wire, Exchange(example.method, params), client).reply
+            talk.judge.expect_answer(
                 reply,
                 "mrtr-request-state-untrusted",
                 f"an answer to a call with requestState {brief(state, 40)}",
@@ -103,20 +101,20 @@ def rejects_an_altered_request_state(talk: Conversation) -> None:
     """A retry with one character of its requestState altered does not succeed."""
     for _, first in _asking(talk):
         if isinstance(first.state, str) and first.state:
-            reply = talk.retry(first, state=altered(first.state)).reply
-            talk.judge(
+            reply = mrtr.retry(talk.wire, first, state=altered(first.state)).reply
+            talk.judge.expect(
+                reply,
                 "mrtr-request-state-integrity",
                 not reply.succeeded,
-                expected="an error for an altered requestState",
-                at=reply,
+                "an error for an altered requestState",
             )
-            talk.expect_answer(
+            talk.judge.expect_answer(
                 reply,
                 "mrtr-request-state-untrusted",
                 "an answer to a retry with an altered requestState",
             )
-    talk.unseen("mrtr-request-state-integrity", "no result that asks has a requestState")
-    talk.unseen("mrtr-request-state-untrusted", "no result that asks has a requestState")
+    talk.judge.unseen("mrtr-request-state-integrity", "no result that asks has a requestState")
+    talk.judge.unseen("mrtr-request-state-untrusted", "no result that asks has a requestState")
 
 
 @scenario("mrtr-request-state-binding")
@@ -129,15 +127,17 @@ def binds_request_state_to_its_request(talk: Conversation) -> None:
             asked = _asked(talk, other)
             if asked is None:
                 continue
-            reply = talk.retry(asked, state=first.state).reply
-            talk.judge(
+            reply = mrtr.retry(talk.wire, asked, state=first.state).reply
+            talk.judge.expect(
+                reply,
                 "mrtr-request-state-binding",
                 not reply.succeeded,
-                expected=f"an error for {other} with the requestState of {example}",
-                at=reply,
+                f"an error for {other} with the requestState of {example}",
             )
             break
-    talk.unseen("mrtr-request-state-binding", "there are no two requests that ask with a state")
+    talk.judge.unseen(
+        "mrtr-request-state-binding", "there are no two requests that ask with a state"
+    )
 
 
 def _others(talk: Conversation, example: Example) -> Iterator[Exchange]:
@@ -161,18 +161,18 @@ def validates_input_responses(talk: Conversation) -> None:
             if asked is None or not asked.requests:
                 break
             wrong: Any = [] if kind == "an array" else dict.fromkeys(asked.requests, "touchstone")
-            reply = talk.retry(asked, responses=wrong).reply
-            talk.judge(
+            reply = mrtr.retry(talk.wire, asked, responses=wrong).reply
+            talk.judge.expect(
+                reply,
                 "mrtr-validate-responses",
                 reply.answered and not reply.succeeded,
-                expected=f"an error for {kind} in place of inputResponses",
-                at=reply,
+                f"an error for {kind} in place of inputResponses",
                 mild=Breach.WARN if reply.answered else None,
             )
             if not reply.answered:
                 return
             asked = _asked(talk, example)
-    talk.unseen("mrtr-validate-responses", "no input request could be answered wrongly")
+    talk.judge.unseen("mrtr-validate-responses", "no input request could be answered wrongly")
 
 
 @scenario("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry")
@@ -181,23 +181,20 @@ def asks_again_for_missing_responses(talk: Conversation) -> None:
     for _, first in _asking(talk):
         if not first.requests:
             continue
-        reply = talk.retry(first, responses={}).reply
+        reply = mrtr.retry(talk.wire, first, responses={}).reply
         if reply.answered:
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "mrtr-missing-responses-reprompt",
                 not reply.is_error,
-                expected="the same input request, or a result without the response",
-                at=reply,
+                "the same input request, or a result without the response",
             )
         elif not _elicits(first):
-            talk.judge(
-                "mrtr-no-assumed-retry",
-                False,
-                expected="an answer to a retry without responses",
-                at=reply,
+            talk.judge.expect(
+                reply, "mrtr-no-assumed-retry", False, "an answer to a retry without responses"
             )
     for clause in ("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry"):
-        talk.unseen(clause, "no retry without responses was answered")
+        talk.judge.unseen(clause, "no retry without responses was answered")
 
 
 def _elicits(asked: Round) -> bool:
@@ -213,10 +210,10 @@ def serves_others_while_a_retry_is_missing(talk: Conversation) -> None:
     """Other requests are served while a retry is missing."""
     clause = "mrtr-no-assumed-retry"
     for example in talk.examples("mrtr")[:FEW]:
-        first = talk.round(example, willing(talk.revision))
-        beside = talk.probe(required=False)
-        again = talk.round(example, first.client)
+        first = mrtr.begin(talk.wire, example, willing(talk.revision))
+        beside = talk.wire.probe(required=False)
+        again = mrtr.begin(talk.wire, example, first.client)
         for reply in (first.reply, beside, again.reply):
-            talk.expect_answer(
+            talk.judge.expect_answer(
                 reply, clause, "an answer while an earlier input request stays unanswered"
             )

@@ -9,6 +9,7 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Entry,
+    Pending,
     Record,
     Reply,
     Role,
@@ -28,8 +29,8 @@ LASTED = 0.5
 def answers_a_ping(talk: Conversation) -> None:
     """A ping gets an empty result, with no params, with empty params and with _meta."""
     for params in (None, {}, {"_meta": {"com.example/probe": 1}}):
-        reply = talk.request("ping", params)
-        talk.expect_result(reply, "ping-empty-response", "an empty result object")
+        reply = talk.wire.request("ping", params)
+        talk.judge.expect_result(reply, "ping-empty-response", "an empty result object")
         more = sorted(set(reply.result or {}) - {"_meta"})
         talk.judge(
             "ping-empty-response",
@@ -45,22 +46,22 @@ def answers_a_ping(talk: Conversation) -> None:
 def answers_a_ping_during_a_call(talk: Conversation) -> None:
     """A ping that is sent during a call that lasts is answered before that call."""
     talk.need(talk.wire.open(), "an ordinary opening")
-    clause, call = "ping-during-call", talk.here(talk.example("slow-call"))
+    clause, call = "ping-during-call", talk.examples.here(talk.examples.best("slow-call"))
     late: list[tuple[Reply, Entry]] = []
     for _ in range(ATTEMPTS):
-        pending = talk.start(call)
-        ping = talk.request("ping", required=False, seconds=3 * call.seconds + talk.pace.reply)
+        pending = Pending(talk.wire, call)
+        ping = talk.wire.request("ping", required=False, seconds=3 * call.seconds + talk.pace.reply)
         if not ping.answered:
             break
         over = [entry for entry, _ in pending.answers() if entry.n < (ping.entry or 0)]
         if not over:
             pending.cancel("the ping was answered")
-            talk.judge(clause, True, expected="an answer to ping during a call", at=ping)
+            talk.judge.expect(ping, clause, True, "an answer to ping during a call")
             return
         if over[0].at - talk.wire.transcript[pending.line].at >= LASTED:
             late.append((ping, over[0]))
     if not late:
-        talk.unseen(clause, "no ping was answered, or each call was over too soon")
+        talk.judge.unseen(clause, "no ping was answered, or each call was over too soon")
         return
     ping, response = late[-1]
     talk.judge(
@@ -76,13 +77,8 @@ def answers_a_ping_during_a_call(talk: Conversation) -> None:
 @scenario("ping-removed")
 def refuses_the_removed_ping(talk: Conversation) -> None:
     """ping, which this revision removed, is refused."""
-    reply = talk.request("ping")
-    talk.judge(
-        "ping-removed",
-        reply.result is None,
-        expected="error -32601 for ping",
-        at=reply,
-    )
+    reply = talk.wire.request("ping")
+    talk.judge.expect(reply, "ping-removed", reply.result is None, "error -32601 for ping")
 
 
 @ambient("ping-not-excessive")

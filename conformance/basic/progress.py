@@ -12,10 +12,12 @@ from mcp_touchstone.suite import (
     Example,
     Kind,
     Message,
+    Pending,
     Record,
     Role,
     Seen,
     Source,
+    Task,
     ambient,
     brief,
     id_key,
@@ -224,15 +226,15 @@ def serves_a_request_with_any_token(talk: Conversation) -> None:
     """A request is served with a text, 7 and 0 as its token."""
     cheap = talk.wire.everyday
     methods = (cheap, *talk.spoken.listing[:1])
-    served = [method for method in methods if talk.request(method).result is not None]
+    served = [method for method in methods if talk.wire.request(method).result is not None]
     if not served:
         why = f"no result of {' or '.join(methods)} without a token"
-        talk.unseen("progress-token-types-accepted", why)
+        talk.judge.unseen("progress-token-types-accepted", why)
     for method in served:
         for token in TOKENS:
             meta = talk.wire.tagged(token=token)
-            reply = talk.request(method, meta=meta, required=False)
-            talk.expect_result(
+            reply = talk.wire.request(method, meta=meta, required=False)
+            talk.judge.expect_result(
                 reply,
                 "progress-token-types-accepted",
                 f"the result of {method} also with progressToken {brief(token)}",
@@ -244,10 +246,10 @@ def reports_progress_with_the_given_token(talk: Conversation) -> None:
     """Progress has the token of its request (text, 7 or 0); requests without one get none."""
     call = min(talk.examples("progress-call"), key=lambda example: example.seconds)
     line = len(talk.wire.transcript)
-    for pending in [talk.start(call, token=token) for token in TOKENS]:
+    for pending in [Pending(talk.wire, call, token=token) for token in TOKENS]:
         pending.reply()
-    talk.start(call).reply()
-    talk.quiet()
+    Pending(talk.wire, call).reply()
+    talk.wire.quiet()
     reports = [
         (entry, object_in(message.value, "params").get("progressToken"))
         for entry in talk.since(line)
@@ -255,7 +257,7 @@ def reports_progress_with_the_given_token(talk: Conversation) -> None:
         if message.role is Role.NOTIFICATION and message.method == PROGRESS
     ]
     if not reports:
-        talk.unseen("progress-token-known", "the tool reported no progress when called again")
+        talk.judge.unseen("progress-token-known", "the tool reported no progress when called again")
         return
     ours = {id_key(token) for token in TOKENS} | {None}
     strange = [(entry, token) for entry, token in reports if id_key(token) not in ours]
@@ -272,15 +274,17 @@ def reports_progress_with_the_given_token(talk: Conversation) -> None:
 def reports_on_a_task_until_it_ends(talk: Conversation) -> None:
     """A task reports progress with the token of its call, and none after its end."""
     clause = "progress-task-stops-terminal"
-    task = talk.task(_reporting(talk), token="touchstone-task")  # noqa: S106  (not a password)
+    task = Task(talk.wire, _reporting(talk), token="touchstone-task")  # noqa: S106  (not a password)
     if not task.id:
-        talk.unseen(clause, f"no task was created: {task.created}")
+        talk.judge.unseen(clause, f"no task was created: {task.created}")
         return
     if not task.wait(LASTING):
         task.cancel()
-    talk.quiet()
+    talk.wire.quiet()
     if not task.ended or not task.request.progress():
-        talk.unseen(clause, "the task did not end" if not task.ended else "it sent no progress")
+        talk.judge.unseen(
+            clause, "the task did not end" if not task.ended else "it sent no progress"
+        )
         return
     ended = next(
         shown.entry
@@ -301,4 +305,4 @@ def _reporting(talk: Conversation) -> Example:
     """Choose a task tool that reports progress in a plain call, if there is one."""
     names = {example.name for example in talk.examples("progress-call")}
     tasks = talk.examples("task-tool")
-    return next((task for task in tasks if task.name in names), talk.example("task-tool"))
+    return next((task for task in tasks if task.name in names), talk.examples.best("task-tool"))

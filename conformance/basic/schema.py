@@ -154,19 +154,14 @@ def validates_arguments_by_2020_12(talk: Conversation) -> None:
         if not _ran(_call(talk, name, good)):
             continue
         reply = _call(talk, name, bad)
-        talk.judge(
-            clause,
-            not _ran(reply),
-            expected=f"an error for {name} with {brief(bad)}",
-            at=reply,
-        )
+        talk.judge.expect(reply, clause, not _ran(reply), f"an error for {name} with {brief(bad)}")
         judged = True
     if not judged:
-        talk.unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
+        talk.judge.unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
 
 
 def _call(talk: Conversation, name: str, given: dict[str, Any]) -> Reply:
-    return talk.request("tools/call", {"name": name, "arguments": given}, required=False)
+    return talk.wire.request("tools/call", {"name": name, "arguments": given}, required=False)
 
 
 def _ran(reply: Reply) -> bool:

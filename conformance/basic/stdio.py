@@ -27,8 +27,10 @@ from mcp_touchstone.suite import (
     Source,
     Step,
     Unopened,
+    Window,
     ambient,
     brief,
+    first_response,
     id_key,
     is_modern,
     object_in,
@@ -119,15 +121,15 @@ def writes_utf8_in_a_foreign_locale(talk: Conversation) -> None:
     asked: list[tuple[str, dict[str, Any] | None]] = [("x-touchstone/" + FOREIGN, None)]
     if "tools" in talk.spoken.capabilities:
         asked += [("tools/list", None), ("tools/call", {"name": FOREIGN, "arguments": {}})]
-    usual = [talk.request(method, params, required=False) for method, params in asked]
-    talk.restart(LOCALE)
+    usual = [talk.wire.request(method, params, required=False) for method, params in asked]
+    talk.server.restart(LOCALE)
     talk.wire.transcript.judged = False  # what it writes here is not more than a note
     opening = talk.wire.open()
     lost, at = "" if opening.answered else str(opening), opening
     for (method, params), before in zip(asked, usual, strict=True):
         if lost or not before.answered:
             continue
-        at = talk.request(method, params, required=False)
+        at = talk.wire.request(method, params, required=False)
         missing = _foreign_letters(before) - _foreign_letters(at)
         lost = str(at) if not at.answered else "".join(sorted(missing))
         lost = f"{method}: {brief(lost, 60)}" if lost else ""
@@ -290,7 +292,7 @@ def reads_utf8_beyond_ascii(talk: Conversation) -> None:
         # Sent as a malformed line, so that this clause alone judges the reply.
         probe = talk.wire.build(talk.wire.everyday, id=text)
         line = talk.wire.say(probe, malformed=True)
-        reply, came = talk.first_response(line)
+        reply, came = first_response(talk.wire, line)
         passed = talk.judge(
             "stdio-utf8-input",
             reply.answered,
@@ -324,7 +326,7 @@ def sends_no_requests_to_a_capable_client(talk: Conversation) -> None:
     start = len(talk.wire.transcript)
     before = talk.wire.transcript.capabilities
     talk.wire.transcript.capabilities = FULL_CAPABILITIES
-    talk.exercise()
+    talk.examples.exercise()
     talk.wire.transcript.capabilities = before
     asked = [
         (entry, message)
@@ -479,17 +481,17 @@ def exits_although_a_request_is_in_flight(talk: Conversation) -> None:
     """The server exits at the end of its input, with a request in flight or without a reader."""
     clause = "lifecycle-shutdown-on-stdin-close"
     if talk.pace.hurried:
-        talk.unseen(clause, "with --quick nothing waits for the exit")
+        talk.judge.unseen(clause, "with --quick nothing waits for the exit")
         return
     for how in ("with a request in flight", "after its output was closed"):
         if how.startswith("after"):
-            talk.restart()
+            talk.server.restart()
         talk.need(talk.wire.open(), "an ordinary opening")
         if how.startswith("after"):
             talk.wire.transcript.judged = False  # what it writes into a closed pipe is no finding
             talk.wire.process.hang_up()
             talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
-            talk.window(talk.pace.settle).wait()
+            Window(talk.wire, talk.pace.settle).wait()
         talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
         ending = talk.wire.end()
         talk.judge(

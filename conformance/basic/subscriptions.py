@@ -12,6 +12,7 @@ from mcp_touchstone.suite import (
     Entry,
     Kind,
     Message,
+    Pending,
     Phase,
     Record,
     Reply,
@@ -19,6 +20,7 @@ from mcp_touchstone.suite import (
     Seen,
     Source,
     Subscription,
+    Window,
     ambient,
     brief,
     id_key,
@@ -359,16 +361,16 @@ def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
     """A server that receives SIGTERM announces the end of its subscriptions."""
     clause = "subscriptions-graceful-close"
     here = talk.wire
-    talk.restart()
-    stream = talk.subscribe({"toolsListChanged": True})
+    talk.server.restart()
+    stream = Subscription(talk.wire, {"toolsListChanged": True})
     opened = stream.acknowledged() is not None and not stream.refusal.answered
-    opened = opened and not talk.over_http  # a response on a closing stream proves nothing
+    opened = opened and not talk.server.over_http  # a response on a closing stream proves nothing
     if opened:
-        talk.probe(required=False)
-        talk.terminate()
+        talk.wire.probe(required=False)
+        talk.server.terminate()
     if not opened or not talk.wire.gone:
-        talk.unseen(clause, "no subscription was open, or the server did not end on SIGTERM")
-        talk.wire = here
+        talk.judge.unseen(clause, "no subscription was open, or the server did not end on SIGTERM")
+        talk.server.wire = here
         return
     talk.judge(
         clause,
@@ -378,21 +380,21 @@ def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
         at=stream.line,
         mild=Breach.NOTE,
     )
-    talk.wire = here
+    talk.server.wire = here
 
 
 @scenario("subscriptions-listen-supported")
 def supports_subscriptions_listen(talk: Conversation) -> None:
     """subscriptions/listen exists; a server that promises change notifications needs it."""
     promised = [member for member, flag in FLAGS.items() if talk.spoken.flag(*flag)]
-    stream = talk.subscribe({})
+    stream = Subscription(talk.wire, {})
     stream.acknowledged()
     reply = stream.refusal
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "subscriptions-listen-supported",
         reply.code != -32601,
-        expected=f"subscriptions/listen{', which its flags promise' if promised else ''}",
-        at=reply,
+        f"subscriptions/listen{', which its flags promise' if promised else ''}",
         mild=None if promised else Breach.WARN,
     )
     if not reply.answered:
@@ -415,35 +417,36 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         **dict.fromkeys(LIST_MEMBERS, True),
         "resourceSubscriptions": listed,
     }
-    wide = talk.subscribe(everything, id="touchstone-listen")
-    narrow = talk.subscribe({"toolsListChanged": True})
-    window = talk.window(talk.pace.silence)
+    wide = Subscription(talk.wire, everything, id="touchstone-listen")
+    narrow = Subscription(talk.wire, {"toolsListChanged": True})
+    window = Window(talk.wire, talk.pace.silence)
     _judge_acknowledgment(talk, wide, everything)
     _judge_second(talk, narrow)
     _judge_filter(talk)
     for call in talk.examples("progress-call") or talk.examples("log-traffic"):
-        talk.start(call, token=BESIDE, level="debug").reply()
+        Pending(talk.wire, call, token=BESIDE, level="debug").reply()
         break
     window.wait()
     for stream in (wide, narrow):
         if stream.granted or _acknowledged(stream):
             _judge_open(talk, stream)
     if narrow.refusal.answered or wide.refusal.answered:
-        talk.unseen("subscriptions-cancel-ends", "no stream stayed open until it was cancelled")
+        talk.judge.unseen(
+            "subscriptions-cancel-ends", "no stream stayed open until it was cancelled"
+        )
         return
     narrow.cancel()
-    talk.probe(required=False)
-    talk.quiet(GRACE)
-    talk.judge(
+    talk.wire.probe(required=False)
+    talk.wire.quiet(GRACE)
+    talk.judge.expect(
+        wide.refusal,
         "subscriptions-concurrent",
         not wide.refusal.answered,
-        expected="the other stream still open after one is cancelled",
-        actual=wide.refusal,
-        at=wide.refusal,
+        "the other stream still open after one is cancelled",
     )
     line = len(talk.wire.transcript)
     wide.cancel()
-    talk.quiet()
+    talk.wire.quiet()
     late = narrow.heard(line)
     talk.judge(
         "subscriptions-cancel-ends",
@@ -465,7 +468,7 @@ def _acknowledgment(talk: Conversation, stream: Subscription) -> tuple[Entry, Me
     """Wait for an acknowledgment; if none comes, look again after a later request."""
     found = stream.acknowledged()
     if found is None and not stream.refusal.answered:
-        talk.probe(required=False)
+        talk.wire.probe(required=False)
         found = stream.acknowledged(0.0)
     return found
 
@@ -481,7 +484,7 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
         at=found[0] if found else stream.line,
     )
     if found is None:
-        talk.unseen("subscriptions-ack-subset", "no subscription was acknowledged")
+        talk.judge.unseen("subscriptions-ack-subset", "no subscription was acknowledged")
         return
     given = stream.granted
     false = [member for member, value in given.items() if value is False]
@@ -523,7 +526,7 @@ def _judge_second(talk: Conversation, stream: Subscription) -> None:
 
 
 def _judge_filter(talk: Conversation) -> None:
-    stream = talk.subscribe(None)
+    stream = Subscription(talk.wire, None)
     found = stream.acknowledged()
     reply: Reply = stream.refusal
     talk.judge(
@@ -539,9 +542,9 @@ def _judge_filter(talk: Conversation) -> None:
 
 def _judge_open(talk: Conversation, stream: Subscription) -> None:
     reply = stream.refusal
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "subscriptions-stays-open",
         reply.result is None,
-        expected="no response while the subscription is open",
-        at=reply,
+        "no response while the subscription is open",
     )

@@ -40,12 +40,12 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     found = served(talk, listed or [])
     if found is None:
         for clause in (CHANGED, SENT, REQUESTED, NAMED, CANCELLED):
-            talk.unseen(clause, "no listed resource is a file of the root")
+            talk.judge.unseen(clause, "no listed resource is a file of the root")
         return
     uri, file = found
-    silent = talk.subscribe({}, id="touchstone-nothing")
-    lists = talk.subscribe({"resourcesListChanged": True}, id="touchstone-list")
-    single = talk.subscribe({"resourceSubscriptions": [uri]})
+    silent = Subscription(talk.wire, {}, id="touchstone-nothing")
+    lists = Subscription(talk.wire, {"resourcesListChanged": True}, id="touchstone-list")
+    single = Subscription(talk.wire, {"resourceSubscriptions": [uri]})
     for stream in (silent, lists, single):
         stream.acknowledged()
     edit(file)
@@ -55,13 +55,13 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     heard = [stream for stream in (lists, single) if _changes(stream)]
     if not heard:
         for clause in (REQUESTED, NAMED, CANCELLED):
-            talk.unseen(clause, "no notification of a change came")
+            talk.judge.unseen(clause, "no notification of a change came")
         return
     _judge_streams(talk, silent, lists, single)
     for stream in heard:
         stream.cancel()
-    talk.probe(required=False)
-    talk.quiet(GRACE)
+    talk.wire.probe(required=False)
+    talk.wire.quiet(GRACE)
     line = len(talk.wire.transcript)
     edit(file)
     (talk.root / "more.txt").write_text("more\n")
@@ -80,11 +80,11 @@ def _judge_list_change(talk: Conversation, lists: Subscription, listed: list[str
     """Wait until the list changed, and judge whether its stream reported that."""
     promised = lists.granted.get("resourcesListChanged") and not lists.refusal.answered
     if not promised:
-        talk.unseen(CHANGED, "the server did not grant resourcesListChanged")
+        talk.judge.unseen(CHANGED, "the server did not grant resourcesListChanged")
         return
     differs = listings.until_changed(talk, "resources", listed, PATIENCE)
     if differs is None:
-        talk.unseen(CHANGED, "a new file did not change the list")
+        talk.judge.unseen(CHANGED, "a new file did not change the list")
         return
     talk.wire.wait(lambda: _reports(lists, LIST_CHANGED), talk.pace.silence)
     talk.judge(
@@ -99,15 +99,15 @@ def _judge_list_change(talk: Conversation, lists: Subscription, listed: list[str
 def _judge_update(talk: Conversation, single: Subscription, uri: str, file: SafePath) -> None:
     """Judge whether the edit of a watched resource was reported, if a read shows it."""
     if not single.granted.get("resourceSubscriptions") or single.refusal.answered:
-        talk.unseen(SENT, "the server did not acknowledge the resource")
+        talk.judge.unseen(SENT, "the server did not acknowledge the resource")
         return
     talk.wire.wait(lambda: _reports(single, UPDATED), PATIENCE)
-    read = talk.request("resources/read", {"uri": uri}, required=False)
+    read = talk.wire.request("resources/read", {"uri": uri}, required=False)
     contents = (read.result or {}).get("contents")
     now = file.read_text()
     texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
     if now not in texts:
-        talk.unseen(SENT, "a read does not show the edited file")
+        talk.judge.unseen(SENT, "a read does not show the edited file")
         return
     talk.judge(
         SENT,

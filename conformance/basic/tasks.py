@@ -10,6 +10,7 @@ from mcp_touchstone.suite import (
     Record,
     Reply,
     Seen,
+    Task,
     ambient,
     may_be_task,
     scenario,
@@ -38,14 +39,14 @@ def ignores_task_requests_without_support(talk: Conversation) -> None:
     lists = [Exchange(method) for method in talk.spoken.listing[:1]]
     for exchange in (*calls, *lists, Exchange("ping")):
         params = {**exchange.params, "task": TASK}
-        reply = talk.request(exchange.method, params, required=False)
+        reply = talk.wire.request(exchange.method, params, required=False)
         made = "task" in (reply.result or {}) and exchange.method == "tools/call"
         failed = reply.result is None and _works(talk, exchange)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "tasks-ignored-when-undeclared",
             not made and not failed,
-            expected=f"the ordinary result of {exchange}, without a task",
-            at=reply,
+            f"the ordinary result of {exchange}, without a task",
         )
 
 
@@ -66,15 +67,15 @@ def refuses_a_task_of_a_tool_without_support(talk: Conversation) -> None:
     clause = "tasks-forbidden-tool-error"
     tools = [e for e in talk.examples("callable-tool") if e.item and not may_be_task(e.item)]
     if not tools:
-        talk.unseen(clause, "every callable tool supports tasks")
+        talk.judge.unseen(clause, "every callable tool supports tasks")
         return
-    task = talk.task(tools[0])
+    task = Task(talk.wire, tools[0])
     reply = task.created
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         reply.refused(NOT_FOUND),
-        expected=f"error -32601 for {tools[0].name} as a task, because it lists no support",
-        at=reply,
+        f"error -32601 for {tools[0].name} as a task, because it lists no support",
     )
     task.wait(talk.pace.reply)
 
@@ -85,14 +86,14 @@ def refuses_a_plain_call_of_a_task_only_tool(talk: Conversation) -> None:
     clause = "tasks-required-tool-error"
     tools = [e for e in talk.examples("task-tool") if task_support(e.item) == "required"]
     if not tools:
-        talk.unseen(clause, "no callable tool requires a task")
+        talk.judge.unseen(clause, "no callable tool requires a task")
         return
     reply = talk.run(tools[0])
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         reply.refused(NOT_FOUND),
-        expected=f"error -32601 for {tools[0].name} without a task, because it requires one",
-        at=reply,
+        f"error -32601 for {tools[0].name} without a task, because it requires one",
         mild=Breach.WARN if reply.code == INVALID_REQUEST else None,
     )
 
@@ -113,39 +114,39 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
     refusals = []
     for method, declared in offered.items():
         params = {} if method == "tasks/list" else stranger
-        reply = talk.request(method, params, required=False)
+        reply = talk.wire.request(method, params, required=False)
         if declared:
             _judge_declared(talk, method, reply)
         elif method in {"tasks/cancel", "tasks/list"}:
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "tasks-declared-operations-work",
                 reply.refused(NOT_FOUND),
-                expected=f"error -32601 for {method}, because it is not declared",
-                at=reply,
+                f"error -32601 for {method}, because it is not declared",
                 mild=Breach.WARN,
             )
         if reply.is_error:
             refusals.append(reply)
         if declared and params and reply.code != NOT_FOUND:
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 "tasks-unknown-id-error",
                 reply.answered and reply.refused(INVALID),
-                expected=f"error -32602 for {method} with an unknown task id",
-                at=reply,
+                f"error -32602 for {method} with an unknown task id",
             )
     _judge_messages(talk, refusals)
-    if not any(one.clause == "tasks-unknown-id-error" for one in talk.judgements):
-        talk.unseen("tasks-unknown-id-error", "no operation that takes an id is declared")
-    if not any(one.clause == "tasks-declared-operations-work" for one in talk.judgements):
-        talk.unseen("tasks-declared-operations-work", "no operation is declared")
+    if not any(one.clause == "tasks-unknown-id-error" for one in talk.judge.judgements):
+        talk.judge.unseen("tasks-unknown-id-error", "no operation that takes an id is declared")
+    if not any(one.clause == "tasks-declared-operations-work" for one in talk.judge.judgements):
+        talk.judge.unseen("tasks-declared-operations-work", "no operation is declared")
 
 
 def _judge_declared(talk: Conversation, method: str, reply: Reply) -> None:
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "tasks-declared-operations-work",
         reply.code != NOT_FOUND,
-        expected=f"a working {method}, because it is declared",
-        at=reply,
+        f"a working {method}, because it is declared",
     )
 
 
@@ -154,26 +155,26 @@ def _judge_messages(talk: Conversation, refusals: list[Reply]) -> None:
     readable = [reply for reply in refusals if reply.code == INVALID]
     for reply in readable:
         words = (reply.error or {}).get("message")
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "tasks-informative-errors",
             not isinstance(words, str) or not words or bool(words.strip()),
-            expected="a message that describes the error",
-            at=reply,
+            "a message that describes the error",
         )
     if not readable:
-        talk.unseen("tasks-informative-errors", "no error -32602 came")
+        talk.judge.unseen("tasks-informative-errors", "no error -32602 came")
 
 
 @scenario("tasks-invalid-cursor-error")
 def refuses_an_invalid_task_cursor(talk: Conversation) -> None:
     """tasks/list with an invalid cursor gets error -32602."""
-    reply = talk.request("tasks/list", {"cursor": f"touchstone-{secrets.token_hex(8)}"})
+    reply = talk.wire.request("tasks/list", {"cursor": f"touchstone-{secrets.token_hex(8)}"})
     if reply.code == NOT_FOUND:
-        talk.unseen("tasks-invalid-cursor-error", "there is no tasks/list")
+        talk.judge.unseen("tasks-invalid-cursor-error", "there is no tasks/list")
         return
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "tasks-invalid-cursor-error",
         reply.refused(INVALID),
-        expected="error -32602 for a cursor that the server never gave out",
-        at=reply,
+        "error -32602 for a cursor that the server never gave out",
     )

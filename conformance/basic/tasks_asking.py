@@ -17,10 +17,13 @@ from mcp_touchstone.suite import (
     Role,
     Source,
     Task,
+    Window,
     answer,
     brief,
     id_key,
+    mrtr,
     object_in,
+    questions,
     scenario,
     sightings,
     willing,
@@ -53,14 +56,14 @@ def marks_a_task_that_waits_for_input(talk: Conversation) -> None:
         "tasks-input-required-status",
         "tasks-leaves-input-required",
     )
-    example = talk.example("asking-task")
+    example = talk.examples.best("asking-task")
     passed = answer.late(HOLD, answer.accept()), answer.late(HOLD, answer.say())
-    talk.use(replace(talk.wire.client, elicitation=passed[0], sampling=passed[1]))
-    task = talk.task(example)
+    talk.wire.use(replace(talk.wire.client, elicitation=passed[0], sampling=passed[1]))
+    task = Task(talk.wire, example)
     question = _first_question(talk, task)
     if question is None:
         for clause in clauses:
-            talk.unseen(clause, "the task sent no request this time")
+            talk.judge.unseen(clause, "the task sent no request this time")
         return
     related = object_in(question.params, "_meta", RELATED)
     known = {shown.id for shown in sightings(talk.wire.transcript)}
@@ -73,7 +76,7 @@ def marks_a_task_that_waits_for_input(talk: Conversation) -> None:
     )
     while _answered(talk, question) is None and not talk.wire.gone and not task.ended:
         task.get()
-        talk.quiet(POLL)
+        talk.wire.quiet(POLL)
     waited = "input_required" in [state.get("status") for state in task.states]
     talk.judge(
         clauses[1],
@@ -88,7 +91,7 @@ def marks_a_task_that_waits_for_input(talk: Conversation) -> None:
 
 def _first_question(talk: Conversation, task: Task) -> Question | None:
     """Wait for the first request of a task; some servers send it only after tasks/result."""
-    window = talk.window(talk.pace.reply)
+    window = Window(talk.wire, talk.pace.reply)
     while not window.over and not task.ended and task.id and not talk.wire.gone:
         asked = _asked(talk, task)
         if asked:
@@ -96,12 +99,12 @@ def _first_question(talk: Conversation, task: Task) -> Question | None:
         task.get()
         if task.status == "input_required":
             task.start_result()
-        talk.quiet(POLL)
+        talk.wire.quiet(POLL)
     return next(iter(_asked(talk, task)), None)
 
 
 def _asked(talk: Conversation, task: Task) -> list[Question]:
-    found = talk.questions(task.request.line)
+    found = list(questions(talk.since(task.request.line)))
     return [question for question in found if question.method != "roots/list"]
 
 
@@ -117,16 +120,16 @@ def _answered(talk: Conversation, question: Question) -> Entry | None:
 
 def _judge_leaving(talk: Conversation, task: Task, clause: str, *, waited: bool) -> None:
     if not waited:
-        talk.unseen(clause, "the task was never in state input_required")
+        talk.judge.unseen(clause, "the task was never in state input_required")
         return
-    window = talk.window(talk.pace.reply)
+    window = Window(talk.wire, talk.pace.reply)
     while True:
         reply = task.get()
         pending = [one for one in _asked(talk, task) if _answered(talk, one) is None]
         left = task.status != "input_required" or reply.result is None
         if left or pending or window.over or talk.wire.gone:
             break
-        talk.quiet(POLL)
+        talk.wire.quiet(POLL)
     talk.judge(
         clause,
         left or bool(pending),
@@ -144,10 +147,10 @@ def asks_no_task_of_a_client_without_tasks(talk: Conversation) -> None:
     """Requests to a client without tasks have no task member."""
     clause = "tasks-no-undeclared-augmentation"
     capabilities = {k: v for k, v in CAPABILITIES[talk.revision].items() if k != "tasks"}
-    talk.session(Client(capabilities=capabilities, elicitation=answer.accept()))
+    talk.server.reopen(Client(capabilities=capabilities, elicitation=answer.accept()))
     asked: list[Question] = []
     for example in _asking(talk):
-        provoked = talk.provoke(example)
+        provoked = mrtr.provoke(talk.wire, example)
         asked = [one for one in provoked.questions if one.method != "roots/list"]
         if asked:
             break
@@ -160,7 +163,7 @@ def asks_no_task_of_a_client_without_tasks(talk: Conversation) -> None:
             at=question.entry,
         )
     if not asked:
-        talk.unseen(clause, "the server sent no request this time")
+        talk.judge.unseen(clause, "the server sent no request this time")
 
 
 @scenario("tasks-requestor-poll-interval", willing=True)
@@ -171,9 +174,9 @@ def respects_the_poll_interval_of_the_client(talk: Conversation) -> None:
         # The server may still poll tasks of an earlier client, at their own pace.
         name = f"touchstone-{secrets.token_hex(4)}"
         tasks = ClientTasks(polls=POLLS, poll_interval=INTERVAL, name=name)
-        talk.use(replace(willing(talk.revision), tasks=tasks))
+        talk.wire.use(replace(willing(talk.revision), tasks=tasks))
         line = len(talk.wire.transcript)
-        talk.provoke(example)
+        mrtr.provoke(talk.wire, example)
         for own in tasks.ids:
             gaps, last = _gaps(talk, line, own)
             if len(gaps) > 1:
@@ -185,9 +188,9 @@ def respects_the_poll_interval_of_the_client(talk: Conversation) -> None:
                     actual=f"{pause:.0f} ms",
                     at=last,
                 )
-        if talk.judgements:
+        if talk.judge.judgements:
             return
-    talk.unseen(clause, "the server polled no task of the client more than twice")
+    talk.judge.unseen(clause, "the server polled no task of the client more than twice")
 
 
 @scenario("tasks-requestor-polling", willing=True, lasts=True)
@@ -196,8 +199,8 @@ def fetches_the_result_of_a_task_that_needs_input(talk: Conversation) -> None:
     clause = "tasks-requestor-polling"
     for example in _asking(talk):
         tasks = _own_tasks(needs_input=True)
-        talk.use(replace(willing(talk.revision), tasks=tasks))
-        pending = talk.start(example)
+        talk.wire.use(replace(willing(talk.revision), tasks=tasks))
+        pending = Pending(talk.wire, example)
         line = pending.line
 
         def seen(line: int = line, tasks: ClientTasks = tasks) -> list[Entry]:
@@ -223,7 +226,7 @@ def fetches_the_result_of_a_task_that_needs_input(talk: Conversation) -> None:
             at=polls[-1],
         )
         return
-    talk.unseen(clause, "the server polled no task of the client")
+    talk.judge.unseen(clause, "the server polled no task of the client")
 
 
 @scenario("tasks-requestor-no-reliance-on-notifications", willing=True, lasts=True)
@@ -246,21 +249,21 @@ def finishes_without_status_notifications(talk: Conversation) -> None:
             at=len(talk.wire.transcript),
         )
         return
-    talk.unseen(clause, "the server asked for no task of the client")
+    talk.judge.unseen(clause, "the server asked for no task of the client")
 
 
 def _ends(talk: Conversation, example: Example, *, notified: bool) -> bool | None:
     """Whether a call ends, or its task of the client is polled; None if there is no task."""
     tasks = _own_tasks()
-    talk.use(replace(willing(talk.revision), tasks=tasks))
-    pending = talk.start(example)
+    talk.wire.use(replace(willing(talk.revision), tasks=tasks))
+    pending = Pending(talk.wire, example)
     talk.wire.wait(lambda: tasks.ids or pending.answers(), talk.pace.reply)
     if not tasks.ids:
         pending.reply()
         return None
     tasks.complete(tasks.ids[0])
     if notified:
-        talk.notify("notifications/tasks/status", tasks.shown(tasks.ids[0]))
+        talk.wire.notify("notifications/tasks/status", tasks.shown(tasks.ids[0]))
 
     def polled() -> list[Entry]:
         return _requests(talk, pending.line, tasks, "tasks/get", "tasks/result")

@@ -33,23 +33,23 @@ def answers_for_the_result_of_a_cancelled_task(talk: Conversation) -> None:
     """tasks/result of a cancelled task is answered, and the task stops its work."""
     talk.wire.open()
     fitting = [one for one in talk.examples("slow-task") if one.seconds <= LONGEST]
-    example = talk.example("slow-task")
-    example = talk.here(max(fitting, key=lambda one: one.seconds, default=example))
+    example = talk.examples.best("slow-task")
+    example = talk.examples.here(max(fitting, key=lambda one: one.seconds, default=example))
     before = traces(talk.root)
-    task = talk.task(example, token=TOKEN)
+    task = Task(talk.wire, example, token=TOKEN)
     wanted = task.start_result() if task.id else None
-    talk.quiet(example.seconds / 4)
+    talk.wire.quiet(example.seconds / 4)
     worked = traces(talk.root) != before
     early = wanted is None or bool(wanted.answers())
     reply = task.cancel()
     if wanted is None or early or reply.result is None:
         for clause in (RESULT, WORK):
-            talk.unseen(clause, f"no task was cancelled while it ran: {reply}")
+            talk.judge.unseen(clause, f"no task was cancelled while it ran: {reply}")
         return
     # The answer to tasks/cancel proves that the server has read everything up to here.
     for answer in (
         wanted.reply(talk.pace.reply),
-        talk.request("tasks/result", {"taskId": task.id}, required=False),
+        talk.wire.request("tasks/result", {"taskId": task.id}, required=False),
     ):
         alive = task.get().answered
         talk.judge(
@@ -59,23 +59,23 @@ def answers_for_the_result_of_a_cancelled_task(talk: Conversation) -> None:
             actual=f"{answer}, while tasks/get was answered",
             at=answer,
         )
-    _judge_work(talk, task, talk.slowdown("slow-task") * example.seconds, worked=worked)
+    _judge_work(talk, task, talk.examples.slowdown("slow-task") * example.seconds, worked=worked)
 
 
 def _judge_work(talk: Conversation, task: Task, seconds: float, *, worked: bool) -> None:
     """Judge whether files changed between the grace period and the natural end of the task."""
     left = OVER * seconds - task.request.age - GRACE
     if not worked or left < talk.pace.settle:
-        talk.unseen(WORK, "the task left no sign of its work, or is too short")
+        talk.judge.unseen(WORK, "the task left no sign of its work, or is too short")
         return
-    talk.quiet(GRACE)
+    talk.wire.quiet(GRACE)
     before = traces(talk.root)
-    talk.quiet(left)
+    talk.wire.quiet(left)
     after = traces(talk.root)
     # If the folder still changes after the natural end, the cause is not the task.
     changed = after != before
     if changed:
-        talk.quiet(seconds / 2)
+        talk.wire.quiet(seconds / 2)
         changed = traces(talk.root) == after
     talk.judge(
         WORK,
@@ -89,13 +89,13 @@ def _judge_work(talk: Conversation, task: Task, seconds: float, *, worked: bool)
 @scenario(NOTICE)
 def ignores_cancellations_of_task_requests(talk: Conversation) -> None:
     """notifications/cancelled for a request about a task does not cancel the task."""
-    task = talk.task(talk.example("slow-task"))
+    task = Task(talk.wire, talk.examples.best("slow-task"))
     if not task.id:
-        talk.unseen(NOTICE, f"no task was created: {task.created}")
+        talk.judge.unseen(NOTICE, f"no task was created: {task.created}")
         return
     wanted = task.start_result()
     for own in (task.request.id, wanted.id):
-        talk.notify(CANCELLED, {"requestId": own})
+        talk.wire.notify(CANCELLED, {"requestId": own})
         state = task.get()
         talk.judge(
             NOTICE,
@@ -113,8 +113,8 @@ def ignores_cancellations_of_task_requests(talk: Conversation) -> None:
 @scenario(LIMITS, lasts=True)
 def limits_the_lifetime_of_tasks(talk: Conversation) -> None:
     """The lifetime of a task has a maximum, and an expired task is deleted."""
-    example = talk.example("task-tool")
-    long = talk.task(example, ttl=TEN_YEARS)
+    example = talk.examples.best("task-tool")
+    long = Task(talk.wire, example, ttl=TEN_YEARS)
     if long.id:
         talk.judge(
             LIMITS,
@@ -123,17 +123,17 @@ def limits_the_lifetime_of_tasks(talk: Conversation) -> None:
             actual="a ttl of ten years as the client asked for it",
             at=long.created,
         )
-    short = talk.task(example, ttl=SHORT)
+    short = Task(talk.wire, example, ttl=SHORT)
     ttl = short.states[0].get("ttl") if short.id else None
     ended = short.wait(talk.pace.reply)
     if isinstance(ttl, int) and ttl <= SHORTEST and ended:
-        talk.quiet(max(0.0, 2 * ttl / 1000 + 1.0 - short.request.age))
+        talk.wire.quiet(max(0.0, 2 * ttl / 1000 + 1.0 - short.request.age))
         late: Reply = short.get()
-        talk.judge(
+        talk.judge.expect(
+            late,
             LIMITS,
             late.result is None,
-            expected=f"no task after its ttl of {ttl} ms",
-            at=late,
+            f"no task after its ttl of {ttl} ms",
             mild=Breach.NOTE,
         )
-    talk.unseen(LIMITS, "no task was created")
+    talk.judge.unseen(LIMITS, "no task was created")

@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     brief,
     guessable,
     object_in,
+    read_pages,
     same_outcome,
     scenario,
     task_support,
@@ -35,20 +36,19 @@ SEVERAL = 5
 )
 def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
     """Each task gets an unguessable id, is found by it alone, and is listed."""
-    example = talk.example("task-tool")
+    example = talk.examples.best("task-tool")
     wish = f"touchstone-{secrets.token_hex(8)}"
-    odd = talk.task(example, more={"taskId": wish})
-    talk.judge(
+    odd = Task(talk.wire, example, more={"taskId": wish})
+    talk.judge.expect(
+        odd.created,
         "tasks-id-server-generated",
         odd.id != wish,
-        expected="an id made by the server, not the one in the request",
-        actual=odd.created,
-        at=odd.created,
+        "an id made by the server, not the one in the request",
     )
-    tasks = [task for task in (talk.task(example) for _ in range(SEVERAL)) if task.id]
+    tasks = [task for task in (Task(talk.wire, example) for _ in range(SEVERAL)) if task.id]
     ids = list(dict.fromkeys(task.id for task in tasks))
     if len(ids) < SEVERAL:
-        talk.unseen("tasks-id-unguessable", f"only {len(ids)} ids of {SEVERAL} tasks")
+        talk.judge.unseen("tasks-id-unguessable", f"only {len(ids)} ids of {SEVERAL} tasks")
     else:
         talk.judge(
             "tasks-id-unguessable",
@@ -58,42 +58,42 @@ def identifies_its_tasks_by_unguessable_ids(talk: Conversation) -> None:
             at=tasks[-1].created,
         )
     _judge_parameter(talk, tasks)
-    if talk.judges("tasks-list-consistent-with-get"):
+    if talk.judge.covers("tasks-list-consistent-with-get"):
         _judge_list(talk, tasks)
 
 
 def _judge_parameter(talk: Conversation, tasks: list[Task]) -> None:
     clause = "tasks-id-param-authoritative"
     if len({task.id for task in tasks}) < 2:
-        talk.unseen(clause, "fewer than two tasks were created")
+        talk.judge.unseen(clause, "fewer than two tasks were created")
         return
     first, second = tasks[:2]
     reply = first.get({RELATED: {"taskId": second.id}})
     described = (reply.result or {}).get("taskId")
     failed = reply.result is None and first.get().result is not None
-    talk.judge(
+    talk.judge.expect(
+        reply,
         clause,
         described != second.id and not failed,
-        expected=f"the task {brief(first.id)} of the taskId parameter",
-        at=reply,
+        f"the task {brief(first.id)} of the taskId parameter",
     )
 
 
 def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
     clause = "tasks-list-consistent-with-get"
     there = [task for task in tasks if task.get().result is not None]
-    pages = list(talk.pages("tasks/list"))
+    pages = list(read_pages(talk.wire, "tasks/list"))
     listed = {
         state.get("taskId") for page in pages for state in _items(page) if isinstance(state, dict)
     }
     last = pages[-1].result or {}
     readable = all(isinstance((page.result or {}).get("tasks"), list) for page in pages)
     if not readable or "nextCursor" in last:
-        talk.unseen(clause, f"a page of the list is missing: {pages[-1]}")
+        talk.judge.unseen(clause, f"a page of the list is missing: {pages[-1]}")
         return
     hidden = [t for t in there if t.id not in listed and t.get().result is not None]
     if not there:
-        talk.unseen(clause, "tasks/get knows none of the tasks")
+        talk.judge.unseen(clause, "tasks/get knows none of the tasks")
         return
     talk.judge(
         clause,
@@ -122,13 +122,13 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
     clauses = (
         "tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected",
     )  # fmt: skip
-    example = talk.example("task-tool")
+    example = talk.examples.best("task-tool")
     before = _plain_result(talk, example)
-    task = talk.task(example)
+    task = Task(talk.wire, example)
     task.wait(_patience(talk, example))
     if task.status not in {"completed", "failed"}:
         for clause in clauses:
-            talk.unseen(clause, f"the task did not end in time; its state is {task.status}")
+            talk.judge.unseen(clause, f"the task did not end in time; its state is {task.status}")
         return
     reply = task.result()
     plain = _plain_result(talk, example) if before else None
@@ -136,40 +136,40 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
         plain = None  # The result of the call varies by itself.
     gone = reply.code == INVALID and task.get().code == INVALID
     if gone or reply.code == NOT_FOUND:
-        talk.unseen(clauses[0], f"the task is gone, or there is no tasks/result: {reply}")
-        talk.unseen(clauses[1], f"the task is gone, or there is no tasks/result: {reply}")
+        talk.judge.unseen(clauses[0], f"the task is gone, or there is no tasks/result: {reply}")
+        talk.judge.unseen(clauses[1], f"the task is gone, or there is no tasks/result: {reply}")
     else:
         fits = isinstance((reply.result or {}).get("content"), list) or reply.is_error
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clauses[0],
             fits and (plain is None or same_outcome(plain, reply)),
-            expected="the result of the plain call" if plain else "a result of tools/call",
-            at=reply,
+            "the result of the plain call" if plain else "a result of tools/call",
         )
         _judge_related(talk, task, reply)
         _judge_second_result(talk, task, reply)
-    if talk.judges(clauses[2]):
+    if talk.judge.covers(clauses[2]):
         refused = task.cancel()
         if refused.code == NOT_FOUND:
-            talk.unseen(clauses[2], "there is no tasks/cancel")
+            talk.judge.unseen(clauses[2], "there is no tasks/cancel")
             return
-        talk.judge(
+        talk.judge.expect(
+            refused,
             clauses[2],
             refused.answered and refused.refused(INVALID),
-            expected=f"error -32602, because the task is {task.states[-1].get('status')}",
-            at=refused,
+            f"error -32602, because the task is {task.states[-1].get('status')}",
         )
 
 
 def _judge_second_result(talk: Conversation, task: Task, first: Reply) -> None:
-    again = talk.request("tasks/result", {"taskId": task.id}, required=False)
+    again = talk.wire.request("tasks/result", {"taskId": task.id}, required=False)
     if again.code == INVALID and task.get().code == INVALID:
         return  # tasks-kept-for-ttl judges this
-    talk.judge(
+    talk.judge.expect(
+        again,
         "tasks-result-final",
         not first.answered or same_outcome(first, again),
-        expected="the same outcome of a second tasks/result",
-        at=again,
+        "the same outcome of a second tasks/result",
     )
 
 
@@ -188,7 +188,7 @@ def _plain_result(talk: Conversation, example: Example) -> Reply | None:
 def _judge_related(talk: Conversation, task: Task, reply: Reply) -> None:
     clause = "tasks-result-related-meta"
     if reply.result is None:
-        talk.unseen(clause, "tasks/result gave no result")
+        talk.judge.unseen(clause, "tasks/result gave no result")
         return
     meta = reply.result.get("_meta")
     talk.judge(
@@ -204,7 +204,7 @@ def _judge_related(talk: Conversation, task: Task, reply: Reply) -> None:
 def reports_failed_tasks(talk: Conversation) -> None:
     """A task whose tool fails is in state failed and gives a reason."""
     for exchange in _failing(talk):
-        task = talk.task(exchange)
+        task = Task(talk.wire, exchange)
         if not task.id or not task.wait(talk.pace.reply):
             continue
         state = task.get().result or {}
@@ -234,12 +234,12 @@ def reports_failed_tasks(talk: Conversation) -> None:
                 actual=brief(words) if "statusMessage" in state else "none",
                 at=reply.asked,
             )
-        if talk.judgements:
+        if talk.judge.judgements:
             break
-    judged = {judgement.clause for judgement in talk.judgements}
+    judged = {judgement.clause for judgement in talk.judge.judgements}
     for clause in ("tasks-failed-status-message", "tasks-iserror-means-failed"):
         if clause not in judged:
-            talk.unseen(clause, "no task could be made to fail")
+            talk.judge.unseen(clause, "no task could be made to fail")
 
 
 def _failing(talk: Conversation) -> Iterator[Exchange]:

@@ -7,6 +7,7 @@ from mcp_touchstone.suite import (
     Example,
     Reply,
     Task,
+    Window,
     brief,
     scenario,
     sightings,
@@ -32,24 +33,24 @@ def stays_responsive_during_a_long_task(talk: Conversation) -> None:
     """A long task is created at once, delays its result until its end, and can be cancelled."""
     clauses = ("tasks-create-result-prompt", "tasks-result-blocks", "tasks-cancel-transition")
     if not talk.examples("slow-task"):
-        talk.unseen("tasks-terminal-final", "no task lasts long enough to be cancelled")
+        talk.judge.unseen("tasks-terminal-final", "no task lasts long enough to be cancelled")
         return
-    example = talk.example("slow-task")
+    example = talk.examples.best("slow-task")
     talk.wire.open()
-    task = talk.task(example, token=PROGRESS)
-    other = talk.task(example) if talk.spoken.declares("tasks.cancel") else None
+    task = Task(talk.wire, example, token=PROGRESS)
+    other = Task(talk.wire, example) if talk.spoken.declares("tasks.cancel") else None
     if not task.id:
         for clause in (*clauses, "tasks-terminal-final"):
-            talk.unseen(clause, f"no task was created: {task.created}")
+            talk.judge.unseen(clause, f"no task was created: {task.created}")
         return
     cancelled = _judge_cancel(talk, other) if other is not None and other.id else None
     _judge_blocking(talk, task, example)
     _judge_prompt(talk, task, example)
     if other is None or cancelled is None:
-        talk.unseen("tasks-terminal-final", "no task was cancelled")
+        talk.judge.unseen("tasks-terminal-final", "no task was cancelled")
         return
-    natural = talk.slowdown("slow-task") * example.seconds
-    talk.quiet(max(talk.pace.settle, min(LONGEST, 1.2 * natural) - other.request.age))
+    natural = talk.examples.slowdown("slow-task") * example.seconds
+    talk.wire.quiet(max(talk.pace.settle, min(LONGEST, 1.2 * natural) - other.request.age))
     later = other.get()
     status = (later.result or {}).get("status")
     talk.judge(
@@ -69,7 +70,7 @@ def _judge_cancel(talk: Conversation, task: Task) -> Reply | None:
     later = task.get()
     shown = (later.result or {}).get("status")
     if reply.code == NOT_FOUND or (reply.code == INVALID and shown not in UNFINISHED):
-        talk.unseen(clause, f"the task ended before it was cancelled, or cannot be: {reply}")
+        talk.judge.unseen(clause, f"the task ended before it was cancelled, or cannot be: {reply}")
         return None
     passed = answered == "cancelled" and (shown == "cancelled" or later.code == INVALID)
     talk.judge(
@@ -85,22 +86,22 @@ def _judge_cancel(talk: Conversation, task: Task) -> Reply | None:
 def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
     clause = "tasks-result-blocks"
     wanted = task.start_result()
-    window = talk.window(talk.pace.reply + 3 * example.seconds)
+    window = Window(talk.wire, talk.pace.reply + 3 * example.seconds)
     polls: list[Reply] = []
     while not wanted.answers() and not window.over and not talk.wire.gone:
         polls.append(task.get())
         if task.ended or not polls[-1].answered:
             break
-        talk.quiet(POLL)
+        talk.wire.quiet(POLL)
     reply = wanted.reply(talk.pace.reply)
     after = task.get()
     if (after.result or {}).get("status") in UNFINISHED:
         # A store of states may lag behind the result for a moment.
-        talk.quiet(talk.pace.settle)
+        talk.wire.quiet(talk.pace.settle)
         after = task.get()
     status = (after.result or {}).get("status")
     if reply.code == NOT_FOUND or (not reply.answered and not _has_result(talk, task)):
-        talk.unseen(clause, f"tasks/result gave no answer to judge: {reply}")
+        talk.judge.unseen(clause, f"tasks/result gave no answer to judge: {reply}")
         return
     talk.judge(
         clause,
@@ -124,7 +125,7 @@ def _judge_blocking(talk: Conversation, task: Task, example: Example) -> None:
 def _has_result(talk: Conversation, task: Task) -> bool:
     """Whether a finished task answers a new tasks/result."""
     again = {"taskId": task.id}
-    return task.ended and talk.request("tasks/result", again, required=False).answered
+    return task.ended and talk.wire.request("tasks/result", again, required=False).answered
 
 
 def _was_stuck(talk: Conversation, poll: Reply, begun: int, reply: Reply) -> bool:
@@ -146,7 +147,9 @@ def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
     clause = "tasks-create-result-prompt"
     created = task.states[0].get("status")
     if created not in UNFINISHED:
-        talk.unseen(clause, "the task was shown as finished, which tasks-initial-status judges")
+        talk.judge.unseen(
+            clause, "the task was shown as finished, which tasks-initial-status judges"
+        )
         return
     ends = [
         shown
@@ -157,7 +160,7 @@ def _judge_prompt(talk: Conversation, task: Task, example: Example) -> None:
     early = any(answer is not None and answer.follows(shown.entry) for shown in ends)
     late = early
     if not early and _was_late(talk, task, example):
-        again = talk.task(example)
+        again = Task(talk.wire, example)
         again.get()
         late = bool(again.id) and _was_late(talk, again, example)
     talk.judge(

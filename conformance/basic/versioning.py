@@ -66,8 +66,8 @@ def refuses_an_unknown_revision_per_request(talk: Conversation) -> None:
 
 def _ask_under(talk: Conversation, version: str, method: str) -> Reply:
     """Send a request under an unsupported version, and judge the code of the refusal."""
-    reply = talk.request(method, meta=talk.wire.meta(version=version), required=False)
-    talk.expect_error(
+    reply = talk.wire.request(method, meta=talk.wire.meta(version=version), required=False)
+    talk.judge.expect_error(
         reply,
         "versioning-unsupported-version-error",
         UNSUPPORTED,
@@ -79,12 +79,14 @@ def _ask_under(talk: Conversation, version: str, method: str) -> Reply:
 def _judge_independence(talk: Conversation, method: str, first: Reply) -> None:
     clause = "versioning-per-request-independence"
     if not first.is_error:
-        talk.unseen(clause, f"no version was rejected: {first}")
+        talk.judge.unseen(clause, f"no version was rejected: {first}")
         return
-    between = talk.request(method, required=False)
+    between = talk.wire.request(method, required=False)
     replies = [first, between]
     if between.answered:
-        replies.append(talk.request(method, meta=talk.wire.meta(version=BOGUS), required=False))
+        replies.append(
+            talk.wire.request(method, meta=talk.wire.meta(version=BOGUS), required=False)
+        )
     talk.judge(
         clause,
         between.result is not None and replies[-1].code == first.code,
@@ -110,7 +112,7 @@ def _judge_data(talk: Conversation, first: Reply, refusals: list[Reply]) -> None
         more = sorted(set(versions) - {BOGUS, *talk.spoken.versions})
         _judge_listed(talk, more, reply)
     if not refusals:
-        talk.unseen(clause, f"no error {UNSUPPORTED} was given")
+        talk.judge.unseen(clause, f"no error {UNSUPPORTED} was given")
         _judge_listed(talk, [], first)
 
 
@@ -125,7 +127,7 @@ def _supported(data: Any) -> list[str]:
 @scenario("versioning-supported-list-truthful", everywhere=True)
 def serves_every_version_it_lists(talk: Conversation) -> None:
     """Each version in supportedVersions and in data.supported is served."""
-    _judge_listed(talk, sorted(set(talk.spoken.versions)), talk.opening)
+    _judge_listed(talk, sorted(set(talk.spoken.versions)), talk.server.opening)
 
 
 def _judge_listed(talk: Conversation, versions: Iterable[str], listing: Reply) -> None:
@@ -149,7 +151,7 @@ def _refusal(talk: Conversation, version: str) -> str:
     if version < talk.revision or talk.wire.gone:
         return ""
     meta = talk.wire.meta(version=version)
-    reply = talk.request(talk.wire.everyday, meta=meta, required=False)
+    reply = talk.wire.request(talk.wire.everyday, meta=meta, required=False)
     return "" if reply.answered and reply.code != UNSUPPORTED else str(reply)
 
 
@@ -167,22 +169,19 @@ def refuses_a_handshake(talk: Conversation) -> None:
     seen = talk.profile.refused.get(talk.wire.revision)
     patience = talk.pace.startup if seen and seen.answered else talk.pace.reply
     reply = talk.wire.initialize(seconds=patience)
-    talk.judge(
-        "versioning-initialize-rejected",
-        reply.is_error,
-        expected="an error for initialize",
-        at=reply,
+    talk.judge.expect(
+        reply, "versioning-initialize-rejected", reply.is_error, "an error for initialize"
     )
     if not reply.is_error:
-        talk.unseen("versioning-initialize-names-versions", f"no error was given: {reply}")
+        talk.judge.unseen("versioning-initialize-names-versions", f"no error was given: {reply}")
         return
     versions = talk.spoken.versions
     said = json.dumps(reply.value)
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "versioning-initialize-names-versions",
         any(version in said for version in versions),
-        expected=f"an error that names a supported version: {', '.join(versions)}",
-        at=reply,
+        f"an error that names a supported version: {', '.join(versions)}",
     )
 
 
@@ -190,12 +189,12 @@ def refuses_a_handshake(talk: Conversation) -> None:
 def serves_a_stateless_opening(talk: Conversation) -> None:
     """A server of both eras serves a stateless first request without a handshake."""
     method = _served(talk)
-    reply = talk.request(method, seconds=talk.pace.startup)
-    talk.judge(
+    reply = talk.wire.request(method, seconds=talk.pace.startup)
+    talk.judge.expect(
+        reply,
         "versioning-dual-era-modern-request",
         reply.answered and not reply.is_error,
-        expected=f"an answer to {method} under {talk.revision}",
-        at=reply,
+        f"an answer to {method} under {talk.revision}",
     )
 
 
@@ -231,7 +230,7 @@ def writes_well_formed_extension_names(talk: Conversation) -> None:
         not wrong,
         expected="prefix/name -> object",
         actual="; ".join(wrong),
-        at=talk.opening,
+        at=talk.server.opening,
     )
 
 

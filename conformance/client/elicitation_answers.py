@@ -9,6 +9,8 @@ from mcp_touchstone.suite import (
     Conversation,
     answer,
     arguments,
+    mrtr,
+    questions,
     scenario,
     willing,
 )
@@ -25,10 +27,10 @@ CALLS = 4
 def does_not_elicit_in_older_revisions(talk: Conversation) -> None:
     """A client that declares every capability of this revision gets no elicitation."""
     start = len(talk.wire.transcript)
-    talk.exercise()
+    talk.examples.exercise()
     for example in talk.examples("callable-tool")[:CALLS]:
         talk.run(example, required=False)
-    asked = [one for one in talk.questions(start) if one.method == ELICIT]
+    asked = [one for one in list(questions(talk.since(start))) if one.method == ELICIT]
     talk.judge(
         "elicitation-not-in-revision",
         not asked,
@@ -44,9 +46,9 @@ def elicits_only_in_modes_of_the_client(talk: Conversation) -> None:
     asked_for: tuple[dict[str, Any], ...] = ({}, {"form": {}}, {"url": {}})
     for modes in asked_for:
         client = Client(capabilities={"elicitation": modes}, elicitation=answer.accept())
-        talk.session(client)
+        talk.server.reopen(client)
         for example in talk.examples("elicits")[:FEW]:
-            provoked = talk.provoke(example)
+            provoked = mrtr.provoke(talk.wire, example)
             for asked in provoked.questions:
                 mode = "url" if asked.member.get("mode") == "url" else "form"
                 talk.judge(
@@ -58,7 +60,7 @@ def elicits_only_in_modes_of_the_client(talk: Conversation) -> None:
                 )
             if not provoked.reply.answered:
                 break
-    talk.unseen(
+    talk.judge.unseen(
         "elicitation-mode-supported", "the server does not elicit from a client with one mode"
     )
 
@@ -70,19 +72,13 @@ def survives_every_refusal(talk: Conversation) -> None:
     for example in talk.examples("elicits")[:FEW]:
         for policy in (answer.decline(), answer.dismiss(), answer.refuse()):
             client = replace(willing(talk.revision), elicitation=policy)
-            provoked = talk.provoke(example, client)
+            provoked = mrtr.provoke(talk.wire, example, client)
             if not any(asked.method == ELICIT for asked in provoked.questions):
                 continue
-            talk.judge(
-                clause,
-                provoked.reply.answered,
-                expected="an answer to the outer request",
-                actual=provoked.reply,
-                at=provoked.reply,
-            )
+            talk.judge.expect_answer(provoked.reply, clause, "an answer to the outer request")
             if not provoked.reply.answered:
                 return
-    talk.unseen(clause, "no call elicits again")
+    talk.judge.unseen(clause, "no call elicits again")
 
 
 @scenario("elicitation-handles-refusal", hurts=True)
@@ -92,20 +88,20 @@ def accepts_a_declined_elicitation(talk: Conversation) -> None:
     for example in talk.examples("elicits")[:FEW]:
         for policy in (answer.decline(), answer.dismiss(), None):
             client = replace(willing(talk.revision), elicitation=policy or answer.decline())
-            first = talk.round(example, client)
+            first = mrtr.begin(talk.wire, example, client)
             if not first.requests:
                 continue
-            provoked = talk.retry(first) if policy else talk.retry(first, responses={})
-            talk.judge(
-                clause,
-                provoked.reply.answered,
-                expected="an answer to the retry without consent",
-                actual=provoked.reply,
-                at=provoked.reply,
+            provoked = (
+                mrtr.retry(talk.wire, first)
+                if policy
+                else mrtr.retry(talk.wire, first, responses={})
+            )
+            talk.judge.expect_answer(
+                provoked.reply, clause, "an answer to the retry without consent"
             )
             if not provoked.reply.answered:
                 return
-    talk.unseen(clause, "no call elicits again")
+    talk.judge.unseen(clause, "no call elicits again")
 
 
 # --- content that does not fit the form
@@ -150,15 +146,16 @@ def validates_form_content(talk: Conversation) -> None:
             if wrong is None:
                 continue
             policy = answer.in_turn(answer.give(wrong), answer.decline())
-            provoked = talk.provoke(example, replace(willing(talk.revision), elicitation=policy))
+            provoked = mrtr.provoke(
+                talk.wire, example, replace(willing(talk.revision), elicitation=policy)
+            )
             asked = [one for one in provoked.questions if one.method == ELICIT]
             if not asked:
                 continue
-            talk.judge(
+            talk.judge.expect(
+                provoked.reply,
                 clause,
                 len(asked) > 1 or not provoked.reply.succeeded,
-                expected=f"an error for a form accepted {how}",
-                actual=provoked.reply,
-                at=provoked.reply,
+                f"an error for a form accepted {how}",
             )
-    talk.unseen(clause, "no form has a field with a constraint")
+    talk.judge.unseen(clause, "no form has a field with a constraint")

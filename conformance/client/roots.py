@@ -19,6 +19,7 @@ from mcp_touchstone.suite import (
     ambient,
     answer,
     id_key,
+    mrtr,
     questions,
     scenario,
     shapes,
@@ -42,14 +43,16 @@ def writes_roots_requests_in_the_right_types(record: Record) -> Iterator[Seen]:
 
 
 def _asked(talk: Conversation, line: int) -> bool:
-    return any(question.method == ROOTS for question in talk.questions(line))
+    return any(question.method == ROOTS for question in list(questions(talk.since(line))))
 
 
 def _owes(talk: Conversation) -> bool:
     """Whether another scenario left a roots/list request unanswered."""
     ours = (e.value for e in talk.wire.transcript if e.source is Source.US)
     given = {id_key(v.get("id")) for v in ours if isinstance(v, dict) and "method" not in v}
-    return any(q.method == ROOTS and id_key(q.key) not in given for q in talk.questions(0))
+    return any(
+        q.method == ROOTS and id_key(q.key) not in given for q in list(questions(talk.since(0)))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +80,26 @@ def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
         Whether the call that caused roots/list has ended; True without such a call, and None if
         the server does not send roots/list.
     """
-    example = talk.here(talk.example("lists-roots"))
+    example = talk.examples.here(talk.examples.best("lists-roots"))
     client = replace(willing(talk.revision), roots=policy)
-    talk.use(client)
+    talk.wire.use(client)
     line = len(talk.wire.transcript)
     if not line:
         talk.need(talk.wire.open(), "an opening that declares roots")
     elif not example.method:
-        talk.notify(CHANGED)
-    ended = talk.provoke(example, client).reply.answered if example.method else True
+        talk.wire.notify(CHANGED)
+    ended = mrtr.provoke(talk.wire, example, client).reply.answered if example.method else True
     patience = talk.pace.silence if example.method else talk.pace.reply
     talk.wire.wait(lambda: _asked(talk, line), patience)
-    talk.quiet()
+    talk.wire.quiet()
     return ended if _asked(talk, line) else None
 
 
 def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> bool:
     """Judge that the server still answers a cheap request, a list and a call."""
     served: list[Exchange] = [Exchange(method) for method in talk.spoken.listing[:1]]
-    served += [talk.here(call) for call in talk.examples("callable-tool")[:1]]
-    reply = talk.probe(required=False)
+    served += [talk.examples.here(call) for call in talk.examples("callable-tool")[:1]]
+    reply = talk.wire.probe(required=False)
     for exchange in served:
         if reply.answered:
             reply = talk.run(exchange, required=False)
@@ -130,7 +133,7 @@ def survives_unusable_roots(talk: Conversation) -> None:
     ]
     if not talk.modern:  # an error for roots/list has no place there
         _judge_offers(talk, ERROR, errors)
-        talk.restart()  # a server may request the roots only when a session opens
+        talk.server.restart()  # a server may request the roots only when a session opens
     _judge_offers(talk, UNUSABLE, roots)
 
 
@@ -147,7 +150,7 @@ def _judge_offers(talk: Conversation, clause: str, offers: Iterable[_Unusable]) 
         if not _judge_served(talk, clause, ended, offer.what):
             return
     if not asked:
-        talk.unseen(clause, "the server did not request the roots again")
+        talk.judge.unseen(clause, "the server did not request the roots again")
 
 
 @scenario("roots-handles-list-changes", willing=True, hurts=True)
@@ -160,16 +163,16 @@ def handles_changed_roots(talk: Conversation) -> None:
     before = any(not example.method for example in talk.examples("lists-roots"))
     if before:
         talk.wire.wait(lambda: list(questions(talk.wire.transcript)), talk.pace.reply)
-        talk.quiet()
-        before = not _owes(talk) and talk.hears_notifications()
-    line = talk.notify(CHANGED)
+        talk.wire.quiet()
+        before = not _owes(talk) and talk.server.hears_notifications()
+    line = talk.wire.notify(CHANGED)
     talk.wire.wait(lambda: _asked(talk, line), talk.pace.reply if before else 0.0)
-    talk.quiet()
-    reply = talk.probe(required=False)
+    talk.wire.quiet()
+    reply = talk.wire.probe(required=False)
     for method in talk.spoken.listing[:1]:
         if reply.answered:
-            reply = talk.request(method, required=False)
-    alive = talk.expect_answer(reply, clause, f"answers to requests after {CHANGED}")
+            reply = talk.wire.request(method, required=False)
+    alive = talk.judge.expect_answer(reply, clause, f"answers to requests after {CHANGED}")
     if alive and before:
         talk.judge(
             clause,
@@ -194,18 +197,18 @@ def stays_within_the_client_roots(talk: Conversation) -> None:
     (beside / "secret.txt").write_text(secret)
     (talk.root / "link").symlink_to(beside)
     if any(PurePath(str(beside)).is_relative_to(folder) for folder in talk.profile.granted):
-        talk.unseen(clause, "the server's command line allows files beside the root")
+        talk.judge.unseen(clause, "the server's command line allows files beside the root")
         return
     if _offer(talk, answer.offer(talk.root.as_uri())) is None:
-        talk.unseen(clause, "the server did not request the roots again")
+        talk.judge.unseen(clause, "the server did not request the roots again")
         return
     tried = 0
     for call in talk.examples("file-tool"):
-        if not _works(talk, talk.here(call)):
+        if not _works(talk, talk.examples.here(call)):
             continue
         for way, aimed in _ways(talk, call, beside / "secret.txt"):
             tried += 1
-            reply = talk.provoke(aimed).reply
+            reply = mrtr.provoke(talk.wire, aimed).reply
             talk.judge(
                 clause,
                 secret not in str(reply.value),
@@ -215,17 +218,17 @@ def stays_within_the_client_roots(talk: Conversation) -> None:
                 mild=Breach.NOTE if talk.modern else None,
             )
     if not tried:
-        talk.unseen(clause, "no tool reads a file of this root")
+        talk.judge.unseen(clause, "no tool reads a file of this root")
 
 
 def _works(talk: Conversation, call: Example) -> bool:
-    result = talk.provoke(call).reply.result
+    result = mrtr.provoke(talk.wire, call).reply.result
     return result is not None and result.get("isError") is not True
 
 
 def _ways(talk: Conversation, call: Example, secret: SafePath) -> Iterator[tuple[str, Exchange]]:
     """Yield three calls that try to read a file beside the root."""
-    moved = talk.here(call)
+    moved = talk.examples.here(call)
     for name, value in moved.arguments.items():
         if not isinstance(value, str) or not value.endswith(NOTE):
             continue

@@ -12,7 +12,9 @@ from mcp_touchstone.suite import (
     Provoked,
     Question,
     answer,
+    mrtr,
     object_in,
+    questions,
     scenario,
     willing,
 )
@@ -39,10 +41,10 @@ def samples_without_undeclared_tools_and_context(talk: Conversation) -> None:
     plain = Client(capabilities={"sampling": {}})
     talk.wire.use(plain)
     talk.need(talk.wire.open(), "an opening that declares sampling")
-    asked = _sampled(talk.provoke(talk.example("samples"), plain))
+    asked = _sampled(mrtr.provoke(talk.wire, talk.examples.best("samples"), plain))
     if not asked:
         for clause in clauses:
-            talk.unseen(clause, "the server does not sample with a client of plain sampling")
+            talk.judge.unseen(clause, "the server does not sample with a client of plain sampling")
         return
     tools = [q for q in asked if q.member.get("tools") or "toolChoice" in q.member]
     talk.judge(
@@ -67,9 +69,9 @@ def survives_refused_sampling(talk: Conversation) -> None:
     """The outer request ends after an error for sampling."""
     for code in (-1, -32602):
         client = replace(willing(talk.revision), sampling=answer.refuse(code))
-        provoked = talk.provoke(talk.example("samples"), client)
+        provoked = mrtr.provoke(talk.wire, talk.examples.best("samples"), client)
         if not _sampled(provoked):
-            talk.unseen("sampling-handles-refusal", "the server did not sample again")
+            talk.judge.unseen("sampling-handles-refusal", "the server did not sample again")
             return
         if not _judge_end(talk, "sampling-handles-refusal", provoked, f"error {code}"):
             return
@@ -81,9 +83,9 @@ def validates_sampling_results(talk: Conversation) -> None:
     clause = "sampling-validates-content"
     for what, result in _answers():
         client = replace(willing(talk.revision), sampling=answer.give(result), tasks=None)
-        provoked = talk.provoke(talk.example("samples"), client)
+        provoked = mrtr.provoke(talk.wire, talk.examples.best("samples"), client)
         if not _sampled(provoked):
-            talk.unseen(clause, "the server did not sample again")
+            talk.judge.unseen(clause, "the server did not sample again")
             return
         if not _judge_end(talk, clause, provoked, what):
             return
@@ -116,7 +118,7 @@ def _answers() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _judge_end(talk: Conversation, clause: str, provoked: Provoked, after: str) -> bool:
     """Judge that the outer request has ended, and that the server still runs."""
-    alive = provoked.reply if provoked.reply.answered else talk.probe(required=False)
+    alive = provoked.reply if provoked.reply.answered else talk.wire.probe(required=False)
     return talk.judge(
         clause,
         provoked.reply.answered and not talk.wire.gone,
@@ -138,12 +140,12 @@ def returns_results_of_tool_uses(talk: Conversation) -> None:
     """Two tool uses at once get two results in one message of their own."""
     once = answer.in_turn(answer.use_tools(2), answer.say())
     client = replace(willing(talk.revision), sampling=once, tasks=None)
-    provoked = talk.provoke(talk.example("samples-tools"), client)
+    provoked = mrtr.provoke(talk.wire, talk.examples.best("samples-tools"), client)
     sampled = [_blocks(question) for question in _sampled(provoked)[1:]]
     used = [m[n : n + 2] for m in sampled for n, (_, kinds) in enumerate(m) if "tool_use" in kinds]
     if not used:
         for clause in (ALONE, BALANCE):
-            talk.unseen(clause, "the server does not continue after tool uses of the model")
+            talk.judge.unseen(clause, "the server does not continue after tool uses of the model")
         return
     talk.judge(
         BALANCE,
@@ -180,18 +182,18 @@ def limits_tool_loops(talk: Conversation) -> None:
     use = answer.use_tools()
     policy = answer.in_turn(*[use] * LIMIT, answer.say())
     client = replace(willing(talk.revision), sampling=policy, tasks=None)
-    example = talk.example("samples-tools")
+    example = talk.examples.best("samples-tools")
     if talk.modern:
         line = len(talk.wire.transcript)
-        reply = talk.rounds(example, client, LIMIT + 2)[-1].reply
-        asked = [q for q in talk.questions(line) if q.method == SAMPLES]
+        reply = mrtr.rounds(talk.wire, example, client, LIMIT + 2)[-1].reply
+        asked = [q for q in list(questions(talk.since(line))) if q.method == SAMPLES]
     else:
-        provoked = talk.provoke(example, client)
+        provoked = mrtr.provoke(talk.wire, example, client)
         reply, asked = provoked.reply, _sampled(provoked)
     if not any(object_in(q.value, "params").get("tools") for q in asked):
-        talk.unseen(clause, "the server did not offer tools again")
+        talk.judge.unseen(clause, "the server did not offer tools again")
     elif not reply.answered and len(asked) <= LIMIT:
-        talk.unseen(clause, "the rounds took too long")
+        talk.judge.unseen(clause, "the rounds took too long")
     else:
         talk.judge(
             clause,

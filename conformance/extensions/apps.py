@@ -19,6 +19,7 @@ from mcp_touchstone.suite import (
     brief,
     each,
     object_in,
+    read_pages,
     scenario,
     willing,
 )
@@ -162,9 +163,9 @@ def serves_the_pages_that_it_names(talk: Conversation) -> None:
     listed = [r.get("uri") for r in _items(talk, "resources/list", "resources")]
     pages = dict.fromkeys(u for u in (*tools.values(), *listed) if isinstance(u, str))
     for uri in [page for page in pages if page.startswith(SCHEME)][:READ]:
-        reply = talk.request("resources/read", {"uri": uri})
+        reply = talk.wire.request("resources/read", {"uri": uri})
         _judge_page(talk, reply, uri)
-    talk.unseen(EXISTS, "no tool names a page, and none is listed")
+    talk.judge.unseen(EXISTS, "no tool names a page, and none is listed")
 
 
 @scenario(CONTENT, restarts=True)
@@ -176,7 +177,7 @@ def returns_content_from_tools_with_pages(talk: Conversation) -> None:
             content = (talk.run(call, required=False).result or {}).get("content", [None])
             passed, expected = content != [], "content that is not empty"
             talk.judge(CONTENT, passed, expected=expected, at=len(talk.wire.transcript))
-    talk.unseen(CONTENT, "no tool with a page may be called")
+    talk.judge.unseen(CONTENT, "no tool with a page may be called")
 
 
 def _tools_with_pages(talk: Conversation) -> dict[str, str]:
@@ -184,13 +185,13 @@ def _tools_with_pages(talk: Conversation) -> dict[str, str]:
     client = willing(talk.revision)
     extensions = {"extensions": {EXTENSION: {"mimeTypes": [TYPE]}}}
     able: Client = replace(client, capabilities={**client.capabilities, **extensions})
-    talk.need(talk.session(able), "the opening as a client with the extension")
+    talk.need(talk.server.reopen(able), "the opening as a client with the extension")
     listed = ((t.get("name"), _page(t)) for t in _items(talk, "tools/list", "tools"))
     return {n: page for n, page in listed if isinstance(n, str) and isinstance(page, str)}
 
 
 def _items(talk: Conversation, method: str, member: str) -> list[dict[str, Any]]:
-    found = [(reply.result or {}).get(member) for reply in talk.pages(method)]
+    found = [(reply.result or {}).get(member) for reply in read_pages(talk.wire, method)]
     return [item for page in found if isinstance(page, list) for item in map(object_in, page)]
 
 

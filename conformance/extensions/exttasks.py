@@ -16,6 +16,7 @@ from mcp_touchstone.suite import (
     Reply,
     Role,
     Seen,
+    Subscription,
     ambient,
     arguments,
     brief,
@@ -203,7 +204,7 @@ def _created(talk: Conversation, call: Exchange) -> tuple[Reply, str]:
 
 def _ask(talk: Conversation, method: str, own: str, **more: Any) -> Reply:
     params = {"taskId": own, **more}
-    return talk.request(method, params, meta=_able(talk), required=False)
+    return talk.wire.request(method, params, meta=_able(talk), required=False)
 
 
 def _giving(talk: Conversation) -> tuple[Exchange, str] | None:
@@ -221,16 +222,16 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     given = _giving(talk)
     if given is None:
         for clause in (DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES):
-            talk.unseen(clause, "no read-only call gave a task")
+            talk.judge.unseen(clause, "no read-only call gave a task")
         return
     call, own = given
     known = _ask(talk, GET, own)
     expected = "the task that was just returned"
-    talk.expect_result(known, DURABLE, expected)
+    talk.judge.expect_result(known, DURABLE, expected)
     update = _ask(talk, UPDATE, own, inputResponses={"touchstone-unexpected": {"action": "cancel"}})
     if (_ask(talk, GET, own).result or {}).get("status") not in TERMINAL:
         expected = "an empty result, because unknown keys are ignored"
-        talk.expect_result(update, IGNORES, expected)
+        talk.judge.expect_result(update, IGNORES, expected)
     _judge_undeclared(talk, call, own)
     _follow(talk, own)
     _ask(talk, GET, own)  # keeps_keys_and_terminal_statuses compares the status
@@ -238,7 +239,7 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     if other:
         _judge_acknowledgment(talk, _ask(talk, CANCEL, other), other)
     for clause in (ACKNOWLEDGES, IGNORES):
-        talk.unseen(clause, "each task was over at once")
+        talk.judge.unseen(clause, "each task was over at once")
 
 
 def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
@@ -246,20 +247,20 @@ def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
     plain = talk.run(call, required=False)
     made = (plain.result or {}).get("resultType") == "task"
     expected = "no task, because the request does not declare the extension"
-    talk.judge(ONLY, not made, expected=expected, at=plain)
+    talk.judge.expect(plain, ONLY, not made, expected)
     if plain.is_error:
         needed = object_in(plain.error, "data", "requiredCapabilities", "extensions")
         passed = plain.refused(LACKING) and EXTENSION in needed
         expected = f"a result, or error -32021 that names {EXTENSION}"
-        talk.judge(REQUIRED, passed, expected=expected, at=plain)
+        talk.judge.expect(plain, REQUIRED, passed, expected)
     else:
-        talk.unseen(REQUIRED, "the server serves the call without a task too")
+        talk.judge.unseen(REQUIRED, "the server serves the call without a task too")
     for method in (GET, UPDATE, CANCEL):
-        reply = talk.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
+        reply = talk.wire.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
         expected = f"error -32021 for {method} without the extension"
         passed = reply.answered and reply.refused(LACKING)
-        talk.judge(OPERATIONS, passed, expected=expected, at=reply)
-    stream = talk.subscribe({"taskIds": [own]})
+        talk.judge.expect(reply, OPERATIONS, passed, expected)
+    stream = Subscription(talk.wire, {"taskIds": [own]})
     found = stream.acknowledged()
     granted = own in (stream.granted.get("taskIds") or [])
     talk.judge(
@@ -303,10 +304,10 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
             responses = talk.wire.filled(client, new)
             answered |= {*responses}
             update = _ask(talk, UPDATE, own, inputResponses=responses)
-            if talk.judges(ACKNOWLEDGES):
+            if talk.judge.covers(ACKNOWLEDGES):
                 _judge_acknowledgment(talk, update, own)
         wish = state.get("pollIntervalMs")
-        talk.quiet(min(PAUSE, wish / 1000) if isinstance(wish, int | float) else PAUSE)
+        talk.wire.quiet(min(PAUSE, wish / 1000) if isinstance(wish, int | float) else PAUSE)
     return state
 
 
@@ -314,11 +315,11 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
 def sends_only_tasks_to_subscribers_of_tasks(talk: Conversation) -> None:
     """A subscription to a task has no progress and no log messages."""
     client = willing(talk.revision)
-    talk.use(replace(client, capabilities={**client.capabilities, **ABLE}))
+    talk.wire.use(replace(client, capabilities={**client.capabilities, **ABLE}))
     given = _giving(talk)
-    stream = talk.subscribe({"taskIds": [given[1]]}) if given else None
+    stream = Subscription(talk.wire, {"taskIds": [given[1]]}) if given else None
     if given is None or stream is None or stream.acknowledged() is None:
-        talk.unseen(KINDS, "no call gave a task, or the subscription was refused")
+        talk.judge.unseen(KINDS, "no call gave a task, or the subscription was refused")
         return
     granted = given[1] in (stream.granted.get("taskIds") or [])
     _follow(talk, given[1])
@@ -329,7 +330,7 @@ def sends_only_tasks_to_subscribers_of_tasks(talk: Conversation) -> None:
         at = wrong[0][0] if wrong else stream.line
         talk.judge(KINDS, not wrong, expected="notifications/tasks alone", actual=actual, at=at)
     stream.cancel()
-    talk.unseen(KINDS, "the server does not notify of tasks")
+    talk.judge.unseen(KINDS, "the server does not notify of tasks")
 
 
 @scenario(UNKNOWN, UNKNOWN_TOO)
@@ -340,7 +341,7 @@ def refuses_unknown_tasks_of_the_extension(talk: Conversation) -> None:
         reply = _ask(talk, method, own, **MORE.get(method, {}))
         expected = f"error -32602 for {method} with an unknown id"
         passed = reply.answered and reply.refused(INVALID)
-        talk.judge(clause, passed, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, passed, expected)
 
 
 @scenario(UNGUESSABLE, lasts=True)
@@ -349,7 +350,7 @@ def gives_tasks_of_the_extension_unguessable_ids(talk: Conversation) -> None:
     given = _giving(talk)
     ids = [_created(talk, given[0])[1] for _ in range(SEVERAL)] if given else []
     if not all(ids) or len({*ids}) < SEVERAL:
-        talk.unseen(UNGUESSABLE, "no call gave several tasks")
+        talk.judge.unseen(UNGUESSABLE, "no call gave several tasks")
         return
     for own in ids:
         _ask(talk, CANCEL, own)
@@ -385,4 +386,4 @@ def completes_tasks_whose_tool_fails(talk: Conversation) -> None:
                 at=len(talk.wire.transcript),
             )
             return
-    talk.unseen(COMPLETES, "no failing call gave a task")
+    talk.judge.unseen(COMPLETES, "no failing call gave a task")

@@ -20,6 +20,7 @@ from mcp_touchstone.suite import (
     brief,
     integral,
     object_in,
+    read_pages,
     scenario,
 )
 
@@ -191,36 +192,36 @@ def _root(uri: str) -> str:
 
 def _skills(talk: Conversation) -> list[dict[str, Any]]:
     """Return the listed skills that have a uri, each once."""
-    pages = [(reply.result or {}).get("skills") for reply in talk.pages(LIST)]
+    pages = [(reply.result or {}).get("skills") for reply in read_pages(talk.wire, LIST)]
     found = [s for page in pages if isinstance(page, list) for s in map(object_in, page)]
     return [*{skill["uri"]: skill for skill in found if _uri(skill)}.values()]
 
 
 def _get(talk: Conversation, uri: str) -> Reply:
-    return talk.request(GET, {"uri": uri})
+    return talk.wire.request(GET, {"uri": uri})
 
 
 @scenario(SETTING, RESOURCES, LISTED, ATOMIC, UNIQUE, GOTTEN, UNKNOWN)
 def lists_and_returns_its_skills(talk: Conversation) -> None:
     """The skills are listed, each can be got, and an unknown one is refused."""
-    settings, at = object_in(talk.spoken.extensions, EXTENSION), talk.opening
+    settings, at = object_in(talk.spoken.extensions, EXTENSION), talk.server.opening
     if "directoryRead" in settings:
         value = settings["directoryRead"]
         passed = isinstance(value, bool)
         talk.judge(SETTING, passed, expected="a boolean", actual=brief(value), at=at)
-    talk.unseen(SETTING, "the server does not have the setting")
+    talk.judge.unseen(SETTING, "the server does not have the setting")
     passed = "resources" in talk.spoken.capabilities
     talk.judge(RESOURCES, passed, expected="the capability resources", actual="none", at=at)
-    reply = talk.request(LIST)
+    reply = talk.wire.request(LIST)
     if reply.is_error:
-        reply = talk.request(LIST)
-    talk.expect_result(reply, LISTED, "a list of skills, perhaps an empty one")
+        reply = talk.wire.request(LIST)
+    talk.judge.expect_result(reply, LISTED, "a list of skills, perhaps an empty one")
     _judge_pages(talk)
     _judge_get(talk)
 
 
 def _judge_pages(talk: Conversation) -> None:
-    pages = list(talk.pages(LIST))
+    pages = list(read_pages(talk.wire, LIST))
     last = pages[-1]
     on = [{*map(_uri, p)} for r in pages if isinstance(p := (r.result or {}).get("skills"), list)]
     twice = [
@@ -230,12 +231,12 @@ def _judge_pages(talk: Conversation) -> None:
     expected, actual = "each skill on one page, up to the last page", ", ".join(twice[:3])
     if len(pages) > 1:
         talk.judge(ATOMIC, ends and not twice, expected=expected, actual=actual or last, at=last)
-    talk.unseen(ATOMIC, "skills/list has one page")
+    talk.judge.unseen(ATOMIC, "skills/list has one page")
     names = Counter(_name(s) for s in _skills(talk))
     same = [name for name, times in names.items() if times > 1]
     if len(names) > 1 or same:
         talk.judge(UNIQUE, not same, expected="other names", actual=", ".join(same[:3]), at=last)
-    talk.unseen(UNIQUE, "no two skills are listed")
+    talk.judge.unseen(UNIQUE, "no two skills are listed")
 
 
 def _name(skill: dict[str, Any]) -> str:
@@ -248,8 +249,8 @@ def _judge_get(talk: Conversation) -> None:
         reply = _get(talk, skill["uri"])
         kept = reply.result is not None or skill["uri"] in map(_uri, _skills(talk))
         if kept:
-            talk.expect_result(reply, GOTTEN, f"the entry of {brief(skill['uri'])}")
-    talk.unseen(GOTTEN, "no skill is listed")
+            talk.judge.expect_result(reply, GOTTEN, f"the entry of {brief(skill['uri'])}")
+    talk.judge.unseen(GOTTEN, "no skill is listed")
     nobody = f"skill://touchstone-{secrets.token_hex(8)}"
     roots = [root for root in map(_root, map(_uri, skills)) if root]
     for uri in (nobody + MANIFEST, roots[0] if roots else nobody):
@@ -262,7 +263,7 @@ def _judge_get(talk: Conversation) -> None:
 def describes_the_manifests_of_its_skills(talk: Conversation) -> None:
     """Listed resources of skills are described by the frontmatter of the skill."""
     fronts = {skill["uri"]: object_in(skill, "frontmatter") for skill in _skills(talk)}
-    for reply in talk.pages("resources/list"):
+    for reply in read_pages(talk.wire, "resources/list"):
         page = (reply.result or {}).get("resources")
         for item in map(object_in, page if isinstance(page, list) else []):
             front = fronts.get(_uri(item))
@@ -278,8 +279,8 @@ def describes_the_manifests_of_its_skills(talk: Conversation) -> None:
             expected = "keys with the prefix io.modelcontextprotocol.skills/"
             if "_meta" in item:
                 talk.judge(PREFIX, not bare, expected=expected, actual=", ".join(bare), at=reply)
-    talk.unseen(DESCRIBED, "no resource of a skill is listed")
-    talk.unseen(PREFIX, "no listed resource of a skill has _meta")
+    talk.judge.unseen(DESCRIBED, "no resource of a skill is listed")
+    talk.judge.unseen(PREFIX, "no listed resource of a skill has _meta")
 
 
 # --- files
@@ -308,7 +309,7 @@ def serves_the_files_of_its_skills(talk: Conversation) -> None:
             left -= 1
             uri = file["uri"]
             before = _entry(talk, skill, uri)
-            reply = talk.request("resources/read", {"uri": uri})
+            reply = talk.wire.request("resources/read", {"uri": uri})
             contents = (reply.result or {}).get("contents")
             first = object_in(contents[0]) if isinstance(contents, list) and contents else {}
             data = _bytes(first)
@@ -323,7 +324,7 @@ def serves_the_files_of_its_skills(talk: Conversation) -> None:
             if uri == skill["uri"]:
                 _judge_frontmatter(talk, skill, reply, data)
     for clause in (READ, SIZE, HASH, PRESENT, SAME):
-        talk.unseen(clause, "no file of a skill could be read")
+        talk.judge.unseen(clause, "no file of a skill could be read")
 
 
 def _bytes(contents: dict[str, Any]) -> bytes | None:
@@ -428,11 +429,11 @@ def reads_the_directories_of_its_skills(talk: Conversation) -> None:
         nobody = f"skill://touchstone-{secrets.token_hex(8)}"
         files = [skill["uri"] for skill in skills if _root(skill["uri"])]
         for uri in (*files[:1], nobody):
-            reply = talk.request(DIRECTORY, {"uri": uri})
+            reply = talk.wire.request(DIRECTORY, {"uri": uri})
             passed = reply.answered and reply.refused(INVALID)
             talk.judge(REFUSED, passed, expected=f"error -32602 for {brief(uri)}", at=reply)
     for clause in (ANSWERED, CHILDREN, REFUSED):
-        talk.unseen(
+        talk.judge.unseen(
             clause, "the server does not declare directoryRead, or lists no skill with files"
         )
 
@@ -440,11 +441,11 @@ def reads_the_directories_of_its_skills(talk: Conversation) -> None:
 def _judge_directory(
     talk: Conversation, skill: dict[str, Any], folder: str, below: list[str]
 ) -> None:
-    replies = list(talk.pages(DIRECTORY, {"uri": folder}))
+    replies = list(read_pages(talk.wire, DIRECTORY, {"uri": folder}))
     start, last = f"{folder}/", replies[-1]
     now = [file["uri"] for file in _files(object_in(_get(talk, skill["uri"]).result, "skill"))]
     if last.result is not None or any(uri.startswith(start) for uri in now):
-        talk.expect_result(last, ANSWERED, f"the children of {brief(folder)}")
+        talk.judge.expect_result(last, ANSWERED, f"the children of {brief(folder)}")
     pages = [(reply.result or {}).get("resources") for reply in replies]
     items = [i for page in pages if isinstance(page, list) for i in map(object_in, page)]
     if last.result is None or sorted(now) != sorted({*now, *below}):

@@ -89,7 +89,7 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
     if challenged(talk, clause) is None:
         return
     if talk.wire.guarded:
-        talk.unseen(clause, f"it guards some requests only: {talk.wire.guarded['method']}")
+        talk.judge.unseen(clause, f"it guards some requests only: {talk.wire.guarded['method']}")
         return
     tokens = {"no token": None, "an invalid token": f"Bearer {GARBAGE}"}
     if attempt(talk, tokens["an invalid token"]).status != UNAUTHORIZED:
@@ -177,10 +177,10 @@ def refuses_invalid_tokens_with_401(talk: Conversation) -> None:
     if challenged(talk, *INVALID) is None:
         return
     for clause, token in invalid_tokens(talk):
-        if not talk.judges(clause):
+        if not talk.judge.covers(clause):
             continue
         if token is None:
-            talk.unseen(clause, "the token of the user is no JWT")
+            talk.judge.unseen(clause, "the token of the user is no JWT")
             continue
         answer = attempt(talk, f"Bearer {token}")
         talk.judge(
@@ -285,7 +285,7 @@ def says_what_to_ask_for(talk: Conversation) -> None:
     found = answer.exchange.challenge
     if answer.status != UNAUTHORIZED:
         for clause in clauses:
-            talk.unseen(clause, f"there is no 401: {answer}")
+            talk.judge.unseen(clause, f"there is no 401: {answer}")
         return
     talk.judge(
         "authorization-challenge",
@@ -296,7 +296,7 @@ def says_what_to_ask_for(talk: Conversation) -> None:
     )
     said = answer.header("WWW-Authenticate") or ""
     if "bearer" not in said.lower():
-        talk.unseen("authorization-scope", "there is no Bearer challenge")
+        talk.judge.unseen("authorization-scope", "there is no Bearer challenge")
         return
     talk.judge(
         "authorization-scope",
@@ -341,8 +341,8 @@ def publishes_its_metadata(talk: Conversation) -> None:
     if elsewhere or missing or found is None:
         why = "the document is on another host" if elsewhere else "there is no document"
         for clause in METADATA[1:]:
-            if talk.judges(clause):
-                talk.unseen(clause, why)
+            if talk.judge.covers(clause):
+                talk.judge.unseen(clause, why)
         return
     _judge_document(talk, refusal, found)
 
@@ -388,8 +388,8 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
             at=found.line,
         )
     else:
-        talk.unseen("authorization-metadata-resource", "there is no resource")
-    if talk.judges("authorization-no-offline-access"):
+        talk.judge.unseen("authorization-metadata-resource", "there is no resource")
+    if talk.judge.covers("authorization-no-offline-access"):
         scopes = [*refusal.exchange.challenge.get("scope", "").split()]
         supported = members.get("scopes_supported")
         scopes += supported if isinstance(supported, list) else []

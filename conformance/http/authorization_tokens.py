@@ -52,7 +52,7 @@ def guarded(talk: Conversation, *clauses: str) -> HttpAnswer | None:
     if talk.http.flawed("no-scope"):
         return challenged(talk, *clauses)
     for clause in clauses:
-        talk.unseen(clause, NO_ISSUER)
+        talk.judge.unseen(clause, NO_ISSUER)
     return None
 
 
@@ -67,7 +67,7 @@ def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
     if guarded(talk, *FLAWS) is None:
         return
     for clause, flaws in FLAWS.items():
-        for flaw, what in flaws.items() if talk.judges(clause) else ():
+        for flaw, what in flaws.items() if talk.judge.covers(clause) else ():
             answer = attempt(talk, f"Bearer {talk.http.flawed(flaw)}")
             # the sentence on audiences says "reject", those on other tokens say 401
             milder = REFUSALS if clause == "authorization-audience" else {BAD_REQUEST}
@@ -108,7 +108,7 @@ def refuses_revoked_tokens_with_401(talk: Conversation) -> None:
     token = talk.http.flawed("revoked")
     answer = attempt(talk, f"Bearer {token}")
     if not talk.http.is_introspected(token):
-        talk.unseen(clause, "the server does not ask the issuer about tokens")
+        talk.judge.unseen(clause, "the server does not ask the issuer about tokens")
         return
     talk.judge(
         clause,
@@ -158,13 +158,13 @@ def asks_for_the_missing_scope(talk: Conversation) -> None:
             actual=f"{answer}; {answer.header('WWW-Authenticate') or 'no WWW-Authenticate'}",
             at=answer.line,
         )
-        if asked and talk.judges(step):
+        if asked and talk.judge.covers(step):
             stepped = True
             _steps_up(talk, where, send, answer)
     if not seen:
-        talk.unseen(clause, "the server serves each request without a scope")
+        talk.judge.unseen(clause, "the server serves each request without a scope")
     if not stepped:
-        talk.unseen(step, "no request was refused by 403 insufficient_scope")
+        talk.judge.unseen(step, "no request was refused by 403 insufficient_scope")
 
 
 def _steps_up(talk: Conversation, where: str, send: Send, answer: HttpAnswer) -> None:
@@ -191,7 +191,7 @@ def calls_private_what_differs(talk: Conversation) -> None:
     clause = "authorization-cache-scope"
     other = talk.http.other_credentials()
     if other is None:
-        talk.unseen(clause, "there is no second user: --issuer mock or --other-token-command")
+        talk.judge.unseen(clause, "there is no second user: --issuer mock or --other-token-command")
         return
     messages = [talk.wire.build(method) for method in talk.spoken.listing]
     uris = [one["uri"] for one in talk.spoken.named("resources", "uri")[:FEW]]
@@ -217,7 +217,7 @@ def calls_private_what_differs(talk: Conversation) -> None:
             also=(answers[0].line,),
         )
     if not compared:
-        talk.unseen(clause, "no result came twice for each of two users")
+        talk.judge.unseen(clause, "no result came twice for each of two users")
 
 
 @scenario("authorization-no-passthrough")
@@ -226,13 +226,13 @@ def keeps_the_token_of_the_client(talk: Conversation) -> None:
     clause = "authorization-no-passthrough"
     own = (talk.http.credentials() or "").rpartition(" ")[2]
     attempt(talk, f"Bearer {own}")
-    talk.exercise()
+    talk.examples.exercise()
     calls = talk.examples("callable-tool")[:FEW]
     lines = [talk.run(call, required=False).asked for call in calls]
     requests = talk.http.upstream()  # of other sessions too: a server may pass on what it kept
     if not requests:
         why = NO_UPSTREAM if talk.http.flawed("no-scope") else NO_ISSUER
-        talk.unseen(clause, why)
+        talk.judge.unseen(clause, why)
         return
     talk.judge(
         clause,

@@ -40,7 +40,7 @@ REMOVED = {"ping": {}, "logging/setLevel": {"level": "info"}}
 def judge_accepted(talk: Conversation, clause: str, answer: HttpAnswer, what: str) -> None:
     """Judge the response to a message that gets no answer."""
     if answer.refused or not answer.status:
-        talk.unseen(clause, f"the server does not accept {what}: {answer}")
+        talk.judge.unseen(clause, f"the server does not accept {what}: {answer}")
         return
     empty = not answer.messages and not answer.exchange.body.strip()
     talk.judge(
@@ -57,7 +57,9 @@ def accepts_a_notification(talk: Conversation) -> None:
     """A notification is answered by 202 without a body, or by the status of an error."""
     answer = talk.http.post(CANCELLATION)
     if answer.error_code is not None and not answer.refused:
-        talk.unseen("endpoint-notification-accepted", f"the notification is refused: {answer}")
+        talk.judge.unseen(
+            "endpoint-notification-accepted", f"the notification is refused: {answer}"
+        )
         talk.judge(
             "endpoint-notification-refused",
             False,
@@ -70,7 +72,7 @@ def accepts_a_notification(talk: Conversation) -> None:
     if answer.refused:
         talk.judge("endpoint-notification-refused", True, expected="the status of an error")
     else:
-        talk.unseen("endpoint-notification-refused", "the notification is accepted")
+        talk.judge.unseen("endpoint-notification-refused", "the notification is accepted")
 
 
 @scenario("endpoint-response-accepted")
@@ -272,8 +274,8 @@ def answers_an_incomplete_meta_with_400(talk: Conversation) -> None:
                 actual=answer,
                 at=answer.line,
             )
-    if not talk.judgements:
-        talk.unseen(clause, f"no error {INVALID_PARAMS} or {HEADER_MISMATCH}: {answer}")
+    if not talk.judge.judgements:
+        talk.judge.unseen(clause, f"no error {INVALID_PARAMS} or {HEADER_MISMATCH}: {answer}")
 
 
 @ambient("endpoint-missing-capability-400")

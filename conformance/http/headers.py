@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     HttpAnswer,
     marked_arguments,
     object_in,
+    read_pages,
     scenario,
 )
 
@@ -86,7 +87,7 @@ def serves_a_request_without_the_version(talk: Conversation) -> None:
     """A request of a session without the version header is served."""
     if talk.http.session_id is None and OLDEST not in talk.profile.spoken:
         why = f"without a session the version is {OLDEST}, which the server does not speak"
-        talk.unseen("headers-version-absent", why)
+        talk.judge.unseen("headers-version-absent", why)
         return
     answer = talk.http.post(talk.wire.build("ping"), {VERSION: None})
     talk.judge(
@@ -119,7 +120,7 @@ def rejects(
     judge_rejected(talk, clause, answer, what)
     if served(answer) or not answer.status:
         return
-    if talk.judges("headers-mismatch-status"):
+    if talk.judge.covers("headers-mismatch-status"):
         talk.judge(
             "headers-mismatch-status",
             answer.status == BAD_REQUEST,
@@ -128,7 +129,7 @@ def rejects(
             at=answer.line,
         )
     allowed = {HEADER_MISMATCH, *({UNSUPPORTED_VERSION} if version else ())}
-    if talk.judges("headers-mismatch-code"):
+    if talk.judge.covers("headers-mismatch-code"):
         talk.judge(
             "headers-mismatch-code",
             answer.error_code in allowed,
@@ -165,10 +166,10 @@ def compares_the_headers_with_the_body(talk: Conversation) -> None:
 
 def unseen_form(talk: Conversation) -> None:
     """Record that no rejection was seen whose form could be judged."""
-    judged = {judgement.clause for judgement in talk.judgements}
+    judged = {judgement.clause for judgement in talk.judge.judgements}
     for clause in (*REJECTED, "headers-value-case"):
-        if clause not in judged and talk.judges(clause):
-            talk.unseen(clause, "no request was rejected because of a header")
+        if clause not in judged and talk.judge.covers(clause):
+            talk.judge.unseen(clause, "no request was rejected because of a header")
 
 
 @scenario("headers-version-missing-rejected", eras=True)
@@ -178,7 +179,9 @@ def refuses_a_request_without_the_version(talk: Conversation) -> None:
     is_modern_only = not talk.profile.lacks(("modern-only",), talk.revision)
     refuses = OLDEST in talk.profile.asked and OLDEST not in talk.profile.spoken
     if not (is_modern_only or refuses):
-        talk.unseen(clause, f"the server did not refuse {OLDEST}, so a client may omit the version")
+        talk.judge.unseen(
+            clause, f"the server did not refuse {OLDEST}, so a client may omit the version"
+        )
         return
     answer = talk.http.post(talk.wire.build(talk.wire.everyday), {VERSION: None})
     judging = rejects if is_modern_only else judge_rejected
@@ -205,7 +208,7 @@ def answers_an_unsupported_version_with_400(talk: Conversation) -> None:
 @scenario("headers-name-case")
 def accepts_header_names_in_any_case(talk: Conversation) -> None:
     """Names of headers may be in small or in capital letters."""
-    talk.need(talk.probe(), "an ordinary request")
+    talk.need(talk.wire.probe(), "an ordinary request")
     for spell in (str.lower, str.upper):
         request = talk.wire.build(talk.wire.everyday)
         body = talk.http.body(request)
@@ -250,7 +253,7 @@ def compares_the_name_with_the_body(talk: Conversation) -> None:
         )
         for clause, what, value in changes:
             counted = ignored and clause == "headers-value-case"
-            if value == name or counted or not talk.judges(clause):
+            if value == name or counted or not talk.judge.covers(clause):
                 continue
             request = talk.wire.build(example.method, example.params)
             answer = talk.http.post(request, {"Mcp-Name": value})
@@ -295,7 +298,7 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
     """Headers of annotated arguments are compared with the arguments of the call."""
     tools = {
         tool.get("name"): tool
-        for page in talk.pages("tools/list")
+        for page in read_pages(talk.wire, "tools/list")
         for tool in (page.result or {}).get("tools", ())
         if isinstance(tool, dict)
     }
@@ -316,7 +319,7 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
             judged.add("headers-param-not-expected")
     for clause in PARAMS:
         if clause not in judged:
-            talk.unseen(clause, "no tool that may be called has such an argument")
+            talk.judge.unseen(clause, "no tool that may be called has such an argument")
     unseen_form(talk)
 
 
@@ -359,7 +362,7 @@ def _compares_one(talk: Conversation, example: Example, header: str, value: Any)
     )
     for clause, what, change in wrong:
         counted = ignored and clause == "headers-value-case"
-        if change == text or counted or not talk.judges(clause):
+        if change == text or counted or not talk.judge.covers(clause):
             continue
         answer = _call(talk, example, {header: change})
         if clause == "headers-param-invalid-characters":

@@ -39,10 +39,10 @@ def judge_origin(
         mild=Breach.WARN if because else None,
         because=because,
     )
-    if not talk.judges("origin-status-403"):
+    if not talk.judge.covers("origin-status-403"):
         return
     if served or not answer.status:
-        talk.unseen("origin-status-403", f"the request was not refused: {answer}")
+        talk.judge.unseen("origin-status-403", f"the request was not refused: {answer}")
         return
     talk.judge(
         "origin-status-403",
@@ -76,7 +76,7 @@ def refuses_the_first_request_of_a_foreign_page(talk: Conversation) -> None:
 def refuses_a_request_of_a_foreign_page_in_a_session(talk: Conversation) -> None:
     """A request of a session with a foreign Origin is refused with 403."""
     if talk.modern:
-        talk.unseen("origin-status-403", "there are no sessions")
+        talk.judge.unseen("origin-status-403", "there are no sessions")
         return
     clause = "origin-refused-in-session"
     answer = talk.http.post(talk.wire.build(talk.wire.everyday), {"Origin": FOREIGN})
@@ -99,7 +99,7 @@ def opens_no_stream_for_a_foreign_page(talk: Conversation) -> None:
     ordinary = [one for one in talk.wire.transcript.exchanges if one.verb == "GET"]
     if not any(one.streams and one.status in SUCCESS for one in ordinary):
         for clause in ("origin-refused-on-get", "origin-status-403"):
-            talk.unseen(clause, "the server opens no stream for a GET")
+            talk.judge.unseen(clause, "the server opens no stream for a GET")
         return
     opening = talk.http.first_request()  # our session has a stream already
     session = {SESSION: opening.header(SESSION)}
@@ -115,7 +115,7 @@ def listens_on_loopback_only(talk: Conversation) -> None:
     """A local server listens on the loopback address only."""
     addresses = talk.http.addresses()
     if not addresses:
-        talk.unseen("origin-local-address", "the addresses of the server cannot be seen")
+        talk.judge.unseen("origin-local-address", "the addresses of the server cannot be seen")
         return
     wide = [one for one in addresses if not ip_address(one).is_loopback]
     talk.judge(

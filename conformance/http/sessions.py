@@ -58,7 +58,7 @@ def issues_ids_that_cannot_be_guessed(talk: Conversation) -> None:
     for one in ids:
         talk.http.delete({SESSION: one})
     if len(ids) < SESSIONS:
-        talk.unseen("sessions-id-unique", NONE)
+        talk.judge.unseen("sessions-id-unique", NONE)
         return
     repeated = len(set(ids)) < len(ids)
     talk.judge(
@@ -73,12 +73,12 @@ def issues_ids_that_cannot_be_guessed(talk: Conversation) -> None:
 def refuses_a_request_without_the_id_with_400(talk: Conversation) -> None:
     """A request without a session id is answered by 400, if the server wants an id."""
     if talk.http.session_id is None:
-        talk.unseen("sessions-id-required", NONE)
+        talk.judge.unseen("sessions-id-required", NONE)
         return
     can_end = talk.http.end_session(talk.http.first_request())
     for what, answer in places(talk, None):
         if what == "a ping" and not answer.refused:
-            talk.unseen("sessions-id-required", f"it does not require an id: {answer}")
+            talk.judge.unseen("sessions-id-required", f"it does not require an id: {answer}")
             return
         exists = answer.status != NOT_ALLOWED and (can_end or what != "a DELETE")
         if answer.refused and exists:
@@ -109,12 +109,12 @@ def answers_404_after_the_end_of_a_session(talk: Conversation) -> None:
     session = opens_session(talk)
     if session is None:
         for clause in clauses:
-            talk.unseen(clause, NONE)
+            talk.judge.unseen(clause, NONE)
         return
     ended = talk.http.delete({SESSION: session})
     if ended.status not in SUCCESS:
         for clause in clauses:
-            talk.unseen(clause, f"the server does not let clients end a session: {ended}")
+            talk.judge.unseen(clause, f"the server does not let clients end a session: {ended}")
         return
     judge_ended(talk, session, "an ended session", ended.line)
 
@@ -129,7 +129,7 @@ def judge_ended(talk: Conversation, session: str, whose: str, *also: int) -> Non
             continue
         clause = "sessions-ended-get-404" if what == "a GET" else "sessions-ended-404"
         if answer.status == NOT_ALLOWED and what == "a GET":
-            talk.unseen(clause, "the server has no stream for GET")
+            talk.judge.unseen(clause, "the server has no stream for GET")
             continue
         talk.judge(
             clause,
@@ -147,7 +147,7 @@ def answers_404_after_a_restart(talk: Conversation) -> None:
 
     def leave(why: str) -> None:
         for clause in ("sessions-ended-404", "sessions-ended-get-404"):
-            talk.unseen(clause, why)
+            talk.judge.unseen(clause, why)
 
     if not talk.http.started:
         return leave("we did not start the server, so we do not restart it")
@@ -155,7 +155,7 @@ def answers_404_after_a_restart(talk: Conversation) -> None:
     session = talk.http.session_id
     if session is None:
         return leave(NONE)
-    talk.replace_server()
+    talk.server.replace()
     if talk.wire.open().result is None:
         return leave("the server does not start again on its port")
     answer = talk.http.post(talk.wire.build("ping"), {SESSION: session})

@@ -16,8 +16,10 @@ from mcp_touchstone.suite import (
     Record,
     Role,
     Seen,
+    Subscription,
     ambient,
     id_key,
+    mrtr,
     object_in,
     scenario,
 )
@@ -165,11 +167,11 @@ def ends_the_stream_after_the_response(talk: Conversation) -> None:
     """The stream of a request ends after its response."""
     answer = streamed(talk)
     if not answer.exchange.streams or not answer.reply.answered:
-        talk.unseen("streams-end-after-response", f"it answers without a stream: {answer}")
+        talk.judge.unseen("streams-end-after-response", f"it answers without a stream: {answer}")
         return
     closed = answer.wait_closed(GRACE)
     if not closed:  # a server that has answered since had time to end the stream
-        talk.need(talk.probe(), "an answer while the stream is open")
+        talk.need(talk.wire.probe(), "an answer while the stream is open")
         closed = answer.wait_closed(GRACE)
     talk.judge(
         "streams-end-after-response",
@@ -268,7 +270,7 @@ def progress_of(talk: Conversation, token: Any, line: int) -> list[tuple[Entry, 
 
 def shortest(talk: Conversation) -> Example:
     """Return the fastest call that reports progress."""
-    talk.example("progress-call")
+    talk.examples.best("progress-call")
     return min(talk.examples("progress-call"), key=lambda example: example.seconds)
 
 
@@ -281,11 +283,11 @@ def shortest(talk: Conversation) -> Example:
 def sends_progress_on_the_stream_of_its_request(talk: Conversation) -> None:
     """Progress comes on the stream of the request that has its token, and on no other."""
     if not talk.examples("progress-call"):
-        talk.unseen("streams-no-broadcast", "no call reports progress")
+        talk.judge.unseen("streams-no-broadcast", "no call reports progress")
         return
     call = shortest(talk)
     tokens = ("touchstone-one", "touchstone-two")
-    calls = [talk.start(call, token=token) for token in tokens]
+    calls = [Pending(talk.wire, call, token=token) for token in tokens]
     for pending in calls:
         talk.need_answer(pending.reply(), "a call that reports progress")
     for pending in calls:
@@ -302,7 +304,7 @@ def _judge_progress(talk: Conversation, pending: Pending) -> None:
     ]
     again = [entry for entry, exchange in found if exchange.line != pending.line]
     again = [entry for entry in again if entry.raw in own]
-    if talk.judges("streams-no-broadcast"):
+    if talk.judge.covers("streams-no-broadcast"):
         on_other = [entry for entry in on_other if entry.raw not in own]
         talk.judge(
             "streams-no-broadcast",
@@ -311,7 +313,7 @@ def _judge_progress(talk: Conversation, pending: Pending) -> None:
             actual="the same progress on two streams",
             at=again[0] if again else pending.line,
         )
-    if talk.judges("streams-get-unrelated"):
+    if talk.judge.covers("streams-get-unrelated"):
         talk.judge(
             "streams-get-unrelated",
             not on_get,
@@ -320,7 +322,7 @@ def _judge_progress(talk: Conversation, pending: Pending) -> None:
             at=on_get[0] if on_get else pending.line,
         )
     for clause in ("streams-post-related", "streams-notifications-related"):
-        if talk.judges(clause):
+        if talk.judge.covers(clause):
             talk.judge(
                 clause,
                 not on_other,
@@ -333,9 +335,9 @@ def _judge_progress(talk: Conversation, pending: Pending) -> None:
 @scenario("streams-listen-scope")
 def sends_no_progress_on_a_subscription(talk: Conversation) -> None:
     """The stream of a subscription carries no progress and no log messages."""
-    stream = talk.subscribe({"toolsListChanged": True})
+    stream = Subscription(talk.wire, {"toolsListChanged": True})
     stream.acknowledged()
-    pending = talk.start(shortest(talk), token="touchstone-beside", level="debug")  # noqa: S106
+    pending = Pending(talk.wire, shortest(talk), token="touchstone-beside", level="debug")  # noqa: S106
     talk.need_answer(pending.reply(), "a call that reports progress")
     wrong = [
         entry
@@ -361,11 +363,11 @@ def sends_each_request_on_one_stream(talk: Conversation) -> None:
     words = ("elicits", "samples", "lists-roots")
     example = next((e for word in words for e in talk.examples(word)), None)
     if example is None:
-        talk.unseen("streams-no-broadcast", "the server sends no requests")
+        talk.judge.unseen("streams-no-broadcast", "the server sends no requests")
         return
     start = len(talk.wire.transcript)
-    talk.provoke(example)
-    talk.quiet()
+    mrtr.provoke(talk.wire, example)
+    talk.wire.quiet()
     seen: dict[Any, tuple[Entry, HttpExchange]] = {}
     for entry in talk.since(start):
         for message in entry.messages:
@@ -431,14 +433,14 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     talk.wire.transcript.judged = False  # the second answers in it are repeated as we ask
     first, second = streamed(talk, ids=True), reporting(talk) or streamed(talk, ids=True)
     if not _ids(first) or not second.reply.answered:
-        talk.unseen("streams-replay-own", "the events of the server have no ids")
+        talk.judge.unseen("streams-replay-own", "the events of the server have no ids")
         return
     stream = resumed(talk, _ids(first)[0])
     if stream is None:
-        talk.unseen("streams-replay-own", "the server resumes no streams")
+        talk.judge.unseen("streams-replay-own", "the server resumes no streams")
         return
     stream.wait_messages()
-    talk.quiet()
+    talk.wire.quiet()
     stream.close()
     own = {entry.raw for entry in second.entries}
     repeated = [entry for entry in stream.entries if entry.raw in own]
@@ -463,12 +465,12 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
     answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta), wait=False)
     talk.wire.wait(lambda: _ids(answer) or answer.closed, call.seconds + talk.pace.reply)
     if answer.reply.answered or not _ids(answer):
-        talk.unseen(clause, "there was no event with an id before the response")
+        talk.judge.unseen(clause, "there was no event with an id before the response")
         return
     answer.close()
     found = resumed(talk, _ids(answer)[-1])
     if found is None:
-        talk.unseen(clause, "the server resumes no streams")
+        talk.judge.unseen(clause, "the server resumes no streams")
         return
     stream: HttpAnswer = found
 
@@ -476,20 +478,25 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
         return answer.reply.answered or stream.closed
 
     # A server that sends nothing there is not judged, so a longer wait would be wasted.
-    over = talk.wire.transcript[answer.line].at + OVER * talk.slowdown("slow-call") * call.seconds
+    over = (
+        talk.wire.transcript[answer.line].at
+        + OVER * talk.examples.slowdown("slow-call") * call.seconds
+    )
     is_last = False
     while talk.wire.wait(decided, max(0.0, over - talk.wire.transcript.clock())):
         # It may close a connection whose stream goes on, and have the client ask again.
         if answer.reply.answered or is_last:
             break
-        talk.quiet(_delay(stream))
+        talk.wire.quiet(_delay(stream))
         is_last = talk.wire.transcript.clock() > over
         stream = resumed(talk, [*_ids(answer), *_ids(stream)][-1]) or stream
     if not decided():
-        talk.probe(required=False)  # A busy server writes its late messages before this answer.
+        talk.wire.probe(
+            required=False
+        )  # A busy server writes its late messages before this answer.
         talk.wire.wait(decided, talk.pace.settle)
     if not decided():
-        talk.unseen(clause, "the resumed stream is open and has no response yet")
+        talk.judge.unseen(clause, "the resumed stream is open and has no response yet")
         stream.close()
         return
     talk.judge(

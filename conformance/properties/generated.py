@@ -125,7 +125,7 @@ def refuses_any_unknown_method(talk: Conversation) -> None:
     def check(name: str, heard: Heard, _twin: Heard) -> Iterator[Found]:
         reply = heard.replies[0]
         # A server may check the header before the method, and not every method can be a header.
-        refuses_header = (talk.over_http and talk.modern) and (
+        refuses_header = (talk.server.over_http and talk.modern) and (
             reply.code == HEADER_MISMATCH or not fits_header(name)
         )
         if reply.answered and reply.code != -32601 and not refuses_header:

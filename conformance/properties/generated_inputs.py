@@ -61,7 +61,7 @@ def survives_any_valid_argument(talk: Conversation) -> None:
     called = _harmless(talk, "callable-tool")
     drawable = [one for one in called if drawn.replaceable(one.schema, one.arguments)][:FEW]
     if not drawable:
-        talk.unseen(SURVIVED, "no callable tool has an argument that can be generated")
+        talk.judge.unseen(SURVIVED, "no callable tool has an argument that can be generated")
         return
 
     def build(edit: drawn.Edit) -> Sequence[Say]:
@@ -78,7 +78,7 @@ def refuses_any_invalid_argument(talk: Conversation) -> None:
     """A call without a required argument, or with an object for a text or number, is an error."""
     tools = [one for one in _harmless(talk, "argument-tool")[:FEW] if _spoilt(one)]
     if not tools:
-        talk.unseen(VALIDATED, "no callable tool has an argument that can be made invalid")
+        talk.judge.unseen(VALIDATED, "no callable tool has an argument that can be made invalid")
         return
 
     def build(edit: drawn.Edit) -> Sequence[Say]:
@@ -161,7 +161,7 @@ def answers_any_cursor(talk: Conversation) -> None:
             survival=GRACEFUL,
         ).hold(GRACEFUL)
     if not methods:
-        talk.unseen(GRACEFUL, "the server declares no lists")
+        talk.judge.unseen(GRACEFUL, "the server declares no lists")
 
 
 @scenario(URIS, drawn=True)

@@ -33,7 +33,7 @@ DOZEN = 12
 def keeps_answers_apart(talk: Conversation) -> None:
     """Requests sent without waiting get the same answers as one by one."""
     methods = [talk.wire.everyday, UNKNOWN, *list_methods(talk.spoken.capabilities).values()]
-    alone = {method: talk.request(method, required=False) for method in methods}
+    alone = {method: talk.wire.request(method, required=False) for method in methods}
     steady = {m: r for m, r in alone.items() if _agrees(talk, m, r)}
 
     def build(steps: Sequence[drawn.InterleavingStep]) -> Sequence[Say]:
@@ -51,7 +51,7 @@ def keeps_answers_apart(talk: Conversation) -> None:
                 and not shed
                 and not same_outcome(reply, plain)
             ):
-                now = talk.request(method, required=False)
+                now = talk.wire.request(method, required=False)
                 if now.answered and same_outcome(reply, now):
                     steady[method] = now  # The answer to a single request has changed.
                     continue
@@ -77,7 +77,7 @@ def _is_of_the_server(code: Any) -> bool:
 
 
 def _agrees(talk: Conversation, method: str, reply: Reply) -> bool:
-    return reply.answered and same_outcome(reply, talk.request(method, required=False))
+    return reply.answered and same_outcome(reply, talk.wire.request(method, required=False))
 
 
 def _lines(

@@ -34,7 +34,7 @@ def _complete(
     talk: Conversation, ref: Any, name: str, value: Any = "", *, required: bool = True, **more: Any
 ) -> Reply:
     params = {"ref": ref, "argument": {"name": name, "value": value}, **more}
-    return talk.request(METHOD, params, required=required)
+    return talk.wire.request(METHOD, params, required=required)
 
 
 def _values(reply: Reply) -> list[Any]:
@@ -52,30 +52,27 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
     capability, method = "completion-capability-declared", "completion-undeclared-method-not-found"
     if "completions" in talk.spoken.capabilities:
         talk.judge(capability, True, expected="the completions capability")
-        talk.unseen(method, "the server declares completions")
+        talk.judge.unseen(method, "the server declares completions")
         return
     if talk.spoken.served:
         for clause in (capability, method):
-            talk.unseen(clause, "without server/discover the server declares nothing")
+            talk.judge.unseen(clause, "without server/discover the server declares nothing")
         return
     listed = talk.spoken.completable[:MOST]
     if not listed:
-        talk.unseen(capability, "no listed item can be completed")
+        talk.judge.unseen(capability, "no listed item can be completed")
     for ref, name in listed or [({"type": "ref/prompt", "name": NOBODY}, "name")]:
         reply = _complete(talk, ref, name)
         values = _values(reply)
         if listed:
-            talk.judge(
-                capability,
-                not values,
-                expected="no values, because completions is not declared",
-                at=reply,
+            talk.judge.expect(
+                reply, capability, not values, "no values, because completions is not declared"
             )
-        talk.judge(
+        talk.judge.expect(
+            reply,
             method,
             bool(values) or reply.refused(-32601),
-            expected=f"error -32601 for {METHOD}, because completions is not declared",
-            at=reply,
+            f"error -32601 for {METHOD}, because completions is not declared",
         )
         if values or not reply.answered:
             break
@@ -118,18 +115,18 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
     clause, judged = "completion-max-100-values", False
     listed = talk.spoken.completable[:MOST]
     if not listed:
-        talk.unseen("completion-listed-argument", "no listed item has an argument")
+        talk.judge.unseen("completion-listed-argument", "no listed item has an argument")
     for ref, name in listed:
         reply = _complete(talk, ref, name)
         internal = reply.refused(INTERNAL_ERROR)
         only = (
             reply.is_error and not internal and _complete(talk, ref, name, "a").result is not None
         )
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "completion-listed-argument",
             not (internal or only),
-            expected=f"a completion of {name}, which the server lists, from an empty value",
-            at=reply,
+            f"a completion of {name}, which the server lists, from an empty value",
         )
         if reply.result is not None:
             count = len(_values(reply))
@@ -137,7 +134,7 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
             talk.judge(clause, count <= MOST_VALUES, expected=expected, actual=actual, at=reply)
             judged = True
     if not judged:
-        talk.unseen(clause, "no listed item has a completion")
+        talk.judge.unseen(clause, "no listed item has a completion")
 
 
 # --- refused requests
@@ -147,11 +144,11 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
 def refuses_to_complete_an_unknown_prompt(talk: Conversation) -> None:
     """A reference to an unknown prompt gets error -32602."""
     reply = _complete(talk, {"type": "ref/prompt", "name": NOBODY}, "name")
-    talk.judge(
+    talk.judge.expect(
+        reply,
         "completion-unknown-prompt-error",
         reply.refused(-32602),
-        expected="error -32602 for an unknown prompt",
-        at=reply,
+        "error -32602 for an unknown prompt",
     )
 
 
@@ -164,12 +161,12 @@ def refuses_to_complete_without_required_params(talk: Conversation) -> None:
         "ref": {"argument": {"name": name, "value": ""}},
         "argument.value": {"ref": ref, "argument": {"name": name}},
     }.items():
-        reply = talk.request(METHOD, params)
-        talk.judge(
+        reply = talk.wire.request(METHOD, params)
+        talk.judge.expect(
+            reply,
             "completion-missing-arguments-error",
             reply.refused(-32602),
-            expected=f"error -32602 without {missing}",
-            at=reply,
+            f"error -32602 without {missing}",
         )
 
 
@@ -195,13 +192,13 @@ def accepts_a_completion_context(talk: Conversation) -> None:
         reply = _complete(talk, ref, name, context=context)
         only = reply.is_error and _complete(talk, ref, name).result is not None
         expected = f"a completion of {name} with context {brief(context)}"
-        talk.judge(clause, not only, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not only, expected)
         judged = True
         values = [value for value in _values(plain) if isinstance(value, str)]
         if values:
             offered.setdefault(key, {})[name] = values[0]
     if not judged:
-        talk.unseen(clause, "no listed item has a completion")
+        talk.judge.unseen(clause, "no listed item has a completion")
 
 
 @scenario("completion-resource-ref-forms")
@@ -213,11 +210,11 @@ def completes_the_templates_it_lists(talk: Conversation) -> None:
         reply = _complete(talk, ref, name)
         text, strange = _wording(reply, ref["uri"]), _wording(unknown, NOWHERE)
         same = reply.is_error and text == strange and (ref["uri"] in _message(reply))
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "completion-resource-ref-forms",
             not same,
-            expected=f"a completion of {name} in {ref['uri']}",
-            at=reply,
+            f"a completion of {name} in {ref['uri']}",
         )
 
 
@@ -245,11 +242,11 @@ def validates_completion_inputs(talk: Conversation) -> None:
     ):
         if not _judge_answered(talk, what, reply):
             return
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "completion-validate-inputs",
             reply.is_error,
-            expected=f"an error for {what}",
-            at=reply,
+            f"an error for {what}",
             mild=Breach.WARN,
         )
     canary = talk.profile.canary
@@ -260,13 +257,10 @@ def validates_completion_inputs(talk: Conversation) -> None:
             if not _judge_answered(talk, brief(value, 40), reply):
                 return
             shown = canary is not None and canary.name in json.dumps(reply.result)
-            talk.judge(
-                "completion-validate-inputs",
-                not shown,
-                expected="no name of a file outside the root",
-                at=reply,
+            talk.judge.expect(
+                reply, "completion-validate-inputs", not shown, "no name of a file outside the root"
             )
 
 
 def _judge_answered(talk: Conversation, what: str, reply: Reply) -> bool:
-    return talk.expect_answer(reply, "completion-validate-inputs", f"an answer to {what}")
+    return talk.judge.expect_answer(reply, "completion-validate-inputs", f"an answer to {what}")

@@ -10,10 +10,12 @@ from mcp_touchstone.suite import (
     Entry,
     Example,
     Kind,
+    Pending,
     Record,
     Reply,
     Role,
     Seen,
+    Subscription,
     ambient,
     brief,
     scenario,
@@ -76,26 +78,26 @@ def accepts_only_the_eight_levels(talk: Conversation) -> None:
     """logging/setLevel accepts the eight levels, and refuses others with error -32602."""
     for level in reversed(LEVELS):
         reply = _set(talk, level)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "logging-set-level-accepted",
             reply.result is not None or not reply.is_error or reply.code == -32601,
-            expected=f"a result for level {level}",
-            at=reply,
+            f"a result for level {level}",
             mild=Breach.WARN if reply.code == -32603 else None,
         )
     for odd in ("verbose", "INFO", 3):
         reply = _set(talk, odd)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "logging-invalid-level-error-legacy",
             reply.refused(-32602, -32601),
-            expected=f"error -32602 for level {brief(odd)}",
-            at=reply,
+            f"error -32602 for level {brief(odd)}",
         )
     _set(talk, LEVELS[0])
 
 
 def _set(talk: Conversation, level: Any) -> Reply:
-    return talk.request(SET, {"level": level})
+    return talk.wire.request(SET, {"level": level})
 
 
 @scenario("logging-threshold-respected", "logging-level-included")
@@ -112,22 +114,22 @@ def respects_the_log_level(talk: Conversation) -> None:
         if example.method and _logs_of(talk, example.method, example.params)
     ]
     if not logged:
-        talk.unseen(clause, "no repeatable request makes the server log")
-        talk.unseen(included, "no repeatable request makes the server log")
+        talk.judge.unseen(clause, "no repeatable request makes the server log")
+        talk.judge.unseen(included, "no repeatable request makes the server log")
         return
     for example in logged[:1]:
         _judge_included(talk, included, example)
     reply = _set(talk, "emergency")
-    talk.quiet()
+    talk.wire.quiet()
     line = len(talk.wire.transcript)
     for example in logged if reply.result is not None else ():
-        talk.request(example.method, example.params, required=False)
-    talk.quiet()
+        talk.wire.request(example.method, example.params, required=False)
+    talk.wire.quiet()
     later = _heard(talk.since(line))
     low = [(entry, level) for entry, level, _ in later if _is_below(level, "emergency")]
     _set(talk, "debug")
     if reply.result is None:
-        talk.unseen(clause, "the level could not be set")
+        talk.judge.unseen(clause, "the level could not be set")
         return
     talk.judge(
         clause,
@@ -142,7 +144,7 @@ def _judge_included(talk: Conversation, clause: str, example: Example) -> None:
     """Judge that the most severe message of a request is sent at its own level."""
     before = _severest(_logs_of(talk, example.method, example.params))
     if before is None or _set(talk, before).result is None:
-        talk.unseen(clause, "the request did not log again, or the level could not be set")
+        talk.judge.unseen(clause, "the request did not log again, or the level could not be set")
         _set(talk, "debug")
         return
     line = len(talk.wire.transcript)
@@ -150,7 +152,7 @@ def _judge_included(talk: Conversation, clause: str, example: Example) -> None:
     _set(talk, "debug")
     again = _severest(_logs_of(talk, example.method, example.params))
     if again != before:
-        talk.unseen(clause, "the request logs something else each time")
+        talk.judge.unseen(clause, "the request logs something else each time")
         return
     talk.judge(
         clause,
@@ -169,9 +171,9 @@ def _severest(found: list[tuple[Entry, Any]]) -> str | None:
 def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[tuple[Entry, Any]]:
     """Send a request; return its log messages, or else those shortly after, with their levels."""
     line = len(talk.wire.transcript)
-    talk.request(method, params, required=False, **more)
+    talk.wire.request(method, params, required=False, **more)
     if not _heard(talk.since(line)):
-        talk.quiet()
+        talk.wire.quiet()
     return [(entry, level) for entry, level, _ in _heard(talk.since(line))]
 
 
@@ -198,13 +200,13 @@ def _is_below(level: Any, least: str) -> bool:
 @scenario("logging-no-messages-without-request-level", "logging-request-level-threshold")
 def logs_only_for_requests_with_a_level(talk: Conversation) -> None:
     """A request without logLevel gets no log messages; one at level error gets none below."""
-    example = talk.example("log-traffic")
+    example = talk.examples.best("log-traffic")
     for clause, level in (
         ("logging-no-messages-without-request-level", None),
         ("logging-request-level-threshold", "error"),
     ):
         if not _during(talk, example, "debug"):
-            talk.unseen(clause, "the request did not make the server log again")
+            talk.judge.unseen(clause, "the request did not make the server log again")
             continue
         found = _during(talk, example, level)
         wrong = [pair for pair in found if level is None or _is_below(pair[1], level)]
@@ -219,7 +221,7 @@ def logs_only_for_requests_with_a_level(talk: Conversation) -> None:
 
 def _during(talk: Conversation, example: Any, level: str | None) -> list[tuple[Entry, Any]]:
     """Send a request at a level; return the log messages before its response."""
-    pending = talk.start(example, level=level)
+    pending = Pending(talk.wire, example, level=level)
     reply = pending.reply()
     last = reply.entry or len(talk.wire.transcript)
     return [(entry, lv) for entry, lv, _ in _heard(talk.since(pending.line)) if entry.n <= last]
@@ -229,15 +231,15 @@ def _during(talk: Conversation, example: Any, level: str | None) -> list[tuple[E
 def keeps_log_messages_off_subscriptions(talk: Conversation) -> None:
     """Log messages of a request are not sent on an open subscription."""
     clause = "logging-request-scoped"
-    example = talk.example("log-traffic")
-    opened = talk.subscribe({"toolsListChanged": True})
+    example = talk.examples.best("log-traffic")
+    opened = Subscription(talk.wire, {"toolsListChanged": True})
     stream = opened if opened.acknowledged() is not None else None
     if stream is None and not opened.refusal.answered:
         opened.cancel()
     line = len(talk.wire.transcript)
-    pending = talk.start(example, level="debug")
+    pending = Pending(talk.wire, example, level="debug")
     last = pending.reply().entry or line
-    talk.quiet()
+    talk.wire.quiet()
     found = _heard(talk.since(line))
     if stream is not None:
         stream.cancel()
@@ -247,7 +249,7 @@ def keeps_log_messages_off_subscriptions(talk: Conversation) -> None:
         if SUBSCRIPTION in meta or (stream is not None and entry.n > last)
     ]
     if not found:
-        talk.unseen(clause, "the request did not make the server log again")
+        talk.judge.unseen(clause, "the request did not make the server log again")
         return
     talk.judge(
         clause,
@@ -263,23 +265,20 @@ def keeps_log_messages_off_subscriptions(talk: Conversation) -> None:
 def accepts_a_level_per_request(talk: Conversation) -> None:
     """A request is served at each of the eight levels; another level gets error -32602."""
     method = next(iter(talk.spoken.listing), "server/discover")
-    talk.need(talk.request(method), f"{method}, answered before")
+    talk.need(talk.wire.request(method), f"{method}, answered before")
     for level in LEVELS:
-        reply = talk.request(method, meta=talk.wire.meta(**{LEVEL: level}))
-        only = reply.is_error and talk.request(method).result is not None
-        talk.judge(
-            "logging-request-level-accepted",
-            not only,
-            expected=f"a result at level {level}",
-            at=reply,
+        reply = talk.wire.request(method, meta=talk.wire.meta(**{LEVEL: level}))
+        only = reply.is_error and talk.wire.request(method).result is not None
+        talk.judge.expect(
+            reply, "logging-request-level-accepted", not only, f"a result at level {level}"
         )
-    if talk.judges("logging-invalid-request-level-error"):
-        reply = talk.request(method, meta=talk.wire.meta(**{LEVEL: "verbose"}))
-        talk.judge(
+    if talk.judge.covers("logging-invalid-request-level-error"):
+        reply = talk.wire.request(method, meta=talk.wire.meta(**{LEVEL: "verbose"}))
+        talk.judge.expect(
+            reply,
             "logging-invalid-request-level-error",
             reply.refused(-32602),
-            expected="error -32602 for level verbose",
-            at=reply,
+            "error -32602 for level verbose",
         )
 
 
@@ -287,9 +286,6 @@ def accepts_a_level_per_request(talk: Conversation) -> None:
 def refuses_the_removed_set_level(talk: Conversation) -> None:
     """logging/setLevel, which this revision removed, is refused."""
     reply = _set(talk, "warning")
-    talk.judge(
-        "logging-set-level-removed",
-        reply.result is None,
-        expected=f"error -32601 for {SET}",
-        at=reply,
+    talk.judge.expect(
+        reply, "logging-set-level-removed", reply.result is None, f"error -32601 for {SET}"
     )

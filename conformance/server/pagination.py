@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
+    read_pages,
     scenario,
     typed,
 )
@@ -86,14 +87,14 @@ def serves_every_page(talk: Conversation) -> None:
             mild=None if loops else Breach.NOTE,
         )
     for clause in (accepted, ends):
-        if not any(judgement.clause == clause for judgement in talk.judgements):
-            talk.unseen(clause, "no list has more than one page")
+        if not any(judgement.clause == clause for judgement in talk.judge.judgements):
+            talk.judge.unseen(clause, "no list has more than one page")
 
 
 def _walk(talk: Conversation, method: str) -> tuple[list[Reply], Reply | None]:
     """Follow the cursors; return the pages, and the reply that was not a page."""
     pages: list[Reply] = []
-    for reply in talk.pages(method, most=MOST):
+    for reply in read_pages(talk.wire, method, most=MOST):
         if reply.result is None:
             return pages, reply
         pages.append(reply)
@@ -137,23 +138,23 @@ def serves_the_same_page_for_the_same_cursor(talk: Conversation) -> None:
     """A cursor that is used twice leads to the same page if the list is unchanged."""
     clause, judged = "pagination-stable-cursors", False
     for method in talk.spoken.cursors:
-        first = talk.request(method)
+        first = talk.wire.request(method)
         cursor = _cursor(first)
         if cursor is None:
             continue
-        one, two = (talk.request(method, {"cursor": cursor}) for _ in range(2))
-        unchanged = _items(talk.request(method), method) == _items(first, method)
+        one, two = (talk.wire.request(method, {"cursor": cursor}) for _ in range(2))
+        unchanged = _items(talk.wire.request(method), method) == _items(first, method)
         if one.result is None or not two.answered or not unchanged:
             continue
-        talk.judge(
+        talk.judge.expect(
+            two,
             clause,
             two.result is not None and _items(two, method) == _items(one, method),
-            expected=f"the same page of {method} for the same cursor",
-            at=two,
+            f"the same page of {method} for the same cursor",
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no list was unchanged and accepted its cursor")
+        talk.judge.unseen(clause, "no list was unchanged and accepted its cursor")
 
 
 # --- invalid cursors
@@ -171,13 +172,13 @@ def refuses_an_invalid_cursor(talk: Conversation) -> None:
     """An invalid cursor gets error -32602."""
     clause, judged = "pagination-invalid-cursor-error", False
     for method in _methods(talk):
-        reply = talk.request(method, {"cursor": WRONG}, required=False)
+        reply = talk.wire.request(method, {"cursor": WRONG}, required=False)
         if reply.code == UNKNOWN_METHOD or not reply.answered or reply.unreadable:
             continue
-        if reply.code != INVALID and talk.request(method, required=False).is_error:
+        if reply.code != INVALID and talk.wire.request(method, required=False).is_error:
             continue  # the list fails without a cursor too
         ignored = reply.result is not None and method not in talk.spoken.cursors
-        talk.expect_error(
+        talk.judge.expect_error(
             reply,
             clause,
             INVALID,
@@ -186,7 +187,7 @@ def refuses_an_invalid_cursor(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "the server declares no lists")
+        talk.judge.unseen(clause, "the server declares no lists")
 
 
 @scenario("pagination-invalid-cursor-graceful", hurts=True)
@@ -194,24 +195,24 @@ def survives_malformed_cursors(talk: Conversation) -> None:
     """Cursors that are truncated, very long or a number are answered; lists still work."""
     clause, methods = "pagination-invalid-cursor-graceful", _methods(talk)
     if not methods:
-        talk.unseen(clause, "the server declares no lists")
+        talk.judge.unseen(clause, "the server declares no lists")
     for method in methods:
-        before = talk.request(method, required=False)
+        before = talk.wire.request(method, required=False)
         if not before.answered:
-            talk.unseen(clause, f"{method} is not answered without a cursor")
+            talk.judge.unseen(clause, f"{method} is not answered without a cursor")
             continue
         for cursor in _wrong_cursors(_cursor(before)):
-            reply = talk.request(method, {"cursor": cursor}, required=False)
+            reply = talk.wire.request(method, {"cursor": cursor}, required=False)
             expected = f"an answer to {method} with the cursor {brief(cursor, 60)}"
-            talk.expect_answer(reply, clause, expected)
+            talk.judge.expect_answer(reply, clause, expected)
             if not reply.answered:
                 return
-        after = talk.request(method, required=False)
-        talk.judge(
+        after = talk.wire.request(method, required=False)
+        talk.judge.expect(
+            after,
             clause,
             after.answered and (after.result is None) <= (before.result is None),
-            expected=f"a result for {method} without a cursor",
-            at=after,
+            f"a result for {method} without a cursor",
         )
 
 

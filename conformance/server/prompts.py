@@ -8,6 +8,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Record,
     Seen,
+    Subscription,
     ambient,
     listings,
     scenario,
@@ -23,12 +24,12 @@ def declares_the_prompts_it_offers(talk: Conversation) -> None:
     """A server that does not declare prompts lists none."""
     clause = "prompts-capability-declared"
     declared = "prompts" in talk.spoken.capabilities
-    reply = talk.request(LIST)
-    talk.judge(
+    reply = talk.wire.request(LIST)
+    talk.judge.expect(
+        reply,
         clause,
         declared or not (reply.result or {}).get("prompts"),
-        expected="no prompts, because the capability is not declared",
-        at=reply,
+        "no prompts, because the capability is not declared",
     )
 
 
@@ -52,15 +53,10 @@ def writes_prompts_in_the_right_types(record: Record) -> Iterator[Seen]:
 @scenario("prompts-list-must-answer")
 def lists_its_prompts(talk: Conversation) -> None:
     """prompts/list gets a result, perhaps an empty one."""
-    reply = talk.request(LIST)
+    reply = talk.wire.request(LIST)
     if reply.is_error:
-        reply = talk.request(LIST)
-    talk.judge(
-        "prompts-list-must-answer",
-        not reply.is_error,
-        expected=f"a result for {LIST}",
-        at=reply,
-    )
+        reply = talk.wire.request(LIST)
+    talk.judge.expect(reply, "prompts-list-must-answer", not reply.is_error, f"a result for {LIST}")
 
 
 @scenario("prompts-name-unique")
@@ -69,7 +65,7 @@ def gives_prompts_unique_names(talk: Conversation) -> None:
     clause = "prompts-name-unique"
     names = _names(talk)
     if not names:
-        talk.unseen(clause, "the server lists no prompt")
+        talk.judge.unseen(clause, "the server lists no prompt")
         return
     twice = _twice(names) and _twice(names) & _twice(_names(talk) or [])
     talk.judge(
@@ -99,16 +95,18 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     here = talk.wire
     there = _reopened(talk)
     quiet = [_names(talk)]
-    talk.wire = here
-    busy = listings.around(talk, "prompts", talk.exercise)
-    talk.wire = there
+    talk.server.wire = here
+    busy = listings.around(talk, "prompts", talk.examples.exercise)
+    talk.server.wire = there
     quiet.append(_names(talk))
     if None in (*busy, *quiet):
-        talk.unseen(clause, "the list could not be read completely")
+        talk.judge.unseen(clause, "the list could not be read completely")
         return
     suspect = listings.varies(busy, quiet)
     confirmed = (
-        listings.varies(*listings.in_turn(talk, "prompts", talk.exercise)) if suspect else ""
+        listings.varies(*listings.in_turn(talk, "prompts", talk.examples.exercise))
+        if suspect
+        else ""
     )
     talk.judge(
         clause,
@@ -121,7 +119,7 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
 
 
 def _reopened(talk: Conversation) -> Connection:
-    connection = talk.restart()
+    connection = talk.server.restart()
     connection.open()
     return connection
 
@@ -145,20 +143,20 @@ def notifies_a_subscription_of_changed_prompts(talk: Conversation) -> None:
     declared = "prompts-list-changed-notification"
     allowed = "prompts-respect-capability-negotiation"
     promised = talk.spoken.flag("prompts", "listChanged")
-    stream = talk.subscribe({"promptsListChanged": True})
+    stream = Subscription(talk.wire, {"promptsListChanged": True})
     if stream.acknowledged() is None:
-        talk.unseen(declared, "no subscription could be opened")
-        talk.unseen(allowed, "no subscription could be opened")
+        talk.judge.unseen(declared, "no subscription could be opened")
+        talk.judge.unseen(allowed, "no subscription could be opened")
         if not stream.refusal.answered:
             stream.cancel()
         return
-    before, after = listings.around(talk, "prompts", talk.exercise)
+    before, after = listings.around(talk, "prompts", talk.examples.exercise)
     how = listings.difference(before, after) if before and after is not None else ""
-    talk.quiet(listings.LATE if how else None)
+    talk.wire.quiet(listings.LATE if how else None)
     announced = [entry for entry, message in stream.heard() if message.method == CHANGED]
     stream.cancel()
     if not how:
-        talk.unseen(declared, "the list did not change during the subscription")
+        talk.judge.unseen(declared, "the list did not change during the subscription")
     else:
         talk.judge(
             declared,
@@ -168,7 +166,7 @@ def notifies_a_subscription_of_changed_prompts(talk: Conversation) -> None:
             at=len(talk.wire.transcript),
         )
     if promised:
-        talk.unseen(allowed, "the server declares prompts.listChanged")
+        talk.judge.unseen(allowed, "the server declares prompts.listChanged")
     else:
         talk.judge(
             allowed,

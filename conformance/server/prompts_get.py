@@ -90,14 +90,14 @@ def serves_resources_its_prompts_link_to(talk: Conversation) -> None:
     clause, judged = "prompts-resource-link-readable", False
     for example in talk.examples("rendered-prompt")[:MOST]:
         for uri in list(_links(talk.run(example, required=False)))[:MOST]:
-            reply = talk.request("resources/read", {"uri": uri}, required=False)
+            reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
             if reply.answered:
                 expected = f"the content of {brief(uri, 80)}, to which {example.name} links"
                 passed = reply.code not in {-32002, -32602}
-                talk.judge(clause, passed, expected=expected, at=reply)
+                talk.judge.expect(reply, clause, passed, expected)
                 judged = True
     if not judged:
-        talk.unseen(clause, "no prompt has a link to a resource of the server")
+        talk.judge.unseen(clause, "no prompt has a link to a resource of the server")
 
 
 def _links(reply: Reply) -> Iterator[str]:
@@ -117,12 +117,12 @@ def _links(reply: Reply) -> Iterator[str]:
 @scenario("prompts-unknown-name-error")
 def refuses_an_unknown_prompt(talk: Conversation) -> None:
     """An unknown prompt name gets error -32602."""
-    reply = talk.request(GET, {"name": NOBODY})
-    talk.judge(
+    reply = talk.wire.request(GET, {"name": NOBODY})
+    talk.judge.expect(
+        reply,
         "prompts-unknown-name-error",
         reply.refused(-32602),
-        expected="error -32602 for an unknown prompt",
-        at=reply,
+        "error -32602 for an unknown prompt",
     )
 
 
@@ -133,12 +133,12 @@ def refuses_a_prompt_without_required_arguments(talk: Conversation) -> None:
         name, missing = prompt["name"], ", ".join(_required(prompt))
         ways: tuple[dict[str, Any], ...] = ({"arguments": {}}, {})
         for given in ways:
-            reply = talk.request(GET, {"name": name, **given})
-            talk.judge(
+            reply = talk.wire.request(GET, {"name": name, **given})
+            talk.judge.expect(
+                reply,
                 "prompts-missing-argument-error",
                 reply.refused(-32602) or _asks(reply),
-                expected=f"error -32602 for {name} without {missing}",
-                at=reply,
+                f"error -32602 for {name} without {missing}",
             )
 
 
@@ -167,36 +167,36 @@ def renders_without_the_arguments_member(talk: Conversation) -> None:
     free = [p for p in talk.spoken.named("prompts") if not _required(p)]
     for prompt in sorted(free, key=lambda p: not _arguments(p))[:MOST]:
         name = prompt["name"]
-        if talk.request(GET, {"name": name, "arguments": {}}, required=False).result is None:
+        if talk.wire.request(GET, {"name": name, "arguments": {}}, required=False).result is None:
             continue
-        reply = talk.request(GET, {"name": name})
+        reply = talk.wire.request(GET, {"name": name})
         again = {"name": name, "arguments": {}}
-        only = reply.is_error and talk.request(GET, again, required=False).result is not None
+        only = reply.is_error and talk.wire.request(GET, again, required=False).result is not None
         expected = f"{name} rendered, as with empty arguments"
-        talk.judge(clause, not only, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not only, expected)
         judged = True
     if not judged:
-        talk.unseen(clause, "no prompt renders without arguments")
+        talk.judge.unseen(clause, "no prompt renders without arguments")
 
 
 @scenario("prompts-listed-prompt-renders")
 def renders_the_prompts_it_lists(talk: Conversation) -> None:
     """A listed prompt is not refused like an unknown one."""
     clause, judged = "prompts-listed-prompt-renders", False
-    unknown = talk.request(GET, {"name": NOBODY}, required=False)
+    unknown = talk.wire.request(GET, {"name": NOBODY}, required=False)
     for prompt in talk.spoken.named("prompts")[: 3 * MOST]:
         chosen = _chosen(talk, prompt)
         if chosen is None:
             continue
         name = prompt["name"]
         params = {"name": name, **({"arguments": chosen} if chosen else {})}
-        reply = talk.request(GET, params, required=False)
+        reply = talk.wire.request(GET, params, required=False)
         same = reply.is_error and _wording(reply, name) == _wording(unknown, NOBODY)
         expected = f"{name} rendered, because it is listed"
-        talk.judge(clause, not same, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not same, expected)
         judged = True
     if not judged:
-        talk.unseen(clause, "every listed prompt requires an argument without known values")
+        talk.judge.unseen(clause, "every listed prompt requires an argument without known values")
 
 
 def _wording(reply: Reply, name: str) -> tuple[Any, str]:
@@ -214,7 +214,7 @@ def _chosen(talk: Conversation, prompt: dict[str, Any]) -> dict[str, str] | None
         params: dict[str, Any] = {"ref": ref, "argument": {"name": name, "value": ""}}
         if talk.revision >= "2025-06-18":
             params["context"] = {"arguments": chosen}
-        reply = talk.request("completion/complete", params, required=False)
+        reply = talk.wire.request("completion/complete", params, required=False)
         completion = (reply.result or {}).get("completion")
         values = completion.get("values") if isinstance(completion, dict) else None
         if not values or not isinstance(values, list) or not isinstance(values[0], str):
@@ -232,18 +232,18 @@ def validates_prompt_arguments(talk: Conversation) -> None:
     clause = "prompts-validate-arguments"
     listing = [p for p in talk.spoken.named("prompts") if _arguments(p)]
     if not listing:
-        talk.unseen(clause, "no listed prompt takes an argument")
+        talk.judge.unseen(clause, "no listed prompt takes an argument")
         return
     for prompt in listing[:2]:
         good = _chosen(talk, prompt) or {}
         name = (_required(prompt) or [_arguments(prompt)[0]["name"]])[0]
         for bad in ({**good, name: 42}, {**good, name: {"a": 1}}, ["touchstone"]):
-            reply = talk.request(GET, {"name": prompt["name"], "arguments": bad})
-            talk.judge(
+            reply = talk.wire.request(GET, {"name": prompt["name"], "arguments": bad})
+            talk.judge.expect(
+                reply,
                 clause,
                 not _is_rendered(reply),
-                expected=f"an error for {prompt['name']} with {brief(bad, 80)}",
-                at=reply,
+                f"an error for {prompt['name']} with {brief(bad, 80)}",
             )
 
 
@@ -256,20 +256,20 @@ def treats_prompt_arguments_as_text(talk: Conversation) -> None:
     clause = "prompts-inputs-outputs-validated"
     taking = [p for p in talk.spoken.named("prompts") if _arguments(p)]
     if not taking:
-        talk.unseen(clause, "no listed prompt takes an argument")
+        talk.judge.unseen(clause, "no listed prompt takes an argument")
     for prompt in taking[:2]:
         good = _chosen(talk, prompt) or {}
         for argument in _arguments(prompt)[:3]:
             for value in _payloads(talk):
                 filled = {**good, argument["name"]: value}
                 params = {"name": prompt["name"], "arguments": filled}
-                reply = talk.request(GET, params, required=False)
+                reply = talk.wire.request(GET, params, required=False)
                 passed = reply.answered and not _leaks(talk, reply)
-                talk.judge(
+                talk.judge.expect(
+                    reply,
                     clause,
                     passed,
-                    expected=f"{argument['name']} = {brief(value, 60)} unchanged, or an error",
-                    at=reply,
+                    f"{argument['name']} = {brief(value, 60)} unchanged, or an error",
                     mild=_mild(argument) if _leaks(talk, reply) == "canary" else None,
                 )
                 if not reply.answered:

@@ -15,6 +15,7 @@ from mcp_touchstone.suite import (
     brief,
     each,
     listings,
+    read_pages,
     scenario,
     shapes,
     typed,
@@ -194,26 +195,26 @@ def declares_the_resources_it_offers(talk: Conversation) -> None:
         ("resources/list", "resources"),
         ("resources/templates/list", "resourceTemplates"),
     ):
-        reply = talk.request(method, required=False)
-        talk.judge(
+        reply = talk.wire.request(method, required=False)
+        talk.judge.expect(
+            reply,
             clause,
             declared or not (reply.result or {}).get(member),
-            expected=f"no {member}, because resources is not declared",
-            at=reply,
+            f"no {member}, because resources is not declared",
         )
 
 
 @scenario("resources-list-must-answer")
 def lists_its_resources(talk: Conversation) -> None:
     """resources/list gets a result if resources are declared."""
-    reply = talk.request("resources/list")
+    reply = talk.wire.request("resources/list")
     if reply.is_error:
-        reply = talk.request("resources/list")
-    talk.judge(
+        reply = talk.wire.request("resources/list")
+    talk.judge.expect(
+        reply,
         "resources-list-must-answer",
         not reply.is_error,
-        expected="a list of resources, perhaps an empty one",
-        at=reply,
+        "a list of resources, perhaps an empty one",
     )
 
 
@@ -226,7 +227,7 @@ def lists_each_uri_once(talk: Conversation) -> None:
         again, reply = _listed_twice(talk)
         twice &= again
     if reply is None:
-        talk.unseen(clause, "no resource is listed")
+        talk.judge.unseen(clause, "no resource is listed")
         return
     actual = f"{brief(sorted(twice), 80)} twice"
     talk.judge(clause, not twice, expected="each uri once", actual=actual, at=reply)
@@ -237,7 +238,7 @@ def _listed_twice(talk: Conversation) -> tuple[set[str], Reply | None]:
     seen: set[str] = set()
     twice: set[str] = set()
     last = None
-    for reply in talk.pages("resources/list"):
+    for reply in read_pages(talk.wire, "resources/list"):
         for uri in _listed(reply):
             twice |= seen & {uri}
             seen.add(uri)
@@ -259,19 +260,19 @@ def lists_the_same_resources_on_every_connection(talk: Conversation) -> None:
     """Another process lists the same resources, and other requests do not change the list."""
     clause = "resources-list-not-per-connection"
     here = talk.wire
-    talk.restart().open()
+    talk.server.restart().open()
     there = talk.wire
     quiet = [listings.keys(talk, "resources")]
-    talk.wire = here
-    busy = listings.around(talk, "resources", talk.exercise)
-    talk.wire = there
+    talk.server.wire = here
+    busy = listings.around(talk, "resources", talk.examples.exercise)
+    talk.server.wire = there
     quiet.append(listings.keys(talk, "resources"))
     if None in (*busy, *quiet):
-        talk.unseen(clause, "the list could not be read completely")
+        talk.judge.unseen(clause, "the list could not be read completely")
         return
     suspect, confirmed, mild = listings.varies(busy, quiet), "", None
     if suspect:
-        again = listings.in_turn(talk, "resources", talk.exercise)
+        again = listings.in_turn(talk, "resources", talk.examples.exercise)
         confirmed = listings.varies(*again)
         if not confirmed:
             mild = Breach.NOTE
@@ -298,14 +299,14 @@ def reads_the_resources_it_lists(talk: Conversation) -> None:
     listed = [item["uri"] for item in talk.spoken.named("resources", "uri")]
     fetched = [uri for uri in listed if not uri.startswith(WEB)]
     for uri in fetched[:SAMPLE]:
-        reply = talk.request("resources/read", {"uri": uri})
+        reply = talk.wire.request("resources/read", {"uri": uri})
         missing = reply.code in NOT_FOUND
         if missing:
-            missing = any(uri in _listed(page) for page in talk.pages("resources/list"))
+            missing = any(uri in _listed(page) for page in read_pages(talk.wire, "resources/list"))
         expected = f"contents of {brief(uri, 80)}, because it is listed"
-        talk.judge(clause, not missing, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not missing, expected)
     if not fetched:
-        talk.unseen(clause, "every listed resource has a web address")
+        talk.judge.unseen(clause, "every listed resource has a web address")
 
 
 @scenario("resources-template-mime-type-uniform")
@@ -327,8 +328,8 @@ def serves_the_mime_type_of_its_templates(talk: Conversation) -> None:
                 expected = f"{named}, the type of {brief(template, 60)}"
                 passed = _plain(kind) == _plain(named)
                 talk.judge(clause, passed, expected=expected, actual=kind, at=reply)
-    if not talk.judgements:
-        talk.unseen(clause, "no readable template has a mimeType")
+    if not talk.judge.judgements:
+        talk.judge.unseen(clause, "no readable template has a mimeType")
 
 
 def _plain(kind: str) -> str:

@@ -48,15 +48,15 @@ def accepts_subscribe_and_unsubscribe(talk: Conversation) -> None:
     read = (example for example in talk.examples("readable-resource") if "uri" in example.item)
     uri = next((example.item["uri"] for example in read), None)
     if uri is None:
-        talk.unseen(clause, "no listed resource could be read")
+        talk.judge.unseen(clause, "no listed resource could be read")
         return
     for method in ("resources/subscribe", "resources/unsubscribe"):
-        reply = talk.request(method, {"uri": uri})
+        reply = talk.wire.request(method, {"uri": uri})
         if not reply.answered or reply.code == -32601:
-            talk.unseen(clause, f"another clause judges {reply}")
+            talk.judge.unseen(clause, f"another clause judges {reply}")
             return
         expected = f"a result for {method} of {brief(uri, 80)}"
-        talk.judge(clause, not reply.is_error, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not reply.is_error, expected)
 
 
 @scenario("resources-subscribe-removed")
@@ -65,12 +65,12 @@ def refuses_the_removed_subscribe(talk: Conversation) -> None:
     listed = talk.spoken.named("resources", "uri")
     uri = listed[0]["uri"] if listed else "touchstone-never://nothing"
     for method in ("resources/subscribe", "resources/unsubscribe"):
-        reply = talk.request(method, {"uri": uri})
-        talk.judge(
+        reply = talk.wire.request(method, {"uri": uri})
+        talk.judge.expect(
+            reply,
             "resources-subscribe-removed",
             reply.result is None,
-            expected=f"an error for {method}, which this revision removed",
-            at=reply,
+            f"an error for {method}, which this revision removed",
         )
 
 
@@ -89,49 +89,37 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
         "resources-no-updates-after-unsubscribe",
     )
     talk.wire.open()
-    if not talk.hears_notifications():
+    if not talk.server.hears_notifications():
         for clause in (changed, sent, quiet):
-            talk.unseen(clause, "the server refused the stream that would carry notifications")
+            talk.judge.unseen(
+                clause, "the server refused the stream that would carry notifications"
+            )
         return
     listed = listings.keys(talk, "resources")
     found = served(talk, listed or [])
     if found is None:
         for clause in (changed, sent, quiet):
-            talk.unseen(clause, "no listed resource is a file of the root")
+            talk.judge.unseen(clause, "no listed resource is a file of the root")
         return
     uri, file = found
-    watches = talk.judges(quiet) and (
-        talk.request("resources/subscribe", {"uri": uri}, required=False).result is not None
+    watches = talk.judge.covers(quiet) and (
+        talk.wire.request("resources/subscribe", {"uri": uri}, required=False).result is not None
     )
     line = len(talk.wire.transcript)
     edit(file)
     (talk.root / "added.txt").write_text("added\n")
-    differs = (
-        listings.until_changed(talk, "resources", listed, PATIENCE)
-        if talk.judges(changed)
-        else None
-    )
-    if differs is None:
-        talk.unseen(changed, "a new file did not change the list")
-    else:
-        talk.wire.wait(lambda: _heard(talk, line, _is(LIST_CHANGED)), talk.pace.silence)
-        talk.judge(
-            changed,
-            bool(_heard(talk, line, _is(LIST_CHANGED))),
-            expected=f"{LIST_CHANGED}, because the list changed",
-            actual="no such notification",
-            at=differs,
-        )
+    if talk.judge.covers(changed):
+        _judge_new_file(talk, changed, listed, line)
     heard = bool(watches and talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), PATIENCE))
     if not watches:
-        talk.unseen(sent, "the server did not accept a subscription to the resource")
+        talk.judge.unseen(sent, "the server did not accept a subscription to the resource")
     else:
         heard = _judge_update(talk, sent, uri, file, lambda: _heard(talk, line, _updates(uri)))
     if not heard:
-        talk.unseen(quiet, "no update was seen during the subscription")
+        talk.judge.unseen(quiet, "no update was seen during the subscription")
         return
-    talk.request("resources/unsubscribe", {"uri": uri}, required=False)
-    talk.quiet()
+    talk.wire.request("resources/unsubscribe", {"uri": uri}, required=False)
+    talk.wire.quiet()
     line = len(talk.wire.transcript)
     edit(file)
     talk.wire.wait(lambda: _heard(talk, line, _updates(uri)), LATER)
@@ -145,6 +133,22 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
     )
 
 
+def _judge_new_file(talk: Conversation, clause: str, listed: list[str] | None, line: int) -> None:
+    """Judge whether a change of the list after a line was announced."""
+    differs = listings.until_changed(talk, "resources", listed, PATIENCE)
+    if differs is None:
+        talk.judge.unseen(clause, "a new file did not change the list")
+        return
+    talk.wire.wait(lambda: _heard(talk, line, _is(LIST_CHANGED)), talk.pace.silence)
+    talk.judge(
+        clause,
+        bool(_heard(talk, line, _is(LIST_CHANGED))),
+        expected=f"{LIST_CHANGED}, because the list changed",
+        actual="no such notification",
+        at=differs,
+    )
+
+
 def _judge_update(
     talk: Conversation, clause: str, uri: str, file: SafePath, heard: Callable[[], list[int]]
 ) -> bool:
@@ -152,11 +156,11 @@ def _judge_update(
 
     After the read, a late server has the same time once more.
     """
-    read = talk.request("resources/read", {"uri": uri}, required=False)
+    read = talk.wire.request("resources/read", {"uri": uri}, required=False)
     contents = (read.result or {}).get("contents")
     texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
     if file.read_text() not in texts:
-        talk.unseen(clause, "a read does not show the edited file")
+        talk.judge.unseen(clause, "a read does not show the edited file")
         return bool(heard())
     return talk.judge(
         clause,

@@ -31,7 +31,7 @@ DEPTH = 12
 
 
 def _unknown(talk: Conversation) -> Reply:
-    return talk.request("resources/read", {"uri": NOTHING})
+    return talk.wire.request("resources/read", {"uri": NOTHING})
 
 
 def _contents(reply: Reply) -> Any:
@@ -44,9 +44,9 @@ def reports_an_unknown_resource_in_a_session(talk: Conversation) -> None:
     """resources/read of an unknown resource gets error -32002."""
     reply = _unknown(talk)
     if not reply.answered or reply.unreadable:
-        talk.unseen("resources-not-found-code-legacy", f"no readable answer: {reply}")
+        talk.judge.unseen("resources-not-found-code-legacy", f"no readable answer: {reply}")
         return
-    talk.expect_error(
+    talk.judge.expect_error(
         reply, "resources-not-found-code-legacy", RETIRED, "error -32002 for an unknown URI"
     )
 
@@ -59,24 +59,24 @@ def reports_an_unknown_resource(talk: Conversation) -> None:
     reply = _unknown(talk)
     asks = (reply.result or {}).get("resultType") == "input_required"
     if not reply.answered or asks:
-        talk.unseen(code, f"there was no final answer: {reply}")
-        talk.unseen(empty, f"there was no final answer: {reply}")
+        talk.judge.unseen(code, f"there was no final answer: {reply}")
+        talk.judge.unseen(empty, f"there was no final answer: {reply}")
         return
     talk.judge(empty, _contents(reply) != [], expected=expected, actual="empty contents", at=reply)
     if reply.code in {METHOD_NOT_FOUND, RETIRED} or _contents(reply) == []:
-        talk.unseen(code, f"another clause judges {reply}")
+        talk.judge.unseen(code, f"another clause judges {reply}")
         return
     mild = None
     if _contents(reply) or (reply.code == INTERNAL and not _reads(talk)):
         mild = Breach.WARN
     passed = reply.code == INVALID_PARAMS
-    talk.judge(code, passed, expected=expected, at=reply, mild=mild)
+    talk.judge.expect(reply, code, passed, expected, mild=mild)
 
 
 def _reads(talk: Conversation) -> bool:
     """Whether a listed resource can be read, so that reading works in principle."""
     for item in talk.spoken.named("resources", "uri")[:3]:
-        if talk.request("resources/read", {"uri": item["uri"]}).result is not None:
+        if talk.wire.request("resources/read", {"uri": item["uri"]}).result is not None:
             return True
     return False
 
@@ -87,7 +87,7 @@ def validates_resource_uris(talk: Conversation) -> None:
     none: tuple[Any, ...] = (7, "", "not a uri")
     odd = (f"{NEVER}://{'a' * 8192}", f"{NEVER}://a\0b", f"{NEVER}://a\nb", f"{NEVER}://%zz%")
     for uri in (*none, *odd):
-        reply = talk.request("resources/read", {"uri": uri}, required=False)
+        reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
         asks = (reply.result or {}).get("resultType") == "input_required"
         refused = reply.is_error or (asks and uri not in none)
         mild = None
@@ -95,11 +95,11 @@ def validates_resource_uris(talk: Conversation) -> None:
             refused = True  # resources-not-found-no-empty-contents judges this
         if reply.answered and (_contents(reply) == [] or uri not in none or asks):
             mild = Breach.WARN
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "resources-validate-uris",
             refused,
-            expected=f"an error for the uri {brief(uri, 40)}",
-            at=reply,
+            f"an error for the uri {brief(uri, 40)}",
             mild=mild,
         )
         if talk.wire.gone:
@@ -107,16 +107,16 @@ def validates_resource_uris(talk: Conversation) -> None:
     if talk.modern or not talk.spoken.flag("resources", "subscribe"):
         return
     for uri in none:
-        reply = talk.request("resources/subscribe", {"uri": uri}, required=False)
-        talk.judge(
+        reply = talk.wire.request("resources/subscribe", {"uri": uri}, required=False)
+        talk.judge.expect(
+            reply,
             "resources-validate-uris",
             reply.is_error,
-            expected=f"an error for a subscription to {brief(uri, 40)}",
-            at=reply,
+            f"an error for a subscription to {brief(uri, 40)}",
             mild=Breach.WARN if reply.answered else None,
         )
         if reply.result is not None:
-            talk.request("resources/unsubscribe", {"uri": uri}, required=False)
+            talk.wire.request("resources/unsubscribe", {"uri": uri}, required=False)
 
 
 @scenario("resources-path-traversal", "resources-path-traversal-legacy")
@@ -127,7 +127,7 @@ def serves_no_resource_outside_its_tree(talk: Conversation) -> None:
     if canary is None:
         raise Broken("no canary file was planted beside the tree")
     plain = PurePosixPath(canary.path).as_uri()
-    reply = talk.request("resources/read", {"uri": plain}, required=False)
+    reply = talk.wire.request("resources/read", {"uri": plain}, required=False)
     open_to_all = canary.text in _text(reply)
     talk.judge(
         clauses,
@@ -138,7 +138,7 @@ def serves_no_resource_outside_its_tree(talk: Conversation) -> None:
         mild=Breach.WARN,
     )
     for uri in dict.fromkeys(_ways_out(talk, PurePosixPath(canary.path))):
-        reply = talk.request("resources/read", {"uri": uri}, required=False)
+        reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
         talk.judge(
             clauses,
             canary.text not in _text(reply),

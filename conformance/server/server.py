@@ -42,15 +42,15 @@ def implements_the_methods_it_declares(talk: Conversation) -> None:
     clause, judged = "server-declared-feature-methods-implemented", False
     for exchange in _uses(talk):
         reply = talk.run(exchange, required=False)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clause,
             reply.code != UNKNOWN_METHOD,
-            expected=f"a working {exchange.method}, because its capability is declared",
-            at=reply,
+            f"a working {exchange.method}, because its capability is declared",
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no declared capability has a method that could be used")
+        talk.judge.unseen(clause, "no declared capability has a method that could be used")
 
 
 def _uses(talk: Conversation) -> Iterator[Exchange]:
@@ -82,22 +82,22 @@ def lists_without_params(talk: Conversation) -> None:
     if "resources/list" in methods:
         methods.append("resources/templates/list")
     for method in methods:
-        without, empty = talk.request(method), talk.request(method, {})
+        without, empty = talk.wire.request(method), talk.wire.request(method, {})
         if _differ(without, empty):
-            without, empty = talk.request(method), talk.request(method, {})
+            without, empty = talk.wire.request(method), talk.wire.request(method, {})
         if not without.answered or not empty.answered:
             continue
         odd = next((one for one in (without, empty) if one.is_error), without)
         malformed = without.code in MALFORMED or empty.code in MALFORMED
-        talk.judge(
+        talk.judge.expect(
+            odd,
             clause,
             not malformed and not _differ(without, empty),
-            expected=f"a list for {method} without params and with empty params",
-            at=odd,
+            f"a list for {method} without params and with empty params",
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "the server declares no lists")
+        talk.judge.unseen(clause, "the server declares no lists")
 
 
 def _differ(without: Reply, empty: Reply) -> bool:

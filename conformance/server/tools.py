@@ -10,6 +10,7 @@ from mcp_touchstone.suite import (
     Flaw,
     Record,
     Seen,
+    Subscription,
     Typed,
     ambient,
     brief,
@@ -34,12 +35,12 @@ def declares_the_tools_it_offers(talk: Conversation) -> None:
     """A server that does not declare tools lists none."""
     clause = "tools-capability-declared"
     declared = "tools" in talk.spoken.capabilities
-    reply = talk.request(LIST)
-    talk.judge(
+    reply = talk.wire.request(LIST)
+    talk.judge.expect(
+        reply,
         clause,
         declared or not (reply.result or {}).get("tools"),
-        expected="no tools, because the capability is not declared",
-        at=reply,
+        "no tools, because the capability is not declared",
     )
 
 
@@ -116,15 +117,10 @@ def gives_tools_valid_names(record: Record) -> Iterator[Seen]:
 @scenario("tools-list-must-answer")
 def lists_its_tools(talk: Conversation) -> None:
     """tools/list gets a result, perhaps an empty one."""
-    reply = talk.request(LIST)
+    reply = talk.wire.request(LIST)
     if reply.is_error:
-        reply = talk.request(LIST)
-    talk.judge(
-        "tools-list-must-answer",
-        not reply.is_error,
-        expected=f"a result for {LIST}",
-        at=reply,
-    )
+        reply = talk.wire.request(LIST)
+    talk.judge.expect(reply, "tools-list-must-answer", not reply.is_error, f"a result for {LIST}")
 
 
 @scenario("tools-name-unique")
@@ -133,7 +129,7 @@ def gives_tools_unique_names(talk: Conversation) -> None:
     clause = "tools-name-unique"
     names = listings.keys(talk, "tools")
     if not names:
-        talk.unseen(clause, "the server lists no tool")
+        talk.judge.unseen(clause, "the server lists no tool")
         return
     twice = _twice(names) and _twice(names) & _twice(listings.keys(talk, "tools") or [])
     talk.judge(
@@ -160,13 +156,13 @@ def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
     """
     here, there = talk.wire, _reopened(talk)
     quiet = [_names(talk)]
-    talk.wire = here
+    talk.server.wire = here
     busy = listings.around(talk, "tools", lambda: _list_others(talk))
-    talk.wire = there
+    talk.server.wire = there
     quiet.append(_names(talk))
     if None in (*busy, *quiet):
         for clause in ("tools-list-not-per-connection", "tools-list-deterministic-order"):
-            talk.unseen(clause, "the list could not be read completely")
+            talk.judge.unseen(clause, "the list could not be read completely")
         return
     _judge_order(talk, [*busy, *quiet])
     varies = listings.varies(busy, quiet)
@@ -186,14 +182,14 @@ def _names(talk: Conversation) -> list[str] | None:
 
 
 def _reopened(talk: Conversation) -> Connection:
-    connection = talk.restart()
+    connection = talk.server.restart()
     connection.open()
     return connection
 
 
 def _list_others(talk: Conversation) -> None:
     for method in list_methods(talk.spoken.capabilities).values():
-        talk.request(method)
+        talk.wire.request(method)
 
 
 def _judge_order(talk: Conversation, lists: list[list[str] | None]) -> None:
@@ -223,9 +219,9 @@ def announces_changes_of_its_tools(record: Record) -> Iterator[Seen]:
 def notifies_a_subscription_of_changed_tools(talk: Conversation) -> None:
     """A subscription to changes of the tools gets a notification of each change."""
     clause = "tools-list-changed-notification"
-    stream = talk.subscribe({"toolsListChanged": True})
+    stream = Subscription(talk.wire, {"toolsListChanged": True})
     if stream.acknowledged() is None:
-        talk.unseen(clause, "no subscription could be opened")
+        talk.judge.unseen(clause, "no subscription could be opened")
         if not stream.refusal.answered:
             stream.cancel()
         return
@@ -233,11 +229,11 @@ def notifies_a_subscription_of_changed_tools(talk: Conversation) -> None:
     how = listings.difference(before, after) if before and after is not None else ""
     announced = [message for _, message in stream.heard() if message.method == CHANGED]
     if how and not announced:
-        talk.quiet(listings.LATE)
+        talk.wire.quiet(listings.LATE)
         announced = [message for _, message in stream.heard() if message.method == CHANGED]
     stream.cancel()
     if not how:
-        talk.unseen(clause, "the list did not change during the subscription")
+        talk.judge.unseen(clause, "the list did not change during the subscription")
         return
     talk.judge(
         clause,

@@ -9,6 +9,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Example,
     Kind,
+    Pending,
     Record,
     Reply,
     Role,
@@ -17,6 +18,7 @@ from mcp_touchstone.suite import (
     ambient,
     arguments,
     brief,
+    came_instead,
     integral,
     is_read_only,
     scenario,
@@ -75,11 +77,11 @@ def answers_each_call(talk: Conversation) -> None:
     clause, judged = "tools-call-answered", False
     quiet = talk.examples("unanswered-call")[:2]
     for example in quiet:
-        call = talk.start(example, token=f"touchstone-answer-{example.name}")
+        call = Pending(talk.wire, example, token=f"touchstone-answer-{example.name}")
         alive = 0
         for _ in range(PROBES):
             if not call.reply(talk.pace.reply).answered:
-                alive += talk.probe(required=False).answered
+                alive += talk.wire.probe(required=False).answered
         busy = call.progress() or any(
             message.role is Role.REQUEST
             for entry in talk.since(call.line)
@@ -88,7 +90,7 @@ def answers_each_call(talk: Conversation) -> None:
         if not call.answers() and (busy or alive < PROBES):
             continue
         judged = True
-        instead = talk.instead(call.line)
+        instead = came_instead(talk.wire, call.line)
         waited = f"no answer within {call.age:.0f} s" if instead == "silence" else instead
         talk.judge(
             clause,
@@ -103,7 +105,9 @@ def answers_each_call(talk: Conversation) -> None:
         # Discovery got an answer to each call.
         judged = talk.judge(clause, True, expected=f"an answer to {example}")
     if not judged:
-        talk.unseen(clause, "each call without an answer reports progress, or asks the client")
+        talk.judge.unseen(
+            clause, "each call without an answer reports progress, or asks the client"
+        )
 
 
 @scenario("tools-input-schema-complete")
@@ -115,7 +119,7 @@ def accepts_a_call_that_its_schema_allows(talk: Conversation) -> None:
         if not allows(example.schema, {}) or (whole and not is_read_only(example.item)):
             continue
         said = [
-            talk.request(CALL, {"name": example.name, "arguments": given}, required=False)
+            talk.wire.request(CALL, {"name": example.name, "arguments": given}, required=False)
             for given in ({}, whole)[: 1 + (whole != {} and bool(allows(example.schema, whole)))]
         ]
         if all(reply.answered for reply in said):
@@ -134,7 +138,7 @@ def accepts_a_call_that_its_schema_allows(talk: Conversation) -> None:
         # Discovery got a result.
         judged = talk.judge(clause, True, expected=f"a result of {example}")
     if not judged:
-        talk.unseen(clause, "each tool that fails requires an argument, or names one")
+        talk.judge.unseen(clause, "each tool that fails requires an argument, or names one")
 
 
 def _names_arguments(reply: Reply) -> bool:
@@ -147,12 +151,12 @@ def _names_arguments(reply: Reply) -> bool:
 @scenario("tools-unknown-tool-error")
 def refuses_an_unknown_tool(talk: Conversation) -> None:
     """A call of a tool that does not exist gets error -32602."""
-    reply = talk.request(CALL, {"name": NOBODY, "arguments": {}})
-    talk.judge(
+    reply = talk.wire.request(CALL, {"name": NOBODY, "arguments": {}})
+    talk.judge.expect(
+        reply,
         "tools-unknown-tool-error",
         reply.refused(INVALID),
-        expected="error -32602 for an unknown tool",
-        at=reply,
+        "error -32602 for an unknown tool",
     )
 
 
@@ -163,18 +167,13 @@ def treats_tool_names_as_case_sensitive(talk: Conversation) -> None:
     for example in talk.examples("callable-tool")[:1]:
         flipped = example.name.swapcase()
         if flipped in listed | {example.name}:
-            talk.unseen(clause, f"{flipped} is the name of another tool")
+            talk.judge.unseen(clause, f"{flipped} is the name of another tool")
             continue
-        if _ran(talk.request(CALL, {**example.params, "name": NOBODY}, required=False)):
-            talk.unseen(clause, "the server runs a tool under any name")
+        if _ran(talk.wire.request(CALL, {**example.params, "name": NOBODY}, required=False)):
+            talk.judge.unseen(clause, "the server runs a tool under any name")
             continue
-        reply = talk.request(CALL, {**example.params, "name": flipped})
-        talk.judge(
-            clause,
-            not _ran(reply),
-            expected=f"an error for the tool {flipped}",
-            at=reply,
-        )
+        reply = talk.wire.request(CALL, {**example.params, "name": flipped})
+        talk.judge.expect(reply, clause, not _ran(reply), f"an error for the tool {flipped}")
 
 
 # --- the request
@@ -186,15 +185,16 @@ def refuses_malformed_calls(talk: Conversation) -> None:
     malformed: list[dict[str, Any]] = [{"arguments": {}}, {"name": 42, "arguments": {}}]
     malformed += [{"name": n, "arguments": "touchstone"} for n in talk.spoken.harmless[:1]]
     for params in malformed:
-        reply = talk.request(CALL, params, required=False)
+        reply = talk.wire.request(CALL, params, required=False)
         named = isinstance(params.get("name"), str)
         refused = reply.is_error or reply.error is not None
         answered = refused or _is_tool_error(reply) or (named and reply.answered)
-        talk.judge(
+        talk.judge.expect(
+            reply,
             "tools-malformed-call-error",
-            refused and reply.refused(INVALID, *((HEADER_MISMATCH,) if talk.over_http else ())),
-            expected=f"error -32602 for a call with {brief(params, 80)}",
-            at=reply,
+            refused
+            and reply.refused(INVALID, *((HEADER_MISMATCH,) if talk.server.over_http else ())),
+            f"error -32602 for a call with {brief(params, 80)}",
             mild=Breach.WARN if answered else None,
         )
         if not reply.answered:
@@ -208,17 +208,17 @@ def runs_without_the_arguments_member(talk: Conversation) -> None:
     free = [one for one in talk.examples("callable-tool") if not arguments.required(one.schema)]
     for example in [one for one in free if one.item][:FEW]:
         empty = {"name": example.name, "arguments": {}}
-        if not _ran(talk.request(CALL, empty, required=False)):
+        if not _ran(talk.wire.request(CALL, empty, required=False)):
             continue
-        reply = talk.request(CALL, {"name": example.name})
+        reply = talk.wire.request(CALL, {"name": example.name})
         refused = (reply.is_error or _is_tool_error(reply)) and _ran(
-            talk.request(CALL, empty, required=False)
+            talk.wire.request(CALL, empty, required=False)
         )
         expected = f"a result of {example.name}, as with {{}}"
-        talk.judge(clause, not refused, expected=expected, at=reply)
+        talk.judge.expect(reply, clause, not refused, expected)
         judged = True
     if not judged:
-        talk.unseen(clause, "no callable tool runs with {}")
+        talk.judge.unseen(clause, "no callable tool runs with {}")
 
 
 # --- the arguments
@@ -241,27 +241,27 @@ def validates_tool_arguments(talk: Conversation) -> None:
                 continue
             argument, given = spoilt
             params = {"name": example.name, "arguments": given}
-            reply = talk.request(CALL, params, required=False)
+            reply = talk.wire.request(CALL, params, required=False)
             passed = reply.answered and not _ran(reply)
             expected = f"an error for {example.name} with {brief(given, 80)}: invalid {argument}"
-            talk.judge(valid, passed, expected=expected, at=reply)
-            if talk.over_http and reply.code == HEADER_MISMATCH:
+            talk.judge.expect(reply, valid, passed, expected)
+            if talk.server.over_http and reply.code == HEADER_MISMATCH:
                 continue  # an argument that is no text or number has no header
             if reply.is_error or _is_tool_error(reply):
-                talk.judge(
+                talk.judge.expect(
+                    reply,
                     channel,
                     _is_tool_error(reply) or reply.unreadable,
-                    expected=f"a result with isError for {example.name} with {brief(given, 80)}",
-                    at=reply,
+                    f"a result with isError for {example.name} with {brief(given, 80)}",
                     mild=Breach.NOTE if reply.code == INVALID else None,
                 )
                 judged = True
             if not reply.answered:
                 break
     if not judged:
-        talk.unseen(channel, "no invalid argument was refused")
-    if not any(judgement.clause == valid for judgement in talk.judgements):
-        talk.unseen(valid, "no callable tool has an argument that can be made invalid")
+        talk.judge.unseen(channel, "no invalid argument was refused")
+    if not any(judgement.clause == valid for judgement in talk.judge.judgements):
+        talk.judge.unseen(valid, "no callable tool has an argument that can be made invalid")
 
 
 @scenario("tools-execution-error-in-result")
@@ -272,22 +272,22 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
     """
     clause, judged = "tools-execution-error-in-result", False
     for example, given in _failing(talk):
-        reply = talk.request(CALL, {"name": example.name, "arguments": given}, required=False)
+        reply = talk.wire.request(CALL, {"name": example.name, "arguments": given}, required=False)
         code = reply.code if reply.is_error else None
         # An empty call is one that never worked: tools-input-schema-complete counts its refusal.
         invalid = code == INVALID and (talk.revision <= PROTOCOL_UNTIL or not given)
         if not (_is_tool_error(reply) or integral(code)) or invalid or code in ASKS_FIRST:
             continue
-        talk.judge(
+        talk.judge.expect(
+            reply,
             clause,
             _is_tool_error(reply),
-            expected=f"a result with isError for {example.name} with {brief(given, 80)}",
-            at=reply,
+            f"a result with isError for {example.name} with {brief(given, 80)}",
             mild=Breach.NOTE if code == INVALID else None,
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no callable tool could be made to fail")
+        talk.judge.unseen(clause, "no callable tool could be made to fail")
 
 
 def _failing(talk: Conversation) -> Iterator[tuple[Example, dict[str, Any]]]:

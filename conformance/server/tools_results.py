@@ -64,7 +64,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
         )
         judged = True
     if not judged:
-        talk.unseen(clause, "no complete result could be compared with an outputSchema")
+        talk.judge.unseen(clause, "no complete result could be compared with an outputSchema")
 
 
 @ambient("tools-structured-content-conforms")
@@ -162,18 +162,18 @@ def serves_resources_its_tools_point_to(talk: Conversation) -> None:
     ):
         judged = False
         for example, uri in _pointers(talk, kind):
-            reply = talk.request("resources/read", {"uri": uri}, required=False)
+            reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
             if not reply.answered:
                 continue
-            talk.judge(
+            talk.judge.expect(
+                reply,
                 clause,
                 reply.code not in NOT_FOUND,
-                expected=f"the content of {brief(uri, 80)}, which {example.name} returned",
-                at=reply,
+                f"the content of {brief(uri, 80)}, which {example.name} returned",
             )
             judged = True
-        if not judged and talk.judges(clause):
-            talk.unseen(clause, f"no call returned a block of type {kind}")
+        if not judged and talk.judge.covers(clause):
+            talk.judge.unseen(clause, f"no call returned a block of type {kind}")
 
 
 def _pointers(talk: Conversation, kind: str) -> Iterator[tuple[Example, str]]:

@@ -93,7 +93,7 @@ def keeps_programs_in_the_folder(session: AttackSession) -> None:
         _fire(session, threat, rows, {tool: tool.names() for tool in kept}, PRIVATE)
     elif reads:
         first = reads[0]
-        session.conclude(
+        session.judge.conclude(
             threat,
             f"{whose(first.leaks[0])} came back: {shown(first.call)}",
             expected=PRIVATE,
@@ -104,7 +104,7 @@ def keeps_programs_in_the_folder(session: AttackSession) -> None:
             script=scripted_calls(session.scene, CANARY, first.call),
         )
     else:
-        session.unseen(threat, NO_READER)
+        session.judge.unseen(threat, NO_READER)
 
 
 @dataclass(frozen=True)
@@ -161,13 +161,13 @@ def _asked(session: AttackSession, call: Call) -> Reply:
 
 def _plain_reads(session: AttackSession, tool: _CommandTool) -> list[_PlainRead]:
     """Read a file outside, or names, by an absolute path and by a climb."""
-    field, names = session.field, tool.names()
+    field, names = session.tree, tool.names()
     begin, end = names.get("reader", names.get("lister")), f"/{CANARY}" * ("reader" in names)
     found = []
     for folder in (field.outside, f"../{field.outside.name}") if begin else ():
         call = tool.call(f"{begin} {folder}{end}", str(field.root))
         reply = _asked(session, call)
-        found.append(_PlainRead(call, reply, session.canaries(reply, SECRET)))
+        found.append(_PlainRead(call, reply, session.canaries.found(reply, SECRET)))
     return found
 
 
@@ -176,7 +176,7 @@ def _refused(session: AttackSession, tool: _CommandTool) -> dict[str, str]:
 
     A program counts as refused if a plain command of it does not make its file.
     """
-    root = session.field.root
+    root = session.tree.root
     for line in MAKING:
         mark = f"mark-{secrets.token_hex(4)}"
         plain = fill(line, {"mark": mark, "file": FILE})
@@ -201,7 +201,7 @@ def _past_the_list(session: AttackSession, threat: str, group: str) -> None:
     if names:
         _fire(session, threat, session.payloads(group, via="command"), names, EXPECTED)
     else:
-        session.unseen(threat, NO_LIST)
+        session.judge.unseen(threat, NO_LIST)
 
 
 def _fire(
@@ -212,12 +212,12 @@ def _fire(
     expected: str,
 ) -> None:
     """Send the payloads to the tools, and look for the files that they would make."""
-    root = session.field.root
+    root = session.tree.root
     known = {path.name for path in root.iterdir()}
 
     def shots() -> Iterator[AttackCall]:
         for (tool, own), row in itertools.product(names.items(), rows):
-            text = fill(row.text, {**session.field.names, **own})
+            text = fill(row.text, {**session.tree.names, **own})
             if "{reader}" in text or "{lister}" in text:
                 continue
             before = [

@@ -134,7 +134,7 @@ def _fire(
     session.begin()
     targets = [*_bound(session), *_others(session)]
     if not targets:
-        session.unseen(threat, NO_TEXT)
+        session.judge.unseen(threat, NO_TEXT)
         return
     budget = TimeBudget(max(LEAST, min(PURSE, TOTAL / max(1, len(targets)))))
     looker, aside = _Looker(session), set[str]()
@@ -164,8 +164,8 @@ class _Looker:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.field
-        self._known = {path.name for path in session.field.root.iterdir()}
+        self._field = session.tree
+        self._known = {path.name for path in session.tree.root.iterdir()}
 
     def look(self, shot: AttackCall, _reply: Reply) -> str:
         """Return in words which file was made outside, or whose bytes came into the root."""
@@ -233,14 +233,16 @@ def _bound(session: AttackSession) -> Iterator[_Target]:
 def _others(session: AttackSession) -> Iterator[_Target]:
     """Yield the tools that take a text and have no known effect on files."""
     bound = {binding.tool for binding in session.bindings.found}
-    root = str(session.field.root)
+    root = str(session.tree.root)
     places = (
         Places(folder=f"{root}/{FOLDER}", file=NEAR, seconds=BRIEF),
         Places(folder=root, file=FILE, seconds=BRIEF),
     )
     for tool in session.spoken.named("tools"):
         name, way = tool["name"], next(ways(tool, session.claims.callable_tools), None)
-        if name in bound or not (session.may_call(tool) if way else session.may_guess(tool)):
+        if name in bound or not (
+            session.claims.may_call(tool) if way else session.claims.may_guess(tool)
+        ):
             continue
         schema = (way.tool if way else tool).get("inputSchema") or {}
         taken = _texts(schema)
@@ -252,7 +254,7 @@ def _others(session: AttackSession) -> Iterator[_Target]:
             for n in range(CANDIDATES)
         ]
         worked = next((call for call in calls if _works(session, call)), None)
-        if session.leaks_anyway(worked or calls[0]):
+        if session.canaries.leaks_anyway(worked or calls[0]):
             continue
         binding = Binding(Operation.CALL, name, styles=tuple(Style), schema=schema)
         yield _Target(binding, worked or calls[0], worked is not None, taken)
@@ -282,9 +284,9 @@ def _texts(schema: Any) -> dict[Pointer, ArgumentRole | None]:
 def _shot(session: AttackSession, row: Payload, target: _Target, pointer: Pointer) -> AttackCall:
     """Put a payload into one argument of a call; split options with values into a list."""
     binding, (_, params) = target.binding, target.call
-    root = str(session.field.root)
+    root = str(session.tree.root)
     template = row.text.replace("{nonce}", secrets.token_hex(4))
-    text = payload.fill(template, session.field.names)
+    text = payload.fill(template, session.tree.names)
     values: dict[Pointer, Any] = {pointer: text}
     if text.startswith(FILE) and target.texts[pointer] in PATHS:
         values = {pointer: binding.spelled(text, root)}

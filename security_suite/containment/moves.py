@@ -79,7 +79,7 @@ def _one(
     session: AttackSession, row: Payload, undo: Binding, edit: Binding, where: str
 ) -> AttackCall | None:
     """Prepare one call; return None if the edit has no effect or the tool cannot undo it."""
-    field = session.field
+    field = session.tree
     if undo.tool != edit.tool and not _undoes(session, undo, edit):
         return None
     done = _edited(session, edit)
@@ -100,12 +100,12 @@ def _one(
 
 def _edited(session: AttackSession, edit: Binding) -> tuple[SafePath, Call] | None:
     """Make a file and edit it with a tool; return None if that has no effect."""
-    root = session.field.root
+    root = session.tree.root
     path = root / f"{FOLDER}-{secrets.token_hex(3)}" / CANARY
     path.parent.mkdir()
     before = b"one line 1\n"
     path.write_bytes(before)
-    where = edit.spelled(str(path.relative_to(session.field.root)), str(root))
+    where = edit.spelled(str(path.relative_to(session.tree.root)), str(root))
     call = edit.call(where, str(root), before=before, content="touched")
     session.wire.request(*call, required=False)
     return (path, call) if path.read_bytes() != before else None
@@ -115,8 +115,8 @@ def _undoes(session: AttackSession, undo: Binding, edit: Binding) -> bool:
     done = _edited(session, edit)
     if done is None:
         return False
-    root = str(session.field.root)
+    root = str(session.tree.root)
     changed = done[0].read_bytes()
-    where = undo.spelled(str(done[0].relative_to(session.field.root)), root)
+    where = undo.spelled(str(done[0].relative_to(session.tree.root)), root)
     session.wire.request(*undo.call(where, root), required=False)
     return done[0].read_bytes() != changed

@@ -64,7 +64,7 @@ def race(session: AttackSession, threat: str, operations: frozenset[Operation]) 
 
     def shots() -> Iterator[AttackCall]:
         for row in session.payloads("race.toctou", via="session"):
-            swap = json.loads(fill(row.text, {**session.field.names, "i": "{i}"}))
+            swap = json.loads(fill(row.text, {**session.tree.names, "i": "{i}"}))
             if swap["do"] != "swap" or swap["op"] not in AIMED or "lf" not in _kinds(swap):
                 continue
             for binding in session.bindings.of(*AIMED[swap["op"]]):
@@ -85,8 +85,8 @@ def _raced(
     session: AttackSession, row: Payload, swap: dict[str, str], binding: Binding, raced: list[int]
 ) -> Iterator[AttackCall]:
     one, other = _laid(session, swap)
-    root = str(session.field.root)
-    before = (session.field.root / "race" / "kept").read_bytes()
+    root = str(session.tree.root)
+    before = (session.tree.root / "race" / "kept").read_bytes()
     with NameExchanger(one, other) as exchange:
         for number in range(CALLS):
             name = swap["path"].replace("{i}", str(number))
@@ -98,7 +98,7 @@ def _raced(
 
 def _laid(session: AttackSession, swap: dict[str, str]) -> tuple[SafePath, SafePath]:
     """Make the exchanged names: a folder or file inside, and a link to a folder or file outside."""
-    field = session.field
+    field = session.tree
     top = field.root / "race"
     top.remove()
     top.mkdir()

@@ -118,11 +118,11 @@ class _Tool:
 def _open_all(session: AttackSession, threat: str, group: str) -> None:
     """Call each tool on each repository of a class of payloads."""
     session.begin()
-    field = session.field
+    field = session.tree
     field.commit_all()
     tools = _opening(session)
     if not tools:
-        session.unseen(threat, UNOPENED)
+        session.judge.unseen(threat, UNOPENED)
         return
     names = {**field.names, "outside_head": git_repo.newest(field.outside)}
 
@@ -145,7 +145,7 @@ def _opening(session: AttackSession) -> dict[_Tool, int]:
 
     Empty if none of them showed the name in the commit of a plain repository.
     """
-    field = session.field
+    field = session.tree
     plain = field.root / PLAIN
     _plant(session, plain, {})
     for style in Style:
@@ -156,7 +156,7 @@ def _opening(session: AttackSession) -> dict[_Tool, int]:
                 reply = session.wire.request(*call, required=False)
                 if not reply.answered:
                     session.renew()
-                shows = shows or bool(session.canaries(reply, {Area.INSIDE}))
+                shows = shows or bool(session.canaries.found(reply, {Area.INSIDE}))
                 if reply.result is not None and not reply.result.get("isError"):
                     found[tool] = turn
                     break
@@ -175,7 +175,7 @@ def _tools(session: AttackSession, style: Style) -> list[_Tool]:
         schema = tool.get("inputSchema") or {}
         paths = [slot for slot in slots(schema) if slot.role in PATHS]
         said = {*words(tool["name"]), *(w for slot in paths for w in words(str(slot.pointer[0])))}
-        if not (paths and said & GIT) or said & refused or not session.may_call(tool):
+        if not (paths and said & GIT) or said & refused or not session.claims.may_call(tool):
             continue
         first = min(paths, key=lambda slot: (slot.role is not ArgumentRole.BASE, not slot.needed))
         files = tuple(slot.pointer for slot in paths if slot is not first and slot.needed)
@@ -192,9 +192,9 @@ def _filled(value: Any, names: Mapping[str, str]) -> Any:
 
 def _plant(session: AttackSession, folder: SafePath, given: Mapping[str, Any]) -> None:
     """Make a repository with a file that was changed after its commit, and with differences."""
-    where = session.field.shown(folder)
+    where = session.tree.shown(folder)
     folder.mkdir()
-    commit_name(folder, session.field.canaries.name(where, Area.INSIDE))
+    commit_name(folder, session.tree.canaries.name(where, Area.INSIDE))
     git = folder / git_repo.FOLDER
     (git / "config").append(str(given.get("config", "")).encode())
     texts_of = {".gitattributes": given.get("attributes", ""), **given.get("files", {})}

@@ -68,8 +68,8 @@ def nothing(session: AttackSession, threat: str, *groups: str) -> None:
     Raises:
         Broken: several calls got no answer.
     """
-    if session.is_offline:
-        session.unseen(threat, APART)
+    if session.claims.is_offline:
+        session.judge.unseen(threat, APART)
         return
     session.begin()
     sent: list[tuple[str, AttackCall, Reply]] = []
@@ -78,8 +78,8 @@ def nothing(session: AttackSession, threat: str, *groups: str) -> None:
     with closing(RequestListener()) as listener:
         for url, shot in _shots(session, listener, *groups):
             _listen_in_its_network(session, listener, heard_by)
-            session.fire(shot.payload.id)
-            session.mark()
+            session.payloads.fire(shot.payload.id)
+            session.server.mark()
             method, params = shot.call
             reply = session.wire.request(method, params, required=False)
             sent.append((url, shot, reply))
@@ -91,11 +91,11 @@ def nothing(session: AttackSession, threat: str, *groups: str) -> None:
             if not reply.answered:
                 session.renew()
         if not sent:
-            session.unseen(threat, NOBODY)
+            session.judge.unseen(threat, NOBODY)
             return
         listener.heard(sent[-1][0], session.pace.settle)
         found = next((one for one in sent if listener.heard(one[0])), None)
-    session.conclude(
+    session.judge.conclude(
         threat,
         f"{found[0]} was fetched: {shown(found[1].call)}" if found else "",
         expected=EXPECTED,
@@ -148,7 +148,7 @@ def _shots(
 def _named(session: AttackSession, binding: Binding, text: str) -> Call:
     if binding.uri:
         return "resources/read", {"uri": text}
-    return binding.call(text, str(session.field.root))
+    return binding.call(text, str(session.tree.root))
 
 
 def _beside(session: AttackSession, binding: Binding, text: str) -> Call:
@@ -197,7 +197,7 @@ class Uris:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.field
+        self._field = session.tree
 
     def name_files(self, threat: str, *groups: str) -> None:
         """Read ``file:`` URIs of every form, whatever the resources of the server are called."""
@@ -211,7 +211,7 @@ class Uris:
 
     def name_denied(self, threat: str, *groups: str) -> None:
         """Read denied files by URIs, written in every way."""
-        self._session.protect_denied()
+        self._session.canaries.protect_denied()
         attack_calls(self._session, threat, self._filled(self._rows(*groups)))
 
     def _rows(self, *groups: str, via: str = "path") -> list[Payload]:

@@ -74,18 +74,18 @@ def wander(session: AttackSession, threat: str) -> None:
     """Make random walks, check after each step, and judge by the shortest walk that did harm."""
     readers = session.begin()
     walker = _Walker(session, readers)
-    count = max(WALKS[tier] for tier in session.settings.tiers if tier in WALKS)
+    count = max(WALKS[tier] for tier in session.payloads.settings.tiers if tier in WALKS)
     calls = 0
     if not walker.has_tools:
         count = 0
     for number in range(count):
-        chance = random.Random(f"{session.settings.seed} {number}")  # noqa: S311  (to be drawn again)
+        chance = random.Random(f"{session.payloads.settings.seed} {number}")  # noqa: S311  (to be drawn again)
         steps = walker.drawn(chance)
         calls += len(steps)
         if walker.harm(steps):
             attack_calls(session, threat, walker.last(walker.shortened(steps)))
             return
-    session.conclude(
+    session.judge.conclude(
         threat,
         "",
         expected="no sequence of calls reaches a file that no single call may reach",
@@ -96,7 +96,7 @@ def wander(session: AttackSession, threat: str) -> None:
 class _Walker:
     def __init__(self, session: AttackSession, readers: Sequence[Binding]) -> None:
         self._session = session
-        self._field = session.field
+        self._field = session.tree
         wanted = {Operation.CREATE, Operation.WRITE, Operation.EDIT, Operation.UNDO}
         wanted |= {Operation.DELETE, *CARRYING}
         changing = [b for b in session.bindings.found if b.operation in wanted]

@@ -15,6 +15,7 @@ from mcp_touchstone.security.suite import (
     attack,
     attack_calls,
     cpu_share,
+    hear_late_answers,
     starved,
 )
 
@@ -57,7 +58,7 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
     readers = session.begin()
     if not readers:
         raise Broken("no plain file can be read")
-    root, limit = str(session.field.root), max(PATIENCE, session.pace.reply)
+    root, limit = str(session.tree.root), max(PATIENCE, session.pace.reply)
     names = [f"{name}{n}" for n in range(1, count + 1)]
     expected, passed = "a plain file can be read all the same", f"{len(readers)} tools did"
     for binding in readers:
@@ -66,16 +67,19 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
         method, params = binding.call(binding.spelled(CONTROL, root), root)
         asked = session.wire.say(session.wire.build(method, params), required=False)
         reply = _answer(session, asked, limit)
-        if not session.returned(reply, session.field.control):
+        if not session.canaries.returned(reply, session.tree.control):
             found = (
                 f"{binding.tool or method}: {reply} while {count} pipes are read; the server makes "
                 "blocking reads one after the other, or with a pool that they fill"
             )
             script = starved(session.scene, binding, names)
-            session.conclude(threat, found, expected=expected, passed="", at=reply, script=script)
-            session.field.release_pipes(names)
+            session.judge.conclude(
+                threat, found, expected=expected, passed="", at=reply, script=script
+            )
+            hear_late_answers(session.judge)
+            session.tree.release_pipes(names)
             return
-    session.conclude(threat, "", expected=expected, passed=passed)
+    session.judge.conclude(threat, "", expected=expected, passed=passed)
 
 
 def _answer(session: AttackSession, asked: int, limit: float) -> Reply:

@@ -72,17 +72,17 @@ def names_nothing_behind_links(session: AttackSession) -> None:
     """The name of a file behind links outside is not returned."""
     session.begin()
     _plant(session)
-    root = str(session.field.root)
+    root = str(session.tree.root)
     tools = [
         tool
         for style in Style
         for tool in _tools(session, style)
-        if not session.leaks_anyway(tool.call(FILE, root))
+        if not session.canaries.leaks_anyway(tool.call(FILE, root))
     ]
     if tools:
         _fire(session, "stats-names", "stat.name", tools)
     else:
-        session.unseen("stats-names", UNCALLED)
+        session.judge.unseen("stats-names", UNCALLED)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _describe(session: AttackSession, threat: str, group: str) -> None:
     if tools:
         _fire(session, threat, group, tools, facts)
     else:
-        session.unseen(threat, UNDESCRIBED)
+        session.judge.unseen(threat, UNDESCRIBED)
 
 
 def _fire(
@@ -132,7 +132,7 @@ def _fire(
     facts: FileFacts | None = None,
 ) -> None:
     """Send the payloads to the tools, and look for the size and the time in the answers."""
-    field = session.field
+    field = session.tree
     root = str(field.root)
     pattern = "" if facts is None else facts.pattern
     after = [found_if(f"""grep -Eq '{pattern}' "$D.said\"""", "size or time came back")]
@@ -148,7 +148,7 @@ def _fire(
             call = tool.call(text, root)
             shots.append(AttackCall(row, text, binding, call, True, after=(*after * bool(facts),)))
     if not shots:
-        session.unseen(threat, ELSEWHERE)
+        session.judge.unseen(threat, ELSEWHERE)
         return
 
     def look(_shot: AttackCall, reply: Reply) -> str:
@@ -160,7 +160,7 @@ def _fire(
 
 def _plant(session: AttackSession) -> FileFacts:
     """Make the file and the link outside; return the size and the time of the file."""
-    field, facts = session.field, unique(2)
+    field, facts = session.tree, unique(2)
     dated, step = field.outside / DATED, field.outside / STEP
     name = next(
         one.token
@@ -182,7 +182,7 @@ def _describing(session: AttackSession) -> list[_PathTool]:
 
     Each file has a size and a time of its own, so a number that occurs by chance is no match.
     """
-    field = session.field
+    field = session.tree
     names = ("plain0.txt", "plain1.txt")
     folder = field.root / "described"
     folder.mkdir()
@@ -211,7 +211,7 @@ def _tools(session: AttackSession, style: Style) -> list[_PathTool]:
     """Return the ways to call tools that take a path and nothing else."""
     found = []
     for tool in session.spoken.named("tools"):
-        if not session.may_call(tool):
+        if not session.claims.may_call(tool):
             continue
         for way in ways(tool, session.claims.callable_tools):
             if way.roles and way.roles <= PATHS:

@@ -110,24 +110,24 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
     session.begin()
     found: list[tuple[AttackCall, str, Reply]] = []
     fired = lost = 0
-    with closing(OpenWatcher(session.field.beyond())) as lookout:
+    with closing(OpenWatcher(session.tree.beyond())) as lookout:
         if not lookout.works:
-            session.unseen(threat, UNKNOWN_OPENS)
+            session.judge.unseen(threat, UNKNOWN_OPENS)
             return
         for shot in _live(session, groups):
-            session.fire(shot.payload.id)
+            session.payloads.fire(shot.payload.id)
             method, params = shot.call
             if not found:
-                session.mark()
+                session.server.mark()
             lookout.seen()  # discards our own opens
             reply = session.wire.request(method, params, required=False)
             opened = lookout.seen()
             fired += 1
-            if session.leaks(reply):
-                session.unseen(threat, COMES_BACK)
+            if session.canaries.leaks(reply):
+                session.judge.unseen(threat, COMES_BACK)
                 return
             if opened:
-                found.append((shot, session.field.shown(opened[0]), reply))
+                found.append((shot, session.tree.shown(opened[0]), reply))
             if not reply.answered:
                 lost += 1
                 if found or lost >= DEATHS:
@@ -138,7 +138,7 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
     if lost >= DEATHS and not found:
         raise Broken(f"{lost} calls got no answer")
     messages = [f"{where} was opened: {shown(shot.call)}" for shot, where, _ in found]
-    session.conclude(
+    session.judge.conclude(
         threat,
         f"{messages[0]}; {len(found)} of {fired} calls" if messages else "",
         expected=EXPECTED,

@@ -97,13 +97,13 @@ def fetches_only_what_it_may(session: AttackSession) -> None:
     arguments = [] if box is None or box.network else list(_arguments(session))[:MOST]
     if not arguments:
         for threat in threats:
-            session.unseen(threat, NO_NETWORK if box is None or box.network else NOBODY)
+            session.judge.unseen(threat, NO_NETWORK if box is None or box.network else NOBODY)
         return
     session.open()
     with closing(Network(session)) as network:
         fetchers = [one for one in arguments if network.proves(one)]
         for threat in threats if not fetchers else ():
-            session.unseen(threat, NOBODY)
+            session.judge.unseen(threat, NOBODY)
         if fetchers:
             _judge(network, fetchers)
 
@@ -131,7 +131,7 @@ def _arguments(session: AttackSession) -> Iterator[Fetcher]:
     """Yield the arguments that seem to take URLs, of tools that may be called here."""
     for tool in session.spoken.named("tools"):
         named = tool["name"] in session.claims.callable_tools
-        if not session.may_call(tool) or (
+        if not session.claims.may_call(tool) or (
             not named and {*words(tool["name"])} & (DANGER - NETWORK)
         ):
             continue
@@ -227,7 +227,7 @@ class Network:
 
     @property
     def _root(self) -> str:
-        return str(self.session.field.root)
+        return str(self.session.tree.root)
 
     def _name(self, kind: str, mark: str) -> str:
         """Return a name that contains a mark and has the addresses of a kind."""
@@ -263,10 +263,10 @@ class Network:
             if not self._budget.pays(name):
                 raise Broken(f"the calls of {name} took more than {EACH:.0f} s")
             begun = now()
-            self.session.fire(row.id)
+            self.session.payloads.fire(row.id)
             mark = self.listener.mark(PAGE) if "{mark}" in row.text else ""
             asked = {f"name_{kind}": self._name(kind, mark) for kind in NAMES}
-            given = {"mark": mark, "public": PUBLIC, **asked, **self.session.field.names}
+            given = {"mark": mark, "public": PUBLIC, **asked, **self.session.tree.names}
             url = payload.fill(row.text, given)
             if redirected:
                 url = f"http://{PUBLIC}/{self.listener.mark(MOVED.format(url).encode())}"
@@ -285,7 +285,7 @@ class Network:
             shot: the call.
             allowed: addresses where requests may arrive.
         """
-        for canary in self.session.canaries(shot.reply, SECRET):
+        for canary in self.session.canaries.found(shot.reply, SECRET):
             return f"{whose(canary)} came back"
         for arrival in self.listener.heard(shot.mark):
             if arrival.address not in allowed:
@@ -310,11 +310,11 @@ def _judge(network: Network, fetchers: list[Fetcher]) -> None:
     closed = [one for one in fetchers if len(reached[one.tool["name"]]) < len(ADDRESSES)]
     for threat, group in (("urls-redirects", "url.redirect"), ("urls-names", "url.name")):
         if not closed:
-            session.unseen(threat, OPEN)
-        elif session.judges(threat):
+            session.judge.unseen(threat, OPEN)
+        elif session.judge.covers(threat):
             shots = network.fire(closed, group, redirected=group == "url.redirect")
             _conclude(network, threat, shots, reached)
-    if session.judges("urls-schemes"):
+    if session.judge.covers("urls-schemes"):
         _conclude(network, "urls-schemes", network.fire(fetchers, "url.scheme"), None)
 
 
@@ -342,7 +342,7 @@ def _conclude(
         found = f"{effect}: {shown(first.call)} ({first.row.id}: {first.row.note})"
         found += f"; {len(hits) - 1} more payloads have this effect" if len(hits) > 1 else ""
         mild = Breach.NOTE if reached is None and _is_named(first) else None
-    network.session.conclude(
+    network.session.judge.conclude(
         threat,
         found,
         expected=EXPECTED,

@@ -14,6 +14,7 @@ from mcp_touchstone.security.suite import (
     HttpAnswer,
     HttpCaller,
     Spoken,
+    Task,
     attack,
     is_modern,
     served,
@@ -49,7 +50,7 @@ def keeps_sessions_apart(session: AttackSession) -> None:
     caller = HttpCaller(session)
     if session.http.session_id is None:
         for threat in ("callers-guessed", "callers-made-up", "callers-replayed"):
-            session.unseen(threat, NO_IDS)
+            session.judge.unseen(threat, NO_IDS)
         _cross(session, caller, None)
         return
     _guess(session, caller)
@@ -57,7 +58,7 @@ def keeps_sessions_apart(session: AttackSession) -> None:
     other = caller.another()
     _cross(session, caller, other)
     if other is None:
-        session.unseen("callers-replayed", "the server opens one session only")
+        session.judge.unseen("callers-replayed", "the server opens one session only")
         return
     _replay(session, caller, other)
     caller.leave(other)
@@ -65,7 +66,7 @@ def keeps_sessions_apart(session: AttackSession) -> None:
 
 def _guess(session: AttackSession, caller: HttpCaller) -> None:
     threat = "callers-guessed"
-    session.mark()
+    session.server.mark()
     own = session.http.session_id
     ids = [known for _ in range(IDS) if (known := caller.another()) is not None]
     guesses = following(ids)
@@ -79,13 +80,13 @@ def _guess(session: AttackSession, caller: HttpCaller) -> None:
         found = "the same session id was given out twice"
     for known in (*ids, last):
         caller.leave(known)
-    if not found and session.scene.target.started and session.judges(threat):
+    if not found and session.scene.target.started and session.judge.covers(threat):
         session.renew()
         session.wire.transcript.judged = False
         if session.http.session_id == own:
             found = f"a new process gave out the same first session id: {own}"
-            at = session.opening.entry
-    session.conclude(
+            at = session.server.opening.entry
+    session.judge.conclude(
         threat,
         found,
         expected="session ids that nobody can compute",
@@ -113,10 +114,10 @@ def following(ids: Sequence[str]) -> set[str]:
 
 
 def _make_up(session: AttackSession, caller: HttpCaller) -> None:
-    session.mark()
+    session.server.mark()
     without = session.http.post(caller.request("ping"), {SESSION: None})
     if served(without):
-        session.unseen("callers-made-up", UNNEEDED)
+        session.judge.unseen("callers-made-up", UNNEEDED)
         return
     found = ""
     at: int | None = None
@@ -125,7 +126,7 @@ def _make_up(session: AttackSession, caller: HttpCaller) -> None:
         if served(answer):
             found, at = f"a ping in the made-up session {known} got a result", answer.reply.entry
             break
-    session.conclude(
+    session.judge.conclude(
         "callers-made-up",
         found,
         expected="no result in a session that does not exist",
@@ -143,7 +144,7 @@ Twins = tuple[Asked, Asked, Callable[[Any], int | None]]
 
 def _cross(session: AttackSession, caller: HttpCaller, other: str | None) -> None:
     """Send pairs of requests with one id: in two sessions, without one, and in 2026-07-28."""
-    session.mark()
+    session.server.mark()
     legacy = not session.modern and (other is not None or session.http.session_id is None)
     eras = [session.revision] * legacy + [r for r in session.profile.spoken if is_modern(r)]
     kept = 0
@@ -165,7 +166,7 @@ def _cross(session: AttackSession, caller: HttpCaller, other: str | None) -> Non
             for one, entry in zip(answer.messages, answer.entries, strict=False):
                 owners.append(owner(one))
                 if owners[-1] == 1 - index:
-                    session.conclude(
+                    session.judge.conclude(
                         "callers-crossed",
                         f"the answer to {twins[1 - index][0]} of another caller came",
                         expected="each caller gets the answer to its own request",
@@ -176,9 +177,11 @@ def _cross(session: AttackSession, caller: HttpCaller, other: str | None) -> Non
                     return
         kept += {*owners} == {0, 1}
     if not kept:
-        session.unseen("callers-crossed", "no two requests with the same id got different answers")
+        session.judge.unseen(
+            "callers-crossed", "no two requests with the same id got different answers"
+        )
         return
-    session.conclude(
+    session.judge.conclude(
         "callers-crossed",
         "",
         expected="each caller gets the answer to its own request",
@@ -226,7 +229,7 @@ def _list_of(spoken: Spoken) -> tuple[str, str] | None:
 
 
 def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
-    session.mark()
+    session.server.mark()
     first: list[tuple[str, str, int]] = []
     listing = _list_of(session.spoken)
     method = listing[1] if listing else "ping"
@@ -238,7 +241,7 @@ def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
         if known is not None:
             first.append((known, marker, answer.line))
     if not first:
-        session.unseen("callers-replayed", NO_EVENTS)
+        session.judge.unseen("callers-replayed", NO_EVENTS)
         return
     found = ""
     at: int | None = None
@@ -254,7 +257,7 @@ def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
                     found, at = f"{who} got an answer again with its event id {known}", entry.n
                     asked = line
             stolen.close()
-    session.conclude(
+    session.judge.conclude(
         "callers-replayed",
         found,
         expected="no message of another session",
@@ -277,17 +280,17 @@ def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
     threat = "callers-listed"
     session.open()
     caller = HttpCaller(session)
-    session.mark()
-    task = session.task(session.example("task-tool"))
+    session.server.mark()
+    task = Task(session.wire, session.examples.best("task-tool"))
     if not task.id or _find_task(session, caller, {}, task.id) is None:
-        session.unseen(threat, UNLISTED)
+        session.judge.unseen(threat, UNLISTED)
         return
     stranger = caller.join(dict.fromkeys(caller.secret_names))
     if stranger is None:
-        session.unseen(threat, REFUSED)
+        session.judge.unseen(threat, REFUSED)
         return
     at = _find_task(session, caller, stranger, task.id)
-    session.conclude(
+    session.judge.conclude(
         threat,
         f"the list of a stranger has the task {task.id} of another session" if at else "",
         expected="no task of another caller",
@@ -335,27 +338,27 @@ def notifies_subscribers_only(session: AttackSession) -> None:
     threat = "callers-overheard"
     session.open()
     caller = HttpCaller(session)
-    session.mark()
+    session.server.mark()
     subscribed = _subscribe(session)
     if subscribed is None:
-        session.unseen(threat, UNSUBSCRIBED)
+        session.judge.unseen(threat, UNSUBSCRIBED)
         return
     stranger = caller.join(dict.fromkeys(caller.secret_names))
     if stranger is None:
-        session.unseen(threat, REFUSED)
+        session.judge.unseen(threat, REFUSED)
         return
     stream = session.http.get(stranger)
     if stream.refused or not stream.exchange.streams:
-        session.unseen(threat, NO_STREAM)
+        session.judge.unseen(threat, NO_STREAM)
     else:
         _change_until_notified(session, stream)
         session.http.post(caller.request("ping"), stranger)
         stream.wait_messages(seconds=session.pace.settle)
         heard = _update(session, stream, on_it=True)
         if heard is None and _update(session, stream, on_it=False) is None:
-            session.unseen(threat, UNNOTIFIED)
+            session.judge.unseen(threat, UNNOTIFIED)
         else:
-            session.conclude(
+            session.judge.conclude(
                 threat,
                 "a stranger got an update of a file to which another caller has subscribed"
                 if heard
@@ -371,9 +374,9 @@ def notifies_subscribers_only(session: AttackSession) -> None:
 
 def _subscribe(session: AttackSession) -> int | None:
     """Subscribe to the plain file; return the line of the request, None if that is refused."""
-    for binding in session.readers():
+    for binding in session.begin():
         if binding.uri:
-            root = str(session.field.root)
+            root = str(session.tree.root)
             _, params = binding.call(binding.spelled(CONTROL, root), root)
             asked = {"uri": params["uri"]}
             reply = session.wire.request("resources/subscribe", asked, required=False)
@@ -384,7 +387,7 @@ def _subscribe(session: AttackSession) -> int | None:
 
 def _change_until_notified(session: AttackSession, stream: HttpAnswer) -> None:
     """Change the plain file until its subscriber gets an update."""
-    path = session.field.root / CONTROL
+    path = session.tree.root / CONTROL
     for _ in range(EDITS):
         path.append(b"\n")
         if session.wire.wait(lambda: _update(session, stream, on_it=False), PATIENCE):

@@ -11,7 +11,7 @@ from mcp_touchstone.security.suite import (
     served,
 )
 
-SITE: Final = "touchstone-attack.example"
+SITE: Final = "touchstone-attack.examples.best"
 
 NOBODY_SERVED: Final = "the server gives no result without the secret of the user"
 ELSEWHERE: Final = "the server is not on loopback, so it may have any name"
@@ -25,18 +25,18 @@ def serves_no_page_of_another_site(session: AttackSession) -> None:
     caller = HttpCaller(session)
     if not _is_served(caller, {}):
         for threat in ("rebinding-origin", "rebinding-page", "rebinding-host"):
-            session.unseen(threat, NOBODY_SERVED)
+            session.judge.unseen(threat, NOBODY_SERVED)
         return
     host = f"{SITE}:{caller.http.authority.rpartition(':')[2]}"
     pages = [{"Origin": f"https://{SITE}"}, {"Origin": "null"}]
     _try(session, caller, "rebinding-origin", pages)
     if not caller.http.local:
-        session.unseen("rebinding-page", ELSEWHERE)
-        session.unseen("rebinding-host", ELSEWHERE)
+        session.judge.unseen("rebinding-page", ELSEWHERE)
+        session.judge.unseen("rebinding-host", ELSEWHERE)
         return
     rebound = {"Host": host, "Origin": f"http://{host}"}
     if _try(session, caller, "rebinding-page", [rebound]):
-        session.unseen("rebinding-host", OPEN)
+        session.judge.unseen("rebinding-host", OPEN)
     else:
         _try(session, caller, "rebinding-host", [{"Host": host}])
 
@@ -50,14 +50,14 @@ def _try(
     found = ""
     at: int | None = None
     for page in pages:
-        session.mark()
+        session.server.mark()
         answer = caller.begin({**caller.stranger, **page})
         if served(answer):
             headers = ", ".join(f"{name}: {value}" for name, value in page.items())
             found, at = f"a request with {headers} got a result", answer.reply.entry or answer.line
             caller.leave(answer.header(SESSION))
             break
-    session.conclude(
+    session.judge.conclude(
         threat,
         found,
         expected="no result for a page of somebody else",

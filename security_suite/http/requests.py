@@ -48,7 +48,7 @@ def reads_requests_to_their_end(session: AttackSession) -> None:
 
 
 def _smuggle(session: AttackSession, caller: HttpCaller) -> None:
-    session.mark()
+    session.server.mark()
     found, tried = "", 0
     at: int | None = None
     for what, lines, before in _ends():
@@ -70,7 +70,7 @@ def _smuggle(session: AttackSession, caller: HttpCaller) -> None:
                 found, at = f"the second request behind {what} was carried out", answer.line
                 found += f", by the HTTP library {answer.library}" if answer.library else ""
                 break
-    session.conclude(
+    session.judge.conclude(
         "requests-smuggled",
         found,
         expected="no request out of the body of another",
@@ -106,7 +106,7 @@ def _ends() -> Iterator[tuple[str, list[tuple[str, str]], Callable[[bytes], byte
 
 
 def _inject(session: AttackSession, caller: HttpCaller) -> None:
-    session.mark()
+    session.server.mark()
     name = caller.marker("x-touchstone")
     text = f"touchstone\r\n{name}: 1"
     coded = text.replace("\r", "%0d").replace("\n", "%0a").replace(" ", "%20")
@@ -129,7 +129,7 @@ def _inject(session: AttackSession, caller: HttpCaller) -> None:
         if answer.header(name) is not None:
             found, at = "a name with a line break set a header of the response", answer.line
             break
-    session.conclude(
+    session.judge.conclude(
         "requests-injected",
         found,
         expected="no header that a message chose",
@@ -140,14 +140,14 @@ def _inject(session: AttackSession, caller: HttpCaller) -> None:
 
 def _abandon(session: AttackSession, caller: HttpCaller) -> None:
     threat = "requests-abandoned"
-    session.mark()
+    session.server.mark()
     if not session.scene.target.started:
-        session.unseen(threat, "we did not start the server")
+        session.judge.unseen(threat, "we did not start the server")
         return
     usage = ResourceUsage(session.wire.process.pid)
     before = usage.descriptors()
     if before is None:
-        session.unseen(threat, "this system does not show the descriptors of a process")
+        session.judge.unseen(threat, "this system does not show the descriptors of a process")
         return
     other = caller.another()  # the connection listens on the stream of its own session
     left = []
@@ -159,7 +159,7 @@ def _abandon(session: AttackSession, caller: HttpCaller) -> None:
             asked.close()
         kept = descriptors_left(session, usage, before, count)
         if kept is None:
-            session.unseen(threat, "the server answered nobody after the streams were closed")
+            session.judge.unseen(threat, "the server answered nobody after the streams were closed")
             return
         left.append(kept)
     caller.leave(other)
@@ -167,7 +167,7 @@ def _abandon(session: AttackSession, caller: HttpCaller) -> None:
     line = session.wire.transcript.happened(
         f"descriptors more than before: {left[0]} after {FEW} streams, {left[1]} after {3 * FEW}"
     )
-    session.conclude(
+    session.judge.conclude(
         threat,
         f"{left[1]} descriptors stayed open after {3 * FEW} closed streams" if grown else "",
         expected="closed connections are closed by the server too",
@@ -219,7 +219,7 @@ def refusal(exchanges: Sequence[Exchange]) -> str:
 
 
 def _never_end(session: AttackSession, caller: HttpCaller) -> None:
-    session.mark()
+    session.server.mark()
     found, at = "", None
     control = session.wire.probe(required=False)
     if not control.answered:
@@ -240,7 +240,7 @@ def _never_end(session: AttackSession, caller: HttpCaller) -> None:
         reply = session.wire.probe(seconds=max(20.0, session.pace.reply), required=False)
         if not reply.answered:
             found, at = "after a body without an end a ping got no answer", reply
-    session.conclude(
+    session.judge.conclude(
         "requests-endless",
         found,
         expected="other callers are answered",

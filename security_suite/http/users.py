@@ -7,6 +7,7 @@ from mcp_touchstone.security.suite import (
     AttackSession,
     Change,
     HttpCaller,
+    Task,
     attack,
     served,
 )
@@ -26,13 +27,13 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
     caller = HttpCaller(session)
     other = session.http.other_credentials()
     if other is None or session.http.session_id is None:
-        session.unseen(threat, NO_OTHER if other is None else NO_IDS)
+        session.judge.unseen(threat, NO_OTHER if other is None else NO_IDS)
         return
-    session.mark()
+    session.server.mark()
     change = {"Authorization": other}
     own = caller.join(change)
     if own is None:
-        session.unseen(threat, REFUSED)
+        session.judge.unseen(threat, REFUSED)
         return
     found = ""
     at: int | None = None
@@ -44,7 +45,7 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
     if stream.exchange.streams and not stream.refused:
         found = found or "the stream of the session of another user was opened"
     stream.close()
-    session.conclude(
+    session.judge.conclude(
         threat,
         found,
         expected="no result for another user",
@@ -62,13 +63,13 @@ def keeps_tasks_from_other_users(session: AttackSession) -> None:
     caller = HttpCaller(session)
     other = session.http.other_credentials()
     if other is None:
-        session.unseen(threat, NO_OTHER)
+        session.judge.unseen(threat, NO_OTHER)
         return
-    session.mark()
-    task = session.task(session.example("task-tool"))
+    session.server.mark()
+    task = Task(session.wire, session.examples.best("task-tool"))
     own = caller.join({"Authorization": other})
     if own is None or not task.id:
-        session.unseen(threat, REFUSED if own is None else "the server made no task")
+        session.judge.unseen(threat, REFUSED if own is None else "the server made no task")
         return
     named = {"taskId": task.id}
     found = ""
@@ -77,7 +78,7 @@ def keeps_tasks_from_other_users(session: AttackSession) -> None:
         answer = session.http.post(caller.request(method, params), own)
         if not found and _shows(answer.reply.result or {}, method, task.id):
             found, at = f"another user got the task {task.id} by {method}", answer.reply.entry
-    session.conclude(
+    session.judge.conclude(
         threat,
         found,
         expected="no task of another user",
@@ -105,9 +106,9 @@ def writes_no_token_to_its_log(session: AttackSession) -> None:
     caller = HttpCaller(session)
     own = session.http.credentials()
     if own is None or not session.http.started:
-        session.unseen(threat, UNSEEN if own else NOBODY)
+        session.judge.unseen(threat, UNSEEN if own else NOBODY)
         return
-    session.mark()
+    session.server.mark()
     token = own.rpartition(" ")[2]
     ping = caller.request("ping")
     line = session.http.post(ping).line
@@ -122,7 +123,7 @@ def writes_no_token_to_its_log(session: AttackSession) -> None:
         session.http.post(ping, change)
     session.http.post(ping, body=b"{")
     session.http.get(path=f"{session.http.path}/nowhere")
-    session.conclude(
+    session.judge.conclude(
         threat,
         "standard error has the token of the user" if session.http.logs(token) else "",
         expected="no token on standard error",

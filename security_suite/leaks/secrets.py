@@ -104,9 +104,9 @@ class Leaks:
 
     def environment(self, threat: str) -> None:
         """Make valid and invalid requests; judge whether the environment comes back."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
-        wire, field = self.session.wire, self.session.field
+        wire, field = self.session.wire, self.session.tree
         count = self._use()
         wire.quiet()
         leaks: list[tuple[str, Entry | None, bool]] = []
@@ -120,7 +120,7 @@ class Leaks:
                 leaks.append((f"its stderr: {_excerpt(line)}", None, False))
                 break
         grave = [one for one in leaks if not one[2]] or leaks
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             f"a variable of its environment is in {grave[0][0]}" if grave else "",
             expected="the environment of the server stays with it",
@@ -142,12 +142,12 @@ class Leaks:
     def _use(self) -> int:
         session, wire = self.session, self.session.wire
         before = len(wire.transcript)
-        session.exercise()
+        session.examples.exercise()
         for resource in session.spoken.named("resources", "uri")[:READ]:
             wire.request("resources/read", {"uri": resource["uri"]}, required=False)
         for name in session.spoken.plain_prompts[:READ]:
             wire.request("prompts/get", {"name": name}, required=False)
-        root = str(session.field.root)
+        root = str(session.tree.root)
         for binding in session.bindings.of(Operation.READ, Operation.LIST):
             for path in (CONTROL, ".", "no such file", "x" * 5000, "\0"):
                 method, params = binding.call(binding.spelled(path, root), root)
@@ -180,7 +180,7 @@ class Leaks:
 
     def logs(self, threat: str) -> None:
         """Send secrets in arguments and contents; judge whether logs contain them."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         wire = self.session.wire
         kept = [_secret(row.recipe, row.text, row.id) for row in self._shapes()]
@@ -189,7 +189,7 @@ class Leaks:
                 wire.request(method, params, required=False)
         wire.quiet()
         line, found = self._logged(kept)
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             found,
             expected="logs contain no data that is read, written or sent",
@@ -200,13 +200,13 @@ class Leaks:
     def _shapes(self) -> Iterator[Any]:
         for row in self.session.payloads("leak.log", via="content"):
             if "{secret}" in row.text:
-                self.session.fire(row.id)
+                self.session.payloads.fire(row.id)
                 yield row
 
     def _telling(self, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield calls with a secret as content or as an unexpected argument."""
         session = self.session
-        root = str(session.field.root)
+        root = str(session.tree.root)
         yield "tools/call", {"name": NOBODY, "arguments": {"api_key": text}}
         makers = [one for one in session.bindings.of(Operation.CREATE) if one.gives_content]
         for binding in makers[:2]:
@@ -240,9 +240,9 @@ class Leaks:
 
     def errors(self, threat: str) -> None:
         """Make calls fail in many ways; judge whether errors reveal the inside of the server."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
-        wire, field = self.session.wire, self.session.field
+        wire, field = self.session.wire, self.session.tree
         root, above = str(field.root), str(field.path)
         leaks: list[tuple[str, Call, Reply]] = []
         count = 0
@@ -266,7 +266,7 @@ class Leaks:
             what, call, _ = leaks[0]
             more = f"; {len(leaks) - 1} more errors show it too" if leaks[1:] else ""
             found = f"the error of {shown(call)} holds {what}{more}"
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             found,
             expected="errors describe the fault of the call and disclose nothing about the machine",
@@ -276,12 +276,12 @@ class Leaks:
 
     def _failing(self) -> Iterator[tuple[str, dict[str, Any]]]:
         session = self.session
-        root = str(session.field.root)
+        root = str(session.tree.root)
         for binding in session.bindings.of(Operation.READ):
             for row in session.payloads("leak.error", via="path"):
-                session.fire(row.id)
+                session.payloads.fire(row.id)
                 path = row.text
-                for name, value in session.field.names.items():
+                for name, value in session.tree.names.items():
                     path = path.replace("{" + name + "}", value)
                 yield binding.call(binding.spelled(path, root), root)
         for tool in [*self._safe(), {"name": NOBODY}]:

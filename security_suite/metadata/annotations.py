@@ -20,6 +20,7 @@ from mcp_touchstone.security.suite import (
     changes,
     git_repo,
     is_read_only,
+    read_pages,
     take,
     words,
 )
@@ -37,14 +38,14 @@ def changes_nothing_where_it_says_so(session: AttackSession) -> None:
     session.begin()
     tools = [tool for tool in _tools(session) if is_read_only(tool)]
     if not tools:
-        session.unseen(threat, "no tool is annotated read-only")
+        session.judge.unseen(threat, "no tool is annotated read-only")
         return
     problems, shown = [], None
     for tool in tools:
         found, reply = _done_by(session, tool)
         problems += found
         shown = shown or (reply if found else None)
-    session.conclude(
+    session.judge.conclude(
         threat,
         "; ".join(problems[:SHOWN]),
         expected="what says it only reads changes nothing",
@@ -55,7 +56,9 @@ def changes_nothing_where_it_says_so(session: AttackSession) -> None:
 
 def _tools(session: AttackSession) -> Iterator[dict[str, Any]]:
     """Yield the tools that are safe to call with guessed arguments."""
-    for page in session.pages("tools/list") if "tools" in session.spoken.capabilities else ():
+    for page in (
+        read_pages(session.wire, "tools/list") if "tools" in session.spoken.capabilities else ()
+    ):
         for tool in (page.result or {}).get("tools") or []:
             name = tool.get("name") if isinstance(tool, dict) else None
             if isinstance(name, str) and not DANGER & {*words(name)}:
@@ -64,7 +67,7 @@ def _tools(session: AttackSession) -> Iterator[dict[str, Any]]:
 
 def _done_by(session: AttackSession, tool: Mapping[str, Any]) -> tuple[list[str], Reply | None]:
     """Call a tool in every way; return its changes, and the reply that is shown for them."""
-    field, reply = session.field, None
+    field, reply = session.tree, None
     before, staged = take(field.root, OWN.match), git_repo.staged(field.root)
     spoken = Spoken(session.spoken.opening, {"tools": [tool]})
     found = Binder(lambda: session.wire, field).find(spoken, briefly=True)

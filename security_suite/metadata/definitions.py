@@ -21,6 +21,7 @@ from mcp_touchstone.security.suite import (
     Reply,
     Role,
     attack,
+    read_pages,
 )
 
 
@@ -74,7 +75,7 @@ class Definitions:
         for feature, capability in LISTED.items():
             method, member = LISTS[feature]
             if capability in self.session.spoken.capabilities:
-                for page in self.session.pages(method):
+                for page in read_pages(self.session.wire, method):
                     for item in (page.result or {}).get(member) or []:
                         if isinstance(item, dict) and isinstance(item.get("name"), str):
                             name = f"{feature}/{item['name']}"
@@ -143,7 +144,7 @@ class Definitions:
     ) -> None:
         found = grave or light
         more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             "; ".join(what for _, what in found[:SHOWN]) + more,
             expected=expected,
@@ -157,7 +158,7 @@ class Definitions:
 
     def drift(self, threat: str) -> None:
         """List again after calls and after a restart, and compare definitions of the same name."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         line = len(self.session.wire.transcript)
         used = self._use()
@@ -165,14 +166,14 @@ class Definitions:
         problems = [f"{name!r} after {used} requests: {what}" for name, what in later]
         announced = any(
             message.role is Role.NOTIFICATION and str(message.method).endswith("/list_changed")
-            for entry in self.session.since(line)
+            for entry in self.session.wire.transcript.since(line)
             for message in entry.messages
         )
         if not problems:
             self.session.renew()
             later = self._changed(self._listed())
             problems = [f"{name!r} in another process: {what}" for name, what in later]
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             "; ".join(problems[:SHOWN]),
             expected="the definitions stay as the user approved them",
@@ -195,7 +196,7 @@ class Definitions:
 
     def _use(self) -> int:
         """Make safe calls; return the number of requests."""
-        session, wire, root = self.session, self.session.wire, str(self.session.field.root)
+        session, wire, root = self.session, self.session.wire, str(self.session.tree.root)
         count = 0
         for binding in session.bindings.of(Operation.READ, Operation.LIST):
             path = CONTROL if binding.operation is Operation.READ else "."

@@ -90,23 +90,23 @@ def recorded(session: AttackSession, threat: str, *groups: str) -> None:
     session.begin()
     missing: list[tuple[Binding, str, Reply]] = []
     tried = 0
-    for row, _ in session.actions("write-logged", *groups):
-        session.fire(row.id)
-        for binding in session.promised_by(threat, *WRITES):
-            before = take(session.field.root)
+    for row, _ in session.payloads.actions("write-logged", *groups):
+        session.payloads.fire(row.id)
+        for binding in session.claims.promised(session.bindings, threat, *WRITES):
+            before = take(session.tree.root)
             log = _Log(session)
             if not missing:
-                session.mark()
+                session.server.mark()
             reply = session.wire.request(*session.targeting.plain(binding), required=False)
             written = _written(session, before)
             tried += bool(written)
             if written and not log.names(written, session.pace.silence):
                 missing.append((binding, written[0], reply))
-            session.field.restore()
+            session.tree.restore()
     if not tried:
         raise Broken("nothing was written")
     unnamed = [f"{where} was written by {binding.tool}" for binding, where, _ in missing]
-    session.conclude(
+    session.judge.conclude(
         threat,
         f"{unnamed[0]}, and no record with a time names it; {len(unnamed)} of {tried} writes"
         if unnamed
@@ -122,10 +122,10 @@ def unforged(session: AttackSession, threat: str, *groups: str) -> None:
     session.begin()
     log = _Log(session)
     sent: list[tuple[str, Binding, Reply]] = []
-    root = str(session.field.root)
-    for row, given in session.actions("newline-forge esc-forge", *groups):
-        session.fire(row.id)
-        for binding in session.promised_by(threat, Operation.READ, *WRITES):
+    root = str(session.tree.root)
+    for row, given in session.payloads.actions("newline-forge esc-forge", *groups):
+        session.payloads.fire(row.id)
+        for binding in session.claims.promised(session.bindings, threat, Operation.READ, *WRITES):
             if not binding.uri:
                 name = given["path"].replace(FORGED, f"{FORGED}-{secrets.token_hex(4)}")
                 path = binding.spelled(name, root)
@@ -136,7 +136,7 @@ def unforged(session: AttackSession, threat: str, *groups: str) -> None:
     session.wire.quiet()
     lines = log.printed
     found = [(line, one) for one in sent if (line := _forged(one[0], lines))]
-    session.conclude(
+    session.judge.conclude(
         threat,
         f"{found[0][0]}, by {found[0][1][1].tool}" if found else "",
         expected="a record is one line without control characters, whatever its values contain",
@@ -157,6 +157,6 @@ def _forged(name: str, lines: list[str]) -> str:
 
 def _written(session: AttackSession, before: Any) -> list[str]:
     """Return the names of the changed files of the root."""
-    found = changes(before, take(session.field.root, known=before))
+    found = changes(before, take(session.tree.root, known=before))
     paths = [PurePosixPath(change.path) for change in found if change.path != "."]
-    return [path.name for path in paths if not (session.field.root / path).is_dir()]
+    return [path.name for path in paths if not (session.tree.root / path).is_dir()]

@@ -71,7 +71,7 @@ def overwrite(session: AttackSession, threat: str) -> None:
             break
     if not tried:
         raise Broken("no tool could be used")
-    session.conclude(threat, found, expected=WHOLE, passed=f"{tried} times", at=at)
+    session.judge.conclude(threat, found, expected=WHOLE, passed=f"{tried} times", at=at)
 
 
 def edit(session: AttackSession, threat: str) -> None:
@@ -98,19 +98,21 @@ def edit(session: AttackSession, threat: str) -> None:
             at = lost[0]
             break
     if not tried:
-        session.unseen(threat, "no tool says of an edit whether it was made")
+        session.judge.unseen(threat, "no tool says of an edit whether it was made")
         return
-    session.conclude(threat, found, expected=KEPT, passed=f"{tried} times", at=at)
+    session.judge.conclude(threat, found, expected=KEPT, passed=f"{tried} times", at=at)
 
 
 def _rounds(
     session: AttackSession, threat: str, *operations: Operation
 ) -> Iterator[tuple[Binding, SafePath]]:
     """Yield each tool several times, each time with the path of a new file."""
-    known = [b for b in session.promised_by(threat, *operations) if b.gives_content]
+    known = [
+        b for b in session.claims.promised(session.bindings, threat, *operations) if b.gives_content
+    ]
     for number, binding in enumerate(b for b in known if b.is_verbatim):
         for turn in range(ROUNDS):
-            yield binding, session.field.root / binding.placed(f"crowd-{number}-{turn}.txt")
+            yield binding, session.tree.root / binding.placed(f"crowd-{number}-{turn}.txt")
 
 
 def _lay(path: SafePath) -> None:
@@ -124,8 +126,8 @@ def _content(size: int) -> str:
 
 
 def _call(session: AttackSession, binding: Binding, path: SafePath, content: str) -> Call:
-    root = str(session.field.root)
-    name = binding.in_style(str(path.relative_to(session.field.root)), root)
+    root = str(session.tree.root)
+    name = binding.in_style(str(path.relative_to(session.tree.root)), root)
     return binding.call(name, root, before=BEFORE.encode(), content=content)
 
 

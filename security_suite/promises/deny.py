@@ -62,7 +62,7 @@ def denies_by_any_other_name(session: AttackSession) -> None:
 def keeps_build_output_unwritten(session: AttackSession) -> None:
     """Build output is read and not written."""
     attack_paths(session, "deny-write-only", "deny.writeonly", operations=CHANGES)
-    if session.field.denied.written and session.bindings.of(Operation.MOVE, Operation.COPY):
+    if session.tree.denied.written and session.bindings.of(Operation.MOVE, Operation.COPY):
         attack_carrying(session, "deny-write-only", Carriage.DENIED, "deny.writeonly")
 
 
@@ -97,37 +97,37 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
     readers, refused, tried = session.begin(), [], 0
     makers = session.bindings.of(Operation.CREATE)
     if any(str(one.naming) for one in (*readers, *makers)):
-        session.unseen(threat, NAMED_OTHERWISE)
+        session.judge.unseen(threat, NAMED_OTHERWISE)
         return
-    root = str(session.field.root)
+    root = str(session.tree.root)
     for row, text in _near(session, *groups):
-        path = session.field.root / text
+        path = session.tree.root / text
         if row.operation == "create":
             for binding in makers:
-                session.fire(row.id)
+                session.payloads.fire(row.id)
                 reply = session.wire.request(*_made(session, path, binding), required=False)
                 tried += 1
                 if not path.is_file():
-                    where = session.field.shown(path)
+                    where = session.tree.shown(path)
                     refused.append((f"{binding.tool} did not make {where}", reply))
         if row.operation != "read":
             continue
-        plain = session.field.plain(path)
+        plain = session.tree.plain(path)
         for binding in readers:
             method, params = binding.call(binding.spelled(text, root), root)
-            session.fire(row.id)
+            session.payloads.fire(row.id)
             reply = session.wire.request(method, params, required=False)
             tried += 1
-            if not session.returned(reply, plain):
+            if not session.canaries.returned(reply, plain):
                 refused.append((f"{binding.tool or method} did not give {text}", reply))
-    if not (tried or session.field.denied.is_default):
-        session.unseen(threat, NAMELESS)
+    if not (tried or session.tree.denied.is_default):
+        session.judge.unseen(threat, NAMELESS)
     elif not tried:
         raise Broken("no payload could be fired")
     elif refused and threat in session.claims.unpromised:
-        session.unseen(threat, FREE)
+        session.judge.unseen(threat, FREE)
     else:
-        session.conclude(
+        session.judge.conclude(
             threat,
             f"{refused[0][0]}; {len(refused)} of {tried} calls" if refused else "",
             expected="a file on no list is served",
@@ -138,16 +138,16 @@ def serve(session: AttackSession, threat: str, *groups: str) -> None:
 
 def _near(session: AttackSession, *groups: str) -> Iterator[tuple[Payload, str]]:
     """Yield the payloads whose names are not denied and can exist in the root."""
-    for row, text in session.field.each(session.payloads(*groups)):
-        path = session.field.root / text
+    for row, text in session.tree.each(session.payloads(*groups)):
+        path = session.tree.root / text
         fits = all(not one.exists() or one.is_dir() for one in path.parents)
-        if fits and not path.is_dir() and not session.field.denied.lists(PurePosixPath(text).parts):
+        if fits and not path.is_dir() and not session.tree.denied.lists(PurePosixPath(text).parts):
             yield row, text
 
 
 def _made(session: AttackSession, path: SafePath, binding: Binding) -> Call:
     """Make the folder of a file, and return the call that makes the file."""
     path.parent.mkdir(exist_ok=True)
-    root = str(session.field.root)
-    text = binding.spelled(path.relative_to(session.field.root).as_posix(), root)
+    root = str(session.tree.root)
+    text = binding.spelled(path.relative_to(session.tree.root).as_posix(), root)
     return binding.call(text, root, content="touchstone\n")

@@ -77,7 +77,7 @@ class Sizes:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.field
+        self._field = session.tree
         self._ends: dict[str, str] = {}
 
     def read(self, threat: str, *groups: str, via: str) -> None:
@@ -110,7 +110,7 @@ class Sizes:
             tried += 1
             if not any(self._gives(self._reading(threat, row, b)) for b in self._readers(threat)):
                 refused.append(f"no tool gave a file of {self._size(threat, row)} characters")
-        self._session.conclude(
+        self._session.judge.conclude(
             threat,
             refused[0] if refused else "",
             expected="a file below the limit is served",
@@ -123,7 +123,9 @@ class Sizes:
 
         def shots() -> Iterator[AttackCall]:
             for row in self._rows(*groups, via="session"):
-                for binding in self._session.promised_by(threat, *WRITES):
+                for binding in self._session.claims.promised(
+                    self._session.bindings, threat, *WRITES
+                ):
                     shot = self._writing(row, binding, limit)
                     if shot is not None:
                         yield shot
@@ -139,7 +141,7 @@ class Sizes:
 
     def _gives(self, shot: AttackCall) -> bool:
         """Send a call; return whether the last line of its file comes back."""
-        self._session.fire(shot.payload.id)
+        self._session.payloads.fire(shot.payload.id)
         reply = self._session.wire.request(*shot.call, required=False)
         return self._ends[shot.text] in json.dumps(reply.value or {})
 
@@ -150,7 +152,7 @@ class Sizes:
 
     def _readers(self, threat: str) -> list[Binding]:
         """Return the tools that read whole files, not ranges of lines."""
-        found = self._session.promised_by(threat, Operation.READ)
+        found = self._session.claims.promised(self._session.bindings, threat, Operation.READ)
         return [binding for binding in found if not binding.has(ArgumentRole.LINE)]
 
     def _limit(self, threat: str) -> int:

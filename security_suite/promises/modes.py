@@ -72,7 +72,7 @@ class Modes:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.field
+        self._field = session.tree
         self._before: dict[str, Fact] = {}
 
     def write(self, threat: str, *groups: str) -> None:
@@ -85,12 +85,16 @@ class Modes:
         """Make these calls with arguments that would switch the mode if the server obeyed them."""
         rows = [row for row in self._rows(*groups) if {"args", "meta"} & {*_given(row)}]
         self._session.begin()
-        kept = [b for b in self._session.promised_by(threat, *CHANGING) if not self._changes(b)]
+        kept = [
+            b
+            for b in self._session.claims.promised(self._session.bindings, threat, *CHANGING)
+            if not self._changes(b)
+        ]
         if kept:
             self._fire(threat, (s for s in self._shots(threat, rows) if s.binding in kept))
         else:
             plain = "everything that changes files does so without being asked to"
-            self._session.conclude(threat, "", expected=EXPECTED, passed=plain)
+            self._session.judge.conclude(threat, "", expected=EXPECTED, passed=plain)
 
     def rehearse(self, threat: str, *groups: str) -> None:
         """Ask for a dry run of each call that changes files."""
@@ -101,7 +105,11 @@ class Modes:
         """Leave out the argument for the real run, send it empty, or send it under a wrong name."""
         rows = [row for row in self._rows(*groups, via="args") if row.expect == "deny"]
         self._fire(threat, self._dry(threat, rows))
-        plain = [b for b in self._session.promised_by(threat, *CHANGING) if dry_run(b.schema)]
+        plain = [
+            b
+            for b in self._session.claims.promised(self._session.bindings, threat, *CHANGING)
+            if dry_run(b.schema)
+        ]
         if not all(self._changes(binding, **{dry_run(binding.schema): False}) for binding in plain):
             raise Broken("a change that is asked for in full is not made after the attack")
 
@@ -113,7 +121,7 @@ class Modes:
     def _shots(self, threat: str, rows: Iterable[Payload]) -> Iterator[AttackCall]:
         for row in rows:
             given = _given(row)
-            for binding in self._session.promised_by(threat):
+            for binding in self._session.claims.promised(self._session.bindings, threat):
                 if str(binding.operation) in DOES.get(given.get("do", ""), ()):
                     same = given["do"] == "write-same"
                     method, params = self._call(binding, same=same)
@@ -123,7 +131,7 @@ class Modes:
                     yield AttackCall(row, row.text, binding, (method, params), live=True)
 
     def _dry(self, threat: str, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-        for binding in self._session.promised_by(threat, *CHANGING):
+        for binding in self._session.claims.promised(self._session.bindings, threat, *CHANGING):
             name = dry_run(binding.schema)
             for row in rows if name else ():
                 given = _given(row)
@@ -168,14 +176,14 @@ class Modes:
         before = take(self._field.root, OWN.match)
         session = self._session
         named = session.claims.callable_tools
-        binder = Binder(lambda: session.wire, self._field, named, session.may_call)
+        binder = Binder(lambda: session.wire, self._field, named, session.claims.may_call)
         found = binder.find(self._session.spoken, briefly=True)
         if not found.of(Operation.READ):
             raise Broken("no plain file can be read")
         after = take(self._field.root, OWN.match, before)
         effects = [f"{b.operation}: {b.tool}" for b in found.of(*CHANGING)]
         effects += [str(change) for change in changes(before, after) if change.path != "."]
-        self._session.conclude(
+        self._session.judge.conclude(
             threat,
             "; ".join(effects),
             expected=EXPECTED,

@@ -75,9 +75,9 @@ def changes_what_was_read(session: AttackSession) -> None:
 def makes_all_edits_or_none(session: AttackSession) -> None:
     """A call with several edits of which a later one does not fit changes nothing."""
     session.begin()
-    threat, file = "patches-edits", session.field.root / "edits.txt"
+    threat, file = "patches-edits", session.tree.root / "edits.txt"
     found, at, tried = "", None, 0
-    for binding in session.promised_by(threat, Operation.EDIT):
+    for binding in session.claims.promised(session.bindings, threat, Operation.EDIT):
         several = _several_edits(binding, session, file)
         if several is None:
             continue
@@ -97,9 +97,9 @@ def makes_all_edits_or_none(session: AttackSession) -> None:
         if found:
             break
     if not tried:
-        session.unseen(threat, "no tool makes several edits in one call")
+        session.judge.unseen(threat, "no tool makes several edits in one call")
         return
-    session.conclude(threat, found, expected="the old bytes", passed=f"{tried} times", at=at)
+    session.judge.conclude(threat, found, expected="the old bytes", passed=f"{tried} times", at=at)
 
 
 PARTS: Final = (("line1", "ONE"), ("line2", "TWO"), ("there is no such line", "NEVER"))
@@ -115,7 +115,7 @@ def _several_edits(
     index = next((n for n, step in enumerate(old) if isinstance(step, int)), None)
     if index is None or new[: index + 1] != old[: index + 1]:
         return None
-    root = str(session.field.root)
+    root = str(session.tree.root)
     path = binding.spelled(file.name, root)
 
     def call(chosen: list[int]) -> Call:
@@ -155,7 +155,7 @@ class Patches:
 
     def __init__(self, session: AttackSession) -> None:
         self._session = session
-        self._field = session.field
+        self._field = session.tree
         self._before: dict[str, Fact] = {}
         self._file = self._field.root / "ok.txt"
         self._kept = PLAIN
@@ -218,7 +218,7 @@ class Patches:
 
         def shots() -> Iterator[AttackCall]:
             for row in rows:
-                for binding in self._session.promised_by(threat):
+                for binding in self._session.claims.promised(self._session.bindings, threat):
                     for slot in binding.slots:
                         loose = row.text in {ABSENT, "null-json"} and not slot.needed
                         if slot.role is ArgumentRole.HASH and not loose:
@@ -238,7 +238,11 @@ class Patches:
         return self._session.payloads(*groups, via=via)
 
     def _patchers(self, threat: str) -> list[Binding]:
-        return [b for b in self._session.promised_by(threat) if b.has(ArgumentRole.DIFF)]
+        return [
+            b
+            for b in self._session.claims.promised(self._session.bindings, threat)
+            if b.has(ArgumentRole.DIFF)
+        ]
 
     def _judge(
         self, threat: str, rows: Iterable[Payload], name: str, data: bytes, look: Look
@@ -263,11 +267,11 @@ class Patches:
             return
         guarded = [
             b
-            for b in self._session.promised_by(threat)
+            for b in self._session.claims.promised(self._session.bindings, threat)
             if b.has(ArgumentRole.DIFF) or b.has(ArgumentRole.HASH)
         ]
         if not all(self._works(b) for b in guarded if b.tool in tally.tools):
-            self._session.judgements.pop()
+            self._session.judge.judgements.pop()
             raise Broken("a diff that is true is no longer applied after the attack")
 
     def _works(self, binding: Binding) -> bool:

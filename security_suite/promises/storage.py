@@ -77,7 +77,7 @@ def kill(session: AttackSession, threat: str) -> None:
     session.begin()
     kills, tools, left = 0, 0, ""
     for number, binding in enumerate(sorted(_writers(session, threat), key=_makes)):
-        scene = _Scene(session, binding, session.field.root / f"killed-{number}")
+        scene = _Scene(session, binding, session.tree.root / f"killed-{number}")
         took = scene.run_probes()
         if not took:
             continue
@@ -86,16 +86,16 @@ def kill(session: AttackSession, threat: str) -> None:
             kills += 1
             reply, torn = scene.killed(when)
             if torn:
-                session.conclude(
+                session.judge.conclude(
                     threat, torn, expected=EXPECTED, passed="", at=reply, script=scene.script()
                 )
                 return
             session.renew()
             left = left or scene.left()
     if not tools:
-        session.unseen(threat, "no tool wrote the same twice")
+        session.judge.unseen(threat, "no tool wrote the same twice")
         return
-    session.conclude(
+    session.judge.conclude(
         threat,
         left,
         expected="nothing beside the file, once the server runs again",
@@ -107,7 +107,7 @@ def kill(session: AttackSession, threat: str) -> None:
 
 def _writers(session: AttackSession, threat: str) -> list[Binding]:
     """Return the tools whose files contain exactly the content of the call."""
-    found = session.promised_by(threat, *WRITERS)
+    found = session.claims.promised(session.bindings, threat, *WRITERS)
     return [binding for binding in found if binding.gives_content and binding.is_verbatim]
 
 
@@ -194,7 +194,7 @@ class _Scene:
 
     def script(self) -> str:
         """Return a script that kills the server during the same write."""
-        path = self.path.relative_to(self.session.field.root).as_posix()
+        path = self.path.relative_to(self.session.tree.root).as_posix()
         units = _line(AFTERWARDS), _line(BEFORE)
         return killed(self.session.scene, self._call(), path, self.old, units)
 
@@ -242,8 +242,8 @@ class _Scene:
         return (took, made or b"") if changed else (0.0, b"")
 
     def _call(self) -> Call:
-        root = str(self.session.field.root)
-        name = self.binding.in_style(str(self.path.relative_to(self.session.field.root)), root)
+        root = str(self.session.tree.root)
+        name = self.binding.in_style(str(self.path.relative_to(self.session.tree.root)), root)
         content = FIRST.replace("line 1", "line 1 as it is now")
         if self.binding.operation is not Operation.EDIT and not self.binding.has(ArgumentRole.DIFF):
             content += _lines(AFTERWARDS, self.size)
@@ -295,14 +295,14 @@ def fill(session: AttackSession, threat: str) -> None:
     found, tried, at = "", 0, None
     ways = sorted(_writers(session, threat), key=lambda way: WRITERS.index(way.operation))
     for number, binding in enumerate(ways):
-        folder = session.field.root / f"full-{number}"
+        folder = session.tree.root / f"full-{number}"
         folder.mkdir()
         path = folder / binding.naming.suffixed("file.txt")
         if binding.operation is not Operation.CREATE:
             path.write_text(FULL_BEFORE)
         with rlimits.narrowed(session.wire.process.pid, ROOM) as held:
             if not held:
-                session.unseen(threat, "only Linux can limit what another process may write")
+                session.judge.unseen(threat, "only Linux can limit what another process may write")
                 return
             reply = _write(session, binding, path)
         tried += 1
@@ -314,13 +314,13 @@ def fill(session: AttackSession, threat: str) -> None:
             session.renew()
     if not tried:
         raise Broken("no tool could be used")
-    session.conclude(threat, found, expected=FILLED_EXPECTED, passed=f"{tried} tools", at=at)
+    session.judge.conclude(threat, found, expected=FILLED_EXPECTED, passed=f"{tried} tools", at=at)
 
 
 def _write(session: AttackSession, binding: Binding, path: SafePath) -> Reply:
     """Send the call that writes the new content."""
-    root = str(session.field.root)
-    name = binding.in_style(path.relative_to(session.field.root).as_posix(), root)
+    root = str(session.tree.root)
+    name = binding.in_style(path.relative_to(session.tree.root).as_posix(), root)
     content = "what is there afterwards\n" * (NEW // 24)
     before = FULL_BEFORE.encode() if path.exists() else b""
     call = binding.call(name, root, before=before, content=content)

@@ -64,17 +64,17 @@ def lives_on_after_hostile_lines(session: AttackSession) -> None:
 def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
     """Send requests in pieces; each must be answered as if it were sent in one piece."""
     session = line_attack.session
-    if not session.judges(threat):
+    if not session.judge.covers(threat):
         return
     line_attack.ready()
     wire, missing, count = session.wire, "", 0
     at = None
     meta = {**(wire.meta() if wire.modern else {}), MEMBER: TEXT}
     if wire.request(wire.everyday, meta=meta, required=False).result is None:
-        session.unseen(threat, STRICT)
+        session.judge.unseen(threat, STRICT)
         return
-    for row, given in session.actions("drip split", *groups):
-        session.fire(row.id)
+    for row, given in session.payloads.actions("drip split", *groups):
+        session.payloads.fire(row.id)
         message = wire.build(wire.everyday, meta=meta)
         raw = encode(message)
         cuts = _cuts(raw, given)
@@ -85,7 +85,7 @@ def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
         if reply.result is None:
             missing, at = f"{row.note}: {reply}", reply
             break
-    session.conclude(
+    session.judge.conclude(
         threat,
         missing,
         expected="a request that comes in pieces is answered as if it had come at once",

@@ -106,24 +106,24 @@ class Load(LineAttack):
 
     def idle(self, threat: str, *groups: str) -> None:
         """Send nothing, then half a line; judge whether the server stays idle."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         wire, busy = self.session.wire, ""
-        for row, given in self.session.actions("idle half-then-idle", *groups):
-            self.session.fire(row.id)
+        for row, given in self.session.payloads.actions("idle half-then-idle", *groups):
+            self.session.payloads.fire(row.id)
             if given["do"] == "half-then-idle":
                 wire.say_raw(HALF, malformed=True, required=False)
             share = cpu_share(wire.process.pid, BUSY)
             if given["do"] == "half-then-idle":
                 wire.say_raw(b"\n", malformed=True, required=False)
             if share is None:
-                self.session.unseen(threat, UNKNOWN_CORES)
+                self.session.judge.unseen(threat, UNKNOWN_CORES)
                 return
             if share > BUSY:
                 busy = f"it wanted a core for {share:.0%} of the time ({row.note})"
                 break
-        self.session.conclude(
+        self.session.judge.conclude(
             threat, busy, expected="a server that has nothing to do waits", passed="it waited"
         )
         self.ready()
@@ -132,7 +132,7 @@ class Load(LineAttack):
 
     def flood(self, threat: str, count: int, *, others: Sequence[bytes] = ()) -> None:
         """Send many requests in one piece, other lines among them, and wait for every answer."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         asked = self._requests(count)
@@ -144,7 +144,7 @@ class Load(LineAttack):
 
     def storm(self, threat: str, count: int) -> None:
         """Cancel many requests and unknown ids at once, then check that the server answers."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         wire = self.session.wire
@@ -170,7 +170,7 @@ class Load(LineAttack):
         shown = Reply(twice[0][0], entry=twice[0][2]) if twice else None
         found = hit.what if hit is not None else ""
         found = found or (f"{len(twice)} requests were answered more than once" if twice else "")
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             found,
             expected="no request is answered twice, and the server keeps running",
@@ -181,14 +181,14 @@ class Load(LineAttack):
 
     def unread(self, threat: str) -> None:
         """Leave answers unread until the server can write no more, then read them all."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         wire = self.session.wire
         line = len(wire.transcript)
         method = "tools/list" if "tools" in self.session.spoken.capabilities else wire.everyday
         if not self._is_sound(method):
-            self.session.unseen(
+            self.session.judge.unseen(
                 threat, f"without load, {method} does not get one answer of one line"
             )
             return
@@ -221,7 +221,7 @@ class Load(LineAttack):
 
     def deaf(self, threat: str) -> None:
         """Stop reading stderr while calls fail that the server logs there."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         wire = self.session.wire
@@ -231,7 +231,7 @@ class Load(LineAttack):
         wire.quiet()
         each = (wire.process.stderr_bytes - before) // sample
         if not each:
-            self.session.conclude(
+            self.session.judge.conclude(
                 threat, "", expected=GOES_ON, passed=f"{sample} failing calls write nothing there"
             )
             return
@@ -243,7 +243,7 @@ class Load(LineAttack):
         wire.process.heed()
         if found:
             found += f" while nobody read its stderr: {each} bytes for each failing call"
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             found,
             expected=GOES_ON,
@@ -300,7 +300,7 @@ class Load(LineAttack):
         hit = None if found else self.pulse()
         if hit is not None:
             found = f"afterwards: {hit.what}"
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             found,
             expected="every request is answered once, and the server keeps running",
@@ -321,7 +321,7 @@ class Load(LineAttack):
 
     def _requests(self, count: int) -> Requests:
         """Return many requests: probes, and every tenth a call that reads a plain file."""
-        wire, root = self.session.wire, str(self.session.field.root)
+        wire, root = self.session.wire, str(self.session.tree.root)
         made = []
         for n in range(count):
             if self.reader is not None and n % 10 == 9:  # noqa: PLR2004  (every tenth)
@@ -332,7 +332,7 @@ class Load(LineAttack):
 
     def _failing(self, count: int) -> Requests:
         """Return many failing calls: reads of missing files, and calls of unknown tools."""
-        wire, root = self.session.wire, str(self.session.field.root)
+        wire, root = self.session.wire, str(self.session.tree.root)
         made = []
         for n in range(count):
             if self.reader is not None and n % 2:
@@ -344,7 +344,7 @@ class Load(LineAttack):
 
     def _spelled(self, path: str) -> str:
         assert self.reader is not None  # noqa: S101  (asked before)
-        return self.reader.spelled(path, str(self.session.field.root))
+        return self.reader.spelled(path, str(self.session.tree.root))
 
     # --- resources
 
@@ -354,15 +354,15 @@ class Load(LineAttack):
         gauge = ResourceUsage(self.session.wire.process.pid)
         before, process = gauge.peak(), self.session.wire.process
         self.survive(survival, fired, mild=_leaves, because=LEFT)
-        if not self.session.judges(memory):
+        if not self.session.judge.covers(memory):
             return
-        if not self.session.judges(survival):
+        if not self.session.judge.covers(survival):
             for shell in fired:
                 self.session.wire.say_raw(shell.data + b"\n", malformed=True, required=False)
             self.pulse()
         after = gauge.peak() if process is self.session.wire.process else None
         if before is None or after is None:
-            self.session.unseen(memory, "the memory of the server cannot be measured")
+            self.session.judge.unseen(memory, "the memory of the server cannot be measured")
             return
         sent = max(payload.size for payload in fired)
         allowed = COPIES * sent + SPARE
@@ -371,7 +371,7 @@ class Load(LineAttack):
             again = self._taken_again(fired)
             taken = taken if again is None else min(taken, again)
         what = f"{taken >> 20} MiB more for a line of {sent >> 20} MiB"
-        self.session.conclude(
+        self.session.judge.conclude(
             memory,
             what if taken > allowed else "",
             expected=f"at most {allowed >> 20} MiB more",
@@ -392,7 +392,7 @@ class Load(LineAttack):
 
     def spend(self, threat: str) -> None:
         """Make calls that fail, and judge whether descriptors stay open afterwards."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         gauge = ResourceUsage(self.session.wire.process.pid)
@@ -404,11 +404,11 @@ class Load(LineAttack):
             counts.append(gauge.descriptors())
         first, second, third = counts
         if first is None or second is None or third is None:
-            self.session.unseen(threat, "the open descriptors cannot be counted")
+            self.session.judge.unseen(threat, "the open descriptors cannot be counted")
             return
         grown = min(second - first, third - second)
         counted = f"{first}, {second}, {third} descriptors after {FAILURES} failing calls each"
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             counted if grown >= FAILURES // 4 else "",
             expected="a failed call closes the files it opened",

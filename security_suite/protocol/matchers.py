@@ -32,7 +32,7 @@ def answers_after_near_misses(session: AttackSession) -> None:
     requests = [*_templates(session), *_patterns(session)][:MOST]
     requests += islice(_completions(session), MOST)
     if not requests:
-        session.unseen("matchers-backtrack", "it has no URI template, completion or pattern")
+        session.judge.unseen("matchers-backtrack", "it has no URI template, completion or pattern")
         return
     found, at = "", None
     for place, method, params in requests:
@@ -41,7 +41,7 @@ def answers_after_near_misses(session: AttackSession) -> None:
         if found:
             found = f"{found} after a near miss for {place}"
             break
-    session.conclude(
+    session.judge.conclude(
         "matchers-backtrack",
         found,
         expected="the server goes on answering",
@@ -95,7 +95,7 @@ def _patterns(session: AttackSession) -> Iterator[Sent]:
     for tool in session.spoken.named("tools"):
         schema = tool.get("inputSchema")
         members = schema.get("properties") if isinstance(schema, dict) else None
-        if not isinstance(members, dict) or not session.may_call(tool):
+        if not isinstance(members, dict) or not session.claims.may_call(tool):
             continue
         good = next(iter(candidates(schema)), {})
         for name, member in members.items():

@@ -52,7 +52,7 @@ def _nested(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
 def _echoing(line_attack: LineAttack, markers: set[str]) -> list[LinePayload]:
     """Return lines with answers in every value that a server may repeat."""
     session, found = line_attack.session, []
-    root = str(session.field.root)
+    root = str(session.tree.root)
     for cut in BREAKS:
         text = f"x{cut}{_inner(line_attack, markers)}{cut}"
         note = f"an answer behind {json.dumps(cut)}"
@@ -87,7 +87,7 @@ def _speaking(
     session: AttackSession, line_attack: LineAttack, answer: str, cut: str
 ) -> list[LinePayload]:
     """Return calls that show a file whose content and name have an answer after a line break."""
-    root = session.field.root
+    root = session.tree.root
     name = f"speaks-{secrets.token_hex(4)}"
     (root / name).mkdir()
     (root / name / "text").write_text(f"x{cut}{answer}{cut}")

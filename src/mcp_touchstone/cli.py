@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from mcp_touchstone.catalog.scenario import Registry
     from mcp_touchstone.config.parser import CommandLine
     from mcp_touchstone.config.settings import Settings
+    from mcp_touchstone.fleet.judge import Plan
     from mcp_touchstone.report.kinds import Parts
     from mcp_touchstone.report.terminal import Terminal
     from mcp_touchstone.results.events import Event
     from mcp_touchstone.results.run import Run
+    from mcp_touchstone.sandbox.sandbox import Method
     from mcp_touchstone.target.target import Target
 
 INTERRUPTED: Final = 130
@@ -533,10 +535,8 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _fleet(options: argparse.Namespace) -> int:
-    from mcp_touchstone.config.settings import layer, words
     from mcp_touchstone.fleet import containers, drive, servers
     from mcp_touchstone.fleet.child import Running
-    from mcp_touchstone.fleet.judge import Plan
     from mcp_touchstone.fleet.servers import Registry
     from mcp_touchstone.sandbox import sandbox
 
@@ -562,17 +562,7 @@ def _fleet(options: argparse.Namespace) -> int:
         return _complain(f"--inside {options.inside}: {why}{hint}")
     if method is None and not engine:
         _complain("--inside none: the servers can do all that you can")
-    plan = Plan(
-        words=tuple(words(layer(vars(options)), "fleet")),
-        method=method,
-        engine=engine,
-        deadline=options.deadline,
-        startup=options.timeout,
-        jobs=max(JOBS * (os.cpu_count() or 1) // options.workers, 2),
-        memory=options.memory << 20,
-        files=None if options.no_files else options.out.absolute().with_suffix(".files"),
-        work=options.work and options.work.absolute(),
-    )
+    plan = _fleet_plan(options, method, engine)
     running = Running()
     _stop_on_signals(running.stop)
     with drive.Rows(options.out, plan, resume=options.resume) as rows:
@@ -594,6 +584,23 @@ def _fleet(options: argparse.Namespace) -> int:
     for kind, count in sorted(tally.classes.items(), key=lambda pair: -pair[1]):
         say(f"  {kind:14} {count}")
     return INTERRUPTED if running.stopping else 0
+
+
+def _fleet_plan(options: argparse.Namespace, method: Method | None, engine: str) -> Plan:
+    from mcp_touchstone.config.settings import layer, words
+    from mcp_touchstone.fleet.judge import Plan
+
+    return Plan(
+        words=tuple(words(layer(vars(options)), "fleet")),
+        method=method,
+        engine=engine,
+        deadline=options.deadline,
+        startup=options.timeout,
+        jobs=max(JOBS * (os.cpu_count() or 1) // options.workers, 2),
+        memory=options.memory << 20,
+        files=None if options.no_files else options.out.absolute().with_suffix(".files"),
+        work=options.work and options.work.absolute(),
+    )
 
 
 def _stop_on_signals(stop: Callable[[], None]) -> None:

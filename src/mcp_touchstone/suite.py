@@ -4,10 +4,18 @@ from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import LATEST_LEGACY, LEGACY, is_modern
 from mcp_touchstone.catalog.scenario import Seen, Unopened, ambient, catalogue, scenario
 from mcp_touchstone.client import answers as answer
+from mcp_touchstone.client import mrtr
 from mcp_touchstone.client.client_tasks import RELATED, TERMINAL, ClientTasks
 from mcp_touchstone.client.connection import FULL_CAPABILITIES, META, Connection, Reply
 from mcp_touchstone.client.mrtr import Provoked, Round, altered
-from mcp_touchstone.client.pending import Pending
+from mcp_touchstone.client.pending import (
+    Pending,
+    Window,
+    came_instead,
+    first_response,
+    read_pages,
+    strays,
+)
 from mcp_touchstone.client.profile import ASKED, CAPABILITIES, Client, willing
 from mcp_touchstone.client.raw_http import (
     CANCELLATION,
@@ -29,10 +37,11 @@ from mcp_touchstone.client.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
 from mcp_touchstone.judging import listings
 from mcp_touchstone.judging.ambient import Record
-from mcp_touchstone.judging.conversation import Broken, Conversation
+from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.guarded import attempt, challenged
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
+from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import Draw, Found, Heard, Property, Say
 from mcp_touchstone.runtime.safe_path import SafePath
@@ -134,6 +143,7 @@ __all__ = [
     "Task",
     "Typed",
     "Unopened",
+    "Window",
     "allows",
     "altered",
     "ambient",
@@ -142,6 +152,7 @@ __all__ = [
     "attempt",
     "base64_fault",
     "brief",
+    "came_instead",
     "capability_faults",
     "catalogue",
     "challenged",
@@ -150,6 +161,7 @@ __all__ = [
     "drawn",
     "each",
     "edit",
+    "first_response",
     "fits_header",
     "guessable",
     "id_key",
@@ -164,16 +176,19 @@ __all__ = [
     "marked_arguments",
     "may_be_task",
     "misfit",
+    "mrtr",
     "near_miss",
     "normalised",
     "object_in",
     "outcome",
     "questions",
+    "read_pages",
     "same_outcome",
     "scenario",
     "served",
     "shapes",
     "sightings",
+    "strays",
     "task_support",
     "timestamps",
     "traces",

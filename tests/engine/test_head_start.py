@@ -50,10 +50,10 @@ class Uses:
         @declare("toy-slow", name=NAME, fresh=True, lasts=True)
         def _(talk: Conversation) -> None:
             talk.wire.open()
-            call = talk.example("slow-call")
+            call = talk.examples.best("slow-call")
             self.calls.append((call.name, bool(talk.spoken.found.get("slow-call"))))
-            answered = talk.request(call.method, call.params)
-            self.slowdowns.append(talk.slowdown("slow-call"))
+            answered = talk.wire.request(call.method, call.params)
+            self.slowdowns.append(talk.examples.slowdown("slow-call"))
             talk.judge("toy-slow", answered.answered, expected="an answer")
 
 
@@ -100,7 +100,7 @@ def test_scenario_need_not_wait_for_the_process_of_the_probe(
     @declare("toy-slow", fresh=True, lasts=True)
     def _(talk: Conversation) -> None:
         talk.wire.open()
-        talk.example("slow-call")
+        talk.examples.best("slow-call")
         called.set()
         talk.judge("toy-slow", True, expected="an example")
 
@@ -117,10 +117,10 @@ def test_repetition_need_not_wait_for_the_probe_either(
     @declare("toy-slow", fresh=True, lasts=True)
     def _(talk: Conversation) -> None:
         talk.wire.open()
-        calls.append(talk.example("slow-call").name)
+        calls.append(talk.examples.best("slow-call").name)
         if len(calls) > 1:
             called.set()
-        talk.certain("toy-slow")
+        talk.judge.certain("toy-slow")
         calls.append(str(called.wait(LONG)))
         talk.judge("toy-slow", False, expected="this")
 

@@ -16,6 +16,7 @@ from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.results.events import Done, Event
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
@@ -77,7 +78,7 @@ def test_finding_is_repeated_while_other_scenarios_go_on(tmp_path: Path) -> None
 
         @declare("toy-must", fresh=True)
         def _(talk: Conversation) -> None:
-            held.append(talk.name)
+            held.append(talk.judge.name)
             if len(held) > 1:
                 repeated.set()
             talk.judge("toy-must", passed=False, expected="this")
@@ -103,8 +104,8 @@ def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:
             is_first = not held
             held.append(is_first)
             if is_first:
-                assert not talk.certain("toy-must")
-                assert not talk.certain("toy-must")
+                assert not talk.judge.certain("toy-must")
+                assert not talk.judge.certain("toy-must")
                 held.append(repeated.wait(LONG))
             repeated.set()
             talk.judge("toy-must", passed=False, expected="this")
@@ -152,7 +153,7 @@ def test_repetition_may_end_with_the_findings_of_the_first_time(
         def _(talk: Conversation) -> None:
             if enough:
                 over.wait(LONG)
-            enough.append(talk.certain(*certain))
+            enough.append(talk.judge.certain(*certain))
             for clause in ("toy-must", "toy-should"):
                 talk.judge(clause, clause not in broken, expected="this")
 
@@ -173,11 +174,11 @@ def test_repetition_that_ended_early_does_not_count_for_a_rule_on_all_traffic(
         def _(talk: Conversation) -> None:
             is_first = not held
             talk.wire.open()
-            talk.certain("toy-must")
-            held.append(not is_first and over.wait(LONG) and talk.certain("toy-must"))
+            talk.judge.certain("toy-must")
+            held.append(not is_first and over.wait(LONG) and talk.judge.certain("toy-must"))
             talk.judge("toy-must", passed=False, expected="this")
             if not held[-1]:
-                talk.request("unknown")
+                talk.wire.request("unknown")
 
         @ambient("toy-should")
         def refuses_nothing(record: Record) -> Iterator[Seen]:
@@ -203,7 +204,7 @@ def test_one_conversation_at_a_time_is_repeated_so(tmp_path: Path) -> None:
             @declare("toy-must", name=name, fresh=True, lasts=True)
             def _(talk: Conversation) -> None:
                 alone.append(talking.acquire(blocking=False))
-                talk.certain("toy-must")
+                talk.judge.certain("toy-must")
                 talk.wire.open()
                 talk.judge("toy-must", passed=False, expected="this")
                 if alone[-1]:
@@ -221,7 +222,7 @@ def test_clause_that_is_not_judged_begins_no_repetition(tmp_path: Path) -> None:
         @declare("toy-must", "toy-old", fresh=True, lasts=True)
         def _(talk: Conversation) -> None:
             held.append(talk.revision)
-            talk.certain("toy-old")
+            talk.judge.certain("toy-old")
             talk.judge("toy-must", passed=True, expected="this")
 
     judge(server(), registry, Choice())
@@ -247,7 +248,7 @@ def test_silence_that_does_not_come_again_is_a_warning(
         def _(talk: Conversation) -> None:
             held.append(talk.revision)
             talk.wire.open()
-            line = talk.notify("notifications/x")
+            line = talk.wire.notify("notifications/x")
             found = Reply(line, value=answer, why="no answer within 5.0 s")
             talk.judge("toy-must", len(held) > 1 and not always, expected="this", at=found)
 
@@ -262,7 +263,7 @@ def test_repetition_of_a_scenario_without_a_finding_is_dropped(tmp_path: Path) -
 
         @declare("toy-must", fresh=True, lasts=True)
         def _(talk: Conversation) -> None:
-            talk.certain("toy-must")
+            talk.judge.certain("toy-must")
             talk.judge("toy-must", passed=True, expected="this")
 
     run = judge(server(), registry, Choice())
@@ -275,13 +276,13 @@ def test_repetition_of_a_scenario_without_a_finding_is_dropped(tmp_path: Path) -
 def test_late_message_of_a_cancelled_call_makes_the_finding_certain(
     mutant: str, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    certain: list[Conversation] = []
+    certain: list[str] = []
 
-    def note(talk: Conversation, *clauses: str) -> bool:
-        certain.extend([talk] * len(clauses))
+    def note(_: Judge, *clauses: str) -> bool:
+        certain.extend(clauses)
         return False
 
-    monkeypatch.setattr(Conversation, "certain", note)
+    monkeypatch.setattr(Judge, "certain", note)
     target = Target(command=tuple(mutant_command(mutant)), timeout=LONG) if mutant else reference()
     choice = Choice(
         select=("stops_a_cancelled_call",), revisions=(REVISION,), examples=0, repeats=0

@@ -17,11 +17,15 @@ from mcp_touchstone.catalog.clause import Breach, CatalogueError
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Registry, Seen, ambient
 from mcp_touchstone.engine.runner import Choice, UsageError, judge
-from mcp_touchstone.judging.conversation import Broken, Conversation
+from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.judge import LATE, Judge
+from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.results.events import Done, Event, Learnt, Met, OnEvent, Planned, Started
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import Target, reference
 from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Source
 from tests.toy_suite import (
     LEGACY,
     LONG,
@@ -83,6 +87,31 @@ def test_unknown_selection_starts_no_server(registry: Registry) -> None:
         judge(missing, lambda: registry, Choice(select=("toyy",)))
 
 
+# --- answers that come late
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [
+        ({"id": 7, "method": "ping"}, Outcome.WARN),
+        ({"method": "notifications/progress"}, Outcome.FAIL),
+    ],
+)
+def test_judge_sends_nothing_and_late_answers_are_heard_after_the_scenario(
+    registry: Registry, message: dict[str, Any], outcome: Outcome
+) -> None:
+    @declare("toy-must")
+    def _(talk: Conversation) -> None:
+        asked = talk.wire.say({"jsonrpc": "2.0", **message}, required=False)
+        talk.judge("toy-must", False, expected="an answer in time", at=Reply(asked))
+        assert [entry.source for entry in talk.since(asked - 1)].count(Source.US) == 1
+
+    gravest = only_verdict(judge(server(), registry, Choice(revisions=(LEGACY,)))).gravest
+
+    assert gravest.outcome is outcome
+    assert gravest.because == (LATE if outcome is Outcome.WARN else "")
+
+
 # --- faulty scenarios
 
 
@@ -122,7 +151,7 @@ def test_scenario_exception_is_reported_with_its_line(registry: Registry) -> Non
     ("body", "words"),
     [
         (lambda talk: talk.judge("toy-may", passed=True, expected="x"), "does not declare toy-may"),
-        (lambda talk: talk.unseen("toy-must", "no"), "toy-must is not conditional"),
+        (lambda talk: talk.judge.unseen("toy-must", "no"), "toy-must is not conditional"),
     ],
 )
 def test_judging_an_undeclared_clause_is_an_internal_fault(
@@ -165,7 +194,7 @@ def test_verdict_before_an_exception_is_kept(registry: Registry) -> None:
 def test_planned_clause_without_judgement_is_broken(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Conversation, "broken", lambda *_: None)
+    monkeypatch.setattr(Judge, "broken", lambda *_: None)
     declare_result("toy-must", passed=True)
     declare("toy-must")(lambda _: None)
 
@@ -278,7 +307,7 @@ def test_interrupted_run_keeps_its_verdicts(registry: Registry) -> None:
     @declare("other-must", hurts=True)
     def _(talk: Conversation) -> None:
         _thread.interrupt_main()
-        talk.quiet(LONG)
+        talk.wire.quiet(LONG)
         talk.judge("other-must", passed=True, expected="never reached")
 
     begun = time.monotonic()
@@ -296,7 +325,7 @@ def test_interrupted_run_starts_no_further_process(registry: Registry) -> None:
     def _(talk: Conversation) -> None:
         _thread.interrupt_main()
         talk.wire.wait(lambda: talk.wire.gone, LONG)
-        started.append(talk.restart())
+        started.append(talk.server.restart())
 
     run = judge(server(), registry, Choice())
 
@@ -460,12 +489,12 @@ def test_server_death_is_recorded_on_its_scenario_only(
 ) -> None:
     @declare("toy-must", name="kills_it")
     def _(talk: Conversation) -> None:
-        talk.request("die")
+        talk.wire.request("die")
         talk.judge("toy-must", passed=True, expected="this")
 
     @declare("other-must", name="comes_after")
     def _(talk: Conversation) -> None:
-        talk.judge("other-must", talk.probe().answered, expected="a live server")
+        talk.judge("other-must", talk.wire.probe().answered, expected="a live server")
 
     run = judge(server(), registry, Choice())
 

@@ -13,7 +13,7 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Level, load_catalogue
 from mcp_touchstone.catalog.scenario import Registry, collecting
-from mcp_touchstone.client import answers
+from mcp_touchstone.client import answers, mrtr
 from mcp_touchstone.client.profile import Client
 from mcp_touchstone.engine.runner import Choice, Run, UsageError, judge, survey
 from mcp_touchstone.judging.conversation import Conversation
@@ -248,9 +248,9 @@ def test_willing_scenarios_share_one_process_per_revision(needs_registry: Regist
     def body(talk: Conversation) -> None:
         declared = talk.wire.transcript.capabilities
         seen.append((talk.revision, id(talk.wire), "elicitation" in declared))
-        provoked = talk.provoke(talk.example("elicits"))
+        provoked = mrtr.provoke(talk.wire, talk.examples.best("elicits"))
         talk.judge("toy-asked", bool(provoked.questions), expected="a question")
-        talk.use(Client(elicitation=answers.silence()))
+        talk.wire.use(Client(elicitation=answers.silence()))
 
     for number in range(3):
         declare("toy-asked", name=f"asks_{number}", willing=True)(body)

@@ -58,9 +58,9 @@ class Places:
         def _(talk: Conversation) -> None:
             for number in range(restarts + 1):
                 if number:
-                    talk.restart()
+                    talk.server.restart()
                 talk.wire.open()
-                said = talk.request("whoami")
+                said = talk.wire.request("whoami")
                 talk.judge("toy-must", not said.is_error, expected="an answer", at=said)
                 if said.result is not None:
                     self.found.append((said.result["process"], said.result["session"]))
@@ -178,7 +178,7 @@ def test_exit_of_the_process_is_a_finding_of_its_cause_only(registry: Registry) 
     @declare("toy-should", name="kills", fresh=True)
     def _(talk: Conversation) -> None:
         talk.wire.open()
-        said = talk.request("die")
+        said = talk.wire.request("die")
         talk.judge("toy-should", said.answered, expected="an answer", at=said)
 
     Places("first", "second", "third", restarts=3)
@@ -196,7 +196,7 @@ def test_scenario_after_which_the_process_is_gone_is_held_again(registry: Regist
         talk.wire.open()
         used.append(talk.wire.channel.is_guest)
         talk.judge("toy-must", True, expected="nothing")
-        talk.request("die", required=False)
+        talk.wire.request("die", required=False)
 
     checked(registry)
 
@@ -277,7 +277,7 @@ def test_early_repetition_is_held_in_a_session(registry: Registry) -> None:
     def _(talk: Conversation) -> None:
         talk.wire.open()
         used.append(talk.wire.channel.is_guest)
-        eventually(lambda: talk.certain("toy-must") or not used[-1], LONG)
+        eventually(lambda: talk.judge.certain("toy-must") or not used[-1], LONG)
         talk.judge("toy-must", False, expected="this", at=1)
 
     run = checked(registry, repeats=1)
@@ -296,7 +296,7 @@ def test_early_repetition_in_a_session_counts_only_if_it_ends_early(registry: Re
         talk.wire.open()
         used.append(talk.wire.channel.is_guest)
         if len(used) == 1:
-            talk.certain("toy-must")
+            talk.judge.certain("toy-must")
         talk.judge("toy-must", False, expected="this", at=1)
 
     run = checked(registry, repeats=1)
@@ -311,7 +311,7 @@ def test_finding_after_a_restart_in_a_session_needs_unused_processes(registry: R
 
     @declare("toy-must")
     def _(talk: Conversation) -> None:
-        talk.restart().open()
+        talk.server.restart().open()
         used.append(talk.wire.channel.is_guest)
         talk.judge("toy-must", not used[-1], expected="a process", at=1)
 

@@ -10,16 +10,24 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client import answers
+from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.client import answers, mrtr
 from mcp_touchstone.client.client_tasks import ClientTasks
 from mcp_touchstone.client.mrtr import altered
+from mcp_touchstone.client.pending import Pending, Window
 from mcp_touchstone.client.profile import Client, willing
 from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.client.server_requests import questions
+from mcp_touchstone.client.subscriptions import Subscription
+from mcp_touchstone.client.tasks import Task
 from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.stages import probe_context
-from mcp_touchstone.judging.talk import Talk
+from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.judge import Judge
+from mcp_touchstone.judging.run_settings import RunSettings
+from mcp_touchstone.judging.used_server import Examples, UsedServer
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
@@ -31,10 +39,13 @@ LEGACY = rev.LATEST_LEGACY
 MODERN = rev.LATEST_MODERN
 ERAS = pytest.mark.parametrize("revision", [LEGACY, MODERN])
 TOY = str(HERE / "toy_server.py")
+SCENARIO = Scenario(
+    id="toy.py::talks", clauses=(), title="", why="", path="toy.py", line=1, order=0, body=print
+)
 
 
 @contextmanager
-def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Iterator[Talk]:
+def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Iterator[Conversation]:
     target = Target(command=(sys.executable, "-S", TOY, ROOT, *features), timeout=20.0)
     with World() as world:
         pool = ProcessPool(target, world, Pace(20.0))
@@ -42,12 +53,9 @@ def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Itera
             profile, connections = explore(pool.spawn, pool.pace, (revision,))
             pool.adopt(connections, profile)
             run_probes(profile, {revision: set(words)}, probe_context(pool, threading.Event()))
-            yield Talk(
-                pool.shared(revision),
-                profile=profile,
-                revision=revision,
-                spawn=lambda: pool.spawn(revision, "other"),
-            )
+            server = UsedServer(pool.shared(revision), lambda: pool.spawn(revision, "other"))
+            judge = Judge(server, SCENARIO, (), revision=revision)
+            yield Conversation(server, judge, Examples(server, profile, revision), RunSettings())
         finally:
             pool.close()
 
@@ -69,7 +77,7 @@ def said(reply: Any) -> str:
 def test_lines_after_the_exit_of_the_process_are_read() -> None:
     with talking(MODERN, "last-words") as talk:
         line = len(talk.wire.transcript)
-        talk.terminate()
+        talk.server.terminate()
 
         methods = [message.method for entry in talk.since(line) for message in entry.messages]
         assert methods == ["notifications/last"]
@@ -80,12 +88,12 @@ def test_lines_after_the_exit_of_the_process_are_read() -> None:
 
 def test_example_is_found_by_its_word_and_run() -> None:
     with talking(LEGACY, "echo", words=("callable-tool",)) as talk:
-        example = talk.example("callable-tool")
+        example = talk.examples.best("callable-tool")
 
         assert example.name == "echo"
         assert said(talk.run(example)) == "hello"
         with pytest.raises(LookupError, match="slow-call"):
-            talk.example("slow-call")
+            talk.examples.best("slow-call")
         assert talk.examples("slow-call") == []
 
 
@@ -93,10 +101,10 @@ def test_example_paths_are_moved_to_the_current_root() -> None:
     with talking(LEGACY, "echo", words=("callable-tool",)) as talk, World() as world:
         talk.profile.root = str(talk.root)
         nested = {"text": f"{talk.root}/a", "more": [f"file://{talk.root}", 1]}
-        example = replace(talk.example("callable-tool"), params={"arguments": nested})
+        example = replace(talk.examples.best("callable-tool"), params={"arguments": nested})
         talk.wire.root = world.root
 
-        assert talk.here(example).arguments == {
+        assert talk.examples.here(example).arguments == {
             "text": f"{world.root}/a",
             "more": [f"file://{world.root}", 1],
         }
@@ -133,8 +141,8 @@ def test_provoked_question_gets_the_answer_of_the_client(
 ) -> None:
     client = Client(capabilities={"elicitation": {}}, elicitation=policy)
     with talking(revision, "elicit") as talk:
-        talk.session(client)
-        provoked = talk.provoke(call("elicit"))
+        talk.server.reopen(client)
+        provoked = mrtr.provoke(talk.wire, call("elicit"))
 
         (question,) = provoked.questions
         assert question.method == "elicitation/create"
@@ -146,7 +154,7 @@ def test_provoked_question_gets_the_answer_of_the_client(
 @ERAS
 def test_client_without_capabilities_is_not_asked(revision: str) -> None:
     with talking(revision, "elicit") as talk:
-        provoked = talk.provoke(call("elicit"), Client())
+        provoked = mrtr.provoke(talk.wire, call("elicit"), Client())
 
         assert provoked.questions == []
         assert "no elicitation" in said(provoked.reply)
@@ -155,30 +163,30 @@ def test_client_without_capabilities_is_not_asked(revision: str) -> None:
 def test_new_capabilities_need_a_new_process_only_in_legacy() -> None:
     with talking(LEGACY, "elicit") as talk:
         first = talk.wire
-        talk.session(willing(LEGACY))
+        talk.server.reopen(willing(LEGACY))
         assert talk.wire is not first
-        assert talk.connections == [first, talk.wire]
+        assert talk.server.connections == [first, talk.wire]
         assert "elicitation" in talk.wire.transcript.capabilities
     with talking(MODERN, "elicit") as talk:
         first = talk.wire
-        talk.session(willing(MODERN))
+        talk.server.reopen(willing(MODERN))
         assert talk.wire is first
 
 
 def test_answers_may_change_within_a_session() -> None:
     with talking(LEGACY, "elicit") as talk:
-        talk.session(willing(LEGACY))
+        talk.server.reopen(willing(LEGACY))
         for policy, action in ((answers.decline(), "decline"), (answers.dismiss(), "cancel")):
-            provoked = talk.provoke(call("elicit"), Client(elicitation=policy))
+            provoked = mrtr.provoke(talk.wire, call("elicit"), Client(elicitation=policy))
             assert action in said(provoked.reply)
-        assert len(talk.questions()) == 2
+        assert len(list(questions(talk.since(0)))) == 2
 
 
 def test_unanswered_question_blocks_only_its_call() -> None:
     silent = Client(capabilities={"elicitation": {}}, elicitation=answers.silence())
     with talking(LEGACY, "elicit", "echo") as talk:
-        talk.session(silent)
-        provoked = talk.provoke(call("elicit"), seconds=0.3)
+        talk.server.reopen(silent)
+        provoked = mrtr.provoke(talk.wire, call("elicit"), seconds=0.3)
 
         assert not provoked.reply.answered
         assert said(talk.run(call("echo", text="on"))) == "on"
@@ -189,8 +197,8 @@ def test_late_answer_does_not_block_other_calls() -> None:
         capabilities={"elicitation": {}}, elicitation=answers.late(0.3, answers.decline())
     )
     with talking(LEGACY, "elicit", "echo") as talk:
-        talk.session(late)
-        pending = talk.start(call("elicit"))
+        talk.server.reopen(late)
+        pending = Pending(talk.wire, call("elicit"))
         assert said(talk.run(call("echo", text="first"))) == "first"
         assert "decline" in said(pending.reply())
         assert pending.age >= 0.3
@@ -198,8 +206,8 @@ def test_late_answer_does_not_block_other_calls() -> None:
 
 def test_unprovoked_questions_are_recorded() -> None:
     with talking(LEGACY, "curious") as talk:
-        talk.session(Client(capabilities={"roots": {}}, roots=answers.offer("file:///here")))
-        provoked = talk.provoke(Exchange(""))
+        talk.server.reopen(Client(capabilities={"roots": {}}, roots=answers.offer("file:///here")))
+        provoked = mrtr.provoke(talk.wire, Exchange(""))
 
         assert [question.method for question in provoked.questions] == ["roots/list"]
 
@@ -217,7 +225,7 @@ def test_client_creates_a_task_for_a_sampling_request() -> None:
 
 def test_rounds_answer_questions_until_the_result() -> None:
     with talking(MODERN, "elicit") as talk:
-        first, last = talk.rounds(call("elicit"), willing(MODERN))
+        first, last = mrtr.rounds(talk.wire, call("elicit"), willing(MODERN))
 
         assert first.asks
         assert list(first.requests) == ["it"]
@@ -230,23 +238,27 @@ def test_rounds_answer_questions_until_the_result() -> None:
 
 def test_round_can_be_retried_with_wrong_state_or_answers() -> None:
     with talking(MODERN, "elicit", "echo") as talk:
-        first = talk.round(call("elicit"), willing(MODERN))
+        first = mrtr.begin(talk.wire, call("elicit"), willing(MODERN))
 
-        assert talk.retry(first, state=altered(first.state)).asks
-        assert talk.retry(first, responses={}).asks
-        assert talk.retry(first, responses={"another": {"action": "accept"}}).asks
-        assert talk.retry(first, state=None).sent.keys() == {"name", "arguments", "inputResponses"}
-        assert "inputResponses" not in talk.retry(first, responses=None).sent
-        elsewhere = talk.retry(first, exchange=call("echo", text="x"))
+        assert mrtr.retry(talk.wire, first, state=altered(first.state)).asks
+        assert mrtr.retry(talk.wire, first, responses={}).asks
+        assert mrtr.retry(talk.wire, first, responses={"another": {"action": "accept"}}).asks
+        assert mrtr.retry(talk.wire, first, state=None).sent.keys() == {
+            "name",
+            "arguments",
+            "inputResponses",
+        }
+        assert "inputResponses" not in mrtr.retry(talk.wire, first, responses=None).sent
+        elsewhere = mrtr.retry(talk.wire, first, exchange=call("echo", text="x"))
         assert elsewhere.sent["requestState"] == "S1"
         assert said(elsewhere.reply) == "x"
-        assert said(talk.retry(first).reply)
+        assert said(mrtr.retry(talk.wire, first).reply)
 
 
 def test_refused_question_is_not_retried() -> None:
     stubborn = Client(capabilities={"elicitation": {}}, elicitation=answers.refuse())
     with talking(MODERN, "elicit") as talk:
-        (only,) = talk.rounds(call("elicit"), stubborn)
+        (only,) = mrtr.rounds(talk.wire, call("elicit"), stubborn)
 
         assert only.asks
 
@@ -255,7 +267,7 @@ def test_rounds_stop_at_their_limit() -> None:
     endless = Client(capabilities={"elicitation": {}}, elicitation=answers.decline())
     with talking(MODERN, "elicit") as talk:
         exchange = Exchange("tools/call", {**call("elicit").params, "requestState": "lost"})
-        taken = talk.rounds(exchange, endless, most=1)
+        taken = mrtr.rounds(talk.wire, exchange, endless, most=1)
 
         assert len(taken) == 1
 
@@ -272,13 +284,13 @@ def test_altered_state_differs_and_keeps_its_length(state: str) -> None:
 @ERAS
 def test_pending_request_can_be_watched_and_cancelled(revision: str) -> None:
     with talking(revision, "nap", "echo") as talk:
-        pending = talk.start(call("nap", duration=5), token=7)
+        pending = Pending(talk.wire, call("nap", duration=5), token=7)
         talk.wire.wait(pending.progress, 5.0)
         assert pending.progress()
         assert said(talk.run(call("echo", text="meanwhile"))) == "meanwhile"
 
         line = pending.cancel("enough")
-        window = talk.window(0.4)
+        window = Window(talk.wire, 0.4)
         assert said(talk.run(call("echo", text="after"))) == "after"
         window.wait()
 
@@ -291,18 +303,20 @@ def test_pending_request_can_be_watched_and_cancelled(revision: str) -> None:
 
 def test_progress_tokens_of_different_types_are_distinguished() -> None:
     with talking(LEGACY, "nap") as talk:
-        number, text = (talk.start(call("nap", duration=0.1), token=token) for token in (7, "7"))
+        number, text = (
+            Pending(talk.wire, call("nap", duration=0.1), token=token) for token in (7, "7")
+        )
         assert number.reply().answered
         assert text.reply().answered
         assert {m.value["params"]["progressToken"] for _, m in number.progress()} == {7}
         assert {m.value["params"]["progressToken"] for _, m in text.progress()} == {"7"}
-        assert talk.start(call("nap", duration=0)).progress() == []
+        assert Pending(talk.wire, call("nap", duration=0)).progress() == []
 
 
 def test_log_level_is_sent_in_meta_only_in_modern() -> None:
     for revision in (LEGACY, MODERN):
         with talking(revision, "chat") as talk:
-            pending = talk.start(call("chat"), level="debug")
+            pending = Pending(talk.wire, call("chat"), level="debug")
             pending.reply()
             asked = talk.wire.transcript[pending.line].value["params"]
             has = rev.META + "logLevel" in asked.get("_meta", {})
@@ -312,7 +326,7 @@ def test_log_level_is_sent_in_meta_only_in_modern() -> None:
 def test_windows_elapse_concurrently() -> None:
     with talking(LEGACY) as talk:
         begun = now()
-        windows = [talk.window(0.3) for _ in range(4)]
+        windows = [Window(talk.wire, 0.3) for _ in range(4)]
         heard = [window.wait() for window in windows]
 
         assert heard == [[], [], [], []]
@@ -325,7 +339,7 @@ def test_windows_elapse_concurrently() -> None:
 @pytest.mark.parametrize("name", ["work", "toil"])
 def test_task_is_polled_until_its_result(name: str) -> None:
     with talking(LEGACY, name) as talk:
-        task = talk.task(call(name, duration=0.2), ttl=1000, more={"x": 1})
+        task = Task(talk.wire, call(name, duration=0.2), ttl=1000, more={"x": 1})
 
         assert talk.wire.transcript[task.request.line].value["params"]["task"] == {
             "ttl": 1000, "x": 1,
@@ -341,7 +355,7 @@ def test_task_is_polled_until_its_result(name: str) -> None:
 
 def test_long_task_can_be_cancelled_without_waiting_for_it() -> None:
     with talking(LEGACY, "work") as talk:
-        task = talk.task(call("work", duration=30))
+        task = Task(talk.wire, call("work", duration=30))
 
         assert not task.wait(0.1)
         assert (task.cancel().result or {})["status"] == "cancelled"
@@ -350,7 +364,7 @@ def test_long_task_can_be_cancelled_without_waiting_for_it() -> None:
 
 def test_task_result_may_be_requested_early() -> None:
     with talking(LEGACY, "work") as talk:
-        task = talk.task(call("work", duration=0.2))
+        task = Task(talk.wire, call("work", duration=0.2))
         pending = task.start_result()
         assert task.get().answered
         assert said(pending.reply()) == "worked"
@@ -359,7 +373,7 @@ def test_task_result_may_be_requested_early() -> None:
 
 def test_non_task_result_has_no_id_or_status() -> None:
     with talking(LEGACY, "echo") as talk:
-        task = talk.task(Exchange("tools/list"))
+        task = Task(talk.wire, Exchange("tools/list"))
 
         assert task.id == ""
         assert task.status is None
@@ -373,12 +387,12 @@ def test_non_task_result_has_no_id_or_status() -> None:
 @pytest.mark.parametrize("request_id", [None, "s-1", 5])
 def test_subscription_is_acknowledged_notified_and_cancelled(request_id: Any) -> None:
     with talking(MODERN, "listen") as talk:
-        stream = talk.subscribe({"toolsListChanged": True}, id=request_id)
+        stream = Subscription(talk.wire, {"toolsListChanged": True}, id=request_id)
 
         acknowledged = stream.acknowledged()
         assert acknowledged is not None
         assert stream.granted == {"toolsListChanged": True}
-        talk.quiet()
+        talk.wire.quiet()
         assert [message.method for _, message in stream.heard()] == [
             "notifications/subscriptions/acknowledged", "notifications/tools/list_changed",
         ]  # fmt: skip
@@ -391,7 +405,7 @@ def test_subscription_is_acknowledged_notified_and_cancelled(request_id: Any) ->
 def test_refused_subscription_returns_at_once() -> None:
     with talking(MODERN) as talk:
         begun = now()
-        stream = talk.subscribe({})
+        stream = Subscription(talk.wire, {})
 
         assert stream.acknowledged() is None
         assert now() - begun < 2.0
@@ -401,10 +415,10 @@ def test_refused_subscription_returns_at_once() -> None:
 
 def test_subscriptions_are_independent() -> None:
     with talking(MODERN, "listen") as talk:
-        one, two = talk.subscribe({}), talk.subscribe({"toolsListChanged": True})
+        one, two = Subscription(talk.wire, {}), Subscription(talk.wire, {"toolsListChanged": True})
         assert one.acknowledged()
         assert two.acknowledged()
-        talk.quiet()
+        talk.wire.quiet()
         assert len(one.heard()) == 1
         assert len(two.heard()) == 2
         assert all(message.role is Role.NOTIFICATION for _, message in two.heard())
@@ -412,8 +426,8 @@ def test_subscriptions_are_independent() -> None:
 
 def test_acknowledgment_of_another_subscription_is_ignored() -> None:
     with talking(MODERN, "listen") as talk:
-        forgotten = talk.subscribe({"forgotten": True}, id=102)
-        other = talk.subscribe({}, id="102")
+        forgotten = Subscription(talk.wire, {"forgotten": True}, id=102)
+        other = Subscription(talk.wire, {}, id="102")
 
         assert other.acknowledged()
         assert forgotten.acknowledged(0.1) is None

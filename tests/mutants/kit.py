@@ -495,12 +495,7 @@ def run(fault: Fault, root: str) -> int:
     def listen() -> None:
         fault.start()
         for raw in sys.stdin.buffer:
-            line = raw.rstrip(b"\n")
-            message = parse(line)
-            for one in message if isinstance(message, list) else [message]:
-                if isinstance(one, dict) and isinstance(one.get("id"), str | int):
-                    fault.asked[one["id"]] = one
-            passed = fault.heard(line, message)
+            passed = _heard(fault, raw.rstrip(b"\n"))
             if passed is not None:
                 forward(passed)
         if not fault.done:
@@ -534,6 +529,15 @@ def run(fault: Fault, root: str) -> int:
     speaker.join(5)
     fault.end()
     return status
+
+
+def _heard(fault: Fault, line: bytes) -> bytes | None:
+    """Note the requests of a line of the client; return what is passed on."""
+    message = parse(line)
+    for one in message if isinstance(message, list) else [message]:
+        if isinstance(one, dict) and isinstance(one.get("id"), str | int):
+            fault.asked[one["id"]] = one
+    return fault.heard(line, message)
 
 
 def lines(descriptor: int) -> Iterator[bytes]:

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -21,7 +19,7 @@ from mcp_touchstone.report.machine import document
 from mcp_touchstone.report.terminal import in_full
 from mcp_touchstone.results.verdict import AffectedTool, Outcome
 from mcp_touchstone.security import call_attack
-from mcp_touchstone.security.attack_session import AttackSession
+from mcp_touchstone.security.attack_session import called
 from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.reply import Reply
@@ -126,9 +124,8 @@ def test_called_tool_is_found_on_the_line_of_its_request(
     for method, params in (("tools/call", {"name": "read_file"}), ("ping", {})):
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         transcript.said(json.dumps(message).encode(), message)
-    session = cast("AttackSession", SimpleNamespace(wire=SimpleNamespace(transcript=transcript)))
 
-    assert AttackSession._called(session, Reply(asked)) == tools
+    assert called(transcript, Reply(asked)) == tools
 
 
 def test_passed_attack_reports_the_number_of_payloads(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_finding_names_the_judging_line_of_the_suite() -> None:
 
     name, _, line = found.gravest.source.partition(":")
     text = (home() / SUITES[SECURITY] / "promises" / name).read_text(encoding="utf-8")
-    assert "session.conclude(" in text.splitlines()[int(line) - 1]
+    assert "session.judge.conclude(" in text.splitlines()[int(line) - 1]
 
 
 def test_failure_of_a_plain_path_is_not_counted_for_other_threats() -> None:

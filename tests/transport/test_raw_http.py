@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.pending import came_instead
 from mcp_touchstone.client.raw_http import RawHttp, changed
-from mcp_touchstone.client.server_profile import ServerProfile
-from mcp_touchstone.judging.talk import Talk
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_endpoint import free_port
 from mcp_touchstone.wire.lifecycle import Role
@@ -16,7 +15,6 @@ from mcp_touchstone.wire.transcript import Source, Transcript
 from tests.http_canned import mcp, response
 from tests.transport.test_http_channel import (
     EVENTS,
-    LEGACY,
     answer_to,
     connected,
     headers,
@@ -136,16 +134,12 @@ def test_secret_is_sent_and_not_recorded() -> None:
 
 
 def test_refusal_without_a_message_is_not_called_silence() -> None:
-    def talk_of(wire: Connection) -> Talk:
-        profile = ServerProfile(Pace(1.0))
-        return Talk(wire, profile=profile, revision=LEGACY, spawn=lambda: wire)
-
     with talking(lambda c, _r: c.sendall(response("400 Bad Request"))) as (wire, _):
         line = wire.say([], malformed=True)
-        said = talk_of(wire).instead(line)
+        said = came_instead(wire, line)
 
     assert said == "HTTP 400, application/json"
-    assert talk_of(wire).instead(len(wire.transcript) + 1) == "silence"
+    assert came_instead(wire, len(wire.transcript) + 1) == "silence"
 
 
 def test_there_is_no_http_on_stdio() -> None:

@@ -1,14 +1,18 @@
-"""A pending request: start it, send others, cancel it, read the later messages."""
+"""More than a request and its answer: pending requests, lists of pages, responses to no request."""
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.server_profile import Exchange
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.framing import id_key, value_in
-from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.framing import Kind, id_key, value_in
+from mcp_touchstone.wire.lifecycle import LOOSE, Message, Role
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source
+
+PAGES: Final = 50
+"""Greatest number of pages read from a list."""
 
 
 class Pending:
@@ -82,9 +86,9 @@ class Window:
         line: the last line before it.
     """
 
-    def __init__(self, connection: Connection, seconds: float) -> None:
+    def __init__(self, connection: Connection, seconds: float | None = None) -> None:
         self._connection = connection
-        self._until = now() + seconds
+        self._until = now() + (connection.pace.settle if seconds is None else seconds)
         self.line = len(connection.transcript)
 
     @property
@@ -108,3 +112,62 @@ def heard(connection: Connection, line: int) -> list[tuple[Entry, Message]]:
         if entry.source is Source.THEM
         for message in entry.messages
     ]
+
+
+def read_pages(
+    connection: Connection,
+    method: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    most: int = PAGES,
+) -> Iterator[Reply]:
+    """Yield the pages of a list, until one has no cursor or no result."""
+    wanted = dict(params or {})
+    for _ in range(most):
+        reply = connection.request(method, wanted or None)
+        yield reply
+        cursor = (reply.result or {}).get("nextCursor")
+        if not isinstance(cursor, str):
+            return
+        wanted["cursor"] = cursor
+
+
+def strays(connection: Connection, n: int) -> list[tuple[Entry, Message]]:
+    """Return the responses after line ``n`` that answer no request of ours.
+
+    A second response to a request is excluded, except an error with the id of a request that was
+    answered before line ``n``: some servers use the id of their last request when they answer a
+    line they could not read.
+    """
+    return [
+        (entry, message)
+        for entry in connection.transcript.since(n)
+        for message in entry.messages
+        if message.role in LOOSE
+        and message.kind is not Kind.ODD
+        and (
+            message.role is not Role.SECOND_ANSWER
+            or (message.kind is Kind.ERROR and (message.answers or 0) <= n)
+        )
+    ]
+
+
+def first_response(connection: Connection, line: int) -> tuple[Reply, list[tuple[Entry, Message]]]:
+    """Wait for the answer to the only pending request; return it, and strays instead of it.
+
+    A stray may be the answer with a changed id. It ends the long wait, but the answer itself may
+    still come for a short time.
+    """
+
+    def came() -> bool:
+        since = connection.transcript.since(line)
+        answers = (m.answers for entry in since for m in entry.messages)
+        return line in answers or bool(strays(connection, line))
+
+    connection.wait(came, connection.pace.reply)
+    return connection.answer_to(line, connection.pace.silence), strays(connection, line)
+
+
+def came_instead(connection: Connection, line: int) -> str:
+    """Return the HTTP response that came instead of a message, or ``silence``."""
+    return connection.channel.silence(line) or "silence"

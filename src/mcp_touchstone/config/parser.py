@@ -440,6 +440,11 @@ def _fleet(fleet: Parser) -> None:
         "FILE", Path,
     )  # fmt: skip
     _own(fleet, "--list-only", "print the servers of the list, and start none")
+    _where_servers_run(fleet)
+    _table(fleet, "fleet")
+
+
+def _where_servers_run(fleet: Parser) -> None:
     where = fleet.add_argument_group("where servers run")
     _own(
         where, "--inside",
@@ -481,7 +486,6 @@ def _fleet(fleet: Parser) -> None:
         "memory of each process of a server (default: 4096; 0 for no limit; Linux)",
         "MB", values.whole(0, MOST_MEMORY), default=4096,
     )  # fmt: skip
-    _table(fleet, "fleet")
 
 
 def _fleet_report(report: Parser) -> None:

@@ -1,7 +1,7 @@
 """Build fixture trees and start processes in them, for attacks and for tool bindings."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,10 +18,17 @@ from mcp_touchstone.client.profile import CAPABILITIES, Client
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.attack_sites import Site, Sites
 from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.judging.run_settings import RunSettings
+from mcp_touchstone.judging.used_server import Examples, UsedServer
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.samples.from_schema import words
 from mcp_touchstone.security import rlimits
-from mcp_touchstone.security.attack_session import AttackSession, Claims
+from mcp_touchstone.security.attack_session import (
+    AttackPayloads,
+    AttackSession,
+    Claims,
+    ThreatJudge,
+)
 from mcp_touchstone.security.bind_tools import Binder, may_call
 from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
 from mcp_touchstone.security.payload import CANARY
@@ -99,80 +106,83 @@ def session(
     pool: ProcessPool,
     slot: PlannedCase,
     sites: Sites,
+    examples: Callable[[UsedServer], Examples],
+    settings: RunSettings,
     *,
-    profile: ServerProfile,
+    bindings: Bindings | None,
     unused: bool,
-    **common: Any,
 ) -> AttackSession:
     """Return the session of an attack: a fixture tree and a process in it.
-
-    If no tool was ever called, since the server accepts no root or does not start there, it is
-    started as the user starts it. Then only its protocol is attacked.
 
     Args:
         pool: starts the processes.
         slot: the attack.
         sites: the sites that other attacks left.
-        profile: the server.
+        examples: makes the examples of what the server can do.
+        settings: the settings of the run.
+        bindings: the observed operations of the tools on files.
         unused: whether to start a process, even if another attack left one.
-        common: further arguments of ``Conversation``.
 
     Raises:
         LaunchError: no process could be started, or the run is over.
     """
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
-    inside = pool.target.started and profile.bindings is not None and profile.bindings.inside
-    rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
-    target = (pool.target.inside() if inside else pool.target).under(rests_on)
-    if not pool.target.guesses:
-        target = replace(target, unsafe=target.unsafe or NO_ROOT)
-
+    target = _target(pool, slot, bindings)
     shares = scenario.shares and pool.target.root_from is None
     site = None
     if shares and not unused:
         site = sites.take(scenario.fixtures, target, slot.revision)
-    ground = site.ground if site else field(pool, scenario.fixtures, profile.bindings)
-    state = ground.state() if shares and site is None else None
+    tree = site.ground if site else field(pool, scenario.fixtures, bindings)
+    state = tree.state() if shares and site is None else None
 
     def start() -> Connection:
-        return spawn(pool, ground, slot.revision, scenario.name, target)
+        return spawn(pool, tree, slot.revision, scenario.name, target)
 
-    threats = [threat for threat in slot.clauses if isinstance(threat, Threat)]
-    promised = {*ASSUMED, *pool.target.promise}
-    roams = profile.bindings is not None and profile.bindings.roams
-    connection = site.connection if site else start()
-    made = AttackSession(
-        connection,
-        scenario,
-        slot.clauses,
-        field=ground,
-        library=library() / "payloads",
-        target=target,
-        claims=Claims(
-            terms={threat.id: pool.target.on(threat.promise) for threat in threats},
-            callable_tools=tuple(name for name, _ in pool.target.call),
-            unpromised=frozenset(
-                t.id for t in threats if t.promise not in promised or (roams and rests_on_root(t))
-            ),
-        ),
-        profile=profile,
-        spawn=start,
-        **common,
-        reuses=site is not None,
-    )
+    server = UsedServer(site.connection if site else start(), start, reuses=site is not None)
+    claims = _claims(pool, slot, target, roams=bindings is not None and bindings.roams)
+    judge = ThreatJudge(server, scenario, slot.clauses, revision=slot.revision, claims=claims)
+    payloads = AttackPayloads(server, library() / "payloads", settings)
+    made = AttackSession(server, judge, examples(server), tree, claims, payloads)
     if state is not None:
         site = Site(
             fixtures=scenario.fixtures,
             target=target,
             revision=slot.revision,
-            ground=ground,
+            ground=tree,
             state=state,
-            connection=connection,
+            connection=server.wire,
         )
     if site is not None:
         sites.use(made, site)
     return made
+
+
+def _target(pool: ProcessPool, slot: PlannedCase, bindings: Bindings | None) -> Target:
+    """Return how the server is started for an attack.
+
+    If no tool was ever called, since the server accepts no root or does not start there, it is
+    started as the user starts it. Then only its protocol is attacked.
+    """
+    inside = pool.target.started and bindings is not None and bindings.inside
+    rests_on = {str(t.promise) for t in slot.clauses if isinstance(t, Threat)}
+    target = (pool.target.inside() if inside else pool.target).under(rests_on)
+    if not pool.target.guesses:
+        target = replace(target, unsafe=target.unsafe or NO_ROOT)
+    return target
+
+
+def _claims(pool: ProcessPool, slot: PlannedCase, target: Target, *, roams: bool) -> Claims:
+    threats = [threat for threat in slot.clauses if isinstance(threat, Threat)]
+    promised = {*ASSUMED, *pool.target.promise}
+    return Claims(
+        target,
+        terms={threat.id: pool.target.on(threat.promise) for threat in threats},
+        callable_tools=tuple(name for name, _ in pool.target.call),
+        unpromised=frozenset(
+            t.id for t in threats if t.promise not in promised or (roams and rests_on_root(t))
+        ),
+    )
 
 
 def rests_on_root(threat: Threat) -> bool:

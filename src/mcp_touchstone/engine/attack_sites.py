@@ -8,7 +8,7 @@ from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
     from mcp_touchstone.client.connection import Connection
-    from mcp_touchstone.judging.conversation import Conversation
+    from mcp_touchstone.judging.talk import Talk
     from mcp_touchstone.security.attack_session import AttackSession
     from mcp_touchstone.security.fixture_tree import FixtureTree, TreeState
     from mcp_touchstone.target.target import Target
@@ -70,7 +70,7 @@ class Sites:
         """Free the site of an attack that found nothing and left it intact; return whether."""
         with self._lock:
             site = self._used.pop(id(attack), None)
-        if site is None or not is_clean(attack) or attack.connections != [site.connection]:
+        if site is None or not is_clean(attack) or attack.server.connections != [site.connection]:
             return False
         opening = site.connection.opening
         if opening is None or opening.result is None or not site.connection.probe().answered:
@@ -82,7 +82,7 @@ class Sites:
         return True
 
 
-def is_clean(talk: "Conversation") -> bool:
+def is_clean(talk: "Talk") -> bool:
     """Return whether a conversation judged something and found nothing."""
-    found = {judgement.outcome for judgement in talk.judgements}
+    found = {judgement.outcome for judgement in talk.judge.judgements}
     return bool(found) and found <= _CLEAN

@@ -15,7 +15,7 @@ from typing import Final
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.server_profile import Example
 from mcp_touchstone.engine.worker import Work, begin, hold
-from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.talk import Talk
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.runtime.timeouts import SLICE
 from mcp_touchstone.transport.process import LaunchError
@@ -38,7 +38,7 @@ class _Early:
 
     case: PlannedCase
     words: frozenset[str]
-    talk: Conversation | None = None
+    talk: Talk | None = None
     withdrawn: bool = False
     ended: Future[None] | None = None
 
@@ -76,7 +76,7 @@ class HeadStart:
             early = self._early[case.case.id, case.revision] = _Early(case, words)
             early.ended = self._threads.submit(self._hold, early)
 
-    def take(self, case: PlannedCase) -> Conversation | None:
+    def take(self, case: PlannedCase) -> Talk | None:
         """Return the conversation of a planned case, after its end; None if it has to begin."""
         early = self._early.pop((case.case.id, case.revision), None)
         if early is None:
@@ -130,7 +130,7 @@ class HeadStart:
         with self._lock:
             early.withdrawn = True
             talk = early.talk
-        for connection in talk.connections if talk is not None else ():
+        for connection in talk.server.connections if talk is not None else ():
             self._work.pool.discard(connection, polite=False)
 
 

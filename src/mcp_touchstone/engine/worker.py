@@ -6,7 +6,7 @@ Not all cases can be judged at once: they are added to a lane while it runs.
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
@@ -19,9 +19,11 @@ from mcp_touchstone.engine.attack_sites import Sites, is_clean
 from mcp_touchstone.engine.plan import Plan, share
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.start_limiter import StartPriority
-from mcp_touchstone.judging.conversation import Broken, Conversation
+from mcp_touchstone.judging.conversation import Conversation
+from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
-from mcp_touchstone.judging.talk import Settle
+from mcp_touchstone.judging.talk import Talk, hear_late_answers
+from mcp_touchstone.judging.used_server import Broken, Examples, Settle, UsedServer
 from mcp_touchstone.results.events import Done, OnEvent, Started
 from mcp_touchstone.results.run import PlannedCase, unasked
 from mcp_touchstone.results.verdict import Outcome
@@ -98,7 +100,7 @@ class Work:
     on_event: OnEvent
     sites: Sites = field(default_factory=Sites)
     separate: bool = False
-    early: Callable[[PlannedCase], Conversation | None] = lambda _case: None
+    early: Callable[[PlannedCase], Talk | None] = lambda _case: None
     on_certain: OnCertain = lambda _case, _clauses, _probable: False
     probable: Callable[[str], Example | None] = lambda _word: None
 
@@ -159,35 +161,35 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
         talk = _release(talk, slot, scenario, work)
     elif not pool.borrows and _is_doubtful(talk) and not stop.is_set():
         talk = _without_sessions(talk, slot, scenario, wire_revision, work)
-        connection = talk.connections[0]
-    slot.fired = frozenset(talk.fired)
+        connection = talk.server.connections[0]
+    slot.fired = frozenset(talk.server.fired)
     if stop.is_set():
         return
-    slot.judgements = talk.judgements
+    slot.judgements = talk.judge.judgements
     if not scenario.fresh and not work.separate:
         _check_alive(slot, connection, pool)
     if not scenario.shares:
-        for used in talk.connections if work.separate else _own(talk, scenario):
+        for used in talk.server.connections if work.separate else _own(talk, scenario):
             pool.retire(used)
 
 
-def _own(talk: Conversation, scenario: Scenario) -> list[Connection]:
+def _own(talk: Talk, scenario: Scenario) -> list[Connection]:
     """Return the connections of a scenario that no other uses."""
-    return talk.connections[0 if scenario.fresh else 1 :]
+    return talk.server.connections[0 if scenario.fresh else 1 :]
 
 
-def _is_doubtful(talk: Conversation) -> bool:
+def _is_doubtful(talk: Talk) -> bool:
     """Return whether another session on its process may be the cause of a finding."""
-    guests = [used for used in talk.connections if used.channel.is_guest]
+    guests = [used for used in talk.server.connections if used.channel.is_guest]
     return bool(guests) and (not is_clean(talk) or any(used.gone for used in guests))
 
 
 def _without_sessions(
-    talk: Conversation, slot: PlannedCase, scenario: Scenario, revision: str, work: Work
-) -> Conversation:
+    talk: Talk, slot: PlannedCase, scenario: Scenario, revision: str, work: Work
+) -> Talk:
     """Hold a conversation again on unused processes, and return it."""
     found = {Outcome.FAIL, Outcome.WARN}
-    slot.before = frozenset(j.clause for j in talk.judgements if j.outcome in found)
+    slot.before = frozenset(j.clause for j in talk.judge.judgements if j.outcome in found)
     for used in _own(talk, scenario):
         work.pool.discard(used)
     again = begin(slot, scenario, revision, work, unused=True)
@@ -195,7 +197,7 @@ def _without_sessions(
     return again
 
 
-def hold(talk: Conversation, scenario: Scenario, work: Work) -> None:
+def hold(talk: Talk, scenario: Scenario, work: Work) -> None:
     """Hold the conversation of a scenario; a clause that it did not judge is BROKEN."""
     connection = talk.wire
     connection.transcript.scenario = scenario.id
@@ -213,10 +215,11 @@ def hold(talk: Conversation, scenario: Scenario, work: Work) -> None:
             why = f"a file of the throw-away folder could not be used: {error}"
     connection.use(before)
     if not work.stop.is_set():
-        talk.broken(why)
+        hear_late_answers(talk.judge)
+        talk.judge.broken(why)
 
 
-def _release(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Work) -> Conversation:
+def _release(talk: Talk, slot: PlannedCase, scenario: Scenario, work: Work) -> Talk:
     """Leave the process of an attack for the next, or end it; return the attack that counts.
 
     An attack on a used process counts only if it found nothing. Otherwise it is made again on an
@@ -227,9 +230,9 @@ def _release(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Wo
     assert isinstance(talk, AttackSession)  # noqa: S101  (only attacks share)
     if work.sites.leave(talk):
         return talk
-    for used in talk.connections:
+    for used in talk.server.connections:
         work.pool.retire(used)
-    if not talk.reuses or is_clean(talk):
+    if not talk.server.reuses or is_clean(talk):
         return talk
     again = begin(slot, scenario, slot.revision, work, unused=True)
     hold(again, scenario, work)
@@ -238,7 +241,7 @@ def _release(talk: Conversation, slot: PlannedCase, scenario: Scenario, work: Wo
 
 def begin(
     slot: PlannedCase, scenario: Scenario, revision: str, work: Work, *, unused: bool = False
-) -> Conversation:
+) -> Talk:
     """Return the conversation of a scenario, on its process.
 
     Args:
@@ -252,24 +255,53 @@ def begin(
         LaunchError: no process could be started.
     """
     pool, profile = work.pool, work.profile
-    settings = work.settings
-    if scenario.drawn:
-        settings = replace(settings, rules=work.plan.rules(slot.revision))
-    common: dict[str, Any] = {
-        "profile": profile,
-        "revision": slot.revision,
-        "settle": work.settle,
-        "settings": settings,
-        "on_certain": lambda clauses: work.on_certain(slot, clauses, work.probable),
-        "probable": work.probable,
-    }
+    examples = partial(
+        Examples,
+        profile=profile,
+        revision=slot.revision,
+        settle=work.settle,
+        probable=work.probable,
+    )
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
-        return attack_setup.session(pool, slot, work.sites, unused=unused, **common)
-    if not scenario.fresh:  # others wait for the shared process meanwhile
-        turn = StartPriority.MANY
+        return attack_setup.session(
+            pool,
+            slot,
+            work.sites,
+            examples,
+            work.settings,
+            bindings=profile.bindings,
+            unused=unused,
+        )
+    settings = work.settings
+    if scenario.drawn:
+        settings = replace(settings, rules=work.plan.rules(slot.revision))
+    spawn = _spawner(scenario, revision, work, unused=unused)
+    if scenario.fresh:
+        first = spawn()
+    elif work.separate:
+        first = pool.opened(spawn(), share(slot))
     else:
+        first = pool.shared(slot.revision, share(slot))
+    server = UsedServer(first, spawn)
+    judge = Judge(
+        server,
+        scenario,
+        slot.clauses,
+        revision=slot.revision,
+        on_certain=lambda clauses: work.on_certain(slot, clauses, work.probable),
+    )
+    return Conversation(server, judge, examples(server), settings)
+
+
+def _spawner(
+    scenario: Scenario, revision: str, work: Work, *, unused: bool
+) -> Callable[..., Connection]:
+    """Return the function that starts a process for a scenario, or opens a session for it."""
+    pool = work.pool
+    turn = StartPriority.MANY  # others wait for the shared process meanwhile
+    if scenario.fresh:
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
     def spawn(port: int = 0, env: Mapping[str, str] | None = None) -> Connection:
@@ -283,13 +315,7 @@ def begin(
         session = pool.session(revision, scenario.name) if shares else None
         return session or pool.spawn(revision, scenario.name, turn=turn)
 
-    if scenario.fresh:
-        first = spawn()
-    elif work.separate:
-        first = pool.opened(spawn(), share(slot))
-    else:
-        first = pool.shared(slot.revision, share(slot))
-    return Conversation(first, scenario, slot.clauses, spawn=spawn, **common)
+    return spawn
 
 
 def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -> None:

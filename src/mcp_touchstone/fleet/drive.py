@@ -239,61 +239,107 @@ def cluster(scheduler: str, running: Running, on_loss: Callable[[str], object]) 
         FleetError: Dask is not installed, or there is no such cluster.
     """
     try:
-        import distributed  # noqa: PLC0415  (an extra)
+        import distributed  # noqa: F401, PLC0415  (an extra)
     except ImportError:
         raise FleetError(
             "--engine dask requires Dask: pip install 'mcp-touchstone[fleet]'"
         ) from None
     for name in ("distributed", "distributed.client"):  # our sentence on a loss is enough
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    clients: list[distributed.Client] = []
+    dask = _Dask(scheduler, running, on_loss)
+    try:
+        yield Pool(dask.submit, dask.connect(CONNECT), dask.renew)
+    finally:
+        dask.close()
 
-    def connect(seconds: float, hint: str = "") -> int:
+
+@dataclass
+class _Dask:
+    """A cluster, and the clients that are connected to it: one, or none after a loss."""
+
+    scheduler: str
+    running: Running
+    on_loss: Callable[[str], object]
+    clients: list[Any] = field(default_factory=list)
+
+    def connect(self, seconds: float, hint: str = "") -> int:
         """Connect; return the number of the workers' threads, or 0 if the fleet is stopped.
 
         Raises:
             FleetError: there is no scheduler with a worker in time.
         """
+        import distributed  # noqa: PLC0415  (an extra)
+
         until = now() + seconds
-        while not running.stopping:
+        while not self.running.stopping:
             trouble = "it has no workers"
             try:
-                if not clients:
-                    clients.append(distributed.Client(scheduler, timeout=CONNECT / 3))
-                slots = int(sum(clients[-1].nthreads().values()))
+                if not self.clients:
+                    self.clients.append(distributed.Client(self.scheduler, timeout=CONNECT / 3))
+                slots = int(sum(self.clients[-1].nthreads().values()))
             except Exception as error:  # noqa: BLE001  (Dask raises many kinds)
                 slots, trouble = 0, str(error) or "no scheduler answers"
-                close()
+                self.close()
             if slots:
                 return slots
             if now() > until:
-                raise FleetError(f"--scheduler {scheduler}: {trouble}{hint}")
+                raise FleetError(f"--scheduler {self.scheduler}: {trouble}{hint}")
             sleep(0.2)
         return 0
 
-    def close() -> None:
-        while clients:
+    def close(self) -> None:
+        while self.clients:
             with contextlib.suppress(Exception):
-                clients.pop().close(timeout=CONNECT)
+                self.clients.pop().close(timeout=CONNECT)
 
-    def submit(entry: Entry, plan: Plan) -> "Future[dict[str, Any]]":
+    def submit(self, entry: Entry, plan: Plan) -> "Future[dict[str, Any]]":
         found: Future[dict[str, Any]]
         try:
-            found = clients[-1].get_executor(pure=False).submit(judged, entry, plan)
+            found = self.clients[-1].get_executor(pure=False).submit(judged, entry, plan)
         except Exception as error:  # noqa: BLE001  (the client of a lost scheduler)
             found = Future()
             found.set_exception(LostError(str(error)))
         return found
 
-    def renew() -> int:
-        on_loss(f"--scheduler {scheduler}: it is lost; waiting {RENEW} s for it and a worker")
-        close()
-        return connect(RENEW, "; --resume continues")
+    def renew(self) -> int:
+        self.on_loss(
+            f"--scheduler {self.scheduler}: it is lost; waiting {RENEW} s for it and a worker"
+        )
+        self.close()
+        return self.connect(RENEW, "; --resume continues")
 
-    try:
-        yield Pool(submit, connect(CONNECT), renew)
-    finally:
-        close()
+
+@dataclass
+class _Queue:
+    """The servers that wait for a worker, each with the number of the attempt.
+
+    Attributes:
+        waiting: those that no worker has had.
+        again: those whose worker was lost.
+        remote: those at a URL, until no other server at a URL is under way.
+        under_way: those that a worker has.
+    """
+
+    waiting: Iterator[tuple[Entry, int]]
+    again: list[tuple[Entry, int]] = field(default_factory=list)
+    remote: deque[tuple[Entry, int]] = field(default_factory=deque)
+    under_way: "dict[Future[dict[str, Any]], tuple[Entry, int]]" = field(default_factory=dict)
+
+    def following(self) -> tuple[Entry, int] | None:
+        """Return the next server for a worker; None if there is none now."""
+        busy = any(entry.registry is Registry.REMOTE for entry, _ in self.under_way.values())
+        if self.remote and not busy:
+            return self.remote.popleft()
+        while one := self.again.pop() if self.again else next(self.waiting, None):
+            if not busy or one[0].registry is not Registry.REMOTE:
+                return one
+            self.remote.append(one)
+        return None
+
+    def take_back(self) -> None:
+        """Queue all servers under way again, since their workers are lost."""
+        self.again += self.under_way.values()
+        self.under_way.clear()
 
 
 def drive(
@@ -321,24 +367,10 @@ def drive(
     Raises:
         FleetError: a worker has another version than this program, or the cluster is lost.
     """
-    waiting = ((entry, 1) for entry in entries if entry.key not in rows.done)
-    under_way: dict[Future[dict[str, Any]], tuple[Entry, int]] = {}
-    again: list[tuple[Entry, int]] = []
-    remote: deque[tuple[Entry, int]] = deque()  # until no other server at a URL is under way
-    slots, losses = pool.slots, 0
-
-    def following() -> tuple[Entry, int] | None:
-        busy = any(entry.registry is Registry.REMOTE for entry, _ in under_way.values())
-        if remote and not busy:
-            return remote.popleft()
-        while one := again.pop() if again else next(waiting, None):
-            if not busy or one[0].registry is not Registry.REMOTE:
-                return one
-            remote.append(one)
-        return None
-
+    queue = _Queue((entry, 1) for entry in entries if entry.key not in rows.done)
+    under_way, slots, losses = queue.under_way, pool.slots, 0
     while not running.stopping:
-        while len(under_way) < slots and (one := following()):
+        while len(under_way) < slots and (one := queue.following()):
             under_way[pool.submit(one[0], plan)] = one
         if not under_way:
             break
@@ -349,25 +381,23 @@ def drive(
                 row = future.result()
             except Exception as error:  # noqa: BLE001  (of a worker; the fleet goes on)
                 if pool.renew is not None and isinstance(error, CancelledError | LostError):
-                    again.append((entry, attempt))
+                    queue.again.append((entry, attempt))
                     lost = True
                     continue
                 if attempt < TRIES:
-                    again.append((entry, attempt + 1))
+                    queue.again.append((entry, attempt + 1))
                     continue
-                row = unjudged(entry, plan, f"{type(error).__name__}: {error}")
-                row["attempts"] = attempt
+                why = f"{type(error).__name__}: {error}"
+                row = {**unjudged(entry, plan, why), "attempts": attempt}
             if running.stopping:
                 break
-            why = matches(row, plan)
-            if why:
+            if why := matches(row, plan):
                 raise FleetError(f"a worker has {why}; install the same one everywhere")
             rows.append(row)
             on_row(row)
             losses = 0
         if lost and pool.renew is not None:
-            again += under_way.values()
-            under_way.clear()
+            queue.take_back()
             losses += 1
             if losses > LOSSES:
                 raise FleetError(f"the cluster was lost {losses} times without a row")

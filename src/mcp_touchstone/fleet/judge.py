@@ -264,7 +264,7 @@ def _check(
     left: float,
     running: Running,
 ) -> None:
-    """Run ``check`` and fill the row from its report."""
+    """Run ``check``; fill the row from its report, with how the server started."""
     cwd = work / "cwd"
     cwd.mkdir()
     begun = now()
@@ -288,7 +288,22 @@ def _check(
     except (OSError, ValueError):
         row["start"] = _start(_without_report(errors, status))
         return
-    summary = report["summary"]
+    _fill(row, report, entry)
+    if row["revisions"]:
+        row["start"] = _start(Trouble(Start.STARTED, ""))
+        return
+    row["interrupted"] = ""
+    trouble = report["summary"]["trouble"]
+    row["start"] = _start(
+        _refused(trouble)
+        if entry.registry is Registry.REMOTE
+        else classify(trouble, _output(files / "transcripts"))
+    )
+
+
+def _fill(row: dict[str, Any], report: Mapping[str, Any], entry: Entry) -> None:
+    """Fill the row from a report."""
+    in_image, summary = entry.registry is Registry.OCI, report["summary"]
     row["server"] = next(iter(reversed(report["target"]["server"].values())), {})
     row["differs"] = differences(replace(entry, version=row["version"]), row["server"])
     row["sdk"] = report["target"].get("sdk", [])
@@ -308,16 +323,6 @@ def _check(
         found[verdict["clause"]] = "unseen" if is_ending else verdict["outcome"]
         if "sdk" in verdict and verdict["clause"] not in row["sdk_faults"]:
             row["sdk_faults"].append(verdict["clause"])
-    if row["revisions"]:
-        row["start"] = _start(Trouble(Start.STARTED, ""))
-    else:
-        row["interrupted"] = ""
-        output = _output(files / "transcripts")
-        row["start"] = _start(
-            _refused(summary["trouble"])
-            if entry.registry is Registry.REMOTE
-            else classify(summary["trouble"], output)
-        )
 
 
 def _without_report(errors: str, status: int | None) -> Trouble:

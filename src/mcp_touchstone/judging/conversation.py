@@ -1,314 +1,52 @@
-"""The conversation of a scenario: send, receive, judge. Prints nothing.
+"""The conversation of a scenario with a server."""
 
-A conversation is one scenario's use of a connection. Its clauses are fixed beforehand: judging any
-other clause raises, and a clause without a judgement makes the result BROKEN.
-"""
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
-import sys
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from mcp_touchstone.catalog.clause import Breach, Clause
-from mcp_touchstone.catalog.scenario import Scenario
-from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.server_profile import Exchange
 from mcp_touchstone.judging.run_settings import RunSettings
-from mcp_touchstone.judging.talk import Broken, Talk
-from mcp_touchstone.results.verdict import (
-    ARROWS,
-    Judgement,
-    Outcome,
-    WireLine,
-    carriers,
-    evidence,
-)
-from mcp_touchstone.transport.http_channel import HttpChannel
-from mcp_touchstone.wire.exchange import curl
-from mcp_touchstone.wire.lifecycle import Phase
+from mcp_touchstone.judging.talk import Talk
+from mcp_touchstone.judging.used_server import Broken
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
-
-if TYPE_CHECKING:
-    from types import FrameType
-
-_OUTCOME = {Breach.FAIL: Outcome.FAIL, Breach.WARN: Outcome.WARN, Breach.NOTE: Outcome.NOTE}
+from mcp_touchstone.wire.transcript import Entry
 
 
+@dataclass(eq=False)
 class Conversation(Talk):
     """The conversation of one scenario with a server.
 
-    Args:
-        connection: a process of the server.
-        scenario: the scenario.
-        clauses: the clauses to judge.
-        settings: those of properties and attacks.
-        on_certain: called with the clauses of which a finding is certain before the scenario has
-            ended; returns whether the scenario need not find more.
-        more: further arguments of ``Talk``.
-
     Attributes:
-        fired: ids of the sent payloads, if it is an attack.
-        settings: as above.
+        settings: the settings of properties.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        scenario: Scenario,
-        clauses: Iterable[Clause],
-        *,
-        settings: RunSettings,
-        on_certain: Callable[[frozenset[str]], bool],
-        **more: Any,
-    ) -> None:
-        super().__init__(connection, **more)
-        self.judgements: list[Judgement] = []
-        self.settings = settings
-        self.fired: set[str] = set()
-        self._on_certain = on_certain
-        self._scenario = scenario
-        self._clauses = {clause.id: clause for clause in clauses}
-        self._declared = {clause.id for clause in scenario.clauses}
+    settings: RunSettings
 
     @property
-    def name(self) -> str:
-        """The name of the scenario."""
-        return self._scenario.name
+    def root(self) -> SafePath:
+        """The folder of the server; a scenario that is ``apart`` may change it."""
+        return self.server.root
 
-    def fire(self, payload: str) -> None:
-        """Note that the next line of ours carries a payload."""
-        self.fired.add(payload)
-        self.wire.transcript.payload = payload
+    def since(self, n: int) -> list[Entry]:
+        """Return the entries after line ``n``."""
+        return self.wire.transcript.since(n)
 
-    def judges(self, *clauses: str) -> bool:
-        """Return whether any of these clauses is judged here (by revision and needs)."""
-        return any(clause in self._clauses for clause in clauses)
+    def run(
+        self, exchange: Exchange, *, meta: Mapping[str, Any] | None = None, required: bool = True
+    ) -> Reply:
+        """Send an exchange again and wait for its answer."""
+        return self.wire.request(exchange.method, exchange.params, meta=meta, required=required)
 
-    def judge(
-        self,
-        clause: str | tuple[str, ...],
-        passed: bool,
-        *,
-        expected: str,
-        actual: object = None,
-        at: Reply | Entry | int | None = None,
-        mild: Breach | None = None,
-        because: str = "",
-        also: Iterable[int] = (),
-    ) -> bool:
-        """Record whether a clause was kept; several ids are one rule, split by revision.
+    @staticmethod
+    def need(reply: Reply, what: str) -> dict[str, Any]:
+        """Return the result of an indispensable request, or end the scenario as BROKEN."""
+        if reply.result is None:
+            raise Broken(f"{what}: {reply}")
+        return reply.result
 
-        Args:
-            clause: id, or the ids of rows that split one rule by revision.
-            passed: whether it was kept.
-            expected: the requirement of the clause.
-            actual: the behaviour of the server; by default the reply that ``at`` names.
-            at: the line that proves it.
-            mild: the most severe way a breach may count here, if the clause permits that.
-            because: the reason it counts for less than the weight of the clause, if not obvious.
-            also: further lines that prove it.
-        """
-        if actual is None:
-            actual = at if isinstance(at, Reply) else ""
-        for clause_id in (clause,) if isinstance(clause, str) else clause:
-            if clause_id not in self._declared:
-                raise LookupError(f"{self._scenario.id} does not declare {clause_id}")
-            row = self._clauses.get(clause_id)
-            if row is None:
-                continue
-            if barred := self._barred(row, at):
-                self._record(row, Outcome.UNSEEN, "", barred, None)
-                continue
-            if not passed and mild is None and row.breach is Breach.FAIL and self._is_late(at):
-                mild, because = Breach.WARN, "the server had not read the request in time"
-            if not passed and mild is None and self._is_after_the_session(at):
-                mild, because = Breach.WARN, "a server may end a session at any time"
-            breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
-            outcome = Outcome.PASS if passed else _OUTCOME[breach]
-            said = because if not passed and breach is not row.breach else ""
-            self._record(row, outcome, expected, str(actual), at, because=said, also=also)
-            if not passed and self._is_silence(at):
-                self.judgements[-1] = replace(self.judgements[-1], silent=True)
-        return passed
-
-    def expect_answer(self, reply: Reply, clause: str, expected: str, **how: Any) -> bool:
-        """Judge that a request got an answer, a result or an error; ``how`` is as in ``judge``."""
-        return self.judge(clause, reply.answered, expected=expected, at=reply, **how)
-
-    def expect_result(self, reply: Reply, clause: str, expected: str, **how: Any) -> bool:
-        """Judge that a request got a result."""
-        return self.judge(clause, reply.result is not None, expected=expected, at=reply, **how)
-
-    def expect_error(self, reply: Reply, clause: str, code: int, expected: str, **how: Any) -> bool:
-        """Judge that a request got an error with a code."""
-        return self.judge(clause, reply.code == code, expected=expected, at=reply, **how)
-
-    def _barred(self, row: Clause, at: Reply | Entry | int | None) -> str:
-        """Return what a request lacked, if the rule is not about that; empty for nothing."""
-        if not self.over_http or row.place == "http/authorization":
-            return ""
-        if isinstance(at, Entry):
-            return at.origin.exchange.barred if at.origin is not None else ""
-        line = at.asked if isinstance(at, Reply) else at
-        sent = (one for one in list(self.wire.transcript.exchanges) if one.line == line)
-        return next((one.barred for one in sent), "")
-
-    def _is_silence(self, at: Reply | Entry | int | None) -> bool:
-        """Return whether a finding is that nothing came, and nothing explains it."""
-        if not isinstance(at, Reply) or at.answered or at.entry or self.wire.gone:
-            return False  # with an entry it is a place on the wire, not a silence
-        return not self.wire.channel.silence(at.asked)
-
-    def _is_late(self, at: Reply | Entry | int | None) -> bool:
-        """Return whether an unanswered request gets its answer while a later one is pending.
-
-        Then the server was slow to read, and silence proves nothing.
-        """
-        if not isinstance(at, Reply) or at.answered or at.entry or self.wire.gone:
-            return False  # with an entry it is a place on the wire, not a silence
-        if at.asked > len(self.wire.transcript):
-            return False  # a line of another connection
-        later = self.wire.say(self.wire.build(self.wire.everyday), required=False)
-        self.wire.answer_to(later, patient=True)
-        return self.wire.transcript.answer_to(at.asked) is not None
-
-    def _is_after_the_session(self, at: Reply | Entry | int | None) -> bool:
-        """Whether the server ended the session in place of an answer to a request, or before it."""
-        if not isinstance(at, Reply) or not self.wire.channel.session_ended:
-            return False
-        asked = [one for one in self.wire.transcript.session.asked if one.line == at.asked]
-        return any(one.expired or one.phase is Phase.CLOSING for one in asked)
-
-    def certain(self, *clauses: str) -> bool:
-        """Let the repetition of the scenario begin: it will have findings, but needs more time.
-
-        Only for a scenario whose call does not block the server: over HTTP, the repetition makes it
-        in a session of a process that serves others. So the server must have answered a request
-        meanwhile.
-
-        Args:
-            clauses: the clauses that it will find broken.
-
-        Returns:
-            Whether this is a repetition that has no other finding to repeat. It may end at once.
-        """
-        chosen = self._clauses.keys() & clauses
-        return bool(chosen) and self._on_certain(frozenset(chosen))
-
-    def add_evidence(self, sentence: str) -> None:
-        """Add an event to the evidence of the last finding; it is marked if no other line is."""
-        last = self.judgements[-1]
-        if last.outcome not in {*_OUTCOME.values()}:
-            return
-        sentence = sentence.encode("utf-8", "backslashreplace").decode()
-        number = self.wire.transcript.happened(sentence)
-        guilty = not any(line.guilty for line in last.wire)
-        line = WireLine(number, ARROWS[Source.EVENT], sentence, guilty)
-        self.judgements[-1] = replace(last, wire=(*last.wire, line))
-
-    def unseen(self, clause: str, why: str) -> None:
-        """Record that the server did nothing that this conditional clause covers."""
-        row = self._clauses.get(clause)
-        if row is not None:
-            if not row.conditional:
-                raise LookupError(f"{clause} is not conditional; it cannot go unseen")
-            self._record(row, Outcome.UNSEEN, "", why, None)
-
-    def _record(
-        self,
-        clause: Clause,
-        outcome: Outcome,
-        expected: str,
-        actual: str,
-        at: Reply | Entry | int | None,
-        *,
-        because: str = "",
-        also: Iterable[int] = (),
-    ) -> None:
-        guilty, related = _place(at)
-        related = (*related, *also)
-        transcript = self.wire.transcript
-        if transcript.limit and outcome in {Outcome.FAIL, Outcome.WARN}:
-            outcome, actual = Outcome.BROKEN, f"not judged: {transcript.limit}"
-        if guilty in transcript.unjudged and outcome is not Outcome.UNSEEN:
-            outcome, actual = Outcome.BROKEN, UNJUDGED
-        shown = outcome in {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
-        self.judgements.append(
-            Judgement(
-                clause=clause.id,
-                revision=self.revision,
-                outcome=outcome,
-                scenario=self._scenario.id,
-                expected=expected,
-                actual=actual,
-                wire=self._evidence(guilty, related) if shown else (),
-                source=f"{self._scenario.path.rpartition('/')[2]}:{self._line()}",
-                process=transcript.label,
-                replay=transcript.replay,
-                because=because,
-                reproduction=self._by_curl(guilty, related) if shown else "",
-            )
-        )
-
-    def _by_curl(self, guilty: int | None, related: Iterable[int]) -> str:
-        """Return the curl command that shows a finding again, if one request suffices.
-
-        That is a request without a session to a server that we did not start.
-        """
-        channel = self.wire.channel
-        if not isinstance(channel, HttpChannel) or channel.started:
-            return ""
-        transcript = self.wire.transcript
-        sent = carriers(transcript.exchanges)
-        line = next((n for n in (*related, guilty) if n in sent), None)
-        if line is None or any(name.lower() == "mcp-session-id" for name, _ in sent[line].sent):
-            return ""
-        endpoint = channel.endpoint
-        return curl(endpoint.url, sent[line], transcript[line].raw, endpoint.secrets)
-
-    def _evidence(self, guilty: int | None, related: Iterable[int]) -> tuple[WireLine, ...]:
-        transcript = self.wire.transcript
-        lines = transcript.since(self._start)
-        return evidence(lines, guilty, related, transcript.exchanges)
-
-    def _line(self) -> int:
-        """Return the line of the scenario that called us, directly or through helpers."""
-        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001  (the documented way to callers)
-        while frame is not None:
-            if frame.f_code.co_filename.replace("\\", "/").endswith(self._scenario.path):
-                return frame.f_lineno
-            frame = frame.f_back
-        return self._scenario.line
-
-    def broken(self, why: str) -> None:
-        """Make every clause without a judgement BROKEN, with the reason."""
-        judged = {judgement.clause for judgement in self.judgements}
-        for clause in self._clauses.values():
-            if clause.id not in judged:
-                transcript: Transcript = self.wire.transcript
-                self.judgements.append(
-                    Judgement(
-                        clause=clause.id,
-                        revision=self.revision,
-                        outcome=Outcome.BROKEN,
-                        scenario=self._scenario.id,
-                        expected=clause.statement,
-                        actual=why,
-                        wire=self._evidence(None, ()),
-                        process=transcript.label,
-                    )
-                )
-
-
-_LIGHTNESS = (Breach.FAIL, Breach.WARN, Breach.NOTE)
-
-
-def _place(at: Reply | Entry | int | None) -> tuple[int | None, tuple[int, ...]]:
-    if isinstance(at, Reply):
-        return (at.entry or at.asked), (at.asked,)
-    if isinstance(at, Entry):
-        return at.n, ()
-    return at, ()
-
-
-__all__ = ["Broken", "Conversation"]
+    @staticmethod
+    def need_answer(reply: Reply, what: str) -> None:
+        """End the scenario as BROKEN if an indispensable request got neither result nor error."""
+        if not reply.answered:
+            raise Broken(f"{what}: {reply}")

@@ -3,21 +3,21 @@
 import contextlib
 from typing import Final
 
-from mcp_touchstone.judging.talk import Talk
+from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.runtime.safe_path import SafePath
 
 READS: Final = 8
 """Resources read to find one that is a file of the tree."""
 
 
-def served(talk: Talk, uris: list[str]) -> tuple[str, SafePath] | None:
+def served(talk: Conversation, uris: list[str]) -> tuple[str, SafePath] | None:
     """Read listed resources until one is a file of the folder; return its URI and the file."""
     texts = {}
     for file in sorted(talk.root.below()):
         with contextlib.suppress(OSError, UnicodeDecodeError):
             texts[file.read_text()] = file
     for uri in sorted(uris)[:READS]:
-        reply = talk.request("resources/read", {"uri": uri}, required=False)
+        reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
         contents = (reply.result or {}).get("contents")
         for item in contents if isinstance(contents, list) else ():
             if isinstance(item, dict) and item.get("text") in texts:

@@ -39,7 +39,7 @@ def challenged(talk: Conversation, *clauses: str) -> HttpAnswer | None:
             return answer
         why = f"the server serves a request without a token: {answer}"
     for clause in clauses:
-        talk.unseen(clause, why)
+        talk.judge.unseen(clause, why)
     return None
 
 

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from mcp_touchstone.client.pending import Window, read_pages
 from mcp_touchstone.client.server_profile import LISTS
 from mcp_touchstone.judging.ambient import Record
-from mcp_touchstone.judging.talk import Talk
+from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.wire.framing import Kind, value_in
 from mcp_touchstone.wire.lifecycle import Role
 
@@ -21,11 +22,11 @@ ELSEWHERE: Final = "on another connection"
 Lists = Sequence[list[str] | None]
 
 
-def keys(talk: Talk, feature: str) -> list[str] | None:
+def keys(talk: Conversation, feature: str) -> list[str] | None:
     """Return the keys of all items of a list, in order; None if the list has no end."""
     method, _ = LISTS[feature]
     found: list[str] = []
-    for reply in talk.pages(method):
+    for reply in read_pages(talk.wire, method):
         page = _page(reply.result, feature)
         if page is None:
             return None
@@ -62,14 +63,14 @@ def all_differ(*connections: Lists) -> bool:
     return all(one not in firsts[:n] for n, one in enumerate(firsts))
 
 
-def around(talk: Talk, feature: str, use: Callable[[], object]) -> Lists:
+def around(talk: Conversation, feature: str, use: Callable[[], object]) -> Lists:
     """List before and after other requests on the current connection."""
     before = keys(talk, feature)
     use()
     return before, keys(talk, feature)
 
 
-def in_turn(talk: Talk, feature: str, use: Callable[[], object]) -> tuple[Lists, Lists]:
+def in_turn(talk: Conversation, feature: str, use: Callable[[], object]) -> tuple[Lists, Lists]:
     """List on a busy and on a quiet process, both new, started one after the other.
 
     The quiet one waits longer between its lists than the busy one was used. So a list that a
@@ -81,24 +82,26 @@ def in_turn(talk: Talk, feature: str, use: Callable[[], object]) -> tuple[Lists,
     lines = talk.since(began)
     used = lines[-1].at - lines[0].at if lines else 0.0
     start_next(talk)
-    quiet = around(talk, feature, lambda: talk.quiet(2 * used + LATE / 2))
+    quiet = around(talk, feature, lambda: talk.wire.quiet(2 * used + LATE / 2))
     return busy, quiet
 
 
-def start_next(talk: Talk) -> None:
+def start_next(talk: Conversation) -> None:
     """End the current process; continue on a new one."""
-    talk.end()
-    talk.restart().open()
+    talk.server.end()
+    talk.server.restart().open()
 
 
-def until_changed(talk: Talk, feature: str, before: list[str] | None, seconds: float) -> int | None:
+def until_changed(
+    talk: Conversation, feature: str, before: list[str] | None, seconds: float
+) -> int | None:
     """Request the list until it differs; return the line where it did, None if it never did."""
-    window = talk.window(seconds)
+    window = Window(talk.wire, seconds)
     while not window.over:
         now = keys(talk, feature)
         if before is not None and now is not None and difference(before, now):
             return len(talk.wire.transcript)
-        talk.quiet(0.2)
+        talk.wire.quiet(0.2)
     return None
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.pending import first_response
 from mcp_touchstone.judging.ambient import Record, breaches
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.run_settings import DrawSettings
@@ -213,7 +214,7 @@ class Property:
         """
         wire = self.talk.wire
         line = wire.say(wire.build(wire.everyday, id=BEYOND), malformed=True)
-        if not self.talk.first_response(line)[0].answered:
+        if not first_response(self.talk.wire, line)[0].answered:
             return False
         for value in self.plain:
             self._settled |= {fault.clause for fault in self._say(value)}
@@ -259,7 +260,7 @@ class Property:
     @property
     def _terms(self) -> DrawSettings:
         settings = self.talk.settings
-        return DrawSettings(self.talk.name, settings.examples, settings.seed, settings.home)
+        return DrawSettings(self.talk.judge.name, settings.examples, settings.seed, settings.home)
 
     def _against_rules(self) -> Iterator[tuple[str, Any]]:
         """Yield each clause that an ambient rule of the run finds broken, and the example."""
@@ -332,12 +333,12 @@ class Property:
     def _judge(self, wire: Connection, fault: Found) -> None:
         settings = self.talk.settings
         wire.transcript.replay = (
-            *("--select", self.talk.name),
+            *("--select", self.talk.judge.name),
             *("--examples", str(settings.examples)),
             *(("--seed", str(settings.seed)) if settings.seed else ()),
         )
         if not fault.ambient:
-            self.talk.wire = wire
+            self.talk.server.wire = wire
             self.talk.judge(
                 fault.clause,
                 False,
@@ -357,7 +358,7 @@ class Property:
         """
         if self._deaf:
             self.talk.wire.channel.kill()
-        wire = self.talk.restart()
+        wire = self.talk.server.restart()
         wire.transcript.judged = False
         self._deaf = self._spent = False
         self._deaths += 1

@@ -27,7 +27,6 @@ VOLATILE: Final = ("started", "seconds", "startup_seconds", "cost", "judgements"
 
 def document(run: Run) -> dict[str, Any]:
     """Build the report."""
-    outcomes = list(by_clause(run.verdicts).values())
     return {
         "format": FORMAT,
         "tool": {"name": "mcp-touchstone", "version": __version__},
@@ -45,28 +44,7 @@ def document(run: Run) -> dict[str, Any]:
             "spoken": list(run.profile.spoken),
             "refused": {r: str(reply) for r, reply in run.profile.refused.items()},
         },
-        "summary": {
-            "exit_code": run.exit_code,
-            "interrupted": run.interrupted,
-            "trouble": run.trouble,
-            **({"unbound": run.unbound} if run.unbound else {}),
-            **_unbound(run),
-            "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
-            "tally": tally(run),
-            "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
-            "planned": sum(len(slot.clauses) for slot in run.slots),
-            "judgements": sum(
-                judgement.outcome is not Outcome.UNSEEN
-                for verdict in run.verdicts
-                for judgement in verdict.judgements
-            ),
-            "processes": run.processes,
-            "strays": run.strays,
-            **({"started": run.started} if run.started else {}),
-            "seconds": round(run.seconds, 3),
-            "startup_seconds": round(run.profile.pace.started, 3),
-            **({} if run.cost is None else {"cost": _cost(run.cost)}),
-        },
+        "summary": _summary(run),
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
         **clients.document(run),
         **_budgets(run),
@@ -106,6 +84,32 @@ def _budgets(run: Run) -> dict[str, Any]:
     held = {"file": costs.name, "over": list(costs.over)} if costs.name else {}
     measured = {"tokenizer": budgets.TOKENIZER, "tokens": costs.tokens, "results": results}
     return {"budgets": {**measured, **held}}
+
+
+def _summary(run: Run) -> dict[str, Any]:
+    outcomes = list(by_clause(run.verdicts).values())
+    return {
+        "exit_code": run.exit_code,
+        "interrupted": run.interrupted,
+        "trouble": run.trouble,
+        **({"unbound": run.unbound} if run.unbound else {}),
+        **_unbound(run),
+        "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
+        "tally": tally(run),
+        "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
+        "planned": sum(len(slot.clauses) for slot in run.slots),
+        "judgements": sum(
+            judgement.outcome is not Outcome.UNSEEN
+            for verdict in run.verdicts
+            for judgement in verdict.judgements
+        ),
+        "processes": run.processes,
+        "strays": run.strays,
+        **({"started": run.started} if run.started else {}),
+        "seconds": round(run.seconds, 3),
+        "startup_seconds": round(run.profile.pace.started, 3),
+        **({} if run.cost is None else {"cost": _cost(run.cost)}),
+    }
 
 
 def _unbound(run: Run) -> dict[str, Any]:

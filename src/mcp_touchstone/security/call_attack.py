@@ -1,14 +1,14 @@
 """Attack the tools: send payloads in calls, check for effects after each call, and judge."""
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_touchstone.bindings.binding import CHANGING, TAKING, Binding, Operation
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.threat import Severity
-from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.security.attack_session import PATIENCE, AttackSession
 from mcp_touchstone.security.payload import Payload
 from mcp_touchstone.security.reachability import Carriage
@@ -52,8 +52,8 @@ def attack_paths(
     """
     _protect(session, groups)
     closed = [row for row in session.payloads(*groups) if not _is_open(row)]
-    if not any(True for _ in session.field.each(closed)):
-        session.unseen(threat, NAMELESS)
+    if not any(True for _ in session.tree.each(closed)):
+        session.judge.unseen(threat, NAMELESS)
         return
     attack_calls(session, threat, session.targeting.calls(closed, set(operations)))
 
@@ -61,13 +61,13 @@ def attack_paths(
 def _protect(session: AttackSession, groups: Iterable[str]) -> None:
     """Add the denied files to the protected areas if a class of payloads is about them."""
     if any(group.startswith("deny.") for group in groups):
-        session.protect_denied()
+        session.canaries.protect_denied()
 
 
 def attack_carrying(session: AttackSession, threat: str, kind: Carriage, *groups: str) -> None:
     """Send the moves and copies of a kind, and judge a threat."""
     if kind is Carriage.DENIED:
-        session.protect_denied()
+        session.canaries.protect_denied()
     attack_calls(session, threat, session.targeting.carried(session.payloads(*groups), kind))
 
 
@@ -82,16 +82,16 @@ def attack_with_extra_arguments(session: AttackSession, threat: str, *groups: st
     shots = list(session.targeting.smuggled(session.payloads(*groups, via="args")))
     shut = [shot for shot in shots if not _is_open_to(session, shot)]
     if shots and not shut:
-        session.unseen(threat, "paths outside are read without any such argument")
+        session.judge.unseen(threat, "paths outside are read without any such argument")
         return
     attack_calls(session, threat, shut)
 
 
 def _is_open_to(session: AttackSession, shot: AttackCall) -> bool:
     """Return whether the path of a call alone leaks; that is another finding."""
-    method, params = shot.binding.call(shot.text, str(session.field.root))
+    method, params = shot.binding.call(shot.text, str(session.tree.root))
     reply = session.wire.request(method, params, required=False)
-    return session.leaks(reply)
+    return session.canaries.leaks(reply)
 
 
 def attack_calls(
@@ -154,7 +154,7 @@ class _CallAttack:
         session, tally = self.session, self.tally
         readers = session.begin()
         if self._is_listless(threat, readers):
-            session.unseen(threat, LISTLESS)
+            session.judge.unseen(threat, LISTLESS)
             return tally
         try:
             for call in calls:
@@ -169,9 +169,9 @@ class _CallAttack:
         except OSError:  # the server removed or replaced a file of ours
             if not tally.hits:
                 raise
-        if not (tally.hits or tally.deaths or tally.over) and session.readers() != readers:
+        if not (tally.hits or tally.deaths or tally.over) and session.begin() != readers:
             raise Broken("a plain file could no longer be read after the attack")
-        usual = DENIED if Area.DENIED in session.protected else EXPECTED
+        usual = DENIED if Area.DENIED in session.canaries.protected else EXPECTED
         self._conclude(threat, expected or usual, f"{tally}{aside()}", still=still)
         return tally
 
@@ -181,7 +181,7 @@ class _CallAttack:
         if not budget.pays(tool):
             budget.left[tool] += 1
             return
-        session.fire(shot.payload.id)
+        session.payloads.fire(shot.payload.id)
         before = len(tally.hits)
         tally.live += shot.live
         tally.dead += not shot.live
@@ -190,9 +190,11 @@ class _CallAttack:
         limit = max(PATIENCE, session.pace.reply)
         limit = min(limit, budget.each)
         reply = session.wire.request(method, params, required=False, seconds=limit)
-        sent = session.field.canaries.found_in_message(params, session.protected)
+        sent = session.tree.canaries.found_in_message(params, session.canaries.protected)
         seen = [
-            canary for canary in session.canaries(reply, session.protected) if canary not in sent
+            canary
+            for canary in session.canaries.found(reply, session.canaries.protected)
+            if canary not in sent
         ]
         if seen:
             first = next((canary for canary in seen if not canary.is_name), seen[0])
@@ -202,15 +204,15 @@ class _CallAttack:
         if effect:
             tally.hits.append(Hit(shot, effect, session.wire, reply))
         if shot.binding.operation in CHANGING:
-            damage = session.field.damage()
+            damage = session.tree.damage()
             if damage:
                 tally.hits.append(Hit(shot, str(damage[0]), session.wire, reply))
             if shot.binding.operation in TAKING:
-                for where, canary in session.field.laundered(session.protected):
+                for where, canary in session.tree.laundered(session.canaries.protected):
                     what = f"{whose(canary)} are in {where} now"
                     tally.hits.append(Hit(shot, what, session.wire, reply))
-                    (session.field.path / where).remove()
-            session.field.restore(damage if len(tally.hits) == before else None)
+                    (session.tree.path / where).remove()
+            session.tree.restore(damage if len(tally.hits) == before else None)
         if budget.ends and not (reply.answered or session.wire.gone):
             budget.left[tool] += 1
             budget.spent[tool] = budget.each
@@ -231,15 +233,15 @@ class _CallAttack:
     def _look_back(self) -> None:
         """Check the effects that no answer shows: in the trees, in files of the root, on stderr."""
         session, tally = self.session, self.tally
-        for where, canary in session.field.laundered(session.protected):
+        for where, canary in session.tree.laundered(session.canaries.protected):
             what = f"{whose(canary)} are in {where} now"
             tally.hits.append(Hit(None, what, session.wire))
-        damage = session.field.damage()
+        damage = session.tree.damage()
         if damage:
             tally.hits.append(Hit(None, str(damage[0]), session.wire))
-        for connection in session.connections:
-            for canary in session.field.canaries.found(
-                connection.process.stderr_tail, session.protected
+        for connection in session.server.connections:
+            for canary in session.tree.canaries.found(
+                connection.process.stderr_tail, session.canaries.protected
             ):
                 tally.hits.append(Hit(None, f"{whose(canary)} went to stderr", connection))
 
@@ -252,7 +254,7 @@ class _CallAttack:
         still: bool,
     ) -> None:
         session, tally, budget = self.session, self.tally, self.budget
-        if not session.judges(threat):
+        if not session.judge.covers(threat):
             return
         if not tally.hits and not tally.deaths and tally.over:
             raise Broken(f"{len(tally.hangs)} calls got no answer: {tally.hangs[0].what}")
@@ -261,7 +263,7 @@ class _CallAttack:
         found = tally.hits or tally.deaths
         shown = next((hit for hit in found if hit.shot is not None), None)
         if shown is not None and shown.reply is not None:
-            session.go_back(shown.wire, shown.reply.asked - 1)
+            session.server.go_back(shown.wire, shown.reply.asked - 1)
         for hang in tally.hangs:
             budget.left[hang.tool] += 1
         left = "" if found else str(budget)
@@ -273,23 +275,22 @@ class _CallAttack:
             if left
             else (said(found, tally) if found else passed),
             at=shown.reply if shown is not None else None,
-            mild=Breach.NOTE if left else session.mild(threat),
-            because=UNTRIED if left else session.because(threat),
+            mild=Breach.NOTE if left else session.judge.mild(threat),
+            because=UNTRIED if left else session.judge.because(threat),
         )
-        session.judgements[-1] = replace(
-            session.judgements[-1],
+        session.judge.amend(
             left=left,
             tools=by_tool(found) if not left else (),
             severity=NAMES_ONLY if found and all(hit.names_only for hit in found) else None,
         )
         if found:
-            session.add_evidence(f"observed: {said(found, tally)}")
+            session.judge.add_evidence(f"observed: {said(found, tally)}")
         if shown is not None and shown.shot is not None:
             shot = shown.shot
             steps = (*shot.before, shot.call, *shot.after)
             died = shown in tally.deaths
             reproduction = script(session.scene, shot.text, *steps, still=still, died=died)
-            session.judgements[-1] = replace(session.judgements[-1], reproduction=reproduction)
+            session.judge.amend(reproduction=reproduction)
 
     def _is_listless(self, threat: str, readers: list[Binding]) -> bool:
         """Return whether all denied files can be read by plain name, and no deny list was promised.
@@ -298,24 +299,26 @@ class _CallAttack:
         judged nevertheless.
         """
         session = self.session
-        denied = [one for one in session.field.canaries.planted if one.area is Area.DENIED]
+        denied = [one for one in session.tree.canaries.planted if one.area is Area.DENIED]
         files = [one for one in denied if not one.is_name]
-        if not (files and session.may_go_unseen(threat) and threat in session.claims.unpromised):
+        if not (
+            files and session.judge.may_go_unseen(threat) and threat in session.claims.unpromised
+        ):
             return False
-        return Area.DENIED in session.protected and all(
+        return Area.DENIED in session.canaries.protected and all(
             self._is_read(one, readers) for one in files
         )
 
     def _is_read(self, canary: Canary, readers: list[Binding]) -> bool:
         """Return whether a planted file can be read by its own path."""
         session = self.session
-        root, path = str(session.field.root), session.field.path / canary.where
+        root, path = str(session.tree.root), session.tree.path / canary.where
         for binding in readers:
-            name = path.relative_to(session.field.root).as_posix()
+            name = path.relative_to(session.tree.root).as_posix()
             reply = session.wire.request(
                 *binding.call(binding.spelled(name, root), root), required=False
             )
-            if session.returned(reply, canary):
+            if session.canaries.returned(reply, canary):
                 return True
         return False
 

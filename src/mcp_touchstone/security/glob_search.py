@@ -49,7 +49,7 @@ def by_completion(session: AttackSession, threat: str, *groups: str) -> None:
 
 def to_denied(session: AttackSession, threat: str, *groups: str) -> None:
     """Walk over denied files, search them by patterns, and clear the exclusions of walks."""
-    session.protect_denied()
+    session.canaries.protect_denied()
 
     def shots() -> Iterator[AttackCall]:
         yield from _walks(session, _plain(session, groups))
@@ -64,7 +64,7 @@ def to_denied(session: AttackSession, threat: str, *groups: str) -> None:
 def _plain(session: AttackSession, groups: Iterable[str]) -> list[Payload]:
     """Return the rows whose text is an existing folder of the root."""
     rows = [row for row in session.payloads(*groups) if row.expect == "safe"]
-    return [row for row in rows if (session.field.root / row.text).is_dir()]
+    return [row for row in rows if (session.tree.root / row.text).is_dir()]
 
 
 def _walks(session: AttackSession, rows: list[Payload]) -> Iterator[AttackCall]:
@@ -83,7 +83,7 @@ def _call(
     session: AttackSession, binding: Binding, values: dict[Pointer, Any], below: str = "."
 ) -> Any:
     """Return the call that walks over the root or a folder, with some arguments replaced."""
-    root = str(session.field.root)
+    root = str(session.tree.root)
     paths = {
         s.pointer: binding.naming.written(binding.spelled(below, root))
         for s in binding.slots
@@ -93,8 +93,8 @@ def _call(
 
 
 def _matched(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-    for row, text in session.field.each(rows):
-        live = _leads_out(text, session.field) or row.expect == "safe"
+    for row, text in session.tree.each(rows):
+        live = _leads_out(text, session.tree) or row.expect == "safe"
         for binding in session.bindings.of(Operation.GLOB):
             patterns = {s.pointer: text for s in binding.slots if s.role is ArgumentRole.PATTERN}
             yield AttackCall(row, text, binding, _call(session, binding, {**patterns}), live)
@@ -129,7 +129,7 @@ def _said(session: AttackSession, *groups: str) -> list[Payload]:
 
 def _completed(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:
     """Yield completions of the names in a folder; for a file, in its folder."""
-    field, seen = session.field, set()
+    field, seen = session.tree, set()
     for row, filled in field.each(rows):
         text = filled
         if row.via == "session":

@@ -14,7 +14,7 @@ from mcp_touchstone.bindings.argument_roles import ArgumentRole
 from mcp_touchstone.bindings.binding import Binding, Operation
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.catalog.clause import Breach
-from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.security import line_payloads
 from mcp_touchstone.security.attack_session import AttackSession
@@ -77,12 +77,12 @@ class LineAttack:
         """Return the canaries that a plain ``../`` path leaks; that is another finding."""
         if self.reader is None:
             return []
-        root, outside = str(self.session.field.root), self.session.field.outside.name
+        root, outside = str(self.session.tree.root), self.session.tree.outside.name
         call = self.reader.call(self.reader.spelled(f"../{outside}/{CANARY}", root), root)
         return self._leaked(self.session.wire.request(*call, required=False).value or {})
 
     def _leaked(self, value: Any) -> list[Canary]:
-        return self.session.field.canaries.found_in_message(value, {Area.OUTSIDE})
+        return self.session.tree.canaries.found_in_message(value, {Area.OUTSIDE})
 
     @property
     def reader(self) -> Binding | None:
@@ -104,7 +104,7 @@ class LineAttack:
         ):
             self.session.renew()
             self._begin()
-        self.session.mark()
+        self.session.server.mark()
 
     def pulse(self) -> LineHit | None:
         """Send a basic request and read a plain file; return the failure, or None."""
@@ -120,7 +120,7 @@ class LineAttack:
 
     def names(self) -> Names:
         """Return the values of the names in braces of a line on this server."""
-        wire, field = self.session.wire, self.session.field
+        wire, field = self.session.wire, self.session.tree
         meta = wire.meta() if wire.modern else None
         reader = self.reader
         if reader is None:
@@ -174,7 +174,7 @@ class LineAttack:
             expected: the expected behaviour, in words.
             forged: whether they contain messages that must not be answered or echoed as messages.
         """
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         if not fired:
             raise Broken("no payload could be fired")
@@ -191,7 +191,7 @@ class LineAttack:
         passed = f"{len(fired)} payloads, {sum(shell.size for shell in fired):,} bytes"
         if self._left:
             passed += "; other effects are findings of another threat: a plain path has them too"
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             found,
             expected=expected,
@@ -205,7 +205,7 @@ class LineAttack:
     def _volley(
         self, fired: Iterable[LinePayload], look: Callable[[int], LineHit | None]
     ) -> LineHit | None:
-        wire, field = self.session.wire, self.session.field
+        wire, field = self.session.wire, self.session.tree
         line = len(wire.transcript)
         for payload in fired:
             self._send_line(payload)
@@ -222,7 +222,7 @@ class LineAttack:
         return hit or look(line)
 
     def _send_line(self, payload: LinePayload) -> None:
-        self.session.fire(payload.id)
+        self.session.payloads.fire(payload.id)
         self.session.wire.say_raw(payload.data + b"\n", malformed=True, required=False)
 
     def _narrowed(
@@ -252,7 +252,7 @@ class LineAttack:
             pass
         if not guilty:
             return hit, 0
-        self.session.go_back(*places[0])
+        self.session.server.go_back(*places[0])
         return guilty[0], len(guilty) - 1
 
     def _script(self, *fired: LinePayload, forged: bool) -> str:
@@ -274,13 +274,13 @@ class LineAttack:
         """
 
         def look(line: int) -> LineHit | None:
-            for entry in self.session.since(line):
+            for entry in self.session.wire.transcript.since(line):
                 for message in entry.messages:
                     if message.kind is Kind.RESULT and message.value.get("id") in markers:
                         return LineHit("text inside a message was read as a message", at=entry)
             return None
 
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         hit: LineHit | None = None
@@ -302,7 +302,7 @@ class LineAttack:
         died = f"{deaths} payloads ended or silenced the server, which lines-broken judges"
         if hit is None and deaths >= LOSSES:
             raise Broken(died)
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             found,
             expected="text inside a message is not read as a message",
@@ -315,7 +315,7 @@ class LineAttack:
 
     def unseen(self, threat: str) -> None:
         """Send calls without an id or with a null id; judge whether they made their files."""
-        if not self.session.judges(threat):
+        if not self.session.judge.covers(threat):
             return
         self.ready()
         wire, tried, effects = self.session.wire, 0, []
@@ -328,7 +328,7 @@ class LineAttack:
                 hit, tried = self.pulse(), tried + 1
                 answered = any(
                     message.kind is Kind.RESULT and message.value.get("id") is None
-                    for entry in self.session.since(line)
+                    for entry in self.session.wire.transcript.since(line)
                     for message in entry.messages
                 )
                 if path.exists() and not answered:
@@ -336,7 +336,7 @@ class LineAttack:
                 if hit is not None:
                     effects.append(hit.what)
                     self.ready()
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             effects[0] if effects else "",
             expected="what nobody can be answered for is not done",
@@ -353,7 +353,7 @@ class LineAttack:
         line = wire.say(wire.build(*call), required=False)
         reply = wire.answer_to(line, wire.pace.startup)
         kind = "folder" if path.is_dir() else "file"
-        self.session.conclude(
+        self.session.judge.conclude(
             threat,
             f"a {kind} was made before initialize was sent: {shown(call)}" if path.exists() else "",
             expected="nothing is made before the handshake",
@@ -371,7 +371,7 @@ class LineAttack:
 
     def _making(self, binding: Binding) -> tuple[dict[str, Any], SafePath]:
         """Return the params of a call that makes a new file or folder, and its path."""
-        root = self.session.field.root
+        root = self.session.tree.root
         name = f"made-{secrets.token_hex(6)}.txt"
         _, params = binding.call(binding.spelled(name, str(root)), str(root), content="made\n")
         return params, root / binding.placed(name)

@@ -137,6 +137,17 @@ _FORGED: Final = (
 )
 
 
+_CONCLUSION: Final = (
+    '} > "$D.look"',
+    'cat -v "$D.look"; grep -q "^FOUND" "$D.look"; S=$?',
+    """grep -Eq '"(result|error)"' "$D.said"; A=$?""",
+    'rm -rf "$D" "$D".*',
+    "[ $S -ne 0 ] || exit 1",
+    "[ $A -eq 0 ] || { echo 'the server gave no answer'; exit 2; }",
+    "",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """The surroundings of a finding.
@@ -182,18 +193,11 @@ class Scene:
         """
         if self.target.tokens is not None:
             return ""
-        looks = [_LEAKED, _LAUNDERED]
-        if still:
-            looks.append(_STILL)
-        if self.denies:
-            pattern = quoted(f"^[<>].*/({self._listed()})(/|$)")
-            looks.append(_UNDENIED.format(pattern=pattern))
-        if self.field.is_repository:
-            looks += _STAGED
-        if judged:
-            looks.append(_ANSWERED.format(id=waits))
-        if forged:
-            looks.append(_FORGED)
+        looks = [
+            *self._looks(still=still),
+            *([_ANSWERED.format(id=waits)] if judged else ()),
+            *([_FORGED] if forged else ()),
+        ]
         return "\n".join([
             "#!/bin/sh",
             *(() if self.sandbox is None else _SHELTERED),
@@ -220,14 +224,20 @@ class Scene:
             '(inside) | diff "$D.inside" - > "$D.news"',
             *looks,
             f'[ ! -e "{FOUND}" ] || cat "{FOUND}"',
-            '} > "$D.look"',
-            'cat -v "$D.look"; grep -q "^FOUND" "$D.look"; S=$?',
-            """grep -Eq '"(result|error)"' "$D.said"; A=$?""",
-            'rm -rf "$D" "$D".*',
-            "[ $S -ne 0 ] || exit 1",
-            "[ $A -eq 0 ] || { echo 'the server gave no answer'; exit 2; }",
-            "",
+            *_CONCLUSION,
         ])  # fmt: skip
+
+    def _looks(self, *, still: bool) -> list[str]:
+        """Return the commands that look for effects on files."""
+        looks = [_LEAKED, _LAUNDERED]
+        if still:
+            looks.append(_STILL)
+        if self.denies:
+            pattern = quoted(f"^[<>].*/({self._listed()})(/|$)")
+            looks.append(_UNDENIED.format(pattern=pattern))
+        if self.field.is_repository:
+            looks += _STAGED
+        return looks
 
     def _listed(self) -> str:
         """Return a pattern of the denied names, without the repository if the server uses it."""

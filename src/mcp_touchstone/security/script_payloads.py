@@ -29,7 +29,7 @@ def lead_out(session: AttackSession, threat: str, *groups: str) -> None:
 
 def lead_to_denied(session: AttackSession, threat: str, *groups: str) -> None:
     """Send scripts that name entries of a deny list."""
-    session.protect_denied()
+    session.canaries.protect_denied()
     rows = [row for row in _rows(session, groups) if row.is_denied]
     _fire(session, threat, rows, frozenset({*SECRET, Area.DENIED}))
 
@@ -41,7 +41,7 @@ def _rows(session: AttackSession, groups: Iterable[str]) -> list[Payload]:
 def _fire(
     session: AttackSession, threat: str, rows: Iterable[Payload], areas: frozenset[Area]
 ) -> None:
-    field = session.field
+    field = session.tree
 
     def shots() -> Iterator[AttackCall]:
         for row, named in field.each(rows):
@@ -61,7 +61,7 @@ def _fire(
 
 def _lines(session: AttackSession, text: str) -> dict[str, str]:
     """Return a line of each file that a script names: it must quote the line it removes."""
-    field = session.field
+    field = session.tree
     files = {"canary_line": field.outside / CANARY}
     for name in field.denied.names["denied_file"]:
         if name in text or deny_list.flat(name) in text:

@@ -28,9 +28,12 @@ from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import is_modern
 from mcp_touchstone.catalog.scenario import attack
+from mcp_touchstone.client.pending import read_pages
 from mcp_touchstone.client.raw_http import Change, HttpAnswer
 from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
-from mcp_touchstone.judging.talk import Broken
+from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.judging.talk import hear_late_answers
+from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples import from_regex, uri_template
@@ -144,6 +147,7 @@ __all__ = [
     "Source",
     "Spoken",
     "Style",
+    "Task",
     "Tier",
     "TimeBudget",
     "Transcript",
@@ -168,6 +172,7 @@ __all__ = [
     "found_if",
     "from_regex",
     "git_repo",
+    "hear_late_answers",
     "id_key",
     "is_modern",
     "is_read_only",
@@ -179,6 +184,7 @@ __all__ = [
     "payload",
     "put",
     "reachability",
+    "read_pages",
     "recreated",
     "required",
     "rlimits",
