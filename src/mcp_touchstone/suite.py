@@ -1,7 +1,7 @@
 """The vocabulary of a suite file: what a scenario or an ambient rule may import, and no more."""
 
 from mcp_touchstone.catalog.clause import Breach
-from mcp_touchstone.catalog.revision import LATEST_LEGACY, LEGACY, is_modern
+from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, LEGACY, is_modern
 from mcp_touchstone.catalog.scenario import Seen, Unopened, ambient, catalogue, scenario
 from mcp_touchstone.client import answers as answer
 from mcp_touchstone.client.client_tasks import RELATED, TERMINAL, ClientTasks
@@ -27,7 +27,7 @@ from mcp_touchstone.client.server_requests import Question, input_requests, ques
 from mcp_touchstone.client.subscriptions import Subscription
 from mcp_touchstone.client.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
-from mcp_touchstone.judging import listings
+from mcp_touchstone.judging import clients, listings
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Broken, Conversation
 from mcp_touchstone.judging.file_resources import edit, served
@@ -82,6 +82,7 @@ __all__ = [
     "DIALECTS",
     "FULL_CAPABILITIES",
     "LATEST_LEGACY",
+    "LATEST_MODERN",
     "LEGACY",
     "LISTS",
     "LOOSE",
@@ -141,6 +142,7 @@ __all__ = [
     "brief",
     "capability_faults",
     "catalogue",
+    "clients",
     "covers",
     "dialect_of",
     "drawn",

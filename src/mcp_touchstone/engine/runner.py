@@ -121,7 +121,7 @@ def judge(
         run.interrupted = True
     if there is not None:
         run.dropped = tuple(sorted((entries(Path.cwd()) or frozenset()) - there))
-    run.verdicts = _fold(run, suite.registry, choice)
+    run.verdicts = fold(run, suite.registry, choice)
     if not run.profile.sdk.sdks and not target.bundled:
         run.profile.sdk = identify(SdkFacts(lines=_lines(pool)))
     attribute(run)
@@ -572,7 +572,8 @@ def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> li
 # --- verdicts
 
 
-def _fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
+def fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
+    """Fold the judgements of the planned cases into one verdict for each clause and revision."""
     found: dict[tuple[str, str], list[Judgement]] = {}
     for slot in run.slots:
         partial = run.interrupted or bool(run.trouble)
@@ -613,4 +614,4 @@ def _weighed(clause: Clause, gravest: Judgement) -> Clause:
     return replace(clause, severity=max(clause.severity, lower, key=order.index))
 
 
-__all__ = ["Choice", "Run", "UsageError", "judge", "survey"]
+__all__ = ["Choice", "Run", "UsageError", "fold", "judge", "survey"]

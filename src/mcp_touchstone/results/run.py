@@ -177,6 +177,8 @@ class Run:
         accept_unbound: whether the user accepts that.
         clients: what the chosen clients and directories do with the server.
         used: the use of its tools, if the profile does not show it; None to derive it.
+        again: words of the command that judges it again; empty for `check`.
+        judged: what is judged: the server, or in recordings the client.
     """
 
     target: "Target"
@@ -200,6 +202,8 @@ class Run:
     accept_unbound: bool = False
     clients: ProfileNotes = field(default_factory=ProfileNotes)
     used: ToolUse | None = None
+    again: tuple[str, ...] = ()
+    judged: str = "server"
 
     @property
     def fired(self) -> frozenset[str]:
