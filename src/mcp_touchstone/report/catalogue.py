@@ -129,6 +129,8 @@ def explain(clause_id: str) -> None:
     if isinstance(clause, Threat) and clause.tier is not Tier.CORE:
         suite += f"{option(clause.tier)} "
     again = f"  mcp-touchstone check {suite}--select {clause.id} -- your server"
+    if _kind(clause) == CLIENTS:
+        again = f"  mcp-touchstone client --select {clause.id} -- your client {{server}}"
     say("", *([again] if clause.judged else ()))
 
 
