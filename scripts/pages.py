@@ -11,7 +11,7 @@ from typing import Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier
 from mcp_touchstone.catalog.clause import Breach, Chapter, Clause, Observable
-from mcp_touchstone.catalog.loader import SECURITY, home, load, mutants
+from mcp_touchstone.catalog.loader import CLIENTS, SECURITY, home, load, mutants
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import names, profile
 from mcp_touchstone.profiles.measure import MEASURES
@@ -134,14 +134,16 @@ def _profiles() -> Iterator[str]:
 
 def _clause_pages() -> dict[str, Iterator[str]]:
     measured = coverage.measure(load(), mutants(CHECKOUT))
+    clients = coverage.measure(load(CLIENTS), {})
     chapters = {
-        _path("clauses", chapter): _clause_chapter(chapter, measured)
-        for chapter in measured.catalogue.chapters
+        _path("clauses", chapter): _clause_chapter(chapter, of)
+        for of in (measured, clients)
+        for chapter in of.catalogue.chapters
     }
-    return {"clauses.md": _clause_index(measured), **chapters}
+    return {"clauses.md": _clause_index(measured, clients), **chapters}
 
 
-def _clause_index(measured: coverage.Coverage) -> Iterator[str]:
+def _clause_index(measured: coverage.Coverage, clients: coverage.Coverage) -> Iterator[str]:
     yield "# The clauses\n"
     yield (
         f"The specification is divided into {len(measured.catalogue)} clauses. "
@@ -168,6 +170,14 @@ def _clause_index(measured: coverage.Coverage) -> Iterator[str]:
         cells = " | ".join(measured.shares(chapter.clauses).values())
         link = f"[{chapter.group}/{chapter.name}]({_path('clauses', chapter)})"
         yield f"| {link} | {chapter.title} | {cells} |"
+    yield "\n## Rules on clients\n"
+    yield (
+        "`mcp-touchstone judge` and `client` judge them. A mutant breaks each one and no other, "
+        "and a client that keeps all of them is silent.\n"
+    )
+    for chapter in clients.catalogue.chapters:
+        link = f"[{chapter.group}/{chapter.name}]({_path('clauses', chapter)})"
+        yield f"- {link}: {chapter.title}, {len(chapter.clauses)} clauses"
 
 
 def _clause_chapter(chapter: Chapter, measured: coverage.Coverage) -> Iterator[str]:

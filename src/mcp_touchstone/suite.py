@@ -1,7 +1,7 @@
 """The vocabulary of a suite file: what a scenario or an ambient rule may import, and no more."""
 
 from mcp_touchstone.catalog.clause import Breach
-from mcp_touchstone.catalog.revision import LATEST_LEGACY, LEGACY, is_modern
+from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, LEGACY, is_modern
 from mcp_touchstone.catalog.scenario import Seen, Unopened, ambient, catalogue, scenario
 from mcp_touchstone.client import answers as answer
 from mcp_touchstone.client import mrtr
@@ -35,7 +35,7 @@ from mcp_touchstone.client.server_requests import Question, input_requests, ques
 from mcp_touchstone.client.subscriptions import Subscription
 from mcp_touchstone.client.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
-from mcp_touchstone.judging import listings
+from mcp_touchstone.judging import clients, listings
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.file_resources import edit, served
@@ -93,6 +93,7 @@ __all__ = [
     "DIALECTS",
     "FULL_CAPABILITIES",
     "LATEST_LEGACY",
+    "LATEST_MODERN",
     "LEGACY",
     "LISTS",
     "LOOSE",
@@ -156,6 +157,7 @@ __all__ = [
     "capability_faults",
     "catalogue",
     "challenged",
+    "clients",
     "covers",
     "dialect_of",
     "drawn",

@@ -18,12 +18,13 @@ from mcp_touchstone.catalog.clause import (
     Observable,
     load_catalogue,
 )
-from mcp_touchstone.catalog.loader import home, load
+from mcp_touchstone.catalog.loader import CLIENTS, home, load, rows
 from mcp_touchstone.catalog.scenario import Registry, Scenario, Seen, ambient, collecting, scenario
 
 REGISTRY = load()
 CATALOGUE = REGISTRY.catalogue
 CASES = REGISTRY.cases()
+OF_CLIENTS = load(CLIENTS)
 CONFORMANCE = home() / "conformance"
 
 COMPLETE = {
@@ -146,8 +147,9 @@ def test_every_chapter_with_judged_clauses_has_a_scenario_file() -> None:
 
 def test_loader_reads_every_file() -> None:
     files = {path.relative_to(CONFORMANCE) for path in CONFORMANCE.rglob("*.toml")}
-    read = {Path(chapter.group, f"{chapter.name}.toml") for chapter in CATALOGUE.chapters}
-    imported = {case.id.partition("::")[0] for case in CASES}
+    chapters = [*CATALOGUE.chapters, *OF_CLIENTS.catalogue.chapters]
+    read = {Path(chapter.group, f"{chapter.name}.toml") for chapter in chapters}
+    imported = {case.id.partition("::")[0] for case in [*CASES, *OF_CLIENTS.cases()]}
     modules = {path.relative_to(home()).as_posix() for path in CONFORMANCE.rglob("*.py")}
 
     assert files == read
@@ -164,6 +166,13 @@ def test_loading_again_gives_the_same_registry() -> None:
 def test_a_clause_id_begins_with_its_chapter() -> None:
     for clause in CATALOGUE:
         assert clause.id.startswith(f"{clause.chapter}-"), clause.file
+
+
+def test_rules_on_clients_are_apart_and_named_so() -> None:
+    assert all(clause.id.startswith("client-") for clause in OF_CLIENTS.catalogue)
+    assert all(chapter.group == CLIENTS for chapter in rows(CLIENTS).chapters)
+    assert not any(clause.id.startswith("client-") for clause in CATALOGUE)
+    assert not OF_CLIENTS.scenarios
 
 
 def test_no_clause_uses_a_retired_id() -> None:

@@ -64,6 +64,10 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "gate", "config", "recordings", "sandbox", "profiles",
     },
     "bridge": {"catalog", "runtime", "wire", "transport", "report"},
+    "tap": {
+        "catalog", "runtime", "wire", "transport", "client", "target", "results", "judging",
+        "engine", "report", "bridge",
+    },
     "pytest_plugin": {
         "catalog", "runtime", "transport", "target", "engine", "api", "gate", "config", "report",
         "recordings",
@@ -72,8 +76,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "fleet": {"catalog", "runtime", "transport", "config", "sandbox"},
     "cli": {
         "catalog", "runtime", "transport", "client", "target", "results", "engine", "gate",
-        "recordings",
-        "config", "report", "bridge", "server", "fleet", "sandbox",
+        "recordings", "config", "report", "bridge", "server", "fleet", "sandbox", "tap",
     },
     "__main__": {"cli"},
 }  # fmt: skip
@@ -83,23 +86,24 @@ Each row names earlier rows only, so there is no cycle. ``__init__`` may be impo
 IMPURE: Final[dict[str, set[str]]] = {
     "subprocess": {
         "fleet.child", "transport.family", "transport.process", "sandbox.sandbox",
-        "transport.tokens", "runtime.no_network",
+        "transport.tokens", "runtime.no_network", "tap.drive", "tap.relay",
     },
     "psutil": {"security.resource_usage", "transport.family", "transport.orphans"},
     "signal": {
         "bridge.listener", "fleet.child", "transport.family", "transport.process",
         "transport.orphans", "sandbox.init.common", "sandbox.init.inside",
         "sandbox.init.outside", "runtime.interrupts", "cli", "server",
+        "tap.act", "tap.drive", "tap.relay",
     },
     "tempfile": {
         "fleet.child", "fleet.judge", "fleet.report", "runtime.scratch",
-        "pytest_plugin.xdist",
+        "pytest_plugin.xdist", "cli",
     },
     "shutil": {
         "config.resolve", "pytest_plugin.collect", "bridge.child", "fleet.containers",
         "fleet.install", "fleet.judge", "sandbox.sandbox", "sandbox.init.mounts",
     },
-    "time": {"transport.process", "transport.family"},
+    "time": {"tap.drive", "transport.process", "transport.family"},
     "socket": {
         "security.http_caller", "security.http_listener", "security.name_server",
         "bridge.listener", "bridge.reading", "bridge.responses", "transport.http_endpoint",
@@ -109,10 +113,12 @@ IMPURE: Final[dict[str, set[str]]] = {
     "ssl": {"transport.http_endpoint", "transport.http_exchange"},
     "h11": {"transport.http_exchange"},
     "socketserver": {"bridge.listener"},
-    "http": {"issuer.server", "client.login", "bridge.reading", "bridge.responses"},
+    "http": {
+        "tap.scenarios", "issuer.server", "client.login", "bridge.reading", "bridge.responses",
+    },
     "select": {
         "bridge.responses", "transport.http_exchange", "transport.process",
-        "transport.stdin_writer",
+        "transport.stdin_writer", "tap.act",
     },
     "multiprocessing": set(),
     "asyncio": set(),

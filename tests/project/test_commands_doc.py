@@ -11,7 +11,9 @@ from tests.conftest import HERE
 
 ROOT = HERE.parent
 PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*/*.md"), *ROOT.glob("*/README.md")]
-COMMAND = re.compile(r"\bmcp-touchstone ((?:golden |fleet (?=report))?[a-z]+)\b([^`\n]*)")
+COMMAND = re.compile(
+    r"\bmcp-touchstone ((?:golden |fleet (?=report)|tap (?=show))?[a-z]+)\b([^`\n]*)"
+)
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 
 

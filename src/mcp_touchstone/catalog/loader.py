@@ -34,6 +34,9 @@ _loaded: Final[dict[str, Registry]] = {}
 
 
 CONFORMANCE: Final = "conformance"
+CLIENTS: Final = "clients"
+"""The suite of rules on clients, and its folder inside that of conformance."""
+
 SECURITY: Final = "security"
 BOTH: Final = "all"
 SUITES: Final = {CONFORMANCE: "conformance", SECURITY: "security_suite"}
@@ -47,13 +50,23 @@ def rows(suite: str) -> Catalogue:
         CatalogueError: a file is invalid.
     """
     if suite == BOTH:
-        return Catalogue(tuple(chapter for name in SUITES for chapter in rows(name).chapters))
-    return _read(home() / SUITES[suite], load_threats if suite == SECURITY else load_catalogue)
+        names = (*SUITES, CLIENTS)
+        return Catalogue(tuple(chapter for name in names for chapter in rows(name).chapters))
+    if suite == SECURITY:
+        return _read(home() / SUITES[suite], load_threats)
+    return _clauses(home() / CONFORMANCE, suite)
 
 
 @cache
 def _read(directory: Path, load: Callable[[Path], Catalogue]) -> Catalogue:
     return load(directory)
+
+
+@cache
+def _clauses(directory: Path, suite: str) -> Catalogue:
+    """Return the chapters on clients, or all others."""
+    chapters = _read(directory, load_catalogue).chapters
+    return Catalogue(tuple(c for c in chapters if (c.group == CLIENTS) is (suite == CLIENTS)))
 
 
 def renamed(suite: str = BOTH) -> dict[str, str]:
@@ -72,10 +85,12 @@ def load(suite: str = CONFORMANCE) -> Registry:
     if suite == BOTH:
         _loaded[suite] = _joined([load(name) for name in SUITES])
         return _loaded[suite]
-    folder = SUITES[suite]
+    folder = SUITES.get(suite, CONFORMANCE)
     directory = home() / folder
     registry = Registry(rows(suite))
     for path in sorted(directory.glob("*/*.py")):
+        if (path.parent.name == CLIENTS) is not (suite == CLIENTS):
+            continue
         registry.place = path.relative_to(home()).as_posix()
         collecting(registry)
         try:

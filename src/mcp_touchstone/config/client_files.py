@@ -19,7 +19,7 @@ from mcp_touchstone.transport.http_endpoint import check_header
 _HTTP: Final = ("http", "streamable-http", "streamableHttp", "streamable_http")
 """Names of Streamable HTTP in such files; the first is the usual one."""
 
-_KINDS: Final = ("mcpServers", "servers")
+KINDS: Final = ("mcpServers", "servers")
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
@@ -100,15 +100,20 @@ def names(text: str, where: str) -> tuple[str, ...]:
     return tuple(_servers(text, where))
 
 
+def plain(text: str) -> str:
+    """Return JSON with comments as plain JSON: each other character keeps its place."""
+    blank = _COMMENT.sub(lambda m: m[1] or re.sub(r"[^\n]", " ", m[0]), text)
+    return _COMMA.sub(lambda m: m[1] or " ", blank)
+
+
 def _servers(text: str, where: str) -> dict[str, Any]:
-    plain = _COMMA.sub(r"\1", _COMMENT.sub(lambda m: m[1] or " ", text))
     try:
-        document = json.loads(plain)
+        document = json.loads(plain(text))
     except ValueError as error:
         raise ConfigError(f"{where}: invalid JSON: {error}") from error
     if isinstance(document, dict) and isinstance(document.get("mcp"), dict):
         document = document["mcp"]
-    for kind in _KINDS:
+    for kind in KINDS:
         servers = document.get(kind) if isinstance(document, dict) else None
         if isinstance(servers, dict):
             return servers

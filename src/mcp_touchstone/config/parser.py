@@ -35,6 +35,10 @@ more commands:
   golden      record the answers of a server, and compare with them later
   fleet       check many servers of a list, and report on all of them
   bridge      serve a stdio server over HTTP on this machine
+  tap         record what a client and a server say to each other, and show it
+  judge       judge both sides of recorded conversations
+  client      judge a client: run it against servers that play a part
+  act         be the server of one scenario, for a client that cannot be scripted
   login       get a token for a server behind OAuth, with your browser
   completion  print the completion script for bash, zsh or fish
 """
@@ -105,8 +109,8 @@ class CommandLine:
 def parse(words: Sequence[str]) -> CommandLine:
     """Parse a command line; exit with status 2 if it is invalid."""
     top = parser()
-    if tuple(words[:2]) == ("fleet", "report"):
-        words = ["fleet report", *words[2:]]
+    if tuple(words[:2]) in {("fleet", "report"), ("tap", "show")}:
+        words = [" ".join(words[:2]), *words[2:]]
     at = words.index(_DASHES) if _DASHES in words else len(words)
     options, rest = top.parse_known_args(words[:at])
     own: Parser = options.parser
@@ -509,6 +513,85 @@ def _fleet_report(report: Parser) -> None:
     )  # fmt: skip
 
 
+def _tap(tap: Parser) -> None:
+    tap.usage = (
+        "mcp-touchstone tap --report DIR -- COMMAND ...\n"
+        "       mcp-touchstone tap --wrap FILE [--report DIR] [NAME]\n"
+        "       mcp-touchstone tap --unwrap FILE [NAME]\n"
+        "       mcp-touchstone tap show DIR"
+    )
+    tap.description = (
+        "Stand between a client and a stdio server: pass every byte, signal and exit status on,\n"
+        "and record each line in a file of DIR before it passes. `judge DIR` judges both sides,\n"
+        "`tap show DIR` prints the conversations. --wrap puts the tap before the servers in the\n"
+        "configuration of a client (.mcp.json, Claude Desktop, VS Code)."
+    )
+    tap.epilog = "exit status: that of the server; 126 or 127 if it cannot be started"
+    _words(tap, "a server in FILE (default: all that have a command)")
+    _own(tap, "--report", "folder of the recordings", "DIR", Path)
+    which = tap.add_mutually_exclusive_group()
+    which.add_argument("--wrap", type=Path, metavar="FILE", help="put the tap into this file")
+    which.add_argument("--unwrap", type=Path, metavar="FILE", help="take the tap out of this file")
+
+
+def _tap_show(show: Parser) -> None:
+    show.prog = "mcp-touchstone tap show"
+    show.usage = "mcp-touchstone tap show DIR"
+    show.description = (
+        "Print recorded conversations: each line with its time, beside each request the line and\n"
+        "the time of its answer, what was never answered, and which line broke which rule."
+    )
+    show.add_argument("folder", type=Path, metavar="DIR", help="folder, or one recording")
+
+
+def _judge(judge: Parser) -> None:
+    judge.description = (
+        "Judge both sides of recorded conversations by the rules on all traffic. What nobody did\n"
+        "is not judged; `check` provokes a server."
+    )
+    judge.epilog = STATUS
+    judge.add_argument("folder", type=Path, metavar="DIR", help="folder, or one recording")
+    _own(
+        judge, "--side", "judge this side only", choices=("client", "server", "both"),
+        default="both",
+    )  # fmt: skip
+    _table(judge, "judge")
+
+
+def _client(client: Parser) -> None:
+    client.usage = "mcp-touchstone client [options] -- COMMAND ..."
+    client.description = (
+        "Run a client once for each scenario against a server of ours, and judge what it sent.\n"
+        "{server} in COMMAND becomes the command of the server; with --http it becomes its URL,\n"
+        "which else is the last argument. The environment has MCP_CONFORMANCE_SCENARIO,\n"
+        "MCP_CONFORMANCE_PROTOCOL_VERSION and MCP_CONFORMANCE_CONTEXT (JSON, with the steps)."
+    )
+    client.epilog = STATUS
+    _words(client, argparse.SUPPRESS)
+    _own(
+        client, "--scenario", "run this one only; repeatable; `act --list` lists them", "NAME",
+        action="append", default=[],
+    )  # fmt: skip
+    _own(client, "--http", "reach the server over HTTP", dest="over_http")
+    _own(
+        client, "--timeout", "limit for the client in each scenario (default: 30)", "SECONDS",
+        values.seconds, default=30.0, dest="limit",
+    )  # fmt: skip
+    _own(client, "--save", "keep the recordings in this folder", "DIR", Path, dest="recordings")
+    _table(client, "client")
+
+
+def _act(act: Parser) -> None:
+    act.usage = "mcp-touchstone act SCENARIO --report DIR"
+    act.description = (
+        "Be the stdio server of one scenario, and record what the client says. Write this command\n"
+        "into the configuration of a client, use it, and then `judge DIR --side client`."
+    )
+    act.add_argument("scenario", nargs="?", metavar="SCENARIO")
+    _own(act, "--report", "folder of the recordings", "DIR", Path)
+    _own(act, "--list", "list the scenarios", dest="listing")
+
+
 _COMMANDS: Final[dict[str, Callable[[Parser], None]]] = {
     "check": _check,
     "init": _init,
@@ -522,6 +605,11 @@ _COMMANDS: Final[dict[str, Callable[[Parser], None]]] = {
     "bridge": _bridge,
     "fleet": _fleet,
     "fleet report": _fleet_report,
+    "tap": _tap,
+    "tap show": _tap_show,
+    "judge": _judge,
+    "client": _client,
+    "act": _act,
     "completion": _completion,
     "login": _login,
 }

@@ -21,6 +21,7 @@ Layer = Mapping[str, Any]
 """Names of fields of `Settings` -> values. Other layers can set the missing fields."""
 
 CHECK: Final = ("check",)
+JUDGE: Final = ("check", "judge", "client")
 FLEET: Final = ("check", "fleet")
 SCOPE: Final = "scope"
 GENERATED: Final = "property-based tests"
@@ -96,17 +97,19 @@ class Settings(ServerSettings):
     select: tuple[str, ...] = _scope(
         "clause, chapter (ping), group (basic), section of the specification "
         "(basic/transports#session-management) or scenario; globs are allowed; repeatable",
-        "WORD", kind=Kind.TEXTS, names=("--select", "--section"), commands=FLEET, complete=rules,
+        "WORD", kind=Kind.TEXTS, names=("--select", "--section"), complete=rules,
+        commands=(*FLEET, "judge", "client"),
         in_pytest=True,
     )  # fmt: skip
     revision: tuple[str, ...] = _scope(
         "use this protocol revision only; repeatable:",
-        "DATE", values.revision, kind=Kind.TEXTS, commands=("check", "recon", "golden", "fleet"),
+        "DATE", values.revision, kind=Kind.TEXTS,
+        commands=("check", "recon", "golden", "fleet", "judge", "client"),
         complete=lambda: rev.ALL, in_pytest=True,
     )  # fmt: skip
     level: tuple[str, ...] = _scope(
         "check clauses of this level only (MUST includes MUST NOT); repeatable:",
-        "LEVEL", values.level, kind=Kind.TEXTS, complete=lambda: values.LEVELS,
+        "LEVEL", values.level, kind=Kind.TEXTS, complete=lambda: values.LEVELS, commands=JUDGE,
     )  # fmt: skip
     for_: tuple[str, ...] = _scope(
         "also say what these clients and directories do with the server; repeatable, or joined by "
@@ -115,8 +118,9 @@ class Settings(ServerSettings):
         names=("--for",), commands=FLEET,
     )  # fmt: skip
     strict: bool = _gate(
-        "a broken SHOULD is a failure, and faults of the server's SDK count", in_pytest=True
-    )
+        "a broken SHOULD is a failure, and faults of the server's SDK count", in_pytest=True,
+        commands=JUDGE,
+    )  # fmt: skip
     attacks: tuple[str, ...] = _scope(
         "also run this group of attacks; `core` always runs; repeatable:",
         "LEVEL", values.attacks, kind=Kind.TEXTS, complete=lambda: values.ATTACKS,
@@ -133,7 +137,7 @@ class Settings(ServerSettings):
         "lowest severity that fails the run. Conformance: must (default), should, may. Security: "
         "critical, high, medium, low, info. Give one of each, or never; sdk counts the faults of "
         "the server's SDK too, profile what is lost in a client of --for",
-        "SEVERITY", fail_on, kind=Kind.TEXTS, commands=("check", "diff"),
+        "SEVERITY", fail_on, kind=Kind.TEXTS, commands=(*JUDGE, "diff"),
         complete=lambda: SEVERITIES, in_pytest=True,
     )  # fmt: skip
     since: Path | None = _gate(
@@ -142,13 +146,16 @@ class Settings(ServerSettings):
     )  # fmt: skip
     baseline: Path | None = _gate(
         "file of known failures (default: touchstone-baseline.toml, if it exists)",
-        "FILE", Path, in_pytest=True,
+        "FILE", Path, in_pytest=True, commands=JUDGE,
     )  # fmt: skip
     usual_baseline: Path | None = None
-    no_baseline: bool = _gate("ignore known failures", in_files=False, in_pytest=True)
+    no_baseline: bool = _gate(
+        "ignore known failures", in_files=False, in_pytest=True, commands=JUDGE
+    )
     update_baseline: bool = _gate(
         "write current failures into the baseline, remove fixed ones, and keep all reasons",
         in_files=False,
+        commands=JUDGE,
     )
     budget: Path | None = _gate(
         "fail if the lists or the largest result cost a model more tokens than in this file",
@@ -182,21 +189,23 @@ class Settings(ServerSettings):
     )  # fmt: skip
     report: tuple[str, ...] = _report(
         "write a report; repeatable; badge, html, json, junit, markdown or sarif",
-        "KIND:PATH", kind=Kind.TEXTS,
+        "KIND:PATH", kind=Kind.TEXTS, commands=JUDGE,
     )  # fmt: skip
-    json: Path | None = _report("the same as --report json:FILE", "FILE", Path)
+    json: Path | None = _report("the same as --report json:FILE", "FILE", Path, commands=JUDGE)
     save: Path | None = _report("write every transcript to this folder", "DIR", Path)
     scripts: Path | None = _report(
         "write a shell script for each security finding to this folder", "DIR", Path
     )
     verbose: bool = _report(
         "print lines, notes and differences in full",
-        names=("-v", "--verbose"), commands=("check", "golden", "diff"),
+        names=("-v", "--verbose"), commands=(*JUDGE, "golden", "diff"),
     )  # fmt: skip
-    quiet: bool = _report("print failures and the count only", names=("-q", "--quiet"))
+    quiet: bool = _report(
+        "print failures and the count only", names=("-q", "--quiet"), commands=JUDGE
+    )
     color: str = _report(
         "auto (default), always or never",
-        "WHEN", values.color, default="auto", complete=lambda: values.COLORS,
+        "WHEN", values.color, default="auto", complete=lambda: values.COLORS, commands=JUDGE,
     )  # fmt: skip
 
 

@@ -318,7 +318,7 @@ def conclude(run: Run, registry: Registry, choice: Choice, limit: str) -> None:
         choice: the part of it that was run.
         limit: the limit of output that the server exceeded; empty if it kept all.
     """
-    run.verdicts = _fold(run, registry, choice)
+    run.verdicts = fold(run, registry, choice)
     if not run.profile.sdk.sdks and not run.target.bundled:
         run.profile.sdk = identify(SdkFacts(lines=_lines(run)))
     attribute(run)
@@ -328,7 +328,7 @@ def conclude(run: Run, registry: Registry, choice: Choice, limit: str) -> None:
     run.budgets = budgets.measured(run.profile, (one.transcript for one in run.connections))
 
 
-def _fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
+def fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
     """Combine the judgements of a run into one verdict for each clause and revision."""
     found: dict[tuple[str, str], list[Judgement]] = {}
     for slot in run.slots:

@@ -35,6 +35,8 @@ class Record:
         profile: the profile of the server.
         ending: the end of the process; None while it runs.
         stderr: the end of the process's stderr.
+        peer: for rules on clients, the same conversation with the client in our place: lines have
+            equal numbers, and its session has the requests of the client with their answers.
         walked: cache of messages of the transcript by roles, with the length of the transcript
             at that time.
     """
@@ -43,6 +45,7 @@ class Record:
     profile: ServerProfile
     ending: Ending | None = None
     stderr: bytes = b""
+    peer: Transcript | None = None
     walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
         default_factory=dict, repr=False, compare=False
     )

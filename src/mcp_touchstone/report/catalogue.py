@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
-from mcp_touchstone.catalog.loader import BOTH, rows
+from mcp_touchstone.catalog.loader import BOTH, CLIENTS, rows
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import profile, rule
 from mcp_touchstone.profiles.measure import MEASURES
@@ -37,7 +37,7 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
         CatalogueError: a word matches no clause.
     """
     known = catalogue()
-    kinds = {"conformance": [False], "security": [True]}.get(suite, [False, True])
+    kinds = [suite] if suite in _NOUNS else list(_NOUNS)
     for word in words:
         if not any(_named(word, clause) for clause in known):
             names = {name for clause in known for name in _names(clause)}
@@ -48,7 +48,7 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
             clause
             for clause in chapter.clauses
             if (not words or any(_named(word, clause) for word in words))
-            and isinstance(clause, Threat) in kinds
+            and _kind(clause) in kinds
             and (not levels or _grade(clause) in levels)
         ]
         if not shown:
@@ -58,12 +58,10 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
             say(f"  {_state(clause)}  {clause.grade:<10}  {_where(clause):<22}  {clause.id}")
         say("")
     for kind in kinds:
-        noun = "threats" if kind else "clauses"
         named = [
             clause
             for clause in known
-            if isinstance(clause, Threat) is kind
-            and (not words or any(_named(word, clause) for word in words))
+            if _kind(clause) == kind and (not words or any(_named(word, clause) for word in words))
         ]
         if not named:
             continue
@@ -71,10 +69,20 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
         conditional = sum(clause.conditional for clause in named if clause.judged)
         deferred = sum(bool(clause.deferred) for clause in named)
         say(
-            f"{len(named)} {noun}: {judged} judged (+; {conditional} of them on condition: ~), "
-            f"{deferred} not judged yet (.), "
+            f"{len(named)} {_NOUNS[kind]}: {judged} judged "
+            f"(+; {conditional} of them on condition: ~), {deferred} not judged yet (.), "
             f"{len(named) - judged - deferred} out of reach of a client (-)"
         )
+
+
+_NOUNS = {"conformance": "clauses", CLIENTS: "clauses of clients", "security": "threats"}
+"""Suite -> what its rules are called."""
+
+
+def _kind(clause: Clause) -> str:
+    if isinstance(clause, Threat):
+        return "security"
+    return CLIENTS if clause.group == CLIENTS else "conformance"
 
 
 def explain(clause_id: str) -> None:
@@ -121,6 +129,8 @@ def explain(clause_id: str) -> None:
     if isinstance(clause, Threat) and clause.tier is not Tier.CORE:
         suite += f"{option(clause.tier)} "
     again = f"  mcp-touchstone check {suite}--select {clause.id} -- your server"
+    if _kind(clause) == CLIENTS:
+        again = f"  mcp-touchstone client --select {clause.id} -- your client {{server}}"
     say("", *([again] if clause.judged else ()))
 
 

@@ -146,6 +146,8 @@ def starts(run: Run) -> str:
 
 def again(run: Run, finding: Finding) -> str:
     """Return the command that checks a finding again, by the scenario that showed it only."""
+    if run.again:
+        return shlex.join(["mcp-touchstone", *run.again])
     words = ["mcp-touchstone", "check", "-v"]
     name = finding.clause.id
     if isinstance(finding.clause, Threat):

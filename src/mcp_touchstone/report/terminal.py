@@ -141,6 +141,12 @@ class Terminal:
         if self._status:
             self._status.update(Text(safe(text), no_wrap=True, overflow="ellipsis"))
 
+    def name(self, side: str, profile: ServerProfile) -> None:
+        """Print the name of the judged side of recorded conversations, and its revisions."""
+        if profile.spoken:
+            self._row(side, profile.name)
+            self._row("speaks", ", ".join(profile.spoken))
+
     def introduce(self, profile: ServerProfile) -> None:
         """Print the name of the server and the revisions it supports."""
         if not profile.spoken:
@@ -273,7 +279,7 @@ class Terminal:
             self.say(
                 ("BROKEN", STYLES[Outcome.BROKEN]),
                 "  ",
-                (f"the server {standing.incomplete(run)}", "bold"),
+                (f"the {run.judged} {standing.incomplete(run)}", "bold"),
             )
             self._row("reason", run.trouble)
             self._words(run.profile.stderr)

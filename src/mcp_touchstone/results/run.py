@@ -179,6 +179,8 @@ class Run:
         clients: what the chosen clients and directories do with the server.
         budgets: what its lists and results cost a model.
         used: the use of its tools, if the profile does not show it; None to derive it.
+        again: words of the command that judges it again; empty for `check`.
+        judged: what is judged: the server, or in recordings the client.
     """
 
     target: "Target"
@@ -203,6 +205,8 @@ class Run:
     clients: ProfileNotes = field(default_factory=ProfileNotes)
     budgets: Budgets = field(default_factory=Budgets)
     used: ToolUse | None = None
+    again: tuple[str, ...] = ()
+    judged: str = "server"
 
     @property
     def fired(self) -> frozenset[str]:

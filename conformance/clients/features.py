@@ -1,0 +1,201 @@
+"""clients/features: capabilities, cancellation, progress, pagination, and answers to the server."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    Breach,
+    Phase,
+    Record,
+    Role,
+    Seen,
+    ambient,
+    brief,
+    clients,
+    id_key,
+    is_modern,
+    misfit,
+    object_in,
+)
+
+FEATURES = {
+    "tools/": "tools",
+    "prompts/": "prompts",
+    "resources/subscribe": "resources.subscribe",
+    "resources/unsubscribe": "resources.subscribe",
+    "resources/": "resources",
+    "logging/": "logging",
+    "completion/": "completions",
+    "tasks/": "tasks",
+}
+"""Beginning of a method -> the capability of the server that it belongs to."""
+
+OWN = {
+    "roots/list": "roots",
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+}
+"""Request of a server -> the capability of the client that it belongs to."""
+
+
+@ambient("client-server-capabilities", "client-server-capabilities-legacy")
+def uses_only_features_that_the_server_declared(record: Record) -> Iterator[Seen]:
+    """No request is about a feature that the server did not declare."""
+    accepted = clients.acceptance(record)
+    if accepted is None or is_modern(record.revision):
+        return
+    entry, result = accepted
+    has = object_in(result, "capabilities")
+    for asked in clients.requests(record):
+        found = (f for start, f in FEATURES.items() if (asked.method or "").startswith(start))
+        feature = next(found, "")
+        if asked.line < entry.n or not feature:
+            continue
+        if feature == "completions" and record.revision == "2024-11-05":
+            continue  # that revision has no such capability
+        name, _, flag = feature.partition(".")
+        passed = name in has and (not flag or object_in(has, name).get(flag) is True)
+        actual = f"{asked.method}, and the server did not declare {feature}"
+        for clause in ("client-server-capabilities", "client-server-capabilities-legacy"):
+            yield Seen(clause, passed, asked.line, "declared features only", actual)
+
+
+@ambient("client-capability-declared", "client-elicitation-mode")
+def answers_only_what_it_declared(record: Record) -> Iterator[Seen]:
+    """Requests of the server are fulfilled only with the capability for them."""
+    for entry, method, params, answer, line in clients.questions(record):
+        own = OWN.get(method)
+        if own is None:
+            continue
+        can = clients.declared(record, line if is_modern(record.revision) else entry.n)
+        fulfilled = "result" in answer
+        actual = f"a result of {method}, without the capability {own}"
+        expected = f"the capability {own}, or an error"
+        passed = own in can or not fulfilled
+        yield Seen("client-capability-declared", passed, entry.n, expected, actual)
+        modes = object_in(can, "elicitation") or {"form": {}}
+        mode = params.get("mode", "form")
+        if own == "elicitation" and own in can and mode not in modes:
+            clause, expected = "client-elicitation-mode", "error -32602 (Invalid params)"
+            accepted = object_in(answer, "result").get("action") == "accept"
+            code = object_in(answer, "error").get("code")
+            mild = None if accepted else Breach.WARN
+            actual = f"accepted, without the mode {brief(mode)}" if accepted else brief(answer, 60)
+            yield Seen(clause, code == -32602, entry.n, expected, actual, mild=mild)
+
+
+@ambient("client-roots-file-uri")
+def names_roots_by_file_uris(record: Record) -> Iterator[Seen]:
+    """Each root is a file:// URI."""
+    for entry, method, _params, answer, _line in clients.questions(record):
+        roots = object_in(answer, "result").get("roots") if method == "roots/list" else None
+        for root in roots if isinstance(roots, list) else ():
+            uri = object_in({"root": root}, "root").get("uri")
+            passed = not isinstance(uri, str) or uri.startswith("file://")
+            yield Seen("client-roots-file-uri", passed, entry.n, "a file:// URI", brief(uri))
+
+
+@ambient("client-elicitation-content")
+def fills_forms_as_asked(record: Record) -> Iterator[Seen]:
+    """Accepted content fits the requestedSchema."""
+    for entry, method, params, answer, _line in clients.questions(record):
+        result = object_in(answer, "result")
+        accepted = method == "elicitation/create" and result.get("action") == "accept"
+        schema = params.get("requestedSchema")
+        if accepted and isinstance(schema, dict) and params.get("mode", "form") == "form":
+            wrong = misfit(schema, result.get("content", {}))
+            if wrong is not None:
+                expected = "content as in requestedSchema"
+                yield Seen("client-elicitation-content", not wrong, entry.n, expected, wrong)
+
+
+@ambient("client-cancel-known", "client-cancel-initialize")
+def cancels_its_own_requests(record: Record) -> Iterator[Seen]:
+    """A cancellation names a request of the client, and never initialize."""
+    asked = {id_key(a.value.get("id")): a for a in clients.peer(record).session.asked}
+    for entry, message in record.messages(Role.NOTIFICATION):
+        if message.method != "notifications/cancelled":
+            continue
+        own = object_in(message.value, "params").get("requestId")
+        known = asked.get(id_key(own))
+        passed = known is not None and known.line < entry.n
+        actual = f"requestId {brief(own)}, which no request of the client had"
+        yield Seen("client-cancel-known", passed, entry.n, "the id of a request", actual)
+        wrong = known is not None and known.method == "initialize"
+        expected = "another request than initialize"
+        yield Seen("client-cancel-initialize", not wrong, entry.n, expected, "initialize")
+
+
+@ambient("client-progress-token-unique")
+def gives_active_requests_their_own_tokens(record: Record) -> Iterator[Seen]:
+    """No two active requests have the same progressToken."""
+    active: dict[Any, int] = {}
+    for asked in clients.requests(record):
+        token = object_in(asked.value, "params", "_meta").get("progressToken")
+        key = id_key(token)
+        if key is None:
+            continue
+        before = active.get(key)
+        answered = None if before is None else clients.peer(record).answer_to(before)
+        taken = before is not None and (answered is None or answered[0].n > asked.line)
+        taken = taken and not _is_cancelled(record, before, asked.line)
+        actual = f"progressToken {brief(token)}, which line {before} has too"
+        clause = "client-progress-token-unique"
+        yield Seen(clause, not taken, asked.line, "a token of its own", actual)
+        active[key] = asked.line
+
+
+def _is_cancelled(record: Record, line: int | None, before: int) -> bool:
+    """Whether the client cancelled the request of a line before another line."""
+    own = [a for a in clients.peer(record).session.asked if a.line == line and a.cancelled]
+    return any(
+        message.method == "notifications/cancelled" and entry.n < before
+        for entry, message in record.messages(Role.NOTIFICATION)
+        if own
+    )
+
+
+@ambient("client-progress-known", "client-progress-increases")
+def reports_progress_of_requests(record: Record) -> Iterator[Seen]:
+    """Progress of the client has the token of a request of the server, and increases."""
+    given = {
+        id_key(object_in(asked.value, "params", "_meta").get("progressToken")): asked.line
+        for asked in record.transcript.session.asked
+    }
+    last: dict[Any, float] = {}
+    for entry, message in record.messages(Role.NOTIFICATION):
+        if message.method != "notifications/progress":
+            continue
+        params = object_in(message.value, "params")
+        key, value = id_key(params.get("progressToken")), params.get("progress")
+        passed = key is not None and given.get(key, entry.n) < entry.n
+        actual = f"progressToken {brief(params.get('progressToken'))}"
+        expected = "the token of a request of the server"
+        yield Seen("client-progress-known", passed, entry.n, expected, actual)
+        if isinstance(value, int | float) and key is not None:
+            more = key not in last or value > last[key]
+            actual = f"{brief(value)} after {brief(last.get(key))}"
+            yield Seen("client-progress-increases", more, entry.n, "more than before", actual)
+            last[key] = value
+
+
+@ambient("client-cursor-opaque")
+def returns_cursors_unaltered(record: Record) -> Iterator[Seen]:
+    """A cursor is one that the server gave in an earlier page of the same list."""
+    pages: dict[str | None, set[str]] = {}
+    asked = clients.requests(record)
+    for one in asked:
+        cursor = object_in(one.value, "params").get("cursor")
+        if not isinstance(cursor, str) or not (one.method or "").endswith("/list"):
+            continue
+        if one.phase is Phase.CLOSING:
+            continue
+        given = pages.setdefault(one.method, set())
+        for before in asked:
+            answer = clients.answer(record, before)
+            if before.method == one.method and answer is not None and answer[0].n < one.line:
+                following = clients.result(record, before).get("nextCursor")
+                given |= {following} if isinstance(following, str) else set()
+        expected = "a nextCursor of this list"
+        actual = f"cursor {brief(cursor, 60)}, which the server never gave"
+        yield Seen("client-cursor-opaque", cursor in given, one.line, expected, actual)

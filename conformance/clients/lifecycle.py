@@ -1,0 +1,106 @@
+"""clients/lifecycle: the opening of a session, its version, and its end."""
+
+from collections.abc import Iterator
+
+from mcp_touchstone.suite import (
+    LATEST_MODERN,
+    LEGACY,
+    Breach,
+    Phase,
+    Record,
+    Role,
+    Seen,
+    Source,
+    ambient,
+    brief,
+    clients,
+)
+
+OPENING = frozenset({"initialize", "ping", "server/discover"})
+CLOSED = "the client closed the input of the server"
+SIGNAL = "the client sent "
+KILLED = ("the client killed the server", "the client ended and left the server")
+
+
+@ambient("client-initialize-first", "client-waits-for-initialize")
+def opens_with_the_handshake(record: Record) -> Iterator[Seen]:
+    """The first request is initialize, and others wait for its answer."""
+    for asked in clients.requests(record):
+        method = brief(asked.method)
+        if asked.phase is Phase.SILENT and asked.method != "ping":
+            passed = asked.method in OPENING
+            refused = any(a.method == "initialize" for a in clients.requests(record) if a.answers)
+            actual = f"{method} {'without an accepted' if refused else 'before'} initialize"
+            yield Seen("client-initialize-first", passed, asked.line, "initialize", actual)
+        elif asked.phase is Phase.INITIALIZING:
+            passed = asked.method in OPENING
+            actual = f"{method} before the answer to initialize"
+            expected = "no other request than ping"
+            yield Seen("client-waits-for-initialize", passed, asked.line, expected, actual)
+        elif asked.phase is not Phase.SILENT:
+            yield Seen("client-waits-for-initialize", True)
+
+
+@ambient("client-initialized")
+def confirms_the_handshake(record: Record) -> Iterator[Seen]:
+    """After the answer to initialize comes notifications/initialized, before other requests."""
+    clause, expected = "client-initialized", "notifications/initialized after the answer"
+    accepted = clients.acceptance(record)
+    sent = [
+        entry.n
+        for entry, message in record.messages(Role.NOTIFICATION)
+        if message.method == "notifications/initialized"
+    ]
+    answered = accepted[0].n if accepted else None
+    for n in sent:
+        early = answered is None or n < answered
+        yield Seen(clause, not early, n, expected, "it came before the answer to initialize")
+    if answered is None:
+        return
+    after = [n for n in sent if n > answered]
+    for asked in clients.requests(record):
+        if asked.line > answered and asked.method not in OPENING:
+            passed = any(n < asked.line for n in after)
+            when = "came later" if after else "never came"
+            actual = f"{brief(asked.method)}, and notifications/initialized {when}"
+            mild = Breach.WARN if after else None
+            yield Seen(clause, passed, asked.line, expected, actual, mild=mild)
+            return
+
+
+@ambient("client-leaves-unknown-version")
+def leaves_a_server_of_an_unknown_version(record: Record) -> Iterator[Seen]:
+    """A client does not go on with a version that no revision of the protocol has."""
+    accepted = clients.acceptance(record)
+    version = accepted[1].get("protocolVersion") if accepted else None
+    known = (*LEGACY, LATEST_MODERN)
+    newer = isinstance(version, str) and version > LATEST_MODERN
+    if accepted is None or version in known or newer:
+        return
+    later = [entry for entry in record.lines() if entry.n > accepted[0].n]
+    at = later[0].n if later else accepted[0].n
+    actual = f"it goes on after protocolVersion {brief(version)}"
+    expected = "the end of the connection"
+    yield Seen("client-leaves-unknown-version", not later, at, expected, actual)
+
+
+@ambient("client-initialize-alone")
+def sends_initialize_in_no_batch(record: Record) -> Iterator[Seen]:
+    """The initialize request is not part of a batch."""
+    for entry, message in record.messages(Role.REQUEST):
+        if message.method == "initialize":
+            clause = "client-initialize-alone"
+            yield Seen(clause, not message.batched, entry.n, "initialize alone", "in a batch")
+
+
+@ambient("client-closes-input-first")
+def ends_a_server_by_closing_its_input(record: Record) -> Iterator[Seen]:
+    """The end of the input comes before a signal."""
+    for entry in record.transcript:
+        if entry.source is Source.EVENT:
+            closed = entry.text.startswith(CLOSED)
+            if closed or entry.text.startswith((SIGNAL, *KILLED)):
+                expected = "the end of its input first"
+                clause = "client-closes-input-first"
+                yield Seen(clause, closed, entry.n, expected, entry.text)
+                return

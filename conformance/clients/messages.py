@@ -1,0 +1,213 @@
+"""clients/messages: the lines, the envelope and the shape of what a client sends."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcp_touchstone.suite import (
+    LOOSE,
+    Breach,
+    Entry,
+    Fault,
+    Flaw,
+    Kind,
+    Message,
+    Record,
+    Role,
+    Seen,
+    Source,
+    ambient,
+    brief,
+    clients,
+    id_key,
+    integral,
+    is_modern,
+    object_in,
+    type_name,
+)
+
+ONLY = "one JSON-RPC message on each line"
+
+
+@ambient("client-only-messages", "client-no-embedded-newlines", "client-utf8", "client-line-feed")
+def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
+    """Each line is one JSON-RPC message in UTF-8 with a line feed at its end."""
+    lines = list(record.lines())
+    pieces = {
+        piece.n
+        for position, entry in enumerate(lines)
+        for piece in lines[position + 1 - (entry.spread or 1) : position]
+    }
+    for entry in lines:
+        faults = frozenset() if entry.reading is None else entry.reading.faults
+        if entry.n in pieces or {Fault.TOO_LONG, Fault.TOO_DEEP} & faults:
+            continue
+        yield from _purity(entry, faults)
+        if entry.reading is None or not entry.reading.readable:
+            continue
+        yield Seen("client-utf8", Fault.NOT_UTF8 not in faults, entry.n, "UTF-8", "other bytes")
+        actual = f"a message over {entry.spread} lines"
+        yield Seen("client-no-embedded-newlines", not entry.spread, entry.n, ONLY, actual)
+        passed = Fault.UNTERMINATED not in faults
+        actual = "a message without a line feed"
+        yield Seen("client-line-feed", passed, entry.n, "a line feed", actual)
+
+
+def _purity(entry: Entry, faults: frozenset[Fault]) -> Iterator[Seen]:
+    clause = "client-only-messages"
+    if Fault.BLANK in faults:
+        yield Seen(clause, False, entry.n, ONLY, "a blank line", mild=Breach.WARN)
+    elif Fault.NOT_JSON in faults:
+        if Fault.UNTERMINATED not in faults:  # else it was cut off by the end of the client
+            actual = f"a line that is not JSON: {brief(entry.text.strip(), 60)}"
+            yield Seen(clause, False, entry.n, ONLY, actual)
+    elif odd := faults & {Fault.BYTE_ORDER_MARK, Fault.CONSTANT, Fault.DUPLICATE_KEY}:
+        yield Seen(clause, False, entry.n, "strict JSON (RFC 8259)", "; ".join(sorted(odd)))
+    elif entry.reading is not None:
+        passed = isinstance(entry.reading.value, dict | list)
+        yield Seen(clause, passed, entry.n, ONLY, f"a bare JSON {type_name(entry.reading.value)}")
+
+
+@ambient("client-no-batch")
+def sends_single_messages(record: Record) -> Iterator[Seen]:
+    """No line is an array of messages."""
+    for entry in record.lines():
+        if entry.reading is not None and entry.reading.readable:
+            passed = not isinstance(entry.reading.value, list)
+            yield Seen("client-no-batch", passed, entry.n, "a single message", "an array")
+
+
+@ambient("client-jsonrpc-version", "client-message-kind", "client-params-object")
+def writes_jsonrpc_messages(record: Record) -> Iterator[Seen]:
+    """Each object has jsonrpc "2.0", is one kind of message, and has an object as params."""
+    for entry, message in record.messages():
+        value = message.value
+        if not isinstance(value, dict):
+            continue
+        actual = brief(value["jsonrpc"]) if "jsonrpc" in value else "no jsonrpc member"
+        passed = value.get("jsonrpc") == "2.0"
+        yield Seen("client-jsonrpc-version", passed, entry.n, 'jsonrpc: "2.0"', actual)
+        wrong = _kind_fault(value)
+        expected = "a request, a notification, a result or an error"
+        yield Seen("client-message-kind", not wrong, entry.n, expected, wrong)
+        if "method" in value and "params" in value:
+            passed = isinstance(value["params"], dict)
+            actual = f"params of type {type_name(value['params'])}"
+            yield Seen("client-params-object", passed, entry.n, "an object", actual)
+
+
+def _kind_fault(value: dict[str, Any]) -> str:
+    members = {"method", "result", "error"} & set(value)
+    if len(members) != 1:
+        return " and ".join(sorted(members)) or f"members {', '.join(value) or 'none'}"
+    if "method" in value:
+        return "" if isinstance(value["method"], str) else "a method that is no string"
+    if "result" in value:
+        return "" if isinstance(value["result"], dict) else "a result that is no object"
+    error = value["error"] if isinstance(value["error"], dict) else {}
+    good = integral(error.get("code")) and isinstance(error.get("message"), str)
+    return "" if good else "an error without an integer code and a message"
+
+
+@ambient("client-request-id", "client-request-id-unique", "client-notification-no-id")
+def gives_its_requests_unique_ids(record: Record) -> Iterator[Seen]:
+    """Each request has a new string or integer id, and no notification has one."""
+    used: dict[Any, int] = {}
+    for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
+        method = message.method or ""
+        if method.startswith("notifications/"):
+            passed, actual = "id" not in message.value, f"{method} with an id"
+            yield Seen("client-notification-no-id", passed, entry.n, "no id", actual)
+            continue
+        own = message.value.get("id")
+        passed = isinstance(own, str) or integral(own)
+        actual = f"id {brief(own)}" if "id" in message.value else f"{brief(method)} without an id"
+        mild = None if "id" in message.value else Breach.WARN  # a notification of an extension
+        yield Seen(
+            "client-request-id", passed, entry.n, "a string or an integer", actual, mild=mild
+        )
+        key = id_key(own)
+        if key is None:
+            continue
+        first = used.get(key)
+        again = first is not None and (
+            not is_modern(record.revision) or _is_open(record, first, entry)
+        )
+        actual = f"id {brief(own)} again, first in line {first}"
+        expected = "an id that is not in use" if is_modern(record.revision) else "a new id"
+        yield Seen("client-request-id-unique", not again, entry.n, expected, actual)
+        used[key] = entry.n
+
+
+def _is_open(record: Record, line: int, entry: Entry) -> bool:
+    """Whether the request of a line had no answer when the client wrote another line."""
+    answer = clients.peer(record).answer_to(line)
+    return answer is None or answer[0].n > entry.n
+
+
+@ambient("client-response-known")
+def answers_only_requests(record: Record) -> Iterator[Seen]:
+    """A response has the id of a request that the server sent and that has no response yet."""
+    broken = any(e.source is Source.US and e.malformed for e in record.transcript)
+    for entry, message in record.messages(Role.ANSWER, *LOOSE):
+        loose = message.role in LOOSE
+        excused = message.role is Role.UNADDRESSED and message.kind is Kind.ERROR and broken
+        actual = f"a response with id {brief(message.value.get('id'))}"
+        actual += ", which was answered before" if message.role is Role.SECOND_ANSWER else ""
+        expected = "one response to each request of the server"
+        yield Seen("client-response-known", not loose or excused, entry.n, expected, actual)
+
+
+@ambient("client-ping-answered")
+def answers_pings(record: Record) -> Iterator[Seen]:
+    """A ping of the server gets an empty result.
+
+    Silence counts if the client answered a later request.
+    """
+    clause, expected = "client-ping-answered", "an empty result"
+    asked = record.transcript.session.asked
+    last = max((one.line for one in asked if one.answers), default=0)
+    for one in asked:
+        found = record.transcript.answer_to(one.line)
+        if one.method != "ping" or (found is None and one.line > last):
+            continue
+        if found is None:
+            yield Seen(clause, False, one.line, expected, "none, but a later request got an answer")
+        else:
+            passed = found[1].kind is Kind.RESULT
+            yield Seen(clause, passed, found[0].n, expected, brief(found[1].value))
+
+
+@ambient("client-message-shape", "client-result-shape")
+def writes_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
+    """Requests, notifications and results have the types of the revision."""
+    for entry, message in record.messages(Role.REQUEST, Role.NOTIFICATION):
+        part = "requests" if message.role is Role.REQUEST else "notifications"
+        if _is_foreign(record, message) or not isinstance(message.value.get("params", {}), dict):
+            continue  # client-params-object judges the params
+        yield from _shape(
+            record, entry, "client-message-shape", part, message.method, message.value
+        )
+    for entry, method, _params, answer, _line in clients.questions(record):
+        if isinstance(answer.get("result"), dict):
+            result = answer["result"]
+            yield from _shape(record, entry, "client-result-shape", "results", method, result)
+
+
+def _is_foreign(record: Record, message: Message) -> bool:
+    """Whether a message names the other era: a probe, or the fallback after one."""
+    named = object_in(message.value, "params", "_meta").get(clients.VERSION)
+    if is_modern(record.revision):
+        return named is None and message.role is Role.REQUEST
+    return is_modern(str(named))
+
+
+def _shape(  # noqa: PLR0917  (two callers above)
+    record: Record, entry: Entry, clause: str, part: str, method: str | None, value: Any
+) -> Iterator[Seen]:
+    if method in clients.SCHEMAS.methods(record.revision, part):
+        flaws = clients.SCHEMAS.look(record.revision, part, str(method), value).flaws
+        grave: list[Flaw] = [flaw for flaw in flaws if not flaw.mild]
+        texts = dict.fromkeys(flaw.text for flaw in grave or flaws)
+        expected = f"{method} as {record.revision} defines it"
+        mild = None if grave else Breach.WARN
+        yield Seen(clause, not flaws, entry.n, expected, "; ".join(list(texts)[:3]), mild=mild)

@@ -1,0 +1,231 @@
+"""A server of ours that plays a part on stdio, for clients under test, and records what they say.
+
+The part decides what the server answers; the rules on clients judge the recording.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.tap.recording import CLIENT_CLOSED, EXITED, SIGNALLED, Recorder, Side
+from mcp_touchstone.transport.process import now, signal_name
+from mcp_touchstone.wire.framing import (
+    Kind,
+    LineSplitter,
+    encode,
+    id_key,
+    kind_of,
+    object_in,
+    read,
+    value_in,
+)
+
+Json = dict[str, Any]
+
+VERSION: Final = rev.META + "protocolVersion"
+METHOD_NOT_FOUND, INVALID_PARAMS, UNSUPPORTED = -32601, -32602, -32022
+INFO: Final = {"name": "mcp-touchstone-act", "version": "1"}
+NUMBERS: Final = {
+    "name": "add_numbers",
+    "description": "Add two numbers together.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+        "required": ["a", "b"],
+    },
+}
+
+
+class Part:
+    """A server that does nothing special; a subclass overrides what its scenario is about.
+
+    Attributes:
+        steps: what the client is asked to do, as data.
+        modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
+        restarts: whether the client may start it again.
+        may_fail: whether a client may report an error, so that its exit status means nothing.
+    """
+
+    steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
+    modern = False
+    restarts = False
+    may_fail = False
+    capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
+
+    def __init__(self, recorder: Recorder, source: int = 0, sink: int = 1) -> None:
+        self.recorder = recorder
+        self.revision = rev.LATEST_MODERN if self.modern else rev.LATEST_LEGACY
+        self.gone: int | None = None
+        self._source, self._sink = source, sink
+        self._number = 0
+        self._asked: dict[Any, Callable[[Json], object]] = {}
+        self._alarms: list[tuple[float, Callable[[], object]]] = []
+
+    # --- what a part overrides
+
+    def tools(self, params: Json) -> Json | None:
+        """Return the result of tools/list; None for a cursor that it never gave."""
+        del params
+        return {"tools": [NUMBERS]}
+
+    def call(self, request: Json) -> None:
+        """Answer tools/call."""
+        given = object_in(request, "params", "arguments")
+        numbers = [one for one in given.values() if isinstance(one, int | float)]
+        self.answer(request, self.text(str(sum(numbers))))
+
+    def initialize(self, request: Json) -> None:
+        """Answer initialize."""
+        wanted = object_in(request, "params").get("protocolVersion")
+        self.revision = wanted if wanted in rev.LEGACY else rev.LATEST_LEGACY
+        self.answer(request, self.opening())
+
+    def noticed(self, message: Json) -> None:
+        """Act on a notification."""
+
+    def closed(self) -> None:
+        """Act on the end of the input, before the exit."""
+
+    # --- what a part uses
+
+    def opening(self) -> Json:
+        """Return the result of initialize."""
+        return {
+            "protocolVersion": self.revision,
+            "capabilities": self.capabilities,
+            "serverInfo": INFO,
+        }
+
+    @staticmethod
+    def text(words: str) -> Json:
+        """Return the result of a call."""
+        return {"content": [{"type": "text", "text": words}]}
+
+    def say(self, message: Json) -> None:
+        """Write a message."""
+        raw = encode({"jsonrpc": "2.0", **message})
+        self.recorder.take(Side.SERVER, raw)
+        with contextlib.suppress(OSError):
+            rest = memoryview(raw)
+            while rest:
+                rest = rest[os.write(self._sink, rest) :]
+
+    def answer(self, request: Json, result: Json) -> None:
+        """Answer a request with a result."""
+        if self.modern:
+            meta = {rev.META + "serverInfo": INFO}
+            result = {"resultType": "complete", "_meta": meta, **result}
+        self.say({"id": request.get("id"), "result": result})
+
+    def refuse(self, request: Json, code: int, message: str, **data: Any) -> None:
+        """Answer a request with an error."""
+        more = {"data": data} if data else {}
+        self.say({"id": request.get("id"), "error": {"code": code, "message": message, **more}})
+
+    def ask(self, method: str, then: Callable[[Json], object], **params: Any) -> None:
+        """Ask the client, and call a function with its response."""
+        self._number += 1
+        self._asked[id_key(f"q{self._number}")] = then
+        more = {"params": params} if params else {}
+        self.say({"id": f"q{self._number}", "method": method, **more})
+
+    def later(self, seconds: float, then: Callable[[], object]) -> None:
+        """Call a function after some seconds, while the client is there."""
+        self._alarms.append((now() + seconds, then))
+
+    # --- the conversation
+
+    def run(self) -> int:
+        """Play until the client closes the input; return the exit status."""
+        splitter = LineSplitter()
+        while self.gone is None:
+            due = [alarm for alarm in self._alarms if alarm[0] <= now()]
+            for alarm in due:
+                self._alarms.remove(alarm)
+                alarm[1]()
+            wait = min((at for at, _ in self._alarms), default=now() + 60) - now()
+            if not select.select([self._source], [], [], max(0.0, wait))[0]:
+                continue
+            try:
+                chunk = os.read(self._source, 1 << 16)
+            except OSError:
+                chunk = b""
+            self.recorder.take(Side.CLIENT, chunk)
+            lines = splitter.feed(chunk) if chunk else list(filter(None, [splitter.close()]))
+            for line in lines:
+                value = read(line).value
+                for message in value if isinstance(value, list) else [value]:
+                    if self.gone is None:
+                        self._hear(message)
+            if not chunk:
+                self.recorder.end(Side.CLIENT)
+                self.recorder.event(CLIENT_CLOSED)
+                self.closed()
+                self.gone = self.gone or 0
+        self.recorder.event(f"{EXITED}{self.gone}")
+        return self.gone
+
+    def _hear(self, message: Any) -> None:
+        kind = kind_of(message)
+        if kind in {Kind.RESULT, Kind.ERROR}:
+            then = self._asked.pop(id_key(message.get("id")), None)
+            if then is not None:
+                then(message)
+        elif kind is Kind.NOTIFICATION:
+            self.noticed(message)
+        elif kind is Kind.REQUEST:
+            self._serve(message)
+
+    def _serve(self, request: Json) -> None:
+        method, params = request["method"], object_in(request, "params")
+        if self.modern and (trouble := self._unsupported(request, method)):
+            code, words, data = trouble
+            self.refuse(request, code, words, **data)
+        elif method == "initialize":
+            self.initialize(request)
+        elif method == "server/discover" and self.modern:
+            more = {"supportedVersions": list(rev.MODERN), "capabilities": self.capabilities}
+            self.answer(request, {**more, "ttlMs": 0, "cacheScope": "private"})
+        elif method == "ping" and not self.modern:
+            self.answer(request, {})
+        elif method == "tools/list":
+            cache = {"ttlMs": 0, "cacheScope": "private"} if self.modern else {}
+            page = self.tools(params)
+            if page is None:
+                self.refuse(request, INVALID_PARAMS, "Unknown cursor")
+            else:
+                self.answer(request, {**page, **cache})
+        elif method == "tools/call":
+            self.call(request)
+        else:
+            self.refuse(request, METHOD_NOT_FOUND, "Method not found")
+
+    def _unsupported(self, request: Json, method: str) -> tuple[int, str, Json] | None:
+        meta = object_in(request, "params", "_meta")
+        if method == "initialize" or (VERSION in meta and meta[VERSION] not in rev.MODERN):
+            asked = meta.get(VERSION) or value_in(request, "params", "protocolVersion")
+            data = {"supported": list(rev.MODERN), "requested": asked}
+            return UNSUPPORTED, "Unsupported protocol version", data
+        needed = (VERSION, rev.META + "clientCapabilities")
+        if not all(name in meta for name in needed):
+            return INVALID_PARAMS, f"_meta lacks {' or '.join(needed)}", {}
+        return None
+
+
+def play(part: Part) -> int:
+    """Play a part on our stdin and stdout; a signal is recorded and ends it."""
+
+    def take(number: int, _frame: object) -> None:
+        part.recorder.event(f"{SIGNALLED}{signal_name(number)}")
+        os._exit(128 + number)
+
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), take)
+    return part.run()

@@ -1,0 +1,191 @@
+"""Run the command of a client once for each scenario, and collect what our server recorded."""
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.bridge.child import Launch
+from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.report.text import last_lines
+from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.act import Part
+from mcp_touchstone.tap.recording import Recording, RecordingError, Row, Side
+from mcp_touchstone.tap.scenarios import find
+from mcp_touchstone.transport.process import signal_name
+from mcp_touchstone.wire.framing import Line
+
+SERVER: Final = "{server}"
+"""Replaced in the command of a client by the command of our server, or by its URL."""
+
+LIMIT: Final = 30.0
+"""Seconds that a client has for a scenario, as in the official conformance suite."""
+
+GONE: Final = 3.0
+"""Seconds for the exit of our server after that of the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of one scenario.
+
+    Attributes:
+        name: the scenario.
+        recordings: one for each start of our server.
+        trouble: what the client did instead of a conversation, as a sentence; empty if nothing.
+        said: the last lines of its standard error, if there is trouble.
+    """
+
+    name: str
+    recordings: list[Recording] = field(default_factory=list)
+    trouble: str = ""
+    said: tuple[str, ...] = ()
+
+
+def acting(name: str, folder: Path) -> list[str]:
+    """Return the command of our server in a scenario."""
+    words = [sys.executable, "-m", "mcp_touchstone", "act", name]
+    return [*words, "--report", str(folder.absolute())]
+
+
+def play(
+    command: Sequence[str], name: str, folder: Path, *, http: bool = False, limit: float = LIMIT
+) -> Played:
+    """Run a client against our server in one scenario.
+
+    Args:
+        command: the command of the client; ``{server}`` is replaced. Over HTTP the URL is its last
+            argument if it has no ``{server}``, as in the official conformance suite.
+        name: the scenario.
+        folder: the folder of its recordings.
+        http: whether our server is reached over HTTP.
+        limit: seconds for the client.
+    """
+    part = find(name)
+    words = acting(name, folder)
+    context = {"name": name, "steps": part.steps}
+    env = {
+        **os.environ,
+        "MCP_CONFORMANCE_SCENARIO": name,
+        "MCP_CONFORMANCE_PROTOCOL_VERSION": "2026-07-28" if part.modern else "2025-11-25",
+        "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
+    }
+    with contextlib.ExitStack() as stack:
+        if http:
+            listener = stack.enter_context(
+                Listener(Launch(command=tuple(words)), most=8, startup=limit)
+            )
+            listener.start()
+            words = [listener.url]
+        status, said = _run(_filled(command, words, http=http), env, limit)
+        if not http:
+            _await(folder)
+    try:
+        found = recording.read_all(folder) if folder.is_dir() else []
+    except RecordingError:
+        found = []
+    found = [_completed(one) for one in found] if not http else found
+    trouble = _trouble(status, found, limit, part, http=http)
+    return Played(name, found, f"{name}: {trouble}" if trouble else "", tuple(said))
+
+
+def _filled(command: Sequence[str], server: Sequence[str], *, http: bool) -> Iterator[str]:
+    """Yield the words of a client's command."""
+    if http and not any(SERVER in word for word in command):
+        command = [*command, SERVER]
+    for word in command:
+        if word == SERVER:
+            yield from server
+        else:
+            yield word.replace(SERVER, shlex.join(server))
+
+
+def _run(
+    words: Iterator[str], env: Mapping[str, str], limit: float
+) -> tuple[int | None, list[str]]:
+    """Run a client; return its exit status, None if it had to be ended, and its last words."""
+    process = subprocess.Popen(
+        list(words),
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        _, stderr = process.communicate(timeout=limit)
+        return process.returncode, last_lines(stderr.decode("utf-8", "replace"), 6)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _, stderr = process.communicate()
+        return None, last_lines(stderr.decode("utf-8", "replace"), 6)
+
+
+def _await(folder: Path) -> None:
+    """Wait until our servers have exited; end those that run on."""
+    end = time.monotonic() + GONE
+    for path in sorted(folder.glob(f"*{recording.SUFFIX}")):
+        with contextlib.suppress(RecordingError):
+            pid = int(recording.read(path).about.get("pid") or 0)
+            while pid and _runs(pid) and time.monotonic() < end:
+                time.sleep(0.02)
+            if pid and _runs(pid):
+                with path.open("ab") as file:
+                    row: dict[str, Any] = {"at": 0, "from": Side.EVENT, "text": recording.LEFT}
+                    file.write(json.dumps(row).encode() + b"\n")
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _runs(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat")
+        return not (state.exists() and ") Z " in state.read_text("utf-8", "replace"))
+    return False
+
+
+def _completed(one: Recording) -> Recording:
+    """Add the event that a killed server could not record."""
+    ends = (recording.EXITED, recording.SIGNALLED, recording.LEFT)
+    if any(any(one.events(end)) for end in ends):
+        return one
+    at = one.rows[-1].at if one.rows else 0.0
+    raw = recording.KILLED.encode()
+    return replace(one, rows=[*one.rows, Row(at, Side.EVENT, Line(raw, len(raw)))])
+
+
+def _trouble(
+    status: int | None, found: Sequence[Recording], limit: float, part: type[Part], *, http: bool
+) -> str:
+    """Return what a client did instead of a conversation, as a sentence; empty if it had one."""
+    spoke = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
+    restarts = part.restarts or http  # the bridge has a process for each session
+    foreign = part.modern and not any('protocolVersion"' in _said(one) for one in spoke)
+    if status is None:
+        return f"the client did not end within {limit:g} s"
+    if status < 0:
+        return f"the client was ended by {signal_name(-status)}"
+    if not found:
+        return f"the client never connected (exit status {status})"
+    if not spoke:
+        return f"the client connected and sent nothing (exit status {status})"
+    if len(spoke) > 1 and not restarts:
+        return f"the client connected {len(spoke)} times"
+    fails = status and not part.may_fail and not foreign
+    return f"the client ended with exit status {status}" if fails else ""
+
+
+def _said(one: Recording) -> str:
+    """Return what a client said in the stateless era."""
+    lines = (row.text for row in one.rows if row.side is Side.CLIENT)
+    return "".join(text for text in lines if "io.modelcontextprotocol/" in text)

@@ -1,0 +1,153 @@
+"""Verdicts on both sides of recorded conversations, by the rules on all traffic."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Clause, Transport
+from mcp_touchstone.catalog.errors import our_fault
+from mcp_touchstone.catalog.loader import CLIENTS, CONFORMANCE, load
+from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.client.server_profile import ServerProfile, Spoken
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.engine.stages import fold
+from mcp_touchstone.judging import ambient
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.results.run import PlannedCase, Run, unasked
+from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.recording import Recording, Side
+from mcp_touchstone.tap.replay import Replay, replay
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.wire.reply import Reply
+
+CLIENT: Final = "client"
+SERVER: Final = "server"
+SIDES: Final = (SERVER, CLIENT)
+_MIRRORED: Final = {"→": "←", "←": "→"}
+SUITES: Final = {SERVER: CONFORMANCE, CLIENT: CLIENTS}
+
+
+def judge(
+    recordings: Sequence[Recording],
+    side: str,
+    choice: Choice,
+    again: Sequence[str] = (),
+    trouble: str = "",
+) -> Run:
+    """Judge one side of recorded conversations.
+
+    Args:
+        recordings: the conversations, with one server or one client.
+        side: SERVER or CLIENT.
+        choice: what to judge, and what counts.
+        again: words of the command that does this again.
+        trouble: the reason that not all could be judged, if it is known already.
+    """
+    registry = load(SUITES[side])
+    replays = [replay(one) for one in recordings]
+    command = next((one.command for one in recordings if one.command), [])
+    run = Run(
+        Target(command=tuple(command), origin=tuple(again)),
+        _profile(replays, side),
+        trouble=trouble or trouble_of(recordings, replays),
+        processes=len(recordings),
+        seconds=sum(one.rows[-1].at for one in recordings if one.rows),
+        started=str(recordings[0].about.get("started", "")) if recordings else "",
+        floor=choice.floor,
+        again=tuple(again),
+        judged=side,
+    )
+    for revision in rev.ALL:
+        of = [one for one in replays if one.revision == revision]
+        records = [one.server_record() if side == SERVER else one.client_record() for one in of]
+        if records and (not choice.revisions or revision in choice.revisions):
+            run.slots += _slots(registry, choice, revision, records, side)
+    run.verdicts = fold(run, registry, choice)
+    return run
+
+
+def _slots(
+    registry: Registry, choice: Choice, revision: str, records: list[Record], side: str
+) -> Iterator[PlannedCase]:
+    for case in registry.ambients:
+        clauses = tuple(
+            clause
+            for clause in case.clauses
+            if revision in clause.revisions
+            and Transport.STDIO in clause.transports
+            and choice.takes(case, clause)
+        )
+        if not clauses:
+            continue
+        slot = PlannedCase(case, revision, clauses, done=True)
+        try:
+            judged = ambient.judge(case, records, clauses)
+        except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the others)
+            judged = [unasked(slot, clause, our_fault(error)) for clause in clauses]
+        # What nobody did in front of us is not judged; only a check can provoke it.
+        unseen = (one.outcome is Outcome.BROKEN and not one.count for one in judged)
+        slot.judgements = [
+            replace(one, outcome=Outcome.UNSEEN if nothing else one.outcome, wire=_seen(one, side))
+            for one, nothing in zip(judged, unseen, strict=True)
+        ]
+        yield slot
+
+
+def _seen(judgement: Judgement, side: str) -> tuple[WireLine, ...]:
+    """Return the evidence with the arrows of the real client and server."""
+    if side == SERVER:
+        return judgement.wire
+    return tuple(
+        replace(line, arrow=_MIRRORED.get(line.arrow, line.arrow)) for line in judgement.wire
+    )
+
+
+def _profile(replays: Iterable[Replay], side: str) -> ServerProfile:
+    """Return what reports say of the judged side: its name, the revisions, its last words."""
+    profile = ServerProfile(Pace(0.0, 0.0))
+    for one in replays:
+        if one.revision:
+            info = one.client_info
+            opening = Reply(1, value={"result": {"serverInfo": info}})
+            spoken = one.profile().spoken[one.revision]
+            profile.spoken[one.revision] = spoken if side == SERVER else Spoken(opening)
+        else:
+            rows = (row.text for row in one.source.rows if row.side is Side.STDERR)
+            profile.stderr = "\n".join(rows)
+    return profile
+
+
+def trouble_of(recordings: Iterable[Recording], replays: Iterable[Replay]) -> str:
+    """Return the reason that a conversation could not be judged; empty if all could."""
+    for source, one in zip(recordings, replays, strict=True):
+        where = source.path.name
+        for row in source.events(recording.NOT_STARTED):
+            return f"{where}: {row.text}"
+        lines = [row for row in source.rows if row.side in {Side.CLIENT, Side.SERVER}]
+        if not one.revision:
+            end = next((row.text for row in source.rows[::-1] if row.side is Side.EVENT), "")
+            if not any(row.side is Side.CLIENT for row in lines):
+                why = "the client sent nothing"
+            elif not any(row.side is Side.SERVER for row in lines):
+                why = "the server answered nothing"
+            else:
+                why = "no revision was agreed"
+            return f"{where}: {why}{'; ' * bool(end)}{end}"
+        limit = one.server.overflow or one.client.overflow
+        if limit:
+            return f"{where}: {limit}; we read no further"
+    return ""
+
+
+def breaches(one: Replay, side: str) -> Iterator[tuple[int | None, str, str]]:
+    """Yield what one side broke in a conversation: the line, the clause, and what it did."""
+    registry = load(SUITES[side])
+    record = one.server_record() if side == SERVER else one.client_record()
+    for case in registry.ambients:
+        clauses: list[Clause] = [c for c in case.clauses if one.revision in c.revisions]
+        for seen in case.watch(record) if clauses else ():
+            if not seen.passed and any(clause.id == seen.clause for clause in clauses):
+                yield seen.n, seen.clause, seen.actual or f"expected {seen.expected}"

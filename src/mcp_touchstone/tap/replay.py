@@ -1,0 +1,174 @@
+"""A recording as two transcripts, one for each side, and what rules need to judge them."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.client.server_profile import LISTS, ServerProfile, Spoken
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.recording import Recording, Row, Side
+from mcp_touchstone.transport.process import Ending, Step
+from mcp_touchstone.wire.framing import (
+    Kind,
+    Line,
+    id_key,
+    kind_of,
+    object_in,
+    read,
+    split_glued,
+    value_in,
+)
+from mcp_touchstone.wire.reply import Reply
+from mcp_touchstone.wire.transcript import Transcript
+
+HURRIED: Final = 5.0
+"""Seconds that a server has to exit after its input is closed, as in a check."""
+
+UNLIMITED: Final = Pace(math.inf)
+"""No limit for a first answer: no verdict on a recording rests on time."""
+
+_EVENTS: Final = {
+    recording.SERVER_CLOSED: "the server closed its output",
+    recording.SIGNALLED + "SIGTERM": "we sent SIGTERM",
+}
+"""Events of a recording -> the words for them that rules on servers read."""
+
+
+@dataclass(slots=True)
+class Replay:
+    """A conversation read from both sides; equal lines have equal numbers.
+
+    Attributes:
+        source: the recording.
+        revision: the revision that was agreed, or else named; empty if none is known.
+        server: the lines of the server in the context of those of the client.
+        client: the lines of the client in the context of those of the server.
+        lines: the rows with their numbers; those of standard error have the number 0.
+        opening: the answer to initialize or server/discover.
+        client_info: name and version of the client.
+    """
+
+    source: Recording
+    revision: str
+    server: Transcript
+    client: Transcript
+    lines: list[tuple[int, Row]] = field(default_factory=list)
+    opening: Reply = field(default_factory=lambda: Reply(0))
+    client_info: dict[str, Any] = field(default_factory=dict)
+
+    def server_record(self) -> Record:
+        """Return what rules on servers read."""
+        stderr = b"\n".join(r.line.raw for r in self.source.rows if r.side is Side.STDERR)
+        return Record(self.server, self.profile(), self._ending(), stderr)
+
+    def client_record(self) -> Record:
+        """Return what rules on clients read."""
+        return Record(self.client, ServerProfile(UNLIMITED), peer=self.server)
+
+    def profile(self) -> ServerProfile:
+        """Return what the conversation shows of the server."""
+        spoken = Spoken(self.opening)
+        for feature, (method, member) in LISTS.items():
+            for asked in self.server.session.asked:
+                answer = self.server.answer_to(asked.line)
+                if asked.method != method or answer is None:
+                    continue
+                items = value_in(answer[1].value, "result", member)
+                if isinstance(items, list):
+                    spoken.lists.setdefault(feature, []).extend(items)
+        return ServerProfile(UNLIMITED, {self.revision: spoken} if self.revision else {})
+
+    def _ending(self) -> Ending | None:
+        exits = [*self.source.events(recording.EXITED), *self.source.events(recording.DIED)]
+        if not exits:
+            return None
+        last = exits[-1]
+        code = last.text.removeprefix(recording.EXITED)
+        status = int(code) if code.isdecimal() else -1
+        closed = next(self.source.events(recording.CLIENT_CLOSED), None)
+        signalled = next(self.source.events(recording.SIGNALLED), None)
+        step = Step.ITSELF if closed is None else Step.INPUT_CLOSED
+        step = step if signalled is None else Step.TERMINATED
+        first = min((r.at for r in (closed, signalled) if r is not None), default=last.at)
+        return Ending(step, status, last.at - first, hurried=last.at - first < HURRIED)
+
+
+def replay(source: Recording) -> Replay:
+    """Read a recording from both sides."""
+    now = [0.0]
+    revision = _revision(source)
+    label = source.path.stem
+    server, client = (Transcript(revision, lambda: now[0], label=label) for _ in range(2))
+    found = Replay(source, revision, server, client)
+    for row in source.rows:
+        now[0] = row.at
+        if row.side is Side.STDERR:
+            found.lines.append((0, row))
+        elif row.side is Side.EVENT:
+            sentence = _EVENTS.get(row.text, row.text)
+            if row.text == recording.CLIENT_CLOSED:
+                server.input_closed()
+            else:
+                server.happened(sentence)
+            client.happened(row.text)
+            found.lines.append((len(client), row))
+        else:
+            sides = (server, client) if row.side is Side.SERVER else (client, server)
+            for part in _parts(row.line):
+                sides[0].heard(part)
+                _said(sides[1], part, modern=rev.is_modern(revision))
+                found.lines.append((len(client), Row(row.at, row.side, part)))
+        if server.overflow or client.overflow or len(server) != len(client):
+            break
+    _know(found)
+    return found
+
+
+def _parts(line: Line) -> list[Line]:
+    return [line] if read(line).readable else list(split_glued(line))
+
+
+def _said(transcript: Transcript, line: Line, *, modern: bool) -> None:
+    """Record a line of the other side; rules count no silence, as the recording may just end."""
+    reading = read(line)
+    sent = reading.value if isinstance(reading.value, list) else [reading.value]
+    malformed = bool(reading.faults) or any(kind_of(one) is Kind.ODD for one in sent)
+    transcript.said(line.raw, reading.value, malformed=malformed, required=False, modern=modern)
+
+
+def _know(found: Replay) -> None:
+    """Find the opening and the names of the peers."""
+    for asked in found.server.session.asked:
+        params = object_in(asked.value, "params")
+        info = params.get("clientInfo") or value_in(params, "_meta", rev.META + "clientInfo")
+        if isinstance(info, dict):
+            found.client_info = info
+        answer = found.server.answer_to(asked.line)
+        opens = "server/discover" if rev.is_modern(found.revision) else "initialize"
+        if asked.method == opens and answer is not None:
+            found.opening = Reply(asked.line, answer[0].n, answer[1].value)
+
+
+def _revision(source: Recording) -> str:
+    """Return the revision of the first accepted opening, or else the first that was named."""
+    named: list[Any] = []
+    agreed: Any = None
+    openings = set()
+    for row in source.rows:
+        value = read(row.line).value if row.side in {Side.CLIENT, Side.SERVER} else None
+        for message in value if isinstance(value, list) else [value]:
+            key = id_key(value_in(message, "id"))
+            params = object_in(message, "params")
+            if row.side is Side.SERVER:
+                if key in openings and agreed is None:
+                    agreed = value_in(message, "result", "protocolVersion")
+            elif value_in(message, "method") == "initialize":
+                openings.add(key)
+                named.append(params.get("protocolVersion"))
+            else:
+                version = value_in(params, "_meta", rev.META + "protocolVersion")
+                named += [] if version is None else [rev.LATEST_MODERN, version]
+    return next((one for one in (agreed, *reversed(named)) if one in rev.ALL), "")

@@ -1,0 +1,57 @@
+"""Steps as data with fastmcp: ``python steps_fastmcp.py {server}``."""
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any
+
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+
+
+async def sample(*_given: Any) -> str:
+    """Answer sampling/createMessage."""
+    return "something"
+
+
+async def elicit(_message: str, kind: Any, params: Any, _context: Any) -> Any:
+    """Answer elicitation/create with the defaults of the form."""
+    schema = getattr(params, "requestedSchema", None) or getattr(params, "requested_schema", None)
+    values = {k: v["default"] for k, v in (schema or {}).get("properties", {}).items()}
+    return kind(**values) if kind else values
+
+
+async def step(client: Any, one: dict[str, Any]) -> None:
+    """Take one step."""
+    if "list" in one:
+        await client.list_tools()
+        return
+
+    async def heard(_done: float, _total: float | None, _message: str | None) -> None:
+        """Take progress."""
+
+    arguments = {"a": one["a"], "b": one["b"]}
+    callback = heard if one.get("progress") else None
+    call = client.call_tool(one["call"], arguments, progress_handler=callback)
+    try:
+        await asyncio.wait_for(call, one.get("cancel", 60))
+    except TimeoutError:
+        if "cancel" not in one:
+            raise
+
+
+async def main() -> None:
+    """Connect, take the steps, and close."""
+    steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
+    server = StdioTransport(
+        command=sys.argv[1], args=sys.argv[2:], env=dict(os.environ), keep_alive=False
+    )
+    async with Client(
+        server, roots=["file:///work"], sampling_handler=sample, elicitation_handler=elicit
+    ) as client:
+        for one in steps:
+            await step(client, one)
+
+
+asyncio.run(main())

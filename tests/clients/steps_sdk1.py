@@ -1,0 +1,79 @@
+"""Steps as data with the official Python SDK 1.x: ``python steps_sdk1.py {server}``."""
+
+import asyncio
+import json
+import os
+import sys
+from typing import Any
+
+from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+
+
+async def sample(_context: Any, _params: Any) -> types.CreateMessageResult:
+    """Answer sampling/createMessage."""
+    text = types.TextContent(type="text", text="something")
+    return types.CreateMessageResult(role="assistant", content=text, model="none")
+
+
+async def elicit(_context: Any, params: Any) -> types.ElicitResult:
+    """Answer elicitation/create with the defaults of the form."""
+    if getattr(params, "mode", "form") == "url":
+        return types.ElicitResult(action="decline")
+    fields = params.requestedSchema["properties"].items()
+    return types.ElicitResult(action="accept", content={k: v["default"] for k, v in fields})
+
+
+async def roots(_context: Any) -> types.ListRootsResult:
+    """Answer roots/list."""
+    return types.ListRootsResult(roots=[types.Root(uri="file:///work")])  # type: ignore[arg-type]
+
+
+async def step(session: ClientSession, one: dict[str, Any]) -> None:
+    """Take one step."""
+    if "list" in one:
+        cursor = None
+        while True:
+            params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+            cursor = (await session.list_tools(params=params)).nextCursor
+            if not cursor:
+                return
+
+    async def heard(_done: float, _total: float | None, _message: str | None) -> None:
+        """Take progress."""
+
+    arguments = {"a": one["a"], "b": one["b"]}
+    callback = heard if one.get("progress") else None
+    number = session._request_id  # the SDK hides it, and leaves cancellation to its user
+    call = asyncio.create_task(
+        session.call_tool(one["call"], arguments, progress_callback=callback)
+    )
+    if "cancel" in one:
+        await asyncio.sleep(one["cancel"])
+        about = types.CancelledNotificationParams(requestId=number)
+        await session.send_notification(
+            types.ClientNotification(types.CancelledNotification(params=about))
+        )
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    else:
+        await call
+
+
+async def main() -> None:
+    """Open a session, take the steps, and close it."""
+    steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
+    server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:], env=dict(os.environ))
+    async with (
+        stdio_client(server) as (read, write),
+        ClientSession(
+            read, write, sampling_callback=sample, elicitation_callback=elicit,
+            list_roots_callback=roots,
+        ) as session,
+    ):  # fmt: skip
+        await session.initialize()
+        for one in steps:
+            await step(session, one)
+
+
+asyncio.run(main())

@@ -1,0 +1,227 @@
+"""A scripted client in this process: it talks to a part of our server over two pipes.
+
+A mutant changes what it writes: ``change`` gets each message and returns what is written instead.
+"""
+
+import contextlib
+import json
+import os
+import select
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.recording import Recorder, Recording
+from mcp_touchstone.tap.scenarios import find
+
+Json = dict[str, Any]
+Out = Json | bytes | list[Any]
+"""A message, raw bytes, or several of them; a list in a list is a batch."""
+
+INFO: Final = {"name": "small", "version": "1"}
+CAN: Final[Json] = {
+    "roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}, "url": {}},
+}  # fmt: skip
+SILENCE: Final = 10.0
+"""Seconds after which a client that gets no response goes on."""
+
+FORM: Final = {"name": "Ada", "count": 3}
+ANSWERS: Final[Mapping[str, Json]] = {
+    "ping": {},
+    "roots/list": {"roots": [{"uri": "file:///work"}]},
+    "sampling/createMessage": {
+        "role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m",
+    },
+    "elicitation/create": {"action": "accept", "content": FORM},
+    "url": {"action": "accept"},
+}  # fmt: skip
+
+
+@dataclass
+class Mutant:
+    """A client with one fault, or with none.
+
+    Attributes:
+        clause: the clause that it breaks; empty for the good client.
+        scenario: the part of our server.
+        change: what it writes in place of a message.
+        revision: the revision that it offers.
+        can: its capabilities.
+        answers: its results to requests of the server, by method.
+        stubborn: whether it goes on after an unknown version.
+        last: bytes that it writes before the end.
+        event: an event before the end of its input.
+        fetches: whether it fetches what schemas refer to.
+    """
+
+    clause: str = ""
+    scenario: str = "tools_call"
+    change: Callable[[Json], Out] = lambda message: message
+    revision: str = "2025-11-25"
+    can: Json = field(default_factory=lambda: CAN)
+    answers: Mapping[str, Json] = field(default_factory=lambda: ANSWERS)
+    stubborn: bool = False
+    last: bytes = b""
+    event: str = ""
+    fetches: bool = False
+
+
+class Client:
+    """One conversation of a mutant.
+
+    Args:
+        mutant: what it does.
+        source: the descriptor that it reads.
+        sink: the descriptor that it writes.
+        recorder: gets the event of a mutant.
+    """
+
+    def __init__(self, mutant: Mutant, source: int, sink: int, recorder: Recorder) -> None:
+        self._mutant = mutant
+        self._source = source
+        self._rest = b""
+        self._sink = sink
+        self._recorder = recorder
+        self._number = 0
+        self._modern = find(mutant.scenario).modern
+
+    def run(self) -> None:
+        """Open, take the steps, and close."""
+        with contextlib.suppress(EOFError):
+            if self._open():
+                for step in find(self._mutant.scenario).steps:
+                    self._step(step)
+        if self._mutant.last:
+            os.write(self._sink, self._mutant.last)
+        if self._mutant.event:
+            self._recorder.event(self._mutant.event)
+        os.close(self._sink)
+        os.close(self._source)
+
+    def _open(self) -> bool:
+        if self._modern:
+            self._request("server/discover", {})
+            return True
+        params = {
+            "protocolVersion": self._mutant.revision,
+            "capabilities": self._mutant.can,
+            "clientInfo": INFO,
+        }
+        result = self._request("initialize", params).get("result", {})
+        if result.get("protocolVersion") not in rev.ALL and not self._mutant.stubborn:
+            return False
+        self._say({"method": "notifications/initialized"})
+        return True
+
+    def _step(self, step: Json) -> None:
+        if "list" in step:
+            cursor: Json = {}
+            while True:
+                result = self._request("tools/list", cursor).get("result", {})
+                if self._mutant.fetches:
+                    self._fetch(json.dumps(result))
+                if "nextCursor" not in result:
+                    return
+                cursor = {"cursor": result["nextCursor"]}
+        params: Json = {"name": step["call"], "arguments": {k: step[k] for k in ("a", "b")}}
+        if step.get("progress"):
+            params["_meta"] = {"progressToken": self._number + 1}
+        if "cancel" in step:
+            self._say({"id": self._next(), "method": "tools/call", "params": params})
+            about = {"requestId": self._number}
+            self._say({"method": "notifications/cancelled", "params": about})
+            return
+        result = self._request("tools/call", params).get("result", {})
+        while result.get("resultType") == "input_required":
+            wanted = result.get("inputRequests", {})
+            more: Json = {"inputResponses": {k: self._answer(v) for k, v in wanted.items()}}
+            more |= {k: result[k] for k in ("requestState",) if k in result}
+            result = self._request("tools/call", {**params, **more}).get("result", {})
+
+    def _answer(self, request: Json) -> Json:
+        url = request.get("params", {}).get("mode") == "url"
+        return self._mutant.answers["url" if url else request["method"]]
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _request(self, method: str, params: Json) -> Json:
+        """Send a request and return its response; answer the server in the meantime."""
+        if self._modern:
+            about = {"protocolVersion": "2026-07-28", "clientInfo": INFO}
+            meta = {rev.META + k: v for k, v in about.items()}
+            can = {k: v for k, v in self._mutant.can.items() if k != "roots"}
+            meta[rev.META + "clientCapabilities"] = {**can, "roots": {}}
+            params = {**params, "_meta": {**params.get("_meta", {}), **meta}}
+        sent = self._say({"id": self._next(), "method": method, "params": params})
+        while True:
+            line = self._line()
+            if not line:
+                raise EOFError
+            message = json.loads(line)
+            if "method" not in message and message.get("id") == sent:
+                return message  # type: ignore[no-any-return]
+            if "method" in message and "id" in message:
+                self._say({"id": message["id"], "result": self._answer(message)})
+
+    def _line(self) -> bytes:
+        """Read a line; empty at the end, or if none comes: a mutant may get no response."""
+        while b"\n" not in self._rest:
+            if not select.select([self._source], [], [], SILENCE)[0]:
+                return b""
+            chunk = os.read(self._source, 1 << 16)
+            if not chunk:
+                return b""
+            self._rest += chunk
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+    def _say(self, message: Json) -> Any:
+        """Write a message as the mutant changes it; return its id."""
+        changed = self._mutant.change({"jsonrpc": "2.0", **message})
+        several = changed if isinstance(changed, list) else [changed]
+        os.write(self._sink, b"".join(map(_raw, several)))
+        own = [one for one in several if isinstance(one, dict) and one.get("method")]
+        same = [one for one in own if one["method"] == message.get("method")]
+        return (same[0] if same else message).get("id")
+
+    @staticmethod
+    def _fetch(text: str) -> None:
+        import re  # noqa: PLC0415  (for one mutant)
+        import urllib.request  # noqa: PLC0415
+
+        for address in re.findall(r'"\$ref": "(http:[^"]+)"', text):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(address, timeout=10).close()  # noqa: S310  (ours)
+
+
+def _raw(one: Json | bytes | Iterable[Json]) -> bytes:
+    return one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n"
+
+
+def talk(mutant: Mutant, folder: Path) -> Recording:
+    """Let a mutant talk to its part, and return the recording."""
+    path = folder / "one.jsonl"
+    recorder = Recorder(path, {"scenario": mutant.scenario}, {})
+    to_server, from_client = os.pipe()
+    to_client, from_server = os.pipe()
+    os.set_inheritable(from_client, False)
+    part = find(mutant.scenario)(recorder, to_server, from_server)
+
+    def serve() -> None:
+        part.run()
+        os.close(from_server)
+        os.close(to_server)
+
+    server = threading.Thread(target=serve, daemon=True)
+    server.start()
+    Client(mutant, to_client, from_client, recorder).run()
+    server.join(60)
+    assert not server.is_alive()
+    recorder.close()
+    return recording.read(path)

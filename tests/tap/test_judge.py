@@ -1,0 +1,144 @@
+"""Verdicts on recorded conversations, and their screen."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcp_touchstone.cli import main
+from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.recording import Recorder, Side
+
+INFO = {"name": "x", "version": "1"}
+OPENING: list[Any] = [
+    {"id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": INFO,
+    }},
+    {"id": 1, "result": {
+        "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO,
+    }},
+    {"method": "notifications/initialized"},
+]  # fmt: skip
+
+
+def write(folder: Path, *said: tuple[Side, Any] | str, name: str = "1") -> Path:
+    """Write a recording: the opening, then messages, bytes and events."""
+    folder.mkdir(exist_ok=True)
+    recorder = Recorder(folder / f"{name}.jsonl", {"command": ["server"]}, {})
+    opening = zip((Side.CLIENT, Side.SERVER, Side.CLIENT), OPENING, strict=True)
+    for one in (*opening, *said):
+        if isinstance(one, str):
+            recorder.event(one)
+            continue
+        side, message = one
+        raw = message if isinstance(message, bytes) else _line(message)
+        recorder.take(side, raw)
+    recorder.end(Side.CLIENT)
+    recorder.end(Side.SERVER)
+    return folder
+
+
+def _line(message: dict[str, Any]) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+
+
+def asked(number: int, method: str, **params: Any) -> tuple[Side, Any]:
+    return Side.CLIENT, {"id": number, "method": method, "params": params}
+
+
+def answered(number: int, **result: Any) -> tuple[Side, Any]:
+    return Side.SERVER, {"id": number, "result": result}
+
+
+def verdicts(folder: Path, side: str) -> dict[str, str]:
+    """Return the outcome of each clause of a side."""
+    report = folder.with_suffix(".json")
+    main(["judge", str(folder), "--side", side, "--json", str(report), "-q"])
+    found = json.loads(report.read_text())
+    return {one["clause"]: one["outcome"] for one in found["verdicts"]}
+
+
+def test_a_fault_of_the_server_is_found_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path / "r", (Side.SERVER, b"hello\n"))
+
+    assert main(["judge", str(folder), "--side", "server"]) == 1
+
+    out = capsys.readouterr().out
+    assert "▸ 4 ← hello" in out
+    assert f"mcp-touchstone judge {folder} --side server" in out
+    assert verdicts(folder, "server")["stdio-stdout-only-messages"] == "fail"
+
+
+def test_a_server_without_a_fault_passes(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "r",
+        asked(2, "tools/list"),
+        answered(2, tools=[]),
+        recording.CLIENT_CLOSED,
+        recording.SERVER_CLOSED,
+        recording.EXITED + "0",
+    )
+
+    assert main(["judge", str(folder), "--side", "server"]) == 0
+
+
+def test_silence_at_the_end_of_a_recording_is_no_fault(tmp_path: Path) -> None:
+    folder = write(tmp_path / "r", asked(2, "tools/list"))
+
+    assert "fail" not in verdicts(folder, "server").values()
+
+
+def test_an_exit_soon_after_a_signal_is_no_fault_of_the_server(tmp_path: Path) -> None:
+    folder = write(
+        tmp_path / "r",
+        recording.CLIENT_CLOSED,
+        recording.SIGNALLED + "SIGTERM",
+        recording.DIED + "SIGTERM",
+    )
+
+    assert not {"fail", "warn"} & set(verdicts(folder, "server").values())
+
+
+def test_a_conversation_without_a_revision_is_not_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.jsonl"
+    Recorder(path, {"command": ["server"]}, {}).event(recording.NOT_STARTED + "No such file")
+
+    assert main(["judge", str(path)]) == 2
+
+    assert "the server could not be started: No such file" in capsys.readouterr().out
+
+
+def test_the_screen_has_answers_beside_requests_and_faults_below_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(
+        tmp_path / "r",
+        asked(2, "tools/call", name="a\x1b[31m"),
+        answered(2, content=[]),
+        (Side.SERVER, b"noise \x1b[2J\n"),
+        asked(3, "tools/list"),
+    )
+
+    assert main(["tap", "show", str(folder)]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    call = next(line for line in lines if "tools/call" in line)
+    assert "in line 5, " in call
+    noise = next(n for n, line in enumerate(lines) if "noise" in line)
+    assert "✗ stdio-stdout-only-messages" in lines[noise + 1]
+    assert lines[-1] == "never answered: client line 7, 3 tools/list"
+    assert "\x1b" not in "".join(lines)
+
+
+def test_reports_of_one_side_only_are_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path / "r")
+
+    assert main(["judge", str(folder), "--json", str(tmp_path / "x")]) == 2
+    assert "add --side" in capsys.readouterr().err

@@ -1,0 +1,240 @@
+"""The tap passes everything on unchanged, and its file survives whatever happens."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.recording import Recording, Side
+from tests.conftest import eventually
+
+if os.name != "posix":
+    pytest.skip("signals and groups of POSIX", allow_module_level=True)
+
+ECHO = "import os\nwhile chunk := os.read(0, 65536): os.write(1, chunk)"
+ODD = b'{"a":1}\n\xff\xfe not utf-8 \x00\n\r\n[1,2\n  {"pretty":\n1}\n\nno end'
+
+
+Popen = subprocess.Popen[bytes]
+_started: list[Popen] = []
+
+
+def tap(folder: Path, *command: str, **env: str) -> Popen:
+    """Start the tap before a program."""
+    words = [sys.executable, "-m", "mcp_touchstone", "tap", "--report", str(folder), "--", *command]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **env}, bufsize=0
+    )
+    _started.append(process)
+    return process
+
+
+def python(folder: Path, code: str) -> Popen:
+    """Start the tap before a program in Python."""
+    return tap(folder, sys.executable, "-c", code)
+
+
+def only(folder: Path) -> Recording:
+    """Return the one recording of a folder."""
+    (found,) = recording.read_all(folder)
+    return found
+
+
+def lines(found: Recording, side: Side) -> bytes:
+    """Return the bytes of a side that a recording has."""
+    rows = [row for row in found.rows if row.side is side]
+    return b"".join(row.line.raw + b"\n" * row.line.terminated for row in rows)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "recordings"
+    while _started:
+        process = _started.pop()
+        process.kill()
+        process.wait(60)
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def test_bytes_pass_unchanged_in_both_directions_and_are_recorded(folder: Path) -> None:
+    process = python(folder, ECHO)
+
+    out, _ = process.communicate(ODD, timeout=60)
+
+    assert out == ODD
+    assert process.returncode == 0
+    assert lines(only(folder), Side.CLIENT) == ODD
+    assert lines(only(folder), Side.SERVER) == ODD
+
+
+def test_bytes_pass_before_a_line_feed_comes(folder: Path) -> None:
+    process = python(folder, ECHO)
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(b"half a li")
+
+    assert os.read(process.stdout.fileno(), 100) == b"half a li"
+    process.communicate(timeout=60)
+
+
+def test_large_lines_pass(folder: Path) -> None:
+    line = b'"' + b"x" * 5_000_000 + b'"\n'
+
+    out, _ = python(folder, ECHO).communicate(line, timeout=60)
+
+    assert out == line
+    assert lines(only(folder), Side.SERVER) == line
+
+
+def test_the_exit_status_and_stderr_of_the_server_are_those_of_the_tap(folder: Path) -> None:
+    process = python(folder, "import sys\nsys.stderr.write('usage: ...')\nsys.exit(7)")
+
+    _, stderr = process.communicate(timeout=60)
+
+    assert (process.returncode, stderr) == (7, b"usage: ...")
+    assert lines(only(folder), Side.STDERR) == b"usage: ..."
+    assert only(folder).rows[-1].text == recording.EXITED + "7"
+
+
+def test_the_tap_ends_by_the_signal_that_ended_the_server(folder: Path) -> None:
+    process = python(folder, "import os\nos.kill(os.getpid(), 9)")
+
+    assert process.wait(60) == -signal.SIGKILL
+    assert only(folder).rows[-1].text == recording.DIED + "SIGKILL"
+
+
+def test_a_server_that_does_not_exist_is_named_and_recorded(folder: Path) -> None:
+    process = tap(folder, "/nonexistent/server")
+
+    _, stderr = process.communicate(timeout=60)
+
+    assert process.returncode == 127
+    assert b"/nonexistent/server" in stderr
+    assert only(folder).rows[-1].text.startswith(recording.NOT_STARTED)
+
+
+def test_signals_reach_the_server_once(folder: Path) -> None:
+    process = python(
+        folder,
+        "import signal, sys\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('got it', flush=True), sys.exit(3)))\n"
+        "print('ready', flush=True)\n"
+        "while True: signal.pause()",
+    )
+    assert process.stdout
+    assert process.stdout.readline() == b"ready\n"
+
+    process.send_signal(signal.SIGTERM)
+
+    assert process.stdout.read() == b"got it\n"
+    assert process.wait(60) == 3
+    assert any(only(folder).events(recording.SIGNALLED + "SIGTERM"))
+
+
+def test_a_killed_tap_leaves_its_lines_and_no_server(folder: Path) -> None:
+    process = python(folder, f"import os\nprint(os.getpid(), flush=True)\n{ECHO}")
+    assert process.stdin
+    assert process.stdout
+    pid = int(process.stdout.readline())
+    process.stdin.write(b"one line\n")
+    assert process.stdout.readline() == b"one line\n"
+
+    process.kill()
+
+    assert process.stdout.read() == b""
+    assert process.wait(60) == -signal.SIGKILL
+    assert eventually(lambda: not _runs(pid))
+    assert lines(only(folder), Side.CLIENT) == b"one line\n"
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def test_each_side_sees_that_the_other_one_has_gone(folder: Path) -> None:
+    process = python(folder, "import os\nos.close(1)\nos.read(0, 9)\n")
+    assert process.stdin
+    assert process.stdout
+
+    assert process.stdout.read() == b""
+    process.stdin.close()
+
+    assert process.wait(60) == 0
+    assert any(only(folder).events(recording.SERVER_CLOSED))
+
+
+def test_a_client_that_reads_no_more_stops_the_server(folder: Path) -> None:
+    process = python(folder, "import os\nwhile True: os.write(1, b'x' * 999)")
+    assert process.stdout
+    process.stdout.read(10)
+
+    process.stdout.close()
+
+    assert process.wait(60) == 1
+    assert b"BrokenPipeError" in lines(only(folder), Side.STDERR)
+
+
+def test_a_recording_has_no_secret_of_the_environment_or_the_command(folder: Path) -> None:
+    secret, token = "hunter2hunter2", "ghp_" + "a1B2" * 8
+    code = "import os, sys\nprint(os.environ['API_KEY'])\nsys.stderr.write(os.environ['API_KEY'])"
+
+    out, stderr = tap(
+        folder, sys.executable, "-c", code, token, API_KEY=secret
+    ).communicate(timeout=60)  # fmt: skip
+
+    assert secret.encode() in out
+    assert secret.encode() in stderr
+    written = only(folder).path.read_text()
+    assert secret not in written
+    assert token not in written
+    assert "HIDDEN-API_KEY" in written
+
+
+def test_a_full_disk_does_not_stop_the_conversation(folder: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    code = (
+        "import os, sys\nfrom pathlib import Path\n"
+        "from mcp_touchstone.tap import recording, relay\n"
+        "recorder = recording.Recorder(Path(sys.argv[1]), {}, {})\n"
+        "os.dup2(os.open('/dev/full', os.O_WRONLY), recorder._file)\n"
+        f"sys.exit(relay.run([sys.executable, '-c', {ECHO!r}], recorder))"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", code, str(folder.with_suffix(".jsonl"))],
+        input=ODD, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert process.stdout == ODD
+    assert process.stderr.count(b"records no more") == 1
+
+
+def test_a_last_line_that_was_cut_off_is_left_out(folder: Path) -> None:
+    python(folder, ECHO).communicate(b"1\n2\n", timeout=60)
+    path = only(folder).path
+    path.write_bytes(path.read_bytes()[:-9])
+
+    assert lines(only(folder), Side.CLIENT) == b"1\n2\n"
+
+
+def test_other_files_are_no_recordings(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"a": 1}) + "\n")
+
+    with pytest.raises(recording.RecordingError, match="it is no recording"):
+        recording.read_all(tmp_path)
+    with pytest.raises(recording.RecordingError, match="No such file"):
+        recording.read_all(tmp_path / "b" / "none.jsonl")
