@@ -55,6 +55,7 @@ class Surface:
         self._at_start: list[Callable[[], None]] = []
         self._parts: dict[str, Any] = {}
         self._lock = threading.RLock()
+        self._imports = threading.RLock()
 
     def part(self, name: str) -> Any:
         """Return the result of the module's ``build(surface)``, which is called only once."""
@@ -69,10 +70,14 @@ class Surface:
                 self.log.debug("part_loaded", part=name, duration_ms=milliseconds)
             return self._parts[name]
 
-    @staticmethod
-    def module(name: str) -> Any:
-        """Import a module of this package when it is first needed."""
-        return __import__(f"{__package__}.{name}", fromlist=["build"])
+    def module(self, name: str) -> Any:
+        """Import a module of this package when it is first needed.
+
+        Two threads that import modules of one sub-package at once can each wait for the other;
+        Python then gives one of them a module that is not complete.
+        """
+        with self._imports:
+            return __import__(f"{__package__}.{name}", fromlist=["build"])
 
     def later(self, part: str, method: str) -> Handler:
         """Return a handler that loads its part at the first call."""
@@ -99,9 +104,8 @@ class Surface:
         return workspace
 
     def _open_workspace(self) -> Workspace:
-        from .workspace import Workspace  # noqa: PLC0415 - not needed at the start
-
-        return Workspace(self.settings, self.log)
+        workspace: Workspace = self.module("workspace").Workspace(self.settings, self.log)
+        return workspace
 
     def end(self) -> None:
         """Let the parts send their last messages, while the client still reads."""

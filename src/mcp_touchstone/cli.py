@@ -588,7 +588,7 @@ def _client(line: CommandLine) -> int:
     trouble = "; ".join(one.trouble for one in played if one.trouble)
     recordings = [found for one in played for found in one.recordings]
     again = ("client", "-v", *(["--http"] if options.over_http else []), "--", *command)
-    head = f"{len(played)} scenarios of {' '.join(command)}: the client"
+    head = f"{len(played)} scenario{'s' * (len(played) != 1)} of {' '.join(command)}: the client"
     return _judge_side(settings, recordings, judge.CLIENT, {}, head, again, trouble)
 
 

@@ -62,6 +62,7 @@ strict = true
 quick = true
 fail-on = ["should", "high"]
 baseline = "known.toml"
+budget = "budgets.toml"
 jobs = 4
 examples = 0
 seed = 7
@@ -92,6 +93,7 @@ SAME = (
     "--promise=deny-list", "--suite=all", "--for=vscode,cursor", "--for=claude",
     "--select=ping", "--select=tools", "--attacks=deep", "--revision=2025-11-25", "--level=MUST",
     "--strict", "--quick", "--fail-on=should", "--fail-on=high", "--baseline=known.toml",
+    "--budget=budgets.toml",
     "--jobs=4", "--examples=0", "--seed=7",
 )  # fmt: skip
 """What EVERYTHING says, as options."""

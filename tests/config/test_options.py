@@ -25,6 +25,7 @@ from tests.conftest import HERE
 from tests.fleets import SERVER as SMALL
 from tests.fleets import record, row_of
 from tests.project.test_offline import needs_namespaces
+from tests.tap import test_drive
 
 DOCS = HERE.parent / "docs"
 
@@ -61,7 +62,7 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     assert layer(vars(parse(["check", *words(given, "check")]).options)) == given
     assert {*OPTIONS} - {*given} == {
         *("bundled", "since", "no_baseline", "update_baseline", "report", "json", "save"),
-        *("budget", "update_budget"),
+        "update_budget",
         *("scripts", "verbose", "quiet", "color"),
     }
 
@@ -101,6 +102,16 @@ CHECKED = (
     *("--report", "junit:j.xml", "--json", "j.json", "--save", "saved", "--scripts", "scripts"),
     *("--verbose", "--color", "never"),
 )
+JUDGED = (
+    *("--select", "jsonrpc", "--select", "client-request-id-unique", "--level", "MUST", "--strict"),
+    *("--fail-on", "must", "--baseline", "b.toml", "--update-baseline"),
+    *("--report", "junit:j.xml", "--json", "j.json", "--verbose", "--color", "never"),
+)
+QUIETLY = ("--no-baseline", "--quiet")
+CLIENT = ("--scenario", "tools_call")
+FOUND = "recorded/tools_call"
+GOOD = ("--", sys.executable, "-c", test_drive.GOOD + test_drive.CLOSE)
+TRANSPORT = ("--", sys.executable, "-c", test_drive.TRANSPORT)
 GOLDEN = (*ONE, "--folder", "kept", "--update")
 RUNS: dict[str, list[tuple[str, ...]]] = {
     "check": [
@@ -155,6 +166,14 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     "list": [("--suite", "all", "--level", "MUST", "ping")],
     "explain": [("ping-empty-response",)],
     "completion": [("bash",)],
+    "tap": [("--wrap", ".mcp.json", "--report", "kept"), ("--unwrap", ".mcp.json")],
+    "tap show": [(FOUND,)],
+    "judge": [(FOUND, "--side", "server", *ONE, *JUDGED), (FOUND, *QUIETLY)],
+    "act": [("--list",), ("tools_call", "--report", "kept")],
+    "client": [
+        (*CLIENT, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *GOOD, "{server}"),
+        (*CLIENT, *QUIETLY, "--http", *TRANSPORT),
+    ],
     "fleet": [
         (
             *("fleet.jsonl", "--list-only", "--out", "rows.jsonl", "--resume", "--no-files"),
@@ -195,7 +214,8 @@ def serve_and_stop(command: list[str]) -> int:
 def test_every_command_has_runs() -> None:
     found = {line.split()[0] for line in DESCRIPTION.splitlines() if line.startswith("  ")}
 
-    assert {command.split()[0] for command in RUNS} == found - {"serve"}
+    # `login` needs a browser: tests/transport/test_http_tokens.py
+    assert {command.split()[0] for command in RUNS} == found - {"serve", "login"}
 
 
 @needs_namespaces
@@ -221,6 +241,10 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
         main(["golden", "record", *ONE, "--folder", "kept", "--config", "t.toml"])
     if command in {"diff", "report"}:
         main(["check", "--self", *PING, "--quiet", "--json", "j.json"])
+    if command in {"judge", "tap show"}:
+        main(["client", *CLIENT, *ONE, "--save", "recorded", *GOOD, "{server}"])
+    if command == "tap":
+        (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "b"}}}))
 
     for run in RUNS[command]:
         given = [*command.split(), *run]

@@ -34,6 +34,12 @@ def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(head_start, "TOLERANCE", LONG)
 
 
+@pytest.fixture(autouse=True)
+def many_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start the processes beside each other, as if many scenarios were chosen."""
+    monkeypatch.setattr(Choice, "needs_few", lambda _choice, _registry: False)
+
+
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Registry]:
     with toy_registry(tmp_path) as made:

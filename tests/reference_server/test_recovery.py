@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +17,7 @@ from reference_server.workspace import Workspace, place
 from reference_server.workspace.entries import sha256
 from reference_server.workspace.names import OURS
 from tests.name_exchange import can_exchange, exchanging
-from tests.reference_client import Spawned, modern
+from tests.reference_client import CHECKOUT, Spawned, modern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,6 +79,36 @@ def sparse(path: Path) -> None:
         file.truncate(20 << 30)
 
 
+SLOW_IMPORT = """
+import builtins, time
+plain = builtins.__import__
+def slow(name, *more, **named):
+    if name == "edit":  # the first import of the package workspace
+        time.sleep(0.5)
+    return plain(name, *more, **named)
+builtins.__import__ = slow
+"""
+
+
+def test_recovery_and_a_first_call_may_import_at_the_same_time(root: Path, tmp_path: Path) -> None:
+    (root / f"{BAD}.journal").write_bytes(b"")
+    (tmp_path / "sitecustomize.py").write_text(SLOW_IMPORT, "utf-8")
+    call = {"name": "file_read", "arguments": {"path": "ok.txt"}}
+    request = modern(1, "tools/call", **call)
+    done = subprocess.run(
+        [sys.executable, "-m", "reference_server", "--root", str(root)],
+        input=json.dumps(request) + "\n",
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        cwd=CHECKOUT,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, "plain" in done.stdout) == (0, True), done.stderr
+
+
 PLANTED: dict[str, Callable[[Path], Any]] = {
     "deep": write(b"[" * 200_000 + b"\n"),
     "incomplete and deep": write(b"[" * 200_000),
@@ -109,7 +141,8 @@ def test_planted_journal_stops_no_start_and_no_other_recovery(root: Path, plant:
         client.send(modern(1, "tools/call", **call))
         client.end_input()
         answers = client.rest()
-        assert (client.exit_code(), "Traceback" in client.stderr()) == (0, False)
+        status, said = client.exit_code(), client.stderr()
+        assert (status, "Traceback" in said) == (0, False), said
 
     [answer] = answers
     assert answer["result"]["structuredContent"]["text"] == "new\n"
