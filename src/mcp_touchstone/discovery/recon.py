@@ -186,8 +186,8 @@ def _meet(
     settled, over = threading.Event(), threading.Event()
     if profile.spoken:
         settled.set()
-    silence = spawn and threads.submit(_explain_silence, spawn, connections, over)
     try:
+        silence = spawn and threads.submit(_explain_silence, spawn, connections, over)
         _open_all(profile, connections, begun, threads, settled)
     finally:
         over.set()
