@@ -536,6 +536,7 @@ def _tap_show(options: argparse.Namespace) -> int:
 def _judge(options: argparse.Namespace) -> int:
     """Judge the sides of recorded conversations; return the worst exit code."""
     from mcp_touchstone.config.settings import layer, merged
+    from mcp_touchstone.report.text import plural
     from mcp_touchstone.tap import judge, recording
 
     settings = merged(layer(vars(options)))
@@ -547,7 +548,8 @@ def _judge(options: argparse.Namespace) -> int:
     codes: set[int] = set()
     for side in sides:
         again = ("judge", str(options.folder), "--side", side)
-        head = f"{len(recordings)} recorded in {options.folder}: the {side}"
+        count = plural(len(recordings), "recording")
+        head = f"{count} in {options.folder}: the {side}"
         if codes:
             say("")
         code = _judge_side(settings, recordings, side, parts, head, again)
@@ -561,6 +563,7 @@ def _client(line: CommandLine) -> int:
     from tempfile import TemporaryDirectory
 
     from mcp_touchstone.config.settings import layer, merged
+    from mcp_touchstone.report.text import plural
     from mcp_touchstone.tap import drive, judge, scenarios
 
     options, command = line.options, line.server
@@ -588,7 +591,7 @@ def _client(line: CommandLine) -> int:
     trouble = "; ".join(one.trouble for one in played if one.trouble)
     recordings = [found for one in played for found in one.recordings]
     again = ("client", "-v", *(["--http"] if options.over_http else []), "--", *command)
-    head = f"{len(played)} scenario{'s' * (len(played) != 1)} of {' '.join(command)}: the client"
+    head = f"{plural(len(played), 'scenario')} of {' '.join(command)}: the client"
     return _judge_side(settings, recordings, judge.CLIENT, {}, head, again, trouble)
 
 
@@ -619,6 +622,7 @@ def _judge_side(  # noqa: PLR0917  (one caller for each command)
     """Judge one side of conversations, and report on it."""
     from dataclasses import replace
 
+    from mcp_touchstone import __version__
     from mcp_touchstone.catalog.loader import load
     from mcp_touchstone.config import resolve
     from mcp_touchstone.report.terminal import Terminal
@@ -642,7 +646,7 @@ def _judge_side(  # noqa: PLR0917  (one caller for each command)
         environment=os.environ,
     )
     if not settings.quiet:
-        terminal.say(("mcp-touchstone ", "bold"), "  judges  ", head)
+        terminal.say(("mcp-touchstone ", "bold"), __version__, "  judges  ", head)
         terminal.name(side, run.profile)
     terminal.finish(run)
     lost = [_complain(line) for line in write(run)]

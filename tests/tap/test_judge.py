@@ -85,6 +85,18 @@ def test_a_server_without_a_fault_passes(tmp_path: Path) -> None:
     assert main(["judge", str(folder), "--side", "server"]) == 0
 
 
+def test_a_server_that_closes_its_output_after_its_input_did_not_close_first(
+    tmp_path: Path,
+) -> None:
+    exited = f"{recording.EXITED}0"
+    after = write(tmp_path / "a", recording.CLIENT_CLOSED, recording.SERVER_CLOSED, exited)
+    first = write(tmp_path / "b", recording.SERVER_CLOSED, recording.CLIENT_CLOSED, exited)
+
+    clause = "stdio-server-initiated-close"
+    assert verdicts(after, "server")[clause] == "unseen"
+    assert verdicts(first, "server")[clause] == "note"
+
+
 def test_silence_at_the_end_of_a_recording_is_no_fault(tmp_path: Path) -> None:
     folder = write(tmp_path / "r", asked(2, "tools/list"))
 

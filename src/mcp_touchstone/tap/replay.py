@@ -21,6 +21,7 @@ from mcp_touchstone.wire.framing import (
     split_glued,
     value_in,
 )
+from mcp_touchstone.wire.lifecycle import Phase
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Transcript
 
@@ -109,6 +110,8 @@ def replay(source: Recording) -> Replay:
             found.lines.append((0, row))
         elif row.side is Side.EVENT:
             sentence = _EVENTS.get(row.text, row.text)
+            if row.text == recording.SERVER_CLOSED and server.session.phase is Phase.CLOSING:
+                sentence += " after that"  # rules ask whether the server closed first
             if row.text == recording.CLIENT_CLOSED:
                 server.input_closed()
             else:
