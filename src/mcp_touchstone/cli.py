@@ -216,13 +216,14 @@ def _check_one(
     choice = replace(resolve.choice(settings), record=record)
     book = resolve.book(settings)
     old = None if settings.since is None else _recorded(settings.since)
+    _check_budget(settings)
     screen = _Screen(settings, target)
     try:
         run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
     finally:
         screen.stop()
     renewal = None if book is None else book.hold(run, screen.read(), choice)
-    if settings.budget is not None or settings.update_budget:
+    if (settings.budget is not None or settings.update_budget) and run.budgets.tokens:
         _hold_budget(run, settings)
     if old is not None:
         from mcp_touchstone.catalog.loader import renamed
@@ -248,6 +249,15 @@ def _check_one(
     return lost[0] if lost else run.exit_code
 
 
+def _check_budget(settings: Settings) -> None:
+    """Refuse a wrong file of budgets before the server is started."""
+    if settings.budget is not None:
+        from mcp_touchstone.gate import budget_file
+
+        if settings.budget.exists() or not settings.update_budget:
+            budget_file.load(settings.budget)
+
+
 def _hold_budget(run: Run, settings: Settings) -> None:
     """Compare the costs of a run with the file of budgets, or write them into it."""
     from pathlib import Path
@@ -255,7 +265,7 @@ def _hold_budget(run: Run, settings: Settings) -> None:
     from mcp_touchstone.gate import budget_file
 
     path = settings.budget or Path("budgets.toml")
-    if settings.update_budget and run.budgets.tokens:
+    if settings.update_budget:
         budget_file.update(run.budgets, path)
     run.budgets = budget_file.hold(run.budgets, path)
 

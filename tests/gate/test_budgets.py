@@ -1,6 +1,7 @@
 """Budgets of tokens: measured from transcripts, held against a file, updated like a baseline."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def test_update_keeps_the_allowance_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("tool = 3", "nothing is measured as 'tool'; did you mean 'tools'?"),
+        ("tool = 3", "unknown key 'tool'; did you mean 'tools'?"),
         ("tools = 'x'", "tools must be a number that is not negative"),
         ("tools = -1", "tools must be a number that is not negative"),
         ("tools = ", "Invalid value"),
@@ -85,3 +86,25 @@ def test_missing_budget_file_is_an_error_that_names_the_option(
 
     assert status == 2
     assert "--update-budget writes the file" in capsys.readouterr().err
+
+
+def test_wrong_budget_file_is_refused_before_the_server_is_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b.toml").write_text("tokens = 3\n")
+    command = [sys.executable, "-c", f"open({str(tmp_path / 'started')!r}, 'w')"]
+
+    assert main(["check", "--budget", str(tmp_path / "b.toml"), "--", *command]) == 2
+
+    assert "unknown key 'tokens'; the keys are tools, " in capsys.readouterr().err
+    assert not (tmp_path / "started").exists()
+
+
+def test_trouble_of_the_server_is_shown_though_there_is_no_budget_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--budget", str(tmp_path / "b.toml"), "--update-budget"]
+
+    assert main(["check", *words, "--", sys.executable, "-c", "raise SystemExit(3)"]) == 2
+
+    assert "the server left (status 3)" in capsys.readouterr().out

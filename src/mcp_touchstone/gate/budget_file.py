@@ -35,7 +35,8 @@ def load(path: Path) -> dict[str, float]:
     keys = (*NAMES, ALLOWANCE)
     for key, value in found.items():
         if key not in keys:
-            raise UserError(f"{path}: nothing is measured as {key!r}{nearest(key, keys)}")
+            hint = nearest(key, keys) or f"; the keys are {', '.join(keys)}"
+            raise UserError(f"{path}: unknown key {key!r}{hint}")
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise UserError(f"{path}: {key} must be a number that is not negative")
     return found
