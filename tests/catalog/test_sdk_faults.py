@@ -21,6 +21,8 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.fleet.judge import _fill as fill
+from mcp_touchstone.fleet.servers import Entry, Registry
 from mcp_touchstone.gate.baseline import HEADING, UNEXPLAINED, read, renew, settle
 from mcp_touchstone.report import badge, html, items, junit, machine, markdown, sarif, standing
 from mcp_touchstone.report.digest import findings
@@ -34,6 +36,7 @@ from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from tests.conftest import HERE
+from tests.fleets import row_of
 from tests.goldens import scrubbed
 
 NO_REMEDY = "nothing in your server; mcp has to fix it"
@@ -407,6 +410,23 @@ def test_all_reports_count_alike() -> None:
     assert f'<property name="counted" value="{said}" />' in junit.render(made)
     assert chips == [("fail", "1"), ("grade", "1"), ("known", "2")]
     assert [v["clause"] for v in document["verdicts"] if "counts" in v] == [PING]
+    assert in_fleet(document) == ([PING], 1)  # the other one is a warning
+
+
+def in_fleet(document: dict[str, Any]) -> tuple[list[str], int]:
+    """Return the own failures of a server in a fleet, and the number of those of its SDK."""
+    row = row_of("a")
+    fill(row, document, Entry(name="a", registry=Registry.OCI, package="a"))
+    outcomes = [one.items() for one in row["verdicts"].values()]
+    failed = {clause for one in outcomes for clause, outcome in one if outcome == "fail"}
+    return sorted(failed - {*row["sdk_faults"]}), len(failed & {*row["sdk_faults"]})
+
+
+def test_a_clause_that_fails_for_the_server_too_is_its_own_in_a_fleet() -> None:
+    made = run({(PING, MID): Outcome.FAIL, (PING, NEW): Outcome.FAIL}, "mcp==1.10.0")
+
+    assert owners(made) == ["own", "mcp 1.10.0"]
+    assert in_fleet(machine.document(made)) == ([PING], 0)
 
 
 def test_the_json_report_says_whose_a_finding_is() -> None:

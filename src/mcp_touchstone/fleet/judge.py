@@ -321,8 +321,9 @@ def _fill(row: dict[str, Any], report: Mapping[str, Any], entry: Entry) -> None:
         found = row["verdicts"].setdefault(verdict["revision"], {})
         is_ending = in_image and verdict["clause"] in containers.ENDINGS
         found[verdict["clause"]] = "unseen" if is_ending else verdict["outcome"]
-        if "sdk" in verdict and verdict["clause"] not in row["sdk_faults"]:
-            row["sdk_faults"].append(verdict["clause"])
+    of_sdk = dict.fromkeys(v["clause"] for v in report["verdicts"] if "sdk" in v)
+    failed = {v["clause"] for v in report["verdicts"] if v["outcome"] == "fail" and "sdk" not in v}
+    row["sdk_faults"] = [clause for clause in of_sdk if clause not in failed]
 
 
 def _without_report(errors: str, status: int | None) -> Trouble:
