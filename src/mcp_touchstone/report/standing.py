@@ -56,13 +56,19 @@ def of_sdk(run: Run, say: Line, width: int) -> None:
         ]
         say("")
         say(("sdk", AMBER), "  ", (f"{' and '.join(counts)} of {sdk}", "bold"))
-        say("      ", f"A minimal server on {like or 'it'} has the same. --strict counts them.")
+        _wrapped(
+            f"A minimal server on {like or 'it'} has the same. --strict counts them.", say, width
+        )
         for finding in own:
             word = "FAIL" if finding.outcome is Outcome.FAIL else "warn"
             say("  ", word, "  ", finding.clause.id, ("  " + window(finding.revisions), GREY))
             advice = f"what you can do: {finding.sdk.remedy if finding.sdk else ''}"
-            for line in textwrap.wrap(" " * 6 + advice, max(40, width), subsequent_indent=" " * 8):
-                say(line)
+            _wrapped(advice, say, width)
+
+
+def _wrapped(text: str, say: Line, width: int) -> None:
+    for line in textwrap.wrap(" " * 6 + text, max(40, width), subsequent_indent=" " * 8):
+        say(line)
 
 
 def stale(run: Run, say: Line) -> None:
