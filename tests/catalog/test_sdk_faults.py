@@ -368,6 +368,24 @@ def test_an_answer_of_another_kind_is_the_servers_own(kind: str, line: str) -> N
     assert owners(made) == ["mcp 1.20.0" if kind in {"isError", ""} else "own"]
 
 
+def test_the_judgement_that_a_report_shows_is_compared() -> None:
+    answers = {TOOL: {"s": ["isError"]}}
+    table = sdk_faults.read({"releases": [{**ROWS[1], "answers": answers}, *ROWS[2:]]}, {})
+    made = run({(TOOL, NEW): Outcome.WARN}, "mcp==1.20.0")
+    (verdict,) = made.verdicts
+    shown, further = (
+        replace(verdict.gravest, wire=(WireLine(1, "←", LINES[kind], guilty=True),))
+        for kind in ("isError", "result")
+    )
+
+    found = []
+    for verdict.judgements in ([shown, further], [further, shown]):
+        verdict.gravest, verdict.sdk = verdict.judgements[0], None
+        attribute(made, table)
+        found += owners(made)
+    assert found == ["mcp 1.20.0", "own"]
+
+
 def test_a_later_release_that_answers_differently_is_no_remedy() -> None:
     rows = [{**one, "answers": {TOOL: {"s": [kind]}}} for one, kind in
             zip(ROWS[1:3], ("isError", "result"), strict=True)]  # fmt: skip

@@ -201,11 +201,16 @@ def _layer(verdict: Verdict, layers: Iterable[_Layer]) -> _Layer | None:
 
 
 def _has(release: Release, verdict: Verdict) -> bool:
-    """Return whether the minimal server has the finding, with the same kinds of answers."""
+    """Return whether the minimal server has the finding, with the same kinds of answers.
+
+    Of several judgements of a scenario, the first of the gravest counts: the table is made from
+    reports, which show that one.
+    """
+    gravest = (j for j in reversed(verdict.judgements) if j.outcome is verdict.gravest.outcome)
+    shown = {one.scenario: one for one in gravest}
     same = (
         _answers(one) <= release.answers.get((one.clause, one.scenario), _answers(one))
-        for one in verdict.judgements
-        if one.outcome is verdict.gravest.outcome
+        for one in shown.values()
     )
     return _breaks(release, verdict) and all(same)
 
