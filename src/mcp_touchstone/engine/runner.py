@@ -60,34 +60,17 @@ def judge(
     if choice.looks_up:
         choice.check(suite.registry)
     stop = stop or threading.Event()
-    pace = Pace(target.timeout, hurried=choice.quick)
     begun, before = now(), processor()
     tidy()
     run = Run(
         target,
-        ServerProfile(pace),
+        ServerProfile(Pace(target.timeout, hurried=choice.quick)),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
         accept_unbound=choice.accept_unbound,
     )
     there = entries(Path.cwd()) if target.method is None else None
-    try:
-        with interrupts.held(), World(target.world, seed=target.root_from) as world:
-            pool = ProcessPool(target, world, pace)
-            try:
-                with interrupts.allowed(), Deadline(choice.deadline, pool, stop) as deadline:
-                    _carry_out(run, pool, suite, choice, on_event, deadline)
-            except KeyboardInterrupt:
-                run.interrupted = True
-            finally:
-                stop.set()
-                run.strays = pool.close()
-                run.connections = pool.connections
-                run.processes = pool.started
-                limit = pool.allowance.met
-    except KeyboardInterrupt:  # it came while the world was made or removed
-        run.interrupted = True
-        limit = ""
+    limit = _in_a_world(run, suite, choice, on_event, stop)
     if there is not None:
         run.dropped = tuple(sorted((entries(Path.cwd()) or frozenset()) - there))
     from mcp_touchstone.engine import stages  # noqa: PLC0415  (as above)
@@ -103,6 +86,31 @@ def judge(
         cores=os.cpu_count() or 1,
     )
     return run
+
+
+def _in_a_world(
+    run: Run, suite: "_Suite", choice: Choice, on_event: OnEvent, stop: threading.Event
+) -> str:
+    """Run the stages in a throw-away folder; return the exceeded limit of output, or nothing."""
+    limit = ""
+    target = run.target
+    try:
+        with interrupts.held(), World(target.world, seed=target.root_from) as world:
+            pool = ProcessPool(target, world, run.profile.pace)
+            try:
+                with interrupts.allowed(), Deadline(choice.deadline, pool, stop) as deadline:
+                    _carry_out(run, pool, suite, choice, on_event, deadline)
+            except KeyboardInterrupt:
+                run.interrupted = True
+            finally:
+                stop.set()
+                run.strays = pool.close()
+                run.connections = pool.connections
+                run.processes = pool.started
+                limit = pool.allowance.met
+    except KeyboardInterrupt:  # it came while the world was made or removed
+        run.interrupted = True
+    return limit
 
 
 def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)

@@ -81,6 +81,8 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
         separate=choice.separate,
     )
     repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
+    if pool.target.gentle:
+        run.profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
     _converse(work, probing, registry, choice, run, repetitions)
     pool.settle(host=False)
     _watch(run, pool, partial=deadline.met)
@@ -134,6 +136,18 @@ def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSe
     )
 
 
+def _probe(
+    plan: Plan, probing: Probing, head_start: HeadStart, schedule: Schedule, run: Run
+) -> None:
+    """Probe the server, and start each scenario whose needs are decided."""
+    head_start.begin(plan.probable(probing.decided, probing.expects))
+    for _ in probing.steps():
+        head_start.begin(plan.probable(probing.decided, probing.expects))
+        if not run.profile.is_single:
+            schedule.add(plan.ready(probing.decided, probing.free))
+        run.slots, run.absent = plan.cases, plan.absent
+
+
 def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
     work: Work,
     probing: Probing,
@@ -157,8 +171,6 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
     """
     plan, pool, profile = work.plan, work.pool, work.profile
     jobs = 1 if profile.is_single or pool.target.gentle else choice.jobs
-    if pool.target.gentle:
-        profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
     with (
         contextlib.closing(work.settings.drawn),
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
@@ -183,12 +195,7 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
             )
             if profile.is_single:  # one after the other, as each ends the process of the other
                 wait([binding])
-            head_start.begin(plan.probable(probing.decided, probing.expects))
-            for _ in probing.steps():
-                head_start.begin(plan.probable(probing.decided, probing.expects))
-                if not profile.is_single:
-                    schedule.add(plan.ready(probing.decided, probing.free))
-                run.slots, run.absent = plan.cases, plan.absent
+            _probe(plan, probing, head_start, schedule, run)
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a time limit would block Ctrl-C on some systems
             binding.result()

@@ -277,13 +277,14 @@ def record(
             f"{folder} holds a recording: `golden verify` compares with it, "
             "`golden record --update` replaces it"
         )
-    results = []
+    results: list[GoldenResult] = []
     for shelf, old in zip(shelves, recorded, strict=True):
         source: _Source
         if shelf is shelves[0]:
             source = _Questions(target, revisions, old)
         else:
-            source = _Scenarios(target, revisions, suite)
+            # as `verify` chooses them: what is asked depends on the chosen revisions
+            source = _Scenarios(target, revisions or tuple(results[0].now), suite)
         now, unsteady = _steady(source)
         result = GoldenResult(shelf.folder, now=now, unsteady=unsteady)
         if any_version:

@@ -85,8 +85,8 @@ def file(run: Run) -> str:
 
 
 def server(run: Run) -> str:
-    """Return the name that the server reports, or else its command."""
-    name = run.profile.name or run.target.shown or f"the {run.judged}"
+    """Return the name that the server reports, or else "the server"."""
+    name = run.profile.name or f"the {run.judged}"
     return f"{name} (the bundled reference server)" if run.target.bundled else name
 
 
