@@ -131,7 +131,7 @@ def _excludes_others(
         further = _opened(spawn, revision)
         started.append(further)
         all_of_them = [further, *(connections[one] for one in answered)]
-        if all(connection.probe(required=False).answered for connection in all_of_them):
+        if all(map(_serves, all_of_them)):
             further.end()
             return False
     for connection in started:
@@ -142,6 +142,11 @@ def _excludes_others(
     for connection in connections.values() if answers else ():
         connection.transcript.judged = False
     return answers
+
+
+def _serves(connection: Connection) -> bool:
+    """Return whether a process answers; one that is not ready may lose its first request."""
+    return any(connection.probe(required=False).answered for _ in range(2))
 
 
 def _opened(spawn: Spawn, revision: str) -> Connection:
