@@ -398,6 +398,33 @@ def test_login_stops_at_metadata_that_a_client_must_refuse(
         login.login(guarded["url"], browse=browse)
 
 
+def test_login_takes_no_metadata_that_are_nested_too_deep(
+    guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json, "dumps", lambda _value, **_more: "[" * 100_000)
+    with pytest.raises(login.LoginError, match="there are no metadata"):
+        login.login(guarded["url"], browse=browse)
+
+
+@pytest.mark.parametrize("named", ["http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/x"])
+def test_login_does_not_let_a_server_elsewhere_name_this_machine(named: str) -> None:
+    with pytest.raises(login.LoginError, match="names a place on this machine"):
+        login._reachable(named, "https://example.org/mcp")
+
+    assert login._reachable(named, "http://127.0.0.1:2/mcp") == named
+    assert login._reachable("https://a.example/x", "https://example.org/mcp")
+
+
+def test_login_ends_a_body_that_comes_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow:
+        def read1(self, _most: int) -> bytes:
+            return b" "
+
+    monkeypatch.setattr(login, "PATIENCE", 0.05)
+
+    assert set(login._body(Slow())) == {ord(" ")}
+
+
 def test_login_stops_at_another_issuer(
     issuer: Issuer, guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

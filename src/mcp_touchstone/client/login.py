@@ -40,6 +40,7 @@ LONGEST_WAIT: Final = 300.0
 
 MOST: Final = 1 << 20
 WELL_KNOWN: Final = "/.well-known/"
+ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 DONE: Final = b"<!doctype html><title>mcp-touchstone</title><p>You can close this window."
 HELLO: Final = {
     "protocolVersion": LATEST_LEGACY, "capabilities": {}, "clientInfo": CLIENT_INFO,
@@ -71,7 +72,9 @@ def login(
     _checked(url)
     challenge = _challenge(url)
     resource, issuer, offered = _resource(url, challenge)
-    about = _issuer(issuer)
+    about = _issuer(_reachable(issuer, url))
+    for name in ENDPOINTS:
+        _reachable(str(about.get(name)), url)
     if "S256" not in (about.get("code_challenge_methods_supported") or ()):
         raise LoginError(f"{issuer}: it does not support PKCE with S256, which clients must demand")
     listener = _Listener()
@@ -141,7 +144,7 @@ def _resource(url: str, challenge: Mapping[str, str]) -> tuple[str, str, list[st
     origin = f"{parts.scheme}://{parts.netloc}"
     place = f"{origin}{WELL_KNOWN}oauth-protected-resource"
     named = challenge.get("resource_metadata")
-    for one in [named] if named else [place + parts.path.rstrip("/"), place]:
+    for one in [_reachable(named, url)] if named else [place + parts.path.rstrip("/"), place]:
         found = _document(one)
         if found is None:
             continue
@@ -293,6 +296,14 @@ def _checked(url: str) -> str:
     return url
 
 
+def _reachable(place: str, url: str) -> str:
+    """Return a place that a server names; one elsewhere must not send us to this machine."""
+    own, other = (urlsplit(one).hostname or "" for one in (url, place))
+    if is_loopback(other) and not is_loopback(own):
+        raise LoginError(f"{safe(url)}: it names a place on this machine: {safe(place)}")
+    return place
+
+
 class _Stays(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_words: Any) -> None:
         """Follow no redirect: it could lead to a place without https."""
@@ -308,12 +319,20 @@ def _send(
     request = urllib.request.Request(_checked(url), body, dict(headers))  # noqa: S310  (checked)
     try:
         with _OPENER.open(request, timeout=PATIENCE) as answer:
-            return answer.status, tuple(answer.headers.items()), answer.read(MOST)
+            return answer.status, tuple(answer.headers.items()), _body(answer)
     except urllib.error.HTTPError as refusal:
         with refusal:
-            return refusal.code, tuple(refusal.headers.items()), refusal.read(MOST)
+            return refusal.code, tuple(refusal.headers.items()), _body(refusal)
     except (OSError, ValueError) as error:
         raise LoginError(f"{safe(url)}: it does not answer: {safe(str(error))}") from error
+
+
+def _body(answer: Any) -> bytes:
+    """Return the beginning of a body, which may come byte by byte."""
+    until, found = now() + PATIENCE, bytearray()
+    while len(found) < MOST and now() < until and (part := answer.read1(MOST)):
+        found += part
+    return bytes(found)
 
 
 def _document(url: str) -> Json | None:
@@ -334,6 +353,6 @@ def _posted(url: str, body: bytes, kind: str) -> Json:
 def _object(body: bytes) -> Json | None:
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
