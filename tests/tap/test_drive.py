@@ -120,3 +120,12 @@ def test_an_unknown_scenario_is_named(capsys: pytest.CaptureFixture[str]) -> Non
 def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["act", "--list"]) == 0
     assert "pagination" in capsys.readouterr().out
+
+
+def test_a_client_that_leaves_a_process_has_ended(tmp_path: Path) -> None:
+    leaves = (
+        "import subprocess, sys\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'],"
+        " start_new_session=True)\n"
+    )
+    assert client(tmp_path, GOOD + CLOSE + leaves, "--timeout", "8") == 0

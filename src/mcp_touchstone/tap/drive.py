@@ -111,23 +111,30 @@ def _filled(command: Sequence[str], server: Sequence[str], *, http: bool) -> Ite
 def _run(
     words: Iterator[str], env: Mapping[str, str], limit: float
 ) -> tuple[int | None, list[str]]:
-    """Run a client; return its exit status, None if it had to be ended, and its last words."""
-    process = subprocess.Popen(
+    """Run a client; return its exit status, None if it had to be ended, and its last words.
+
+    A process that it left may keep its standard error open: it has ended even so.
+    """
+    with subprocess.Popen(
         list(words),
         env=env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
-    )
-    try:
-        _, stderr = process.communicate(timeout=limit)
-        return process.returncode, last_lines(stderr.decode("utf-8", "replace"), 6)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        _, stderr = process.communicate()
-        return None, last_lines(stderr.decode("utf-8", "replace"), 6)
+    ) as process:
+        try:
+            _, stderr = process.communicate(timeout=limit)
+            status: int | None = process.returncode
+        except subprocess.TimeoutExpired:
+            status = process.poll()
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+            try:
+                _, stderr = process.communicate(timeout=GONE)
+            except subprocess.TimeoutExpired as late:
+                stderr = late.stderr or b""
+    return status, last_lines(stderr.decode("utf-8", "replace"), 6)
 
 
 def _await(folder: Path) -> None:
