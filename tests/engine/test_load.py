@@ -5,6 +5,9 @@ import sys
 import pytest
 
 from mcp_touchstone.cli import main
+from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.engine.load import Load, _check, _Kind, _text
+from mcp_touchstone.runtime.timeouts import Pace
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
@@ -37,3 +40,18 @@ def test_load_judges_answers_and_memory_and_not_time(
 def test_load_says_that_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["load", "--timeout", "3", "--", sys.executable, "-c", ""]) == 2
     assert "not measured" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("seen", "wrong"), [(["a"], 1), (["a", "c"], 0)])
+def test_varying_answers_of_a_tool_are_not_those_of_another_tool(
+    seen: list[str], wrong: int
+) -> None:
+    def text(word: str) -> str:
+        return _text({"result": {"said": word}})
+
+    own = _Kind("one", "tools/call", None, frozenset(map(text, seen)))
+    other = _Kind("two", "tools/call", None, frozenset([text("b")]))
+    found = Load(ServerProfile(Pace(1.0)))
+
+    _check(found, own, [own, other], {"result": {"said": "b"}})
+    assert len(found.wrong) == wrong

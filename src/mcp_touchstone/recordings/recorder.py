@@ -283,7 +283,7 @@ def record(
         if shelf is shelves[0]:
             source = _Questions(target, revisions, old)
         else:
-            # as `verify` chooses them: what is asked depends on the chosen revisions
+            # `verify` judges the recorded revisions; others would send other requests
             source = _Scenarios(target, revisions or tuple(results[0].now), suite)
         now, unsteady = _steady(source)
         result = GoldenResult(shelf.folder, now=now, unsteady=unsteady)

@@ -180,7 +180,7 @@ class Run:
         budgets: what its lists and results cost a model.
         used: the use of its tools, if the profile does not show it; None to derive it.
         again: words of the command that judges it again; empty for `check`.
-        judged: what is judged: the server, or in recordings the client.
+        judged: "server", or "client" if a client is judged.
     """
 
     target: "Target"
