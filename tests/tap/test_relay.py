@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mcp_touchstone.tap import recording
@@ -125,10 +126,12 @@ def test_a_server_that_does_not_exist_is_named_and_recorded(folder: Path) -> Non
 def test_signals_reach_the_server_once(folder: Path) -> None:
     process = python(
         folder,
-        "import signal, sys\n"
-        "signal.signal(signal.SIGTERM, lambda *_: (print('got it', flush=True), sys.exit(3)))\n"
-        "print('ready', flush=True)\n"
-        "while True: signal.pause()",
+        "import os, signal, sys\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        "os.write(1, b'ready\\n')\n"
+        "signal.sigwait([signal.SIGTERM])\n"
+        "os.write(1, b'got it\\n')\n"
+        "sys.exit(3)",
     )
     assert process.stdout
     assert process.stdout.readline() == b"ready\n"
@@ -138,6 +141,37 @@ def test_signals_reach_the_server_once(folder: Path) -> None:
     assert process.stdout.read() == b"got it\n"
     assert process.wait(60) == 3
     assert any(only(folder).events(recording.SIGNALLED + "SIGTERM"))
+
+
+def test_the_last_output_passes_to_a_slow_client(folder: Path) -> None:
+    process = python(
+        folder,
+        "import os\nos.write(2, b'%d\\n' % os.getpid())\nos.write(1, b'x' * 65536 * 2)",
+    )
+    assert process.stdout
+    assert process.stderr
+    server = int(process.stderr.readline())
+    eventually(lambda: not psutil.pid_exists(server))
+
+    assert len(process.stdout.read()) == 65536 * 2
+    assert process.wait(60) == 0
+
+
+def test_a_child_that_keeps_the_output_open_does_not_hold_the_tap(folder: Path) -> None:
+    process = python(
+        folder,
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "print(child.pid, flush=True)",
+    )
+    assert process.stdout
+    pid = int(process.stdout.readline())
+
+    try:
+        assert process.wait(60) == 0
+        assert only(folder).rows[-1].text == recording.EXITED + "0"
+    finally:
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_a_killed_tap_leaves_its_lines_and_no_server(folder: Path) -> None:

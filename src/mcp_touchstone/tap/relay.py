@@ -1,17 +1,19 @@
 """Pass on what a client and a stdio server say, and record it. Judges nothing.
 
 The server is the leader of a group of its own, so a signal to the group of the tap reaches it once:
-the tap forwards each signal to that group.
+the tap forwards each signal to that group. The main thread waits for signals with sigwait, because
+a handler loses a signal that comes just before the wait for the server begins.
 """
 
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mcp_touchstone.runtime.console import say
@@ -34,11 +36,13 @@ FORWARDED: Final = tuple(
     for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2")
     if hasattr(signal, name)
 )
+POSIX: Final = os.name == "posix"
+WAITED: Final = {*FORWARDED, signal.SIGCHLD} if POSIX else set(FORWARDED)
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """Exit statuses of a shell for a command that it cannot start."""
 
-AFTER_EXIT: Final = 1.0
-"""Greatest seconds for the last output after the exit; a child of the server may keep it open."""
+AFTER_EXIT: Final = 10.0
+"""Greatest seconds for a client to take the last output after the exit."""
 
 CHUNK: Final = 1 << 16
 _PR_SET_PDEATHSIG: Final = 1
@@ -50,6 +54,7 @@ def run(command: Sequence[str], recorder: Recorder) -> int:
     Returns:
         its exit status, negative for a signal, as in subprocess.
     """
+    _hold_signals()
     try:
         child = subprocess.Popen(
             command,
@@ -57,25 +62,36 @@ def run(command: Sequence[str], recorder: Recorder) -> int:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            process_group=0 if os.name == "posix" else None,
-            preexec_fn=_end_with_tap if sys.platform == "linux" else None,  # noqa: PLW1509  (no thread yet)
+            process_group=0 if POSIX else None,
+            preexec_fn=_in_server if POSIX else None,  # noqa: PLW1509  (no thread yet)
         )
     except OSError as error:
         reason = error.strerror or str(error)
         recorder.event(f"{NOT_STARTED}{reason}")
         say(f"mcp-touchstone tap: {command[0]}: {reason}", error=True)
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
-    for number in FORWARDED:
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(number, _forwarding(child, recorder))
-    threads = []
-    for route in _routes(child, recorder):
-        threads.append(threading.Thread(target=route.pump, daemon=True))
-        threads[-1].start()
-    status = child.wait()
-    for thread in threads[1:]:
+    routes = list(_routes(child, recorder))
+    threads = [threading.Thread(target=route.pump, daemon=True) for route in routes]
+    for thread in threads:
+        thread.start()
+    status = _wait(child, recorder)
+    for route, thread in zip(routes[1:], threads[1:], strict=True):
+        route.stop()
         thread.join(AFTER_EXIT)
     recorder.event(f"{EXITED}{status}" if status >= 0 else f"{DIED}{signal_name(-status)}")
+    return status
+
+
+def _wait(child: "subprocess.Popen[bytes]", recorder: Recorder) -> int:
+    """Forward signals until the server exits."""
+    if not POSIX:
+        return child.wait()
+    while (status := child.poll()) is None:
+        number = signal.sigwait(WAITED)
+        if number != signal.SIGCHLD:
+            recorder.event(f"{SIGNALLED}{signal_name(number)}")
+            with contextlib.suppress(OSError):
+                os.killpg(child.pid, number)
     return status
 
 
@@ -87,20 +103,18 @@ def _routes(child: "subprocess.Popen[bytes]", recorder: Recorder) -> "Iterator[_
     yield _Route(recorder, Side.STDERR, stderr, 2)
 
 
-def _end_with_tap() -> None:
-    """Get SIGKILL when the tap ends, as the server would have got it in its place."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+def _hold_signals() -> None:
+    """Keep signals for sigwait; a client may have started us with SIGCHLD ignored."""
+    if POSIX:
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
 
 
-def _forwarding(
-    child: "subprocess.Popen[bytes]", recorder: Recorder
-) -> Callable[[int, object], None]:
-    def forward(number: int, _frame: object) -> None:
-        recorder.event(f"{SIGNALLED}{signal_name(number)}")
-        with contextlib.suppress(OSError):
-            os.killpg(child.pid, number)
-
-    return forward
+def _in_server() -> None:
+    """Let signals through, and get SIGKILL when the tap ends, as in the place of the tap."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, WAITED)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class _Route:
@@ -119,6 +133,7 @@ class _Route:
         self._side = side
         self._source, self._sink = source, sink
         self._ended, self._deaf = ended, deaf
+        self._stopped, self._stop = os.pipe()
 
     def pump(self) -> None:
         """Pass bytes on until the writer has ended or the reader has gone."""
@@ -128,6 +143,10 @@ class _Route:
                 self._finish(self._deaf)
                 return
         self._finish(self._ended)
+
+    def stop(self) -> None:
+        """End after what has come so far: a child of the server may keep the pipe open."""
+        os.close(self._stop)
 
     def _finish(self, event: str) -> None:
         """Close both ends, so that each peer sees that the other one has gone."""
@@ -143,6 +162,10 @@ class _Route:
     def _read(self) -> bytes:
         while True:
             try:
+                if POSIX:
+                    ready, _, _ = select.select([self._source, self._stopped], [], [])
+                    if self._source not in ready:
+                        return b""
                 return os.read(self._source, CHUNK)
             except BlockingIOError:
                 os.set_blocking(self._source, True)
@@ -166,5 +189,6 @@ def exit_like(status: int) -> int:
     if status < 0 and os.name == "posix":
         with contextlib.suppress(OSError, ValueError):
             signal.signal(-status, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [-status])
         os.kill(os.getpid(), -status)
     return status
