@@ -72,6 +72,7 @@ class Stream:
         line: the line that opened it.
         wanted: its filter.
         opened: the time of its acknowledgment; None before it.
+        carries: whether its acknowledgment names something that may come.
         first: its first message.
         cancelled: the line on which we cancelled it; None before it.
         read: the time at which the server had provably read that; None before it.
@@ -84,6 +85,7 @@ class Stream:
     line: int
     wanted: dict[str, Any]
     opened: float | None = None
+    carries: bool = False
     first: Entry | None = None
     cancelled: int | None = None
     read: float | None = None
@@ -211,6 +213,7 @@ class Watch:
             stream.opened = entry.at
             given = _params(message.value).get("notifications")
             if isinstance(given, dict):
+                stream.carries = any(given.values())
                 extra, mild = _not_requested(given, stream.wanted), None
                 if extra and not _not_requested(_normal(given), _normal(stream.wanted)):
                     mild = Breach.WARN
@@ -262,7 +265,7 @@ class Watch:
 
     def _ended(self, stream: Stream) -> Iterator[Seen]:
         """Judge the end of a stream that we did not cancel, while stdin was open."""
-        if stream.opened is None or stream.cancelled is not None:
+        if stream.opened is None or not stream.carries or stream.cancelled is not None:
             return
         result, notified = stream.result, stream.notified
         asked = self._terminated  # ends_subscriptions_on_sigterm judges later messages
@@ -428,7 +431,7 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         break
     window.wait()
     for stream in (wide, narrow):
-        if stream.granted or _acknowledged(stream):
+        if _acknowledged(stream) and any(stream.granted.values()):
             _judge_open(talk, stream)
     if narrow.refusal.answered or wide.refusal.answered:
         talk.judge.unseen(

@@ -359,6 +359,17 @@ class EndsAStreamAtOnce(_Streams):
         return None
 
 
+@control("subscriptions-stays-open", "subscriptions-graceful-close", revision=MODERN)
+class EndsAStreamThatCarriesNothing(_Streams):
+    """Ends a subscription to nothing directly after the acknowledgment."""
+
+    def acknowledge(self, message: Json, request: Json) -> Out:
+        self.emit(message)
+        if not self.wanted(request):
+            self.close(request)
+        return None
+
+
 @mutant("subscriptions-stays-open", revision=MODERN)
 class AcknowledgesTwice(_Streams):
     """Acknowledges a subscription twice."""
