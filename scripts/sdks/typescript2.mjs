@@ -1,9 +1,12 @@
 // A minimal server on the TypeScript SDK 2.x: one tool, one resource, one prompt.
-import { McpServer } from "@modelcontextprotocol/server";
+// Usage: node typescript2.mjs [PORT] (stdio, or HTTP at /mcp of that port)
+import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
-serveStdio(() => {
+function minimal() {
   const server = new McpServer({ name: "minimal", version: "1.0.0" });
 
   server.registerTool(
@@ -32,4 +35,28 @@ serveStdio(() => {
   );
 
   return server;
-});
+}
+
+const port = process.argv[2];
+const handler = createMcpHandler(minimal);
+
+async function handle(incoming, outgoing) {
+  const gone = new AbortController();
+  outgoing.on("close", () => gone.abort());
+  const bodiless = ["GET", "HEAD"].includes(incoming.method);
+  const request = new Request(`http://127.0.0.1:${port}${incoming.url}`, {
+    method: incoming.method,
+    headers: incoming.headers,
+    body: bodiless ? undefined : Readable.toWeb(incoming),
+    duplex: "half",
+    signal: gone.signal,
+  });
+  const response = await handler.fetch(request);
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  outgoing.flushHeaders();
+  for await (const chunk of response.body ?? []) outgoing.write(chunk);
+  outgoing.end();
+}
+
+if (port) createServer(handle).listen(Number(port), "127.0.0.1");
+else serveStdio(minimal);
