@@ -1,0 +1,213 @@
+"""The command `check`."""
+
+from __future__ import annotations
+
+import os
+
+from mcp_touchstone.commands.output import (
+    CODES,
+    INTERRUPTED,
+    complain,
+    console,
+    reports,
+    shared_reports,
+)
+from mcp_touchstone.runtime.console import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from mcp_touchstone.catalog.scenario import Registry
+    from mcp_touchstone.config.parser import CommandLine
+    from mcp_touchstone.config.settings import Settings
+    from mcp_touchstone.report.kinds import Parts
+    from mcp_touchstone.report.terminal import Terminal
+    from mcp_touchstone.results.events import Event
+    from mcp_touchstone.results.run import Run
+    from mcp_touchstone.target.target import Target
+
+
+def run(line: CommandLine) -> int:
+    """Check the servers of a command line; return the exit status."""
+    from mcp_touchstone.config import resolve
+
+    if line.options.record is not None:
+        return _check_record(line)
+    return _check(resolve.settings(line))
+
+
+def _check(several: Sequence[Settings]) -> int:
+    """Check one server after another; return the worst exit code."""
+    from mcp_touchstone.catalog.errors import UserError
+
+    codes: dict[str, int] = {}
+    parts = shared_reports(several)
+    for one in several:
+        if codes:
+            say("")
+        try:
+            codes[one.name] = _check_one(one, parts)
+        except UserError as error:  # the others are checked all the same
+            codes[one.name] = complain(str(error))
+            if parts:
+                from mcp_touchstone.report import kinds
+
+                for line in kinds.write_missing(
+                    kinds.wanted(one.report), parts, one.name, str(error)
+                ):
+                    complain(line)
+        if codes[one.name] == INTERRUPTED:
+            break
+    if len(several) > 1:
+        say("")
+        width = max(map(len, codes))
+        for name, code in codes.items():
+            say(f"  {name:<{width}}  {CODES[code]}")
+    return next(code for code in CODES if code in codes.values())
+
+
+def _check_record(line: CommandLine) -> int:
+    """Check the server of a registry record, and print where the two differ."""
+    from mcp_touchstone.config.settings import layer, merged
+    from mcp_touchstone.fleet import servers
+
+    options = line.options
+    if line.server or options.words or options.config or "bundled" in options or "url" in options:
+        return complain(f"--from {options.record}: it names the server; drop the other one")
+    own = layer(vars(options))
+    entry = servers.record_of(options.record, own.get("env", {}))
+    settings = merged({"command": entry.launch, "url": entry.url, "env": dict(entry.env)}, own)
+    say(f"server: {entry.url or ' '.join(entry.launch)}", flush=True)
+
+    def compare(run: Run) -> None:
+        said = next(iter(reversed(run.profile.spoken.values())), None)
+        for one in servers.differences(entry, said.server_info if said else {}):
+            say(f"record: {one}")
+
+    return _check_one(settings, {}, compare, servers.published(options.record))
+
+
+def _check_one(
+    settings: Settings,
+    parts: Parts,
+    on_run: Callable[[Run], None] = lambda _run: None,
+    record: Mapping[str, Any] | None = None,
+) -> int:
+    import threading
+    from dataclasses import replace
+
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.engine.runner import judge
+    from mcp_touchstone.runtime import interrupts
+
+    write = reports(settings, parts)
+    target = resolve.target(settings)
+    choice = replace(resolve.choice(settings), record=record)
+    book = resolve.book(settings)
+    old = None if settings.since is None else _recorded(settings.since)
+    _check_budget(settings)
+    screen = _Screen(settings, target)
+    try:
+        run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
+    finally:
+        screen.stop()
+    renewal = None if book is None else book.hold(run, screen.read(), choice)
+    if (settings.budget is not None or settings.update_budget) and run.budgets.tokens:
+        _hold_budget(run, settings)
+    if old is not None:
+        from mcp_touchstone.catalog.loader import renamed
+        from mcp_touchstone.report import machine
+        from mcp_touchstone.results.comparison import compare
+
+        run.since = compare(
+            old,
+            machine.document(run),
+            name=str(settings.since),
+            floor=run.floor,
+            renamed=renamed(),
+        )
+    screen.terminal.finish(run)
+    on_run(run)
+    if renewal is not None:
+        from mcp_touchstone.report import standing
+
+        for line in standing.renewed(renewal):
+            say(line)
+    with interrupts.held():
+        lost = [complain(line) for line in write(run)]
+    return lost[0] if lost else run.exit_code
+
+
+def _check_budget(settings: Settings) -> None:
+    """Refuse a wrong file of budgets before the server is started."""
+    if settings.budget is not None:
+        from mcp_touchstone.gate import budget_file
+
+        if settings.budget.exists() or not settings.update_budget:
+            budget_file.load(settings.budget)
+
+
+def _hold_budget(run: Run, settings: Settings) -> None:
+    """Compare the costs of a run with the file of budgets, or write them into it."""
+    from pathlib import Path
+
+    from mcp_touchstone.gate import budget_file
+
+    path = settings.budget or Path("budgets.toml")
+    if settings.update_budget:
+        budget_file.update(run.budgets, path)
+    run.budgets = budget_file.hold(run.budgets, path)
+
+
+class _Screen:
+    """What a check prints. Its modules are imported while the server starts."""
+
+    def __init__(self, settings: Settings, target: Target) -> None:
+        self._settings = settings
+        self._target = target
+        self._terminal: Terminal | None = None
+        self._over = False
+
+    def read(self) -> Registry:
+        """Open the terminal, and read the suite."""
+        from mcp_touchstone.catalog.loader import load
+
+        _ = self.terminal
+        return load(self._settings.suite)
+
+    @property
+    def terminal(self) -> Terminal:
+        """The terminal, opened on first use."""
+        from mcp_touchstone.report.terminal import Terminal
+
+        if self._terminal is None:
+            settings = self._settings
+            self._terminal = Terminal(
+                console(settings.color),
+                verbose=settings.verbose,
+                quiet=settings.quiet,
+                environment={**os.environ, **self._target.env},
+            )
+            self._terminal.start(self._target.shown, self._target.shelter)
+            if self._over:
+                self._terminal.stop()
+        return self._terminal
+
+    def on_event(self, event: Event) -> None:
+        """Follow the gate."""
+        self.terminal.on_event(event)
+
+    def stop(self) -> None:
+        """Remove the progress line for good."""
+        self._over = True
+        if self._terminal is not None:
+            self._terminal.stop()
+
+
+def _recorded(path: Path) -> Any:
+    from mcp_touchstone.report.recorded import load
+
+    return load(path)

@@ -1,0 +1,68 @@
+"""What several commands share: messages, the console, the reports of a run."""
+
+from __future__ import annotations
+
+import os
+
+from mcp_touchstone.runtime.console import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Final
+
+    from rich.console import Console
+
+    from mcp_touchstone.config.settings import Settings
+    from mcp_touchstone.report.kinds import Parts
+    from mcp_touchstone.results.run import Run
+
+INTERRUPTED: Final = 130
+CODES: Final = {
+    INTERRUPTED: "interrupted",
+    1: "failed",
+    2: "not checked",
+    0: "passed",
+}
+"""Exit codes of `check`, the worst first, as they are printed for several targets."""
+
+
+def complain(message: str) -> int:
+    """Print an error; return the exit status 2."""
+    say(f"mcp-touchstone: {message}", error=True)
+    return 2
+
+
+def shared_reports(several: Sequence[Settings]) -> Parts:
+    """Return the parts of the reports that all of several runs write."""
+    common = set.intersection(*(set(one.report) for one in several))
+    if len(several) == 1 or not common:
+        return {}
+    from mcp_touchstone.report import kinds
+
+    return kinds.shared(common)
+
+
+def reports(settings: Settings, parts: Parts) -> Callable[[Run], list[str]]:
+    """Return what writes the reports; it returns a line for each that could not be written."""
+    if not (settings.report or settings.json or settings.save or settings.scripts):
+        return lambda _run: []
+    from mcp_touchstone.report import kinds
+
+    wanted = kinds.wanted(settings.report, settings.json, settings.save, settings.scripts)
+    return lambda run: kinds.write(wanted, run, os.environ, settings.name, parts)
+
+
+def console(color: str) -> Console:
+    """Return the console of the standard output, with colors as ``--color`` says."""
+    from rich.console import Console
+
+    class Screen(Console):
+        """A console that does not exit the program by itself."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    if color == "auto":
+        return Screen()
+    return Screen(force_terminal=color == "always", no_color=color == "never")
