@@ -14,8 +14,8 @@ from pathlib import Path
 
 from mcp_touchstone.fleet import drive, report
 from mcp_touchstone.fleet.child import Running
+from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import Plan
-from mcp_touchstone.fleet.servers import Entry, Registry
 from mcp_touchstone.sandbox.sandbox import Method, choose
 
 WORDS = ("--revision", "2025-11-25", "--examples", "3")

@@ -10,8 +10,9 @@ import psutil
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.drive import Rows
+from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import Plan, judge
-from mcp_touchstone.fleet.servers import Entry, Registry, read
+from mcp_touchstone.fleet.servers import read
 
 QUICK = ("--select", "ping-empty-response", "--revision", "2025-11-25")
 PLAN = Plan(words=QUICK, deadline=60, startup=20, memory=0)

@@ -21,8 +21,8 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import _fill as fill
-from mcp_touchstone.fleet.servers import Entry, Registry
 from mcp_touchstone.gate.baseline import HEADING, UNEXPLAINED, read, renew, settle
 from mcp_touchstone.report import badge, html, items, junit, machine, markdown, sarif, standing
 from mcp_touchstone.report.digest import findings

@@ -14,8 +14,8 @@ from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.drive import FleetError, LostError, Rows
+from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import Plan, judge
-from mcp_touchstone.fleet.servers import Entry, Registry
 from mcp_touchstone.transport.http_endpoint import free_port
 from tests.conftest import eventually
 from tests.fleets import (

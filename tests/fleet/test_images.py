@@ -25,8 +25,8 @@ from mcp_touchstone.catalog.loader import CONFORMANCE, rows
 from mcp_touchstone.fleet import containers, drive
 from mcp_touchstone.fleet import judge as judging
 from mcp_touchstone.fleet.child import Running, run
+from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import judge
-from mcp_touchstone.fleet.servers import Entry, Registry
 from mcp_touchstone.sandbox import sandbox
 from tests.conftest import eventually
 from tests.fleets import PLAN, QUICK

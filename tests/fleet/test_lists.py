@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from mcp_touchstone import cli
-from mcp_touchstone.fleet import drive, install, servers
+from mcp_touchstone.fleet import drive, install, records, servers
+from mcp_touchstone.fleet.entry import Entry, ListError, Registry, Start
 from mcp_touchstone.fleet.judge import judge
-from mcp_touchstone.fleet.servers import Entry, ListError, Registry, Start, read
+from mcp_touchstone.fleet.servers import read
 from mcp_touchstone.target import values
 from tests.fleets import (
     PLAN,
@@ -105,7 +106,7 @@ def test_record_whose_package_would_be_read_as_an_option_is_not_started(
     assert entry.trouble is not None
     assert entry.trouble.kind is Start.UNSUPPORTED
     with pytest.raises(ListError, match="begins with `-`"):
-        servers.record_of(tmp_path / "server.json")
+        records.record_of(tmp_path / "server.json")
 
 
 @pytest.mark.parametrize("uv", ["/usr/bin/uv", None])

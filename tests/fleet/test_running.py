@@ -18,9 +18,9 @@ from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.drive import Rows
+from mcp_touchstone.fleet.entry import Entry, Registry, Start
 from mcp_touchstone.fleet.install import InstallError, _failure, install, locate
 from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge, unjudged
-from mcp_touchstone.fleet.servers import Entry, Registry, Start
 from mcp_touchstone.sandbox.sandbox import Method, probe
 from tests.conftest import eventually
 from tests.fleets import (

@@ -72,22 +72,22 @@ def _check(several: Sequence[Settings]) -> int:
 def _check_record(line: CommandLine) -> int:
     """Check the server of a registry record, and print where the two differ."""
     from mcp_touchstone.config.settings import layer, merged
-    from mcp_touchstone.fleet import servers
+    from mcp_touchstone.fleet import records
 
     options = line.options
     if line.server or options.words or options.config or "bundled" in options or "url" in options:
         return complain(f"--from {options.record}: it names the server; drop the other one")
     own = layer(vars(options))
-    entry = servers.record_of(options.record, own.get("env", {}))
+    entry = records.record_of(options.record, own.get("env", {}))
     settings = merged({"command": entry.launch, "url": entry.url, "env": dict(entry.env)}, own)
     say(f"server: {entry.url or ' '.join(entry.launch)}", flush=True)
 
     def compare(run: Run) -> None:
         said = next(iter(reversed(run.profile.spoken.values())), None)
-        for one in servers.differences(entry, said.server_info if said else {}):
+        for one in records.differences(entry, said.server_info if said else {}):
             say(f"record: {one}")
 
-    return _check_one(settings, {}, compare, servers.published(options.record))
+    return _check_one(settings, {}, compare, records.published(options.record))
 
 
 def _check_one(

@@ -29,7 +29,7 @@ def run(line: CommandLine) -> int:
 def _fleet(options: argparse.Namespace) -> int:
     from mcp_touchstone.fleet import containers, drive, servers
     from mcp_touchstone.fleet.child import Running
-    from mcp_touchstone.fleet.servers import Registry
+    from mcp_touchstone.fleet.entry import Registry
     from mcp_touchstone.sandbox import sandbox
 
     if (options.engine == "dask") != bool(options.scheduler):

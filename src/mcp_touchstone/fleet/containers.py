@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.fleet.child import Running, afterwards, run
+from mcp_touchstone.fleet.entry import ROOT, Entry, Start
 from mcp_touchstone.fleet.install import LONGEST, InstallError
-from mcp_touchstone.fleet.servers import ROOT, Entry, Start
 from mcp_touchstone.sandbox.sandbox import FILE_SIZE, PROCESSES, variables
 
 if sys.platform == "linux":

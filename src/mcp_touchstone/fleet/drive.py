@@ -18,8 +18,8 @@ from filelock import FileLock, Timeout
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.fleet.child import Running
+from mcp_touchstone.fleet.entry import Entry, Registry, Start
 from mcp_touchstone.fleet.judge import Plan, judge, matches, unjudged
-from mcp_touchstone.fleet.servers import Entry, Registry, Start
 from mcp_touchstone.transport.process import now, sleep
 
 TRIES: Final = 2

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.fleet.child import Running, run
-from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble
+from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
 from mcp_touchstone.sandbox.command_files import sandbox_for
 from mcp_touchstone.sandbox.sandbox import Method, variables, wrap

@@ -23,8 +23,9 @@ from mcp_touchstone import __version__
 from mcp_touchstone.catalog.loader import SUITES, home
 from mcp_touchstone.fleet import containers
 from mcp_touchstone.fleet.child import Running, run
+from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
-from mcp_touchstone.fleet.servers import Entry, Registry, Start, Trouble, differences
+from mcp_touchstone.fleet.records import differences
 from mcp_touchstone.runtime.scratch import abandoned, clear, held
 from mcp_touchstone.sandbox.sandbox import Method, variables
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError

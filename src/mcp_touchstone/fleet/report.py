@@ -15,7 +15,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog.loader import SECURITY, rows
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.fleet.drive import FleetError, read
-from mcp_touchstone.fleet.servers import Start
+from mcp_touchstone.fleet.entry import Start
 from mcp_touchstone.runtime.printable import safe
 
 Row = Mapping[str, Any]

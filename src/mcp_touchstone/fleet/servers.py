@@ -1,8 +1,4 @@
-"""Lists of servers: TOML, JSON Lines, CSV, registry records, files of MCP clients.
-
-The records are ``server.json`` files of the MCP registry, schema 2025-12-11, alone, in a folder or
-in an answer of a registry: https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json
-"""
+"""Lists of servers: TOML, JSON Lines, CSV, registry records, files of MCP clients."""
 
 import csv
 import json
@@ -11,132 +7,23 @@ import re
 import shlex
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.config import client_files
 from mcp_touchstone.config.settings import ConfigError
-
-ROOT: Final = "{root}"
-"""Placeholder for the throw-away folder of a server, as in ``check``."""
-
-
-class ListError(UserError, ValueError):
-    """A list cannot be used; the message names the file and the place."""
-
-
-class Registry(StrEnum):
-    """The source of a server."""
-
-    NPM = "npm"
-    PYPI = "pypi"
-    OCI = "oci"
-    REMOTE = "remote"
-    COMMAND = "command"
-
-
-class Start(StrEnum):
-    """The result of starting a server."""
-
-    STARTED = "started"
-    NOT_FOUND = "not-found"
-    INSTALL_ERROR = "install-error"
-    NEEDS_CONFIG = "needs-config"
-    NEEDS_NETWORK = "needs-network"
-    USAGE = "usage"
-    CRASH = "crash"
-    SILENT_EXIT = "silent-exit"
-    HANG = "hang"
-    UNSUPPORTED = "unsupported"
-    OPTED_OUT = "opted-out"
-    HARNESS = "harness"
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A reason why a server is not judged, with the line that shows it."""
-
-    kind: Start
-    line: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One server of a list.
-
-    Attributes:
-        name: its name in the list.
-        registry: its source.
-        package: name of its package; empty without one.
-        version: version of the package; empty for the newest.
-        script: the program of the package; empty for the usual one.
-        command: program and arguments, if it is no package.
-        args: arguments after the program of the package.
-        env: variables set for it.
-        url: its URL, if it is remote.
-        cwd: its working folder; None for a throw-away one.
-        prefix: folder where its package is installed already; empty to install it.
-        trouble: why it cannot be started, if that is known from the list.
-        ignored: words of a record that have no effect here: options of a launcher.
-        described: name, version and title in its registry record, as published.
-        where: its place in the list.
-    """
-
-    name: str
-    registry: Registry
-    package: str = ""
-    version: str = ""
-    script: str = ""
-    command: tuple[str, ...] = ()
-    args: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    url: str = ""
-    cwd: str | None = None
-    prefix: str = ""
-    trouble: Trouble | None = None
-    ignored: tuple[str, ...] = ()
-    described: Mapping[str, str] = field(default_factory=dict)
-    where: str = field(default="", compare=False)
-
-    @property
-    def key(self) -> str:
-        """The identity of the server in results: two entries with one key are the same."""
-        if self.registry is Registry.COMMAND:
-            return f"{self.registry}:{self.name}"
-        text = self.url or self.spec("@")
-        return " ".join(
-            [f"{self.registry}:{text}", *([shlex.join(self.args)] if self.args else ())]
-        )
-
-    @property
-    def host(self) -> str:
-        """The host of its URL in lower case; empty without one."""
-        try:
-            return urlsplit(self.url).hostname or ""
-        except ValueError:
-            return ""
-
-    def spec(self, joint: str) -> str:
-        """Return package and version as a package manager reads them."""
-        return f"{self.package}{joint}{self.version}" if self.version else self.package
-
-    @property
-    def launch(self) -> tuple[str, ...]:
-        """The command with which a client would start it."""
-        if self.registry is Registry.NPM:
-            named = ("-p", self.spec("@"), self.script) if self.script else (self.spec("@"),)
-            return ("npx", "-y", *named, *self.args)
-        if self.registry is Registry.PYPI:
-            plain = re.sub(r"\[.*", "", self.package)
-            return ("uvx", "--from", self.spec("=="), self.script or plain, *self.args)
-        if self.registry is Registry.OCI:
-            variables = [word for name in self.env for word in ("-e", name)]
-            return ("docker", "run", "-i", "--rm", *variables, self.spec(":"), *self.args)
-        return self.command
+from mcp_touchstone.fleet.entry import (
+    Entry,
+    ListError,
+    Registry,
+    Start,
+    Trouble,
+    refusal,
+    split,
+    unless_refused,
+)
+from mcp_touchstone.fleet.records import from_record, record_in
 
 
 def read(path: Path, environment: Mapping[str, str] | None = None) -> Iterator[Entry]:
@@ -199,75 +86,6 @@ def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Ite
             yield entry
         else:
             yield replace(entry, trouble=Trouble(Start.OPTED_OUT, f"{found} is in {path.name}"))
-
-
-def record_of(path: Path, given: Collection[str] = ()) -> Entry:
-    """Return the server of one registry record.
-
-    Args:
-        path: the file with the record.
-        given: variables that the user sets; the record needs no value for them.
-
-    Raises:
-        ListError: it is no record, or the server cannot be started from it alone.
-    """
-    record = published(path)
-    packages = [
-        {
-            **package,
-            "environmentVariables": [
-                one
-                for one in package.get("environmentVariables") or ()
-                if one.get("name") not in given
-            ],
-        }
-        for package in record.get("packages") or ()
-    ]
-    entry = from_record({**record, "packages": packages}, str(path))
-    if entry.trouble is not None:
-        hint = "; give it with --env NAME=VALUE" if "variable" in entry.trouble.line else ""
-        raise ListError(f"{path}: {entry.trouble.kind}: {entry.trouble.line}{hint}")
-    return entry
-
-
-def published(path: Path) -> Mapping[str, Any]:
-    """Return a registry record as it was published.
-
-    Raises:
-        ListError: the file has none.
-    """
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ListError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
-        raise ListError(f"{path}: it is no JSON: {error}") from error
-    record = _record(document) if isinstance(document, dict) else None
-    if record is None:
-        raise ListError(f"{path}: it is no server.json of the MCP registry")
-    return record
-
-
-def differences(entry: Entry, server: Mapping[str, Any]) -> list[str]:
-    """Return a line for each difference between a record and what the server says of itself.
-
-    Args:
-        entry: the server of a registry record.
-        server: ``serverInfo`` of the server.
-    """
-    if not entry.described or not server:
-        return []
-    name, title = entry.described["name"], entry.described.get("title", "")
-    plain = re.sub(r"\[.*", "", entry.package)
-    known = {
-        "name": {name, name.rpartition("/")[2], title, plain, plain.rpartition("/")[2]},
-        "version": {entry.described["version"], entry.version},
-    }
-    return [
-        f"{key}: the record has {entry.described[key]!r}, the server says {server.get(key)!r}"
-        for key, values in known.items()
-        if str(server.get(key)).lower() not in {value.lower() for value in values if value}
-    ]
 
 
 def _read(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
@@ -337,7 +155,7 @@ def _json(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
     if isinstance(document, list):
         for number, row in enumerate(document, 1):
             yield _entry(row, f"{path}: entry {number}", path.parent)
-    elif isinstance(document, dict) and (_record(document) or "name" in document):
+    elif isinstance(document, dict) and (record_in(document) or "name" in document):
         yield _entry(document, str(path), path.parent)
     else:
         try:
@@ -354,45 +172,13 @@ def _entry(row: Any, where: str, folder: Path) -> Entry:
     """
     if not isinstance(row, dict):
         raise ListError(f"{where}: it is not a table with a server")
-    record = _record(row)
+    record = record_in(row)
     if record is not None:
         return from_record(record, where)
     found = replace(_flat(row, where, folder), where=where)
-    if why := _refusal(found):
+    if why := refusal(found):
         raise ListError(f"{where}: {why}")
     return found
-
-
-def _unless_refused(entry: Entry) -> Entry:
-    why = _refusal(entry)
-    return replace(entry, trouble=Trouble(Start.UNSUPPORTED, why)) if why else entry
-
-
-def _refusal(entry: Entry) -> str:
-    """Return why the words of an entry cannot be used, or would be misread; empty if neither."""
-    given = (*entry.command, *entry.args, *entry.env, *entry.env.values(), entry.cwd or "")
-    for word in given:
-        if _NO_WORD.search(word):
-            return f"{word!r} holds a character that no command can hold"
-    words = {"package": entry.package, "version": entry.version, "program": entry.script}
-    for what, word in words.items() if entry.registry in _ORDER else ():
-        if word.startswith("-") or not word.isprintable() or re.search(r"\s", word):
-            return f"the {what} {word!r} begins with `-`, or holds a blank or a control character"
-    return ""
-
-
-_NO_WORD: Final = re.compile("[\0\ud800-\udfff]")
-
-
-def _record(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the registry record in a row; None if it has none."""
-    inner = row.get("server")
-    if isinstance(inner, dict):
-        row = inner
-    is_record = (
-        "packages" in row or "remotes" in row or "server.schema.json" in row.get("$schema", "")
-    )
-    return row if is_record and isinstance(row.get("name"), str) else None
 
 
 # --- rows of our own
@@ -427,7 +213,7 @@ def _flat(row: Mapping[str, Any], where: str, folder: Path) -> Entry:
         return _launched(_words(given, where), shared, folder)
     if kind == "url":
         return Entry(registry=Registry.REMOTE, url=str(given), **shared)
-    package, version = _split(str(given), kind)
+    package, version = split(str(given), kind)
     return Entry(
         registry=Registry(kind),
         package=package,
@@ -448,18 +234,6 @@ def _words(given: Any, where: str) -> tuple[str, ...]:
     if isinstance(given, list) and all(isinstance(word, str) for word in given):
         return tuple(given)
     raise ListError(f"{where}: write a command and its arguments as a string or strings")
-
-
-def _split(text: str, kind: str) -> tuple[str, str]:
-    """Split package and version: ``@scope/name@1.0``, ``name==1.0``, ``image:tag``."""
-    if kind == "npm":
-        name, _, version = text[1:].partition("@")
-        return text[:1] + name, "" if version == "latest" else version
-    if kind == "pypi":
-        name, _, version = text.partition("==" if "==" in text else "@")
-        return name.strip(), "" if version == "latest" else version.strip()
-    name, colon, version = text.rpartition(":")
-    return (name, version) if colon and "/" not in version else (text, "")
 
 
 # --- commands of clients
@@ -497,7 +271,7 @@ def _client(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[E
             "cwd": source.cwd or str(around.folder),
             "where": str(path),
         }
-        yield _unless_refused(_launched(source.command, shared, folder))
+        yield unless_refused(_launched(source.command, shared, folder))
 
 
 _FLAGS: Final = {"npx": {"-y", "--yes", "-q", "--quiet"}, "uvx": {"-q", "--quiet", "--isolated"}}
@@ -531,7 +305,7 @@ def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -
     registry = _REGISTRIES[launcher]
     if not package or re.search(r"[:+]|^\.{0,2}/", package):  # a folder, a URL, a repository
         return Entry(registry=Registry.COMMAND, command=tuple(command), **shared)
-    name, version = _split(package, registry)
+    name, version = split(package, registry)
     return Entry(
         registry=registry,
         package=name,
@@ -557,7 +331,7 @@ def _image(command: Sequence[str], shared: Mapping[str, Any]) -> Entry | None:
             return None
     if not words:
         return None
-    package, version = _split(words.pop(0), Registry.OCI)
+    package, version = split(words.pop(0), Registry.OCI)
     args = (*words, *shared.get("args", ()))
     return Entry(
         registry=Registry.OCI,
@@ -565,145 +339,3 @@ def _image(command: Sequence[str], shared: Mapping[str, Any]) -> Entry | None:
         version=version,
         **{**shared, "env": env, "args": args, "cwd": None},
     )
-
-
-# --- registry records
-
-
-_ORDER: Final = (Registry.NPM, Registry.PYPI, Registry.OCI)
-
-
-class _MissingError(Exception):
-    """A required value without a default."""
-
-
-def from_record(record: Mapping[str, Any], where: str) -> Entry:
-    """Return the server of a registry record: its first package over stdio, or its URL.
-
-    A required value without a default makes it ``needs-config``, except for paths: the server gets
-    its throw-away folder.
-
-    Raises:
-        ListError: it is no record.
-    """
-    name = record.get("name")
-    if not isinstance(name, str):
-        raise ListError(f"{where}: the record has no name")
-    packages = [one for one in record.get("packages") or () if isinstance(one, dict)]
-    remotes = [one for one in record.get("remotes") or () if isinstance(one, dict)]
-    found = Entry(
-        name=name,
-        registry=Registry.COMMAND,
-        described={
-            "name": name,
-            "version": str(record.get("version") or ""),
-            "title": str(record.get("title") or ""),
-        },
-        where=where,
-    )
-    local = sorted(
-        (one for one in packages if _type(one) == "stdio" and one.get("registryType") in [*_ORDER]),
-        key=lambda one: _ORDER.index(one["registryType"]),
-    )
-    try:
-        if local:
-            return _unless_refused(_package(found, local[0]))
-        for one in remotes:
-            if one.get("type") == "streamable-http":
-                return _remote(found, one)
-    except _MissingError as error:
-        return replace(found, trouble=Trouble(Start.NEEDS_CONFIG, str(error)))
-    kinds = [f"{one.get('registryType')} ({_type(one)})" for one in packages]
-    kinds += [str(one.get("type")) for one in remotes]
-    line = f"it has no package over stdio and no streamable-http: {', '.join(kinds) or 'nothing'}"
-    return replace(found, trouble=Trouble(Start.UNSUPPORTED, line))
-
-
-def _type(package: Mapping[str, Any]) -> str:
-    transport = package.get("transport")
-    return str(transport.get("type", "stdio")) if isinstance(transport, dict) else "stdio"
-
-
-def _package(found: Entry, package: Mapping[str, Any]) -> Entry:
-    registry = Registry(package["registryType"])
-    name, version = str(package.get("identifier") or ""), str(package.get("version") or "")
-    if registry is Registry.OCI and not version:
-        name, version = _split(name, registry)
-    base = replace(found, registry=registry, package=name, version=version)
-    runtime = tuple(_arguments(package.get("runtimeArguments"), required=False))
-    script, ignored = "", runtime
-    if registry is Registry.PYPI and "--from" in runtime[:-1]:
-        at = runtime.index("--from")
-        base = replace(base, package=_split(runtime[at + 1], registry)[0])
-        script, ignored = next(iter(runtime[at + 2 :]), ""), runtime[at + 3 :]
-    try:
-        args = tuple(_arguments(package.get("packageArguments")))
-        env = _variables(package.get("environmentVariables"))
-    except _MissingError as error:
-        return replace(base, trouble=Trouble(Start.NEEDS_CONFIG, str(error)))
-    flags = {"-y", "--yes", "-i", "--rm", name, base.spec("@"), base.spec("==")}
-    ignored = tuple(word for word in ignored if word not in flags)
-    return replace(base, args=args, env=env, script=script, ignored=ignored)
-
-
-def _remote(found: Entry, remote: Mapping[str, Any]) -> Entry:
-    url = _filled(str(remote.get("url") or ""), remote.get("variables") or {})
-    base = replace(found, registry=Registry.REMOTE, url=url)
-    for header in remote.get("headers") or ():
-        if header.get("isRequired") and _given(header) is None:
-            return replace(base, trouble=_needs(f"header {header.get('name')}"))
-    return base
-
-
-def _needs(what: str) -> Trouble:
-    return Trouble(Start.NEEDS_CONFIG, f"{what} is required and has no default")
-
-
-def _arguments(given: Any, *, required: bool = True) -> Iterator[str]:
-    for one in given if isinstance(given, list) else ():
-        label = str(one.get("name") or one.get("valueHint") or one.get("value") or "an argument")
-        value = _given(one)
-        if value is None and one.get("isRequired") and required:
-            if one.get("type") != "named" or one.get("format") not in {None, "boolean"}:
-                raise _MissingError(f"argument {label} is required and has no default")
-            value = ""
-        if one.get("type") == "named" and (value is not None or one.get("isRequired")):
-            yield str(one.get("name"))
-        if value:
-            yield value
-
-
-def _variables(given: Any) -> dict[str, str]:
-    found = {}
-    for one in given if isinstance(given, list) else ():
-        value = _given(one)
-        if value is None and one.get("isRequired"):
-            raise _MissingError(f"variable {one.get('name')} is required and has no default")
-        if value is not None:
-            found[str(one["name"])] = value
-    return found
-
-
-def _given(one: Mapping[str, Any]) -> str | None:
-    """Return the value of an input; None without one.
-
-    Raises:
-        _MissingError: a variable in it is required and has no default.
-    """
-    for key in ("value", "default"):
-        if one.get(key) not in {None, ""}:
-            return _filled(str(one[key]), one.get("variables") or {})
-    return ROOT if one.get("isRequired") and one.get("format") == "filepath" else None
-
-
-def _filled(text: str, variables: Mapping[str, Any]) -> str:
-    def fill(match: re.Match[str]) -> str:
-        name = match[1]
-        if name not in variables:
-            return match[0]
-        value = _given(variables[name])
-        if value is None and variables[name].get("isRequired"):
-            raise _MissingError(f"variable {name} of {text!r} is required and has no default")
-        return value or ""
-
-    return re.sub(r"\{([^{}]+)\}", fill, text)
