@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from mcp_touchstone.fleet import drive, report
+from mcp_touchstone.fleet import counts, drive
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import Plan
@@ -82,7 +82,7 @@ def memory(folder: Path) -> None:
         drive.drive(many(), plan, rows, pool=pool, running=running, on_row=show)
     print(f"{(time.perf_counter() - begun) / MANY * 1e3:.2f} ms for each row")
     begun = time.perf_counter()
-    report.gather([path])
+    counts.gather([path])
     print(f"report: {time.perf_counter() - begun:.1f} s, {_peak():.1f} MB at most")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone import cli
-from mcp_touchstone.fleet import drive, report
+from mcp_touchstone.fleet import counts, drive, report
 from mcp_touchstone.fleet.drive import FleetError, Rows
 from tests.fleets import (
     PLAN,
@@ -72,7 +72,7 @@ def test_rows_of_others_are_not_mixed(change: dict[str, Any], tmp_path: Path) ->
     with Rows(tmp_path / "new.jsonl", PLAN, resume=False) as rows:
         rows.append(row_of("b"))
     with pytest.raises(FleetError, match=r"different settings|of mcp-touchstone 0\."):
-        report.gather([tmp_path / "new.jsonl", path])
+        counts.gather([tmp_path / "new.jsonl", path])
 
 
 def test_one_fleet_writes_to_a_file(tmp_path: Path) -> None:
@@ -178,11 +178,11 @@ def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
     with Rows(rows_file, PLAN, resume=True) as rows:
         rows.append(row_of("sdk", **broken, sdk_faults=["b"]))
         rows.append(row_of("only-sdk", **broken, sdk_faults=["a", "b"]))
-    few = report.gather([rows_file])
+    few = counts.gather([rows_file])
     with Rows(rows_file, PLAN, resume=True) as rows:
-        for number in range(report.FEW):
+        for number in range(counts.FEW):
             rows.append(row_of(f"more{number}"))
-    many = report.gather([rows_file])
+    many = counts.gather([rows_file])
 
     lines = list(report.text(few, None, names=False))
     assert "  oci:s0: ping-empty-response" in lines
@@ -190,7 +190,7 @@ def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
     assert "4 broke a rule, 1 of them only by faults of the SDK" in lines[0]
     assert "  oci:none: unsupported: an image: use --inside podman or --inside docker" in lines
     assert not any("oci:" in line for line in report.text(many, None, names=False))
-    assert len(many.unstarted) == report.FEW
+    assert len(many.unstarted) == counts.FEW
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_interval_is_wilsons(part: int, whole: int, low: float, high: float) -> 
 
 
 def test_report_counts_servers_of_each_rule(rows_file: Path) -> None:
-    fleet_of = report.gather([rows_file])
+    fleet_of = counts.gather([rows_file])
     ping = fleet_of.whole.rules["ping-empty-response"]
 
     assert fleet_of.starts == {"unsupported": 1, "started": 11}
@@ -223,7 +223,7 @@ def test_verdicts_on_a_program_that_did_not_start_do_not_count(tmp_path: Path) -
     with Rows(path, PLAN, resume=False) as rows:
         rows.append(row_of("tool", start=usage, verdicts=verdicts(stdio_x="fail")))
 
-    fleet_of = report.gather([path])
+    fleet_of = counts.gather([path])
 
     assert fleet_of.unstarted == {"oci:tool": "usage: usage: tool [-h]"}
     assert (fleet_of.whole.failing, fleet_of.whole.rules, fleet_of.failing) == (0, {}, {})
@@ -231,7 +231,7 @@ def test_verdicts_on_a_program_that_did_not_start_do_not_count(tmp_path: Path) -
 
 
 def test_csv_has_a_line_for_each_group_and_rule(rows_file: Path) -> None:
-    lines = list(csv.DictReader(io.StringIO(report.table(report.gather([rows_file])))))
+    lines = list(csv.DictReader(io.StringIO(report.table(counts.gather([rows_file])))))
 
     (ping,) = (
         one for one in lines if (one["group"], one["rule"]) == ("all", "ping-empty-response")
@@ -254,7 +254,7 @@ def test_server_with_a_security_finding_is_named_only_on_request(tmp_path: Path)
         rows.append(
             row_of("dangerous", start=started, verdicts={"2025-11-25": {threat_id(): "fail"}})
         )
-    fleet_of = report.gather([path])
+    fleet_of = counts.gather([path])
 
     for names in (False, True):
         text = "\n".join(report.text(fleet_of, None, names=names))
@@ -264,7 +264,7 @@ def test_server_with_a_security_finding_is_named_only_on_request(tmp_path: Path)
 
 
 def test_page_needs_nothing_else(rows_file: Path) -> None:
-    page = report.html(report.gather([rows_file]), None, names=False)
+    page = report.html(counts.gather([rows_file]), None, names=False)
 
     assert "<svg" in page
     for word in ("http://", "https://", "<script", "src=", "@import", "url("):
@@ -275,7 +275,7 @@ def test_report_shows_what_changed(rows_file: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text("".join(line + "\n" for line in rows_file.read_text().splitlines()[:-1]))
 
-    lines = report.changed(report.gather([rows_file]), report.gather([old]))
+    lines = report.changed(counts.gather([rows_file]), counts.gather([old]))
 
     assert "ping-empty-response: 1 of 10 before, 2 of 11 now" in lines
 
@@ -284,7 +284,7 @@ def test_last_row_of_a_server_counts(rows_file: Path) -> None:
     with Rows(rows_file, PLAN, resume=True) as rows:
         rows.append(row_of("none", start={"class": "hang", "line": "x"}))
 
-    assert report.gather([rows_file]).starts == {"hang": 1, "started": 11}
+    assert counts.gather([rows_file]).starts == {"hang": 1, "started": 11}
 
 
 def test_parquet_has_a_line_for_each_verdict(rows_file: Path, tmp_path: Path) -> None:

@@ -108,10 +108,10 @@ def _stop_on_signals(stop: Callable[[], None]) -> None:
 
 
 def _fleet_report(options: argparse.Namespace) -> int:
-    from mcp_touchstone.fleet import report
+    from mcp_touchstone.fleet import counts, report
 
-    found = report.gather(options.rows)
-    old = None if options.since is None else report.gather([options.since])
+    found = counts.gather(options.rows)
+    old = None if options.since is None else counts.gather([options.since])
     for line in report.text(found, old, names=options.names):
         say(line)
     if options.html is not None:
