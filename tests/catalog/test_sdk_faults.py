@@ -23,7 +23,8 @@ from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import _fill as fill
-from mcp_touchstone.gate.baseline import HEADING, UNEXPLAINED, read, renew, settle
+from mcp_touchstone.gate.baseline import HEADING, read
+from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.report import badge, html, items, junit, machine, markdown, sarif, standing
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.terminal import in_short

@@ -15,15 +15,13 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline import (
     HEADING,
-    UNEXPLAINED,
     Baseline,
     BaselineError,
     check,
     read,
-    renew,
-    settle,
 )
 from mcp_touchstone.gate.baseline_file import find
+from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.gate.toml_text import key, value
 from mcp_touchstone.results.run import Absent, Run, Verdict
 from mcp_touchstone.results.threshold import WORDS, Floor

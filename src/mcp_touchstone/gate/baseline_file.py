@@ -7,8 +7,9 @@ from pathlib import Path
 from mcp_touchstone.catalog.clause import Catalogue
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.engine.choice import Choice
-from mcp_touchstone.gate import baseline
-from mcp_touchstone.gate.baseline import Baseline, BaselineError, Renewal
+from mcp_touchstone.gate import baseline, settlement
+from mcp_touchstone.gate.baseline import Baseline, BaselineError
+from mcp_touchstone.gate.settlement import Renewal
 from mcp_touchstone.results.run import Run
 
 
@@ -39,11 +40,11 @@ class Book:
         current, renewal = self.baseline, None
         if self.update and not run.interrupted and not run.trouble:
             known = current or Baseline(str(self.path))
-            renewal = baseline.renew(known, run, registry, choice, self.catalogue())
+            renewal = settlement.renew(known, run, registry, choice, self.catalogue())
             current = renewal.baseline
             _save(current, self.path)
         if current is not None:
-            baseline.settle(current, run, registry, choice)
+            settlement.settle(current, run, registry, choice)
         return renewal
 
 

@@ -13,7 +13,7 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
-    from mcp_touchstone.gate.baseline import Renewal
+    from mcp_touchstone.gate.settlement import Renewal
 
 Line = Callable[..., None]
 SHOWN: Final = 20
