@@ -7,20 +7,17 @@ not be read holds a canary. Each folder that must not be listed holds a file wit
 import contextlib
 import errno
 import os
-import tomllib
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bindings.canary import Area, Canaries, Canary
-from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.runtime.open_folder import ReplacedError
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.security import documents
+from mcp_touchstone.security.fixture_entries import Entries, names, read
 from mcp_touchstone.security.payload import CANARY, Payload, filled
 from mcp_touchstone.security.tree_snapshot import (
     SCAN,
@@ -53,8 +50,6 @@ _BYTES: Final[Mapping[str, bytes]] = {
     "utf-16": b"\xff\xfe" + "utf-16 control\n".encode("utf-16-le"),
     "nul": b"a\x00b",
 }
-CLIMBS: Final = 40
-
 SEARCHED: Final = 1 << 30
 """Greatest number of bytes in the root that are searched for canaries at a time."""
 
@@ -106,8 +101,6 @@ class FixtureTree(World):
         super().__init__(**ground)
         self.denied = denied
         self.documents = documents.load(fixtures.parent)
-        self._suffixes = tuple(sorted(suffixes))
-        self._folders = tuple(sorted(folders))
         self._own_git = (self.root / GIT).exists()
         self._wanted = tuple(wanted)
         self.made: list[str] = []
@@ -124,14 +117,14 @@ class FixtureTree(World):
             "home": self.home,
             "upper": self.root.with_name(self.root.name.upper()),
         }
-        self.names = self._names()
+        self.names = names(self.root, self.outside, self.sibling)
+        self._entries = Entries(self.names, denied, tuple(sorted(suffixes)), tuple(sorted(folders)))
         self.variable = self.canaries.plant(VARIABLE, Area.ENVIRONMENT)
-        known = _entries(fixtures)
+        known = read(fixtures)
         for name in self._wanted:
             for entry in known[name]:
-                for one in self._named(entry):
-                    for each in self._twins(one):
-                        self._build(each)
+                for one in self._entries.expanded(entry):
+                    self._build(one)
         self.control = self._control()
         self._plant_names()
         if self.is_repository:
@@ -146,80 +139,17 @@ class FixtureTree(World):
 
     # --- building
 
-    def _names(self) -> dict[str, str]:
-        root, outside = str(self.root), str(self.outside)
-        return {
-            "root": root,
-            "root_name": self.root.name,
-            "root_noslash": root[1:],
-            "root_real": root,
-            "root_upper": str(self.root.with_name(self.root.name.upper())),
-            "root_nfd": unicodedata.normalize("NFD", root),
-            "root_bs": root.replace("/", "\\"),
-            "base": str(self.path),
-            "outside": outside,
-            "outside_name": self.outside.name,
-            "outside_noslash": outside[1:],
-            "outside_bs": outside.replace("/", "\\"),
-            "sibling": str(self.sibling),
-            "sibling_name": self.sibling.name,
-            "canary": CANARY,
-            "climbs": "/.." * CLIMBS,
-            "canary_nfd": CANARY,
-        }
-
-    def _filled(self, template: str) -> str:
-        for name, value in self.names.items():
-            template = template.replace("{" + name + "}", value)
-        return template
-
     def each(self, payloads: Iterable[Payload]) -> Iterator[tuple[Payload, str]]:
         """Yield payloads with their texts on these trees; a payload may have several or none."""
         for payload in payloads:
             for text in filled(payload, self.names, self.denied):
                 yield payload, text
 
-    def _named(self, entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield an entry once, or once for each example of the deny list that it refers to."""
-        if entry.get("names") == "default" and not self.denied.is_default:
-            return
-        both = f"{entry['path']}\0{entry.get('target', '')}"
-        for text in self.denied.texts(both):
-            path, _, target = text.partition("\0")
-            yield {**entry, "path": path, "target": target}
-
-    def _twins(self, entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Yield an entry, the same with other suffixes, and all of these in the other folders."""
-        kind, target = entry["type"], entry.get("target", "")
-        if kind not in {"canary", "file", "symlink"} or "bytes" in entry:
-            yield entry
-            return
-        path, is_text = self._filled(entry["path"]), self._filled(target).endswith(TEXT)
-        leads = kind == "symlink" and (is_text or entry["path"] == "lnk_dangling")
-        found = [entry]
-        for suffix in self._suffixes:
-            if path.endswith(TEXT):
-                twin = {**entry, "path": path.removesuffix(TEXT) + suffix}
-            elif leads:
-                twin = {**entry, "path": path + suffix}
-            else:
-                continue
-            if leads:
-                twin["target"] = self._filled(target).removesuffix(TEXT) + suffix
-            found.append(twin)
-        yield from found
-        for folder in self._folders if "at" not in entry and kind != "canary" else ():
-            for one in found:
-                below = {**one, "path": f"{folder}/{one['path']}"}
-                if kind == "symlink" and not self._filled(one["target"]).startswith("/"):
-                    below["target"] = "../" * len(folder.split("/")) + one["target"]
-                yield below
-
     def _build(self, entry: Mapping[str, Any]) -> None:
         kind, where = entry["type"], entry.get("at", "")
         if where == "env" or kind == "name-canary":
             return
-        place = self._places.get(where, self.root) / self._filled(entry["path"])
+        place = self._places.get(where, self.root) / self._entries.filled(entry["path"])
         with contextlib.suppress(FileExistsError, ReplacedError):
             place.parent.mkdir(parents=True, exist_ok=True)
         if place.exists() or self._is_own(place) or not place.parent.is_dir():
@@ -227,14 +157,14 @@ class FixtureTree(World):
         if kind in {"canary", "file"}:
             self._file(place, entry, kind)
         elif kind == "symlink":
-            self._link(place, self._filled(entry["target"]))
+            self._link(place, self._entries.filled(entry["target"]))
         elif kind == "symlink-chain":
             for n in range(1, entry["count"]):
                 self._link(place.with_name(f"{place.name}_{n}"), f"{place.name}_{n + 1}")
             self._link(place.with_name(f"{place.name}_{entry['count']}"), entry["target"])
             self._link(place, f"{place.name}_1")
         elif kind == "hardlink":
-            place.hardlink_to(self.root / self._filled(entry["target"]))
+            place.hardlink_to(self.root / self._entries.filled(entry["target"]))
         elif kind == "fifo" and hasattr(os, "mkfifo"):
             for n in range(1, entry.get("count", 1) + 1):
                 (place if n == 1 else place.with_name(f"{place.name[:-1]}{n}")).make_pipe()
@@ -247,14 +177,11 @@ class FixtureTree(World):
         where = self.shown(place)
         if kind == "canary":
             area = Area.DENIED if place.is_relative_to(self.root) else Area.OUTSIDE
-            text = self.canaries.plant(where, area).content
-            data = (
-                self.documents.holding(place, text) if self._is_document(place) else text.encode()
-            )
-        elif self._is_document(place):
-            data = self.documents.holding(place, entry.get("text", "x\n"))
+            data = self._holding(place, self.canaries.plant(where, area).content)
+        elif "bytes" in entry and place.suffix not in self._entries.suffixes:
+            data = _BYTES[entry["bytes"]]
         else:
-            data = _BYTES.get(entry.get("bytes", ""), entry.get("text", "x\n").encode())
+            data = self._holding(place, entry.get("text", "x\n"))
         place.write_bytes(data, PLANTED)
         self._planted[where] = data
         if "mode" in entry:
@@ -262,9 +189,10 @@ class FixtureTree(World):
         if "dirmode" in entry:
             place.parent.chmod(int(entry["dirmode"], 8))
 
-    def _is_document(self, place: SafePath) -> bool:
-        """Return whether a file is made as a document: a tool takes files with its suffix."""
-        return place.suffix in self._suffixes
+    def _holding(self, place: SafePath, text: str) -> bytes:
+        """Return the content of a file with a text: a document if a tool takes its suffix."""
+        made = place.suffix in self._entries.suffixes
+        return self.documents.holding(place, text) if made else text.encode()
 
     def _link(self, place: SafePath, target: str) -> None:
         place.symlink_to(target)
@@ -276,12 +204,10 @@ class FixtureTree(World):
         The same canary is in each of its twins.
         """
         canary = self.canaries.plant(f"{self.root.name}/{CONTROL}", Area.INSIDE)
-        for entry in self._twins({"type": "file", "path": CONTROL}):
+        for entry in self._entries.twins({"type": "file", "path": CONTROL}):
             path = self.root / entry["path"]
             path.parent.mkdir(parents=True, exist_ok=True)
-            data = canary.content.encode()
-            if self._is_document(path):
-                data = self.documents.holding(path, canary.content)
+            data = self._holding(path, canary.content)
             path.write_bytes(data)
             self._planted[self.shown(path)] = data
         return canary
@@ -294,19 +220,22 @@ class FixtureTree(World):
             return known
         canary = self.canaries.plant(where, Area.INSIDE)
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = self._is_document(path)
-        path.write_bytes(
-            self.documents.holding(path, canary.content) if made else canary.content.encode()
-        )
+        path.write_bytes(self._holding(path, canary.content))
         return canary
 
     def _plant_names(self) -> None:
         """Plant a file with a random name in the parent and in each folder not to be listed."""
-        folders = {(self.path / c.where).parent: c.area for c in self._outside()}
+        folders = {}
+        for canary in self.canaries.planted:
+            folder = (self.path / canary.where).parent
+            if canary.area is Area.OUTSIDE or (
+                canary.area is Area.DENIED and self.denied.lists(folder.parts[1:])
+            ):
+                folders[folder] = canary.area
         for folder, area in sorted({self.path: Area.OUTSIDE, **folders}.items()):
             where = self.shown(folder)
             canary = self.canaries.name(where, area)
-            for suffix in ("", *self._suffixes):
+            for suffix in ("", *self._entries.suffixes):
                 (folder / (canary.token + suffix)).touch()
                 self._planted[self.shown(folder / (canary.token + suffix))] = b""
 
@@ -332,17 +261,6 @@ class FixtureTree(World):
     def accept_outside(self) -> None:
         """Make the current state of the files outside their original state."""
         self._before = self._forbidden()
-
-    def _outside(self) -> list[Canary]:
-        """Return the canaries in folders that must not be listed: outside or denied."""
-        return [
-            c
-            for c in self.canaries.planted
-            if c.area is Area.OUTSIDE
-            or (
-                c.area is Area.DENIED and self.denied.lists(PurePosixPath(c.where).parent.parts[1:])
-            )
-        ]
 
     def release_pipes(self, names: Iterable[str]) -> None:
         """Release the readers of named pipes of the root, so that a server can exit.
@@ -394,17 +312,6 @@ class FixtureTree(World):
     def shown(path: SafePath) -> str:
         """Return a path as shown in a finding: relative to the parent."""
         return "/".join(path.parts) or "."
-
-    def watches(self, path: str) -> bool:
-        """Return whether a file or folder holds a canary, as content or as a name."""
-        if path.startswith("/proc/"):
-            return path.endswith("/environ")
-        place = self.path.tree.at(path)
-        return place is not None and any(
-            place.parts == (parts[:-1] if canary.is_name else parts)
-            for canary in self.canaries.planted
-            for parts in [PurePosixPath(canary.where).parts]
-        )
 
     def _forbidden(self) -> dict[str, Fact]:
         """Return the facts of all paths that a server must not change.
@@ -483,14 +390,6 @@ class FixtureTree(World):
         kept = b"" if path is None else self._planted.get(self.shown(path), b"")
         return kept if isinstance(kept, bytes) else b""
 
-    @staticmethod
-    def _make_way(path: SafePath) -> None:
-        """Create the parent folders of a planted file; a link in their place is removed."""
-        for folder in reversed(path.parents):
-            if not folder.is_dir():
-                folder.remove()
-                folder.mkdir()
-
     def restore(self, damage: Sequence[TreeChange] | None = None) -> None:
         """Restore all planted files and links, and remove new files outside the root.
 
@@ -511,7 +410,7 @@ class FixtureTree(World):
             with contextlib.suppress(OSError):
                 if isinstance(kept, str):
                     if not path.is_symlink() or path.readlink() != kept:
-                        self._make_way(path)
+                        _make_way(path)
                         path.remove()
                         path.symlink_to(kept)
                 elif (
@@ -519,7 +418,7 @@ class FixtureTree(World):
                     or path.stat().st_size != len(kept)
                     or path.read_bytes() != kept
                 ):
-                    self._make_way(path)
+                    _make_way(path)
                     path.remove()
                     path.write_bytes(kept, PLANTED)
             self._kept[where] = fact(path)
@@ -546,8 +445,9 @@ def commit_name(folder: SafePath, name: Canary) -> None:
     file.write_bytes(b"")
 
 
-@lru_cache
-def _entries(fixtures: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the entries of a fixture file by id; each file is read once."""
-    table = tomllib.loads(fixtures.read_text(encoding="utf-8"))
-    return {row["id"]: row.get("entry", []) for row in table["fixture"]}
+def _make_way(path: SafePath) -> None:
+    """Create the parent folders of a planted file; a link in their place is removed."""
+    for folder in reversed(path.parents):
+        if not folder.is_dir():
+            folder.remove()
+            folder.mkdir()

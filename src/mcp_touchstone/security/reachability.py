@@ -192,10 +192,22 @@ def _aimed(path: str, target: str, field: FixtureTree) -> str | None:
         mode = field.path.tree.lstat(real).st_mode
     except OSError:
         return None
-    if is_inside(real, field) or not field.watches(real):
+    if is_inside(real, field) or not _holds_canary(real, field):
         return None
     fits = {"dir": stat.S_ISDIR(mode), "any": True}.get(target, stat.S_ISREG(mode))
     return real if fits else None
+
+
+def _holds_canary(path: str, field: FixtureTree) -> bool:
+    """Return whether a file or folder holds a canary, as content or as a name."""
+    if path.startswith("/proc/"):
+        return path.endswith("/environ")
+    place = field.path.tree.at(path)
+    return place is not None and any(
+        place.parts == (parts[:-1] if canary.is_name else parts)
+        for canary in field.canaries.planted
+        for parts in [PurePosixPath(canary.where).parts]
+    )
 
 
 def _denied(path: str, operation: str, field: FixtureTree) -> str | None:
