@@ -27,7 +27,7 @@ from mcp_touchstone.gate.baseline import HEADING, read
 from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.report import badge, html, items, junit, machine, markdown, sarif, standing
 from mcp_touchstone.report.digest import findings
-from mcp_touchstone.report.terminal import in_short
+from mcp_touchstone.report.sections import in_short
 from mcp_touchstone.results import sdk_faults
 from mcp_touchstone.results.comparison import compare
 from mcp_touchstone.results.run import Run, Verdict

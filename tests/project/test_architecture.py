@@ -258,7 +258,7 @@ def test_table_is_read_from_real_imports() -> None:
 
 PRINTERS: Final[dict[str, set[str]]] = {
     "runtime.console": {"print", "sys.stdout", "sys.stderr"},
-    "report.terminal": {"console.print"},
+    "report.sheet": {"console.print"},
     "pytest_plugin.collect": {"terminalreporter.section", "terminalreporter.write"},
     "cli": {"sys.stdout", "sys.stderr"},
     "server": {"sys.stdout"},

@@ -12,7 +12,7 @@ from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import html, markdown, sarif
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.machine import document
-from mcp_touchstone.report.terminal import in_full
+from mcp_touchstone.report.sections import in_full
 from mcp_touchstone.results.run import Verdict
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security.payload import load as load_payloads

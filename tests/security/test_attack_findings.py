@@ -16,7 +16,7 @@ from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import items
 from mcp_touchstone.report.digest import findings
 from mcp_touchstone.report.machine import document
-from mcp_touchstone.report.terminal import in_full
+from mcp_touchstone.report.sections import in_full
 from mcp_touchstone.results.verdict import AffectedTool, Outcome
 from mcp_touchstone.security import call_attack
 from mcp_touchstone.security.attack_session import called

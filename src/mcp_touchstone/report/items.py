@@ -7,8 +7,8 @@ from typing import Any, Final
 from mcp_touchstone.catalog.scenario import Case, Scenario
 from mcp_touchstone.report.digest import findings, hint
 from mcp_touchstone.report.finding import Finding
+from mcp_touchstone.report.sections import in_full, in_short
 from mcp_touchstone.report.standing import unattacked
-from mcp_touchstone.report.terminal import in_full, in_short
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, worst
 

@@ -11,7 +11,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from mcp_touchstone import __version__
 from mcp_touchstone.report.digest import counts_text, tally
 from mcp_touchstone.report.finding import Finding
-from mcp_touchstone.report.terminal import WORDS, in_full
+from mcp_touchstone.report.sections import in_full
+from mcp_touchstone.report.sheet import WORDS
 from mcp_touchstone.results.run import PlannedCase, Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import safe

@@ -1,0 +1,143 @@
+"""Lines of a report on the terminal: styled, escaped, with secrets masked, in columns."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from rich.console import Console
+from rich.text import Text
+
+from mcp_touchstone.report.digest import again
+from mcp_touchstone.report.finding import DETAILS, FULL, Finding
+from mcp_touchstone.report.text import cut, last_lines, masked, middle
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome, WireLine
+from mcp_touchstone.runtime.printable import safe
+
+STYLES = {
+    Outcome.FAIL: "bold red",
+    Outcome.BROKEN: "bold magenta",
+    Outcome.WARN: "yellow",
+    Outcome.NOTE: "cyan",
+    Outcome.PASS: "green",
+    Outcome.UNSEEN: "dim",
+}
+WORDS = {
+    Outcome.FAIL: "FAIL",
+    Outcome.BROKEN: "BROKEN",
+    Outcome.WARN: "warn",
+    Outcome.NOTE: "note",
+    Outcome.PASS: "pass",
+    Outcome.UNSEEN: "not seen",
+}
+LABEL = 11
+WIDEST = 120
+LONGEST = 1200
+"""Characters of a value that are printed; the middle of a longer one is left out."""
+
+
+class Sheet:
+    """Prints lines in the columns of a report.
+
+    Args:
+        console: where to print.
+        verbose: print conversations and all findings.
+        quiet: print failures and the last lines only.
+        environment: variables whose secrets are hidden.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        *,
+        verbose: bool = False,
+        quiet: bool = False,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.console = console
+        self._environment = environment
+        self.verbose = verbose
+        self.quiet = quiet
+
+    @property
+    def width(self) -> int:
+        """Number of columns used: those of the terminal, at most ``WIDEST``."""
+        return min(self.console.width, WIDEST)
+
+    def say(self, *parts: str | tuple[str, str], wrap: bool = False) -> None:
+        """Print one line. A pair is text and its style; ``wrap`` breaks it at the width."""
+        line = Text()
+        for part in parts:
+            text, style = (part, "") if isinstance(part, str) else part
+            line.append(masked(safe(text), self._environment), style)
+        if wrap:
+            self.console.print(line, width=self.width, highlight=False)
+        else:
+            self.console.print(line, soft_wrap=True, highlight=False)
+
+    def shown(self, text: str) -> str:
+        """Return a value escaped and without secrets; the middle of a long one is left out."""
+        return masked(middle(safe(text), LONGEST), self._environment)
+
+    def row(self, label: str, text: str, style: str = "") -> None:
+        """Print a text beside a label, wrapped."""
+        text = self.shown(text)
+        gap = " " * max(0, len(label) + 1 - LABEL)
+        lines = textwrap.wrap(text, max(30, self.width - LABEL - 2), initial_indent=gap) or [""]
+        for number, line in enumerate(lines):
+            self.say("  ", (f"{label if not number else '':<{LABEL}}", "dim"), (line, style))
+
+    def rows(self, finding: Finding, layout: Sequence[str]) -> None:
+        """Print the rows of a finding in a layout."""
+        for label, lines in finding.rows(layout, WORDS):
+            for number, line in enumerate(lines):
+                if label == "spec":  # an address is not wrapped
+                    self.say("  ", (f"{label:<{LABEL}}", "dim"), line)
+                else:
+                    style = "bold" if label == "actual" and layout is FULL else ""
+                    self.row("" if number else label, line, style)
+
+    def wire(self, lines: tuple[WireLine, ...]) -> None:
+        """Print lines of a conversation; those that prove a finding are marked."""
+        if not lines:
+            return
+        self.say("")
+        number = len(str(lines[-1].n))
+        for line in lines:
+            mark = "▸" if line.guilty else " "
+            head = f"  {mark} {line.n:>{number}} {line.arrow} "
+            style = "bold" if line.guilty else ("dim" if line.arrow == "·" else "")
+            room = self.width - len(head)
+            text = self.shown(line.text)
+            if self.verbose or line.guilty:
+                pieces = textwrap.wrap(text, max(20, room), break_on_hyphens=False) or [""]
+                pieces = pieces if self.verbose else pieces[:6]
+            else:
+                pieces = [cut(text, room)]
+            for position, piece in enumerate(pieces):
+                self.say((head if not position else " " * len(head), "dim"), (piece, style))
+            if line.http:
+                http = self.shown(line.http)
+                self.say(" " * len(head), (http if self.verbose else cut(http, room), "dim"))
+        self.say("")
+
+    def show(self, run: Run, finding: Finding) -> None:
+        """Print one finding in full."""
+        style = STYLES[finding.outcome]
+        self.say("")
+        self.say((WORDS[finding.outcome], style), "  ", (finding.clause.id, "bold"))
+        self.say("")
+        self.row(finding.clause.grade, finding.clause.statement)
+        self.rows(finding, FULL)
+        self.wire(finding.judgement.wire)
+        if self.verbose:
+            for line in finding.judgement.reproduction.splitlines():
+                self.say("    ", line)
+            self.rows(finding, DETAILS)
+        self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
+
+    def words(self, stderr: str) -> None:
+        """Print the last words of the server on its standard error."""
+        for number, line in enumerate(last_lines(stderr)):
+            label = "stderr" if not number else ""
+            self.say("  ", (f"{label:<{LABEL}}", "dim"), cut(safe(line), self.width - LABEL - 2))
