@@ -148,7 +148,7 @@ class Probing:
 
     def decided(self, revision: str, word: str) -> bool:
         """Return whether a word is decided in a revision: no running probe can change it."""
-        missing = self._asks(revision, word) - self._done.get(revision, set())
+        missing = _asked_by(revision, word) - self._done.get(revision, set())
         return not missing & self._plans.get(revision, set())
 
     def free(self, revision: str, share: Share) -> bool:
@@ -179,16 +179,13 @@ class Probing:
             while not known() and not self._context.stop.is_set():
                 self._changed.wait_for(known, SLICE)
 
-    def _asks(self, revision: str, word: str) -> set[Probe]:
-        probes = needs.probes([word], revision)
-        return probes | {Probe.SLOW} if word in REPORTS else probes
-
     # --- probing
 
     def steps(self) -> Iterator[None]:
         """Run all probes; yield after each result, after some time, and at the end."""
-        probe_context = self._context
-        with ThreadPoolExecutor(self._width, thread_name_prefix="learn") as threads:
+        # several threads would use several processes
+        width = 1 if self._profile.is_single else 2 * len(self._plans) + 1
+        with ThreadPoolExecutor(width, thread_name_prefix="learn") as threads:
             tried = [threads.submit(task, *words) for _, task, words in self._tasks()]
             for future in tried:
                 future.add_done_callback(lambda _: self._stir())
@@ -197,8 +194,8 @@ class Probing:
                     self._await_news()
                     yield
             except BaseException:
-                probe_context.stop.set()
-                probe_context.processes.kill()  # otherwise threads and we would wait for it
+                self._context.stop.set()
+                self._context.processes.kill()  # otherwise threads and we would wait for it
                 raise
         for future in tried:
             future.result()
@@ -219,11 +216,6 @@ class Probing:
                 rank = 1 if revision in self._profile.legacy[-1:] else 2
                 tasks.append((rank, self._try_aside, (revision,)))
         return sorted(tasks, key=itemgetter(0)) if self._profile.is_single else tasks
-
-    @property
-    def _width(self) -> int:
-        """The number of threads; several would use several processes."""
-        return 1 if self._profile.is_single else 2 * len(self._plans) + 1
 
     def _stir(self) -> None:
         with self._changed:
@@ -355,7 +347,7 @@ class Probing:
                 words = {word for revision in self._asking for word in self._wanted[revision]}
                 self._ask(newest, words & QUESTIONS - {"mrtr"})
             for revision in self._asking:
-                self._take_over_questions(revision)
+                _take_over_questions(self._profile, revision)
         finally:
             self._busy.discard((newest, Share.WILLING))
             for revision in self._asking:
@@ -374,18 +366,6 @@ class Probing:
         known = self._profile.spoken[newest]
         known.found.update({word: kept for word, kept in spoken.found.items() if word in QUESTIONS})
         known.notes.update({word: why for word, why in spoken.notes.items() if word in QUESTIONS})
-
-    def _take_over_questions(self, revision: str) -> None:
-        """Reuse the server requests of the newest legacy revision in an older one."""
-        newest = self._profile.spoken[self._profile.legacy[-1]]
-        older = self._profile.spoken[revision]
-        for word in QUESTIONS:
-            if word in newest.found and WORDS[word].exists(revision):
-                older.found[word] = newest.found[word]
-            if word in newest.notes:
-                older.notes[word] = newest.notes[word]
-            if word in newest.faults:
-                older.faults[word] = newest.faults[word]
 
     def _decide(self, revision: str) -> None:
         """Record the decided words, and the reasons for unmet words that need a callable tool."""
@@ -421,6 +401,24 @@ def _lasting_there_too(scout: Prober, lasted: Iterable[Attempt]) -> Iterator[Att
             own = replace(attempt, item=call.item)
             scout.found("slow-call", own.example())
             yield own
+
+
+def _take_over_questions(profile: ServerProfile, revision: str) -> None:
+    """Reuse the server requests of the newest legacy revision in an older one."""
+    newest, older = profile.spoken[profile.legacy[-1]], profile.spoken[revision]
+    for word in QUESTIONS:
+        if word in newest.found and WORDS[word].exists(revision):
+            older.found[word] = newest.found[word]
+        if word in newest.notes:
+            older.notes[word] = newest.notes[word]
+        if word in newest.faults:
+            older.faults[word] = newest.faults[word]
+
+
+def _asked_by(revision: str, word: str) -> set[Probe]:
+    """Return the probes that a word needs."""
+    probes = needs.probes([word], revision)
+    return probes | {Probe.SLOW} if word in REPORTS else probes
 
 
 def _read_only(*lists: Spoken) -> frozenset[str]:
