@@ -119,7 +119,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     },
     "select": {
         "bridge.responses", "transport.http_exchange", "transport.process",
-        "transport.stdin_writer", "tap.act",
+        "transport.stdin_writer", "tap.act", "tap.relay",
     },
     "multiprocessing": set(),
     "asyncio": set(),
