@@ -2,6 +2,7 @@
 
 import json
 import sys
+import weakref
 from typing import Any, Final
 
 import pytest
@@ -14,6 +15,7 @@ from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.schema_rules import LONGEST, SCHEMAS, each, shapes, typed
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.framing import Line
+from mcp_touchstone.wire.schema import ROOM
 from mcp_touchstone.wire.transcript import Transcript
 from tests import schema_samples as samples
 from tests.schema_cases import LEGACY, MODERN, Json
@@ -280,6 +282,21 @@ def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert len(looks) == 9
     assert len(validated) <= 2
+
+
+class Tool(dict[str, Any]):
+    """A dictionary that can be referred to weakly."""
+
+
+def test_long_messages_of_earlier_runs_do_not_stay_in_memory() -> None:
+    length, kept = ROOM // 8, []
+    for number in range(40):
+        tool = Tool(name=f"{number}", inputSchema={"type": "object"}, description="x" * length)
+        kept.append(weakref.ref(tool))
+        SCHEMAS.look(LEGACY, "results", "tools/list", {"tools": [tool]})
+        del tool
+
+    assert 0 < sum(one() is not None for one in kept) <= 8
 
 
 def test_deeply_nested_message_is_judged() -> None:

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from mcp_touchstone.wire.framing import brief, type_name
 from mcp_touchstone.wire.schema_refs import COUNTED_BY, NAME, expand, inside
@@ -48,10 +48,9 @@ MOST: Final = 200
 """Greatest number of flaws of one message."""
 REMEMBERED: Final = 512
 """Greatest number of cached results: a server sends equal messages many times in a run."""
-LONG: Final = 1 << 22
-"""Characters of a message above which its result is not cached."""
+ROOM: Final = 1 << 22
+"""Characters of all messages together whose results are cached."""
 
-_REMEMBERING: Final = threading.Lock()
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|\\^`]*")
 _WORD: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 
@@ -104,7 +103,7 @@ class Schemas:
         self._folder = folder
         self._files: dict[str, dict[str, Any]] = {}
         self._compiled: dict[tuple[str, str, str], Validator] = {}
-        self._seen: dict[bytes, Look] = {}
+        self._seen = Remembered[Look]()
 
     def methods(self, revision: str, part: str = "results") -> tuple[str, ...]:
         """Return the methods with schemas in a part of a revision; empty if it lacks the part."""
@@ -126,7 +125,7 @@ class Schemas:
         known = self._seen.get(key)
         if known is None:
             known = self._looked(revision, part, method, value)
-            remember(self._seen, key, known)
+            self._seen.keep(key, known)
         return known
 
     def _looked(self, revision: str, part: str, method: str, value: Any) -> Look:
@@ -193,21 +192,46 @@ _START: Final = {"notifications": "", "requests": "", "errors": "error"}
 _exact: Final = json.JSONEncoder(default=repr).encode
 
 
-def digest(value: Any) -> bytes:
-    """Return a digest of a JSON value; empty if it is very long."""
+T = TypeVar("T")
+Key = tuple[bytes, int]
+"""The digest of a JSON value, and its length in characters."""
+
+
+def digest(value: Any) -> Key | None:
+    """Return the key of a JSON value; None if it is very long."""
     text = _exact(value)
-    if len(text) > LONG:
-        return b""
-    return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest()
+    if len(text) > ROOM:
+        return None
+    return hashlib.blake2b(text.encode("ascii"), digest_size=16).digest(), len(text)
 
 
-def remember(known: dict[bytes, Any], key: bytes, value: Any) -> None:
-    """Store a result under a digest; keep at most REMEMBERED results."""
-    if key:
-        with _REMEMBERING:
-            if len(known) >= REMEMBERED:
-                del known[next(iter(known))]
-            known[key] = value
+class Remembered(Generic[T]):
+    """The newest results by the key of the message that each is about. Thread-safe.
+
+    A result refers to parts of its message. So the number of results alone is no limit: the
+    messages of runs that have ended would stay in the memory of a process that makes many runs.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Key, T] = {}
+        self._length = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Key | None) -> T | None:
+        """Return a result, if it is known."""
+        return None if key is None else self._known.get(key)
+
+    def keep(self, key: Key | None, result: T) -> None:
+        """Store a result, and forget the oldest ones above the limits."""
+        if key is None:
+            return
+        with self._lock:
+            self._length += 0 if key in self._known else key[1]
+            self._known[key] = result
+            while len(self._known) > REMEMBERED or self._length > ROOM:
+                oldest = next(iter(self._known))
+                del self._known[oldest]
+                self._length -= oldest[1]
 
 
 # --- traversal

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.wire.framing import DEEPEST, excess
-from mcp_touchstone.wire.schema import Errors, digest, path_text, remember, required, sentence
+from mcp_touchstone.wire.schema import Errors, Remembered, digest, path_text, required, sentence
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -54,7 +54,7 @@ _VOCABULARIES: Final = {
     ),
 }  # fmt: skip
 """Dialect -> the parts of its meta-schema."""
-_seen: Final[dict[bytes, tuple[tuple[str, str], ...]]] = {}
+_seen: Final = Remembered[tuple[tuple[str, str], ...]]()
 
 
 def dialect_of(schema: Any) -> str:
@@ -73,11 +73,13 @@ def violations(schema: Any, dialect: str = "") -> tuple[tuple[str, str], ...]:
     """
     dialect = dialect or dialect_of(schema)
     key = digest([dialect, schema])
-    if not dialect or not key:
+    if not dialect or key is None:
         return ()
-    if key not in _seen:
-        remember(_seen, key, tuple(_violations(schema, dialect)))
-    return _seen[key]
+    found = _seen.get(key)
+    if found is None:
+        found = tuple(_violations(schema, dialect))
+        _seen.keep(key, found)
+    return found
 
 
 def allows(schema: Any, value: Any) -> bool | None:
