@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,19 +39,14 @@ QUESTIONS: dict[str, tuple[str, Message]] = {
     "tools": ("sampling/createMessage", {**SAMPLE, "tools": []}),
     "roots": ("roots/list", {}),
 }
-ANY: dict[str, Any] = {"type": "object"}
 
 
-def tool(name: str, work: Any) -> Tool:
-    return Tool(
-        name,
-        title=name,
-        description=name,
-        input_schema={"type": "object", "properties": {}},
-        output_schema=ANY,
-        annotations={},
-        work=work,
-    )
+def tool(name: str, work: Callable[[Any, Any], Message], **more: Any) -> Tool:
+    """Return a tool for any arguments."""
+    schema = {"type": "object", "properties": {}}
+    about = {"title": name, "description": name, "annotations": {}}
+    about |= {"input_schema": schema, "output_schema": {"type": "object"}}
+    return Tool(name, work=work, **{**about, **more})
 
 
 class Curious:

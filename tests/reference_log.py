@@ -3,14 +3,11 @@
 import hashlib
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reference_server.protocol.calls import Call
-from reference_server.protocol.toolbox import Tool
 from tests.reference_client import (
     Message,
     Spawned,
@@ -49,19 +46,6 @@ def feature(surface):
 
 sys.exit(main(sys.argv[1:], [*ALL_FEATURES, feature]))
 """
-
-
-def tool(name: str, work: Callable[[Call, Message], Message]) -> Tool:
-    schema = {"type": "object", "properties": {}}
-    return Tool(
-        name,
-        title="T",
-        description="T",
-        input_schema=schema,
-        output_schema=schema,
-        annotations={},
-        work=work,
-    )
 
 
 def writer(root: Path, *arguments: str) -> Spawned:

@@ -140,33 +140,6 @@ def test_only_an_answer_with_the_exact_id_counts() -> None:
 # --- Every wait ends -----------------------------------------------------------------------------
 
 
-def test_unanswered_question_times_out_and_is_cancelled() -> None:
-    with session("2025-11-25", {"elicitation": {}}, ask_seconds=0.2) as client:
-        client.send(curious("2025-11-25", 1))
-        question = client.hear()
-        cancelled = client.hear()
-        assert cancelled["method"] == "notifications/cancelled"
-        assert cancelled["params"]["requestId"] == question["id"]
-        assert isinstance(cancelled["params"]["reason"], str)
-        assert failure_of(client.hear())["code"] == "CLIENT_SILENT"
-        client.send(result(question, action="accept"), request(2, "ping"))
-        assert client.hear()["id"] == 2
-
-
-def test_cancelling_a_call_cancels_its_question() -> None:
-    with session("2025-11-25", {"elicitation": {}}) as client:
-        client.send(curious("2025-11-25", 1))
-        question = client.hear()
-        client.send(notification("notifications/cancelled", {"requestId": 1}))
-        cancelled = client.hear()
-        assert cancelled["method"] == "notifications/cancelled"
-        assert cancelled["params"]["requestId"] == question["id"]
-        client.send(result(question, action="accept"))
-        assert client.hears_nothing()
-        client.send(curious("2025-11-25", 1))
-        assert client.hear()["id"] != question["id"]
-
-
 def test_question_is_cancelled_at_once_while_tools_are_busy() -> None:
     with session("2025-11-25", {"elicitation": {}}, workers=1) as client:
         client.send(curious("2025-11-25", 1))

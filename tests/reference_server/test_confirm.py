@@ -11,16 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference_server.failure import ToolError
 from reference_server.features import confirmation as confirm
 from reference_server.features.confirmation import previews
 from reference_server.protocol.calls import Call
-from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools.schemas import CONFIRM, outputs
 from reference_server.workspace import Change
 from reference_server.workspace.paths import Location
+from tests.client_questions import tool
 from tests.reference_client import (
     ALL,
     LEGACY,
@@ -60,10 +59,9 @@ def writing(surface: Surface) -> None:
     more = {"confirm_token": CONFIRM} if surface.settings.confirm_writes else {}
     for name in ("write", "write2"):
         surface.toolbox.add(
-            Tool(
+            tool(
                 name,
-                title="Write",
-                description="Write files.",
+                work,
                 input_schema={
                     "type": "object",
                     "properties": {"files": {"type": "object"}, **more},
@@ -71,8 +69,6 @@ def writing(surface: Surface) -> None:
                     "additionalProperties": False,
                 },
                 output_schema=outputs(pending=True, written={"type": "boolean"}),
-                annotations={},
-                work=work,
             )
         )
 
@@ -134,14 +130,6 @@ AFTER = {"a": "one\n2\n", "c": "new\n"}
 # --- Where no confirmation is needed -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_writes_need_no_confirmation_without_the_setting(revision: str, root: Path) -> None:
-    with serving(root, revision, ELICITS, wanted=False) as client:
-        answer = exchange(client, write(revision, 1, EDIT, ELICITS))
-    assert body(answer) == {"written": True}
-    assert state(root) == AFTER
-
-
 def test_write_that_changes_nothing_needs_no_confirmation(root: Path) -> None:
     with serving(root, "2025-11-25", ELICITS) as client:
         assert body(exchange(client, write("2025-11-25", 1, {"a": BEFORE["a"]}))) == {
@@ -150,26 +138,6 @@ def test_write_that_changes_nothing_needs_no_confirmation(root: Path) -> None:
 
 
 # --- Asked in a session --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", LEGACY[2:])
-def test_accepted_form_of_one_boolean_confirms_the_write(revision: str, root: Path) -> None:
-    with serving(root, revision, ELICITS) as client:
-        client.send(write(revision, 1, EDIT))
-        question = client.hear()
-        assert question["method"] == "elicitation/create"
-        params = question["params"]
-        assert set(params) == {"message", "requestedSchema"}
-        schema = params["requestedSchema"]
-        assert (schema["type"], schema["required"]) == ("object", ["confirm"])
-        (field,) = schema["properties"].values()
-        assert (field["type"], field["default"]) == ("boolean", False)
-        for part in ("write", "change a", "delete b", "create c", "-two", "+2", "-bee", "+new"):
-            assert part in params["message"]
-        assert state(root) == BEFORE
-        client.send(result(question, **YES))
-        assert body(client.hear()) == {"written": True}
-    assert state(root) == AFTER
 
 
 @pytest.mark.parametrize(
@@ -292,14 +260,6 @@ def test_confirmed_round_writes_once(root: Path) -> None:
     assert state(root) == BEFORE
 
 
-def test_yes_does_not_confirm_another_edit(root: Path) -> None:
-    with serving(root) as client:
-        asked = exchange(client, write(MODERN, 1, EDIT, ELICITS))
-        other = write(MODERN, 2, {"a": "other\n"}, ELICITS)
-        assert code_of(exchange(client, again(other, 2, asked, YES))) == -32602
-    assert state(root) == BEFORE
-
-
 def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:
     message = write(MODERN, 1, EDIT, ELICITS)
     with serving(root) as client:
@@ -310,17 +270,6 @@ def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:
         assert "someone else" in asked["result"]["inputRequests"]["confirm"]["params"]["message"]
         assert body(exchange(client, again(message, 3, asked, YES))) == {"written": True}
     assert state(root) == AFTER
-
-
-@pytest.mark.parametrize("answer", [{"action": "decline"}, {"action": "cancel"}])
-def test_declined_round_writes_nothing(answer: Message, root: Path) -> None:
-    message = write(MODERN, 1, EDIT, ELICITS)
-    with serving(root) as client:
-        asked = exchange(client, message)
-        heard = exchange(client, again(message, 2, asked, answer))
-        assert body(heard)["code"] == "NOT_CONFIRMED"
-        assert exchange(client, again(message, 3, asked, None))["error"]["code"] == -32602
-    assert state(root) == BEFORE
 
 
 # --- By token, without forms ---------------------------------------------------------------------
@@ -459,16 +408,6 @@ def shown(before: bytes | None, after: bytes | None, most: int = 10_000) -> list
     return previews.diffs([change("f", before, after)], most).split("\n")
 
 
-def test_preview_is_a_unified_diff() -> None:
-    lines = b"".join(b"%d\n" % number for number in range(20))
-    edited = lines.replace(b"\n3\n", b"\nthree\n").replace(b"\n17\n", b"\n")
-    assert shown(lines, edited) == [
-        *("--- a/f", "+++ b/f"),
-        *("@@ -1,7 +1,7 @@", " 0", " 1", " 2", "-3", "+three", " 4", " 5", " 6"),
-        *("@@ -15,6 +15,5 @@", " 14", " 15", " 16", "-17", " 18", " 19"),
-    ]
-
-
 def test_preview_escapes_invisible_characters() -> None:
     assert shown(b"a\x1b[2K\r\nb", "a\u202eb\u2028\n\ufeff".encode())[3:] == [
         r"-a\x1b[2K\r",
@@ -548,9 +487,3 @@ def apply(before: list[str], lines: list[str]) -> list[str]:
 def test_preview_shows_exactly_the_changes(before: list[str], after: list[str]) -> None:
     old, new = ("".join(f"{line}\n" for line in side).encode() for side in (before, after))
     assert apply(before, shown(old, new)[2:]) == after
-
-
-def test_every_refusal_says_that_nothing_was_written() -> None:
-    for error in (confirm._stale("why"), confirm._not_confirmed("why")):
-        assert isinstance(error, ToolError)
-        assert "othing was" in error.message

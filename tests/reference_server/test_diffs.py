@@ -369,17 +369,6 @@ def test_mismatch_at_the_end_of_the_file_is_refused(old: str, hunk: str) -> None
     assert refusal(old, HEAD + hunk).code in ("CONTEXT_MISMATCH", "INVALID_DIFF")
 
 
-def test_error_reports_file_and_line() -> None:
-    error = refusal(THREE, HEAD + "@@ -1,2 +1,2 @@\n one\n-WRONG\n+x\n", ("d/f", "f"))
-    assert error.context == {"file": "d/f", "line": 2}
-    assert "line 5" in error.message
-    assert "WRONG" not in str(error.body())
-    error = refusal(THREE, HEAD + "@@ -1,2 +1,2 @@\n one\n*two\n")
-    assert error.context == {"line": 5}
-    error = refusal(THREE, HEAD + "@@ -1,2 +1,2 @@\n one\n")
-    assert error.message.startswith("The end")
-
-
 # --- Any text ------------------------------------------------------------------------------------
 
 
@@ -397,14 +386,14 @@ def test_any_text_as_diff_is_refused_or_applied(old: str, rest: str) -> None:
 
 @pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])
 def test_many_hunks_take_linear_time(newline: str) -> None:
-    count = 50_000
+    count = 20_000
     old = "".join(f"line{n}{newline}" for n in range(2 * count))
     diff = HEAD + "".join(
         f"@@ -{2 * n + 1} +{2 * n + 1} @@\n-line{2 * n}\n+x\n" for n in range(count)
     )
     started = time.process_time()
     assert apply(old, diff, ("f",)).hunks == count
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < 5
 
 
 def test_large_hunk_counts_are_refused_quickly() -> None:

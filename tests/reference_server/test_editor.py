@@ -1,7 +1,6 @@
 """The tool text_editor: effects of its commands, refusals, and undo."""
 
 import os
-import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,11 +14,10 @@ from hypothesis import strategies as st
 from reference_server.failure import ToolError
 from reference_server.features.text_editor import editing, editor
 from reference_server.features.text_editor.history import History, Step
-from reference_server.features.text_editor.schema import COMMANDS
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools.text import LONGEST_TEXT, Text
-from tests.reference_client import ALL, InProcess, Message, ask, modern
+from tests.reference_client import InProcess, Message, modern
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
 OPEN_TO_ALL = os.name != "nt" and os.geteuid() == 0
@@ -108,32 +106,6 @@ def desk(root: Path) -> Iterator[Desk]:
 # --- Schema and settings -------------------------------------------------------------------------
 
 
-def test_server_offers_one_tool_with_valid_schemas(desk: Desk) -> None:
-    tool = desk.tool()
-    assert tool["name"] == "text_editor"
-    jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])
-    jsonschema.Draft202012Validator.check_schema(tool["outputSchema"])
-    assert tool["inputSchema"]["properties"]["command"]["enum"] == list(COMMANDS)
-    assert tool["annotations"] == {
-        "title": "Edit text files",
-        "readOnlyHint": False,
-        "destructiveHint": True,
-        "idempotentHint": False,
-        "openWorldHint": False,
-    }
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_editor_works_in_every_revision(root: Path, revision: str) -> None:
-    arguments = {"command": "view", "path": "a.txt"}
-    with InProcess(Settings([str(root)]), [only_the_editor]) as client:
-        client.open(revision)
-        client.send(ask(revision, 1, "tools/call", name="text_editor", arguments=arguments))
-        result = client.hear()["result"]
-    assert "two" in result["content"][0]["text"]
-    assert ("structuredContent" in result) is (revision >= "2025-06-18")
-
-
 def test_disabled_editor_is_not_listed(root: Path) -> None:
     desk = Desk(root, text_editor=False)
     with desk.client:
@@ -196,41 +168,6 @@ def test_arguments_that_violate_the_schema_are_refused(desk: Desk, more: Message
 
 
 # --- view ----------------------------------------------------------------------------------------
-
-
-def test_view_numbers_the_lines(desk: Desk) -> None:
-    found = desk.do("view", "a.txt")
-    assert found["text"] == "     1\tone\n     2\ttwo\n     3\tthree"
-    assert (found["first_line"], found["last_line"], found["lines"]) == (1, 3, 3)
-    assert found["newline"] == "lf"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "text"),
-    [
-        ([2, 2], "     2\ttwo"),
-        ([2, -1], "     2\ttwo\n     3\tthree"),
-        ([1, 2.0], "     1\tone\n     2\ttwo"),
-    ],
-)
-def test_view_range_starts_at_one_and_is_inclusive(
-    desk: Desk, wanted: list[Any], text: str
-) -> None:
-    assert desk.do("view", "a.txt", view_range=wanted)["text"] == text
-
-
-@pytest.mark.parametrize("wanted", [[0, 1], [1, 4], [4, 4], [4, -1], [3, 2], [-1, -1], [1, -2]])
-def test_invalid_view_range_is_refused_with_the_line_count(desk: Desk, wanted: list[int]) -> None:
-    body = desk.refused("view", "a.txt", view_range=wanted)
-    assert (body["code"], body["field"]) == ("LINE_OUT_OF_RANGE", "view_range")
-    assert "3 lines" in body["message"]
-
-
-def test_view_of_an_empty_file_has_no_lines(desk: Desk) -> None:
-    for more in ({}, {"view_range": [1, -1]}):
-        found = desk.do("view", "sub/deep/c.txt", **more)
-        assert (found["text"], found["lines"], found["last_line"]) == ("", 0, 0)
-    assert "0 lines" in desk.refused("view", "sub/deep/c.txt", view_range=[1, 1])["message"]
 
 
 def test_view_omits_newline_characters_and_bom(desk: Desk) -> None:
@@ -314,10 +251,6 @@ def test_absolute_path_selects_the_directory_of_its_root(root: Path, tmp_path: P
     assert [entry["path"] for entry in found["entries"]] == ["other/sub/here", "other/sub/here/x"]
 
 
-def test_view_range_of_a_directory_is_refused(desk: Desk) -> None:
-    assert desk.refused("view", "sub", view_range=[1, 2])["code"] == "IS_DIRECTORY"
-
-
 # --- create --------------------------------------------------------------------------------------
 
 
@@ -326,11 +259,6 @@ def test_create_makes_the_file_and_its_directories(desk: Desk) -> None:
     assert (desk.root / "new/er/f.txt").read_bytes() == b"a\r\nb\n"
     assert (found["path"], found["newline"], found["undo_steps"]) == ("new/er/f.txt", "mixed", 1)
     assert desk.do("create", "n.txt", cwd="sub", file_text="")["path"] == "sub/n.txt"
-
-
-def test_create_refuses_an_existing_path(desk: Desk) -> None:
-    assert desk.refused("create", "a.txt", file_text="x")["code"] == "EXISTS"
-    assert desk.refused("create", "sub", file_text="x")["code"] == "IS_DIRECTORY"
 
 
 @POSIX_ONLY
@@ -374,14 +302,6 @@ def test_write_denial_does_not_reveal_whether_the_file_exists(
 # --- str_replace ---------------------------------------------------------------------------------
 
 
-def test_str_replace_returns_the_changed_lines(desk: Desk) -> None:
-    found = desk.do("str_replace", "a.txt", old_str="two", new_str="2\n2b")
-    assert (desk.root / "a.txt").read_bytes() == b"one\n2\n2b\nthree\n"
-    assert (found["first_line"], found["last_line"]) == (2, 3)
-    assert found["snippet"] == "     1\tone\n     2\t2\n     3\t2b\n     4\tthree"
-    assert (found["lines"], found["undo_steps"]) == (4, 1)
-
-
 def test_absolute_path_below_the_root_is_accepted(desk: Desk) -> None:
     found = desk.do("str_replace", f"{desk.root}/sub/b.txt", old_str="inside", new_str="x")
     assert found["path"] == "sub/b.txt"
@@ -412,14 +332,6 @@ def test_str_replace_keeps_newlines_and_encoding(
     (desk.root / "f.txt").write_bytes(text)
     desk.do("str_replace", "f.txt", old_str=old, new_str=new)
     assert (desk.root / "f.txt").read_bytes() == result
-
-
-@POSIX_ONLY
-def test_edits_keep_file_permissions(desk: Desk) -> None:
-    (desk.root / "a.txt").chmod(0o750)
-    desk.do("str_replace", "a.txt", old_str="two", new_str="2")
-    desk.do("undo_edit", "a.txt")
-    assert stat.S_IMODE((desk.root / "a.txt").stat().st_mode) == 0o750
 
 
 @pytest.mark.parametrize(
@@ -460,13 +372,6 @@ def test_ambiguous_match_error_names_at_most_twenty_lines(desk: Desk) -> None:
     assert "more than 20 times" in message
     assert " 20;" in message
     assert "21" not in message
-
-
-def test_str_replace_without_a_change_is_refused(desk: Desk) -> None:
-    body = desk.refused("str_replace", "a.txt", old_str="two", new_str="two")
-    assert body["code"] == "NO_CHANGE"
-    body = desk.refused("str_replace", "a.txt", old_str="", new_str="x")
-    assert (body["code"], "old_str" in body["message"]) == ("INVALID_ARGUMENTS", True)
 
 
 @given(
@@ -519,12 +424,6 @@ def test_insert_adds_whole_lines_after_a_line(
     edited = editing.insert(Text(text.encode()), line, new)
     assert edited.text == result
     assert (edited.first_line, edited.last_line) == lines
-
-
-def test_insert_writes_the_file(desk: Desk) -> None:
-    found = desk.do("insert", "a.txt", insert_line=3, new_str="four")
-    assert (desk.root / "a.txt").read_bytes() == PLAIN + b"four\n"
-    assert found["snippet"].endswith("     4\tfour")
 
 
 @pytest.mark.parametrize("more", [{}, {"new_str": "four"}])
@@ -644,21 +543,6 @@ def test_edit_that_needs_confirmation_is_written_only_with_the_token(root: Path)
 
 
 # --- concurrency ---------------------------------------------------------------------------------
-
-
-def test_one_of_several_equal_concurrent_edits_succeeds(desk: Desk) -> None:
-    arguments = {"command": "str_replace", "path": "a.txt", "old_str": "two", "new_str": "2"}
-    ids = [f"edit {number}" for number in range(16)]
-    desk.client.send(
-        *(modern(each, "tools/call", name="text_editor", arguments=arguments) for each in ids)
-    )
-    answers = [desk.client.hear()["result"] for _ in ids]
-    assert sum(not answer.get("isError") for answer in answers) == 1
-    codes = {a["structuredContent"]["code"] for a in answers if a.get("isError")}
-    assert codes <= {"CHANGED", "NO_MATCH"}
-    assert (desk.root / "a.txt").read_bytes() == b"one\n2\nthree\n"
-    assert not list(desk.root.glob(".mcp-edit-*"))
-    assert desk.do("undo_edit", "a.txt")["undo_steps"] == 0
 
 
 def test_history_is_thread_safe() -> None:

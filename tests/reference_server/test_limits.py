@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_touchstone.target.target import OWN
 from reference_server.settings import Settings
 from reference_server.tools.text import LONGEST_TEXT
 from tests.reference_client import InProcess, Message, modern, modern_as
@@ -209,18 +208,6 @@ def test_too_long_read_error_names_a_readable_range(
     assert any(advice in each for each in error["suggestions"])
 
 
-def test_builtin_read_limit_applies_to_every_tool() -> None:
-    assert (OWN["read-limit"].limit, OWN["read-limit"].tools) == (LONGEST_TEXT, ())
-
-
-def test_missing_file_error_explains_how_to_list_files(client: InProcess) -> None:
-    error = called(client, "file_read", path="none.txt")
-    assert error["code"] == "NOT_FOUND"
-    steps = " ".join(error["recovery_steps"])
-    assert "text_editor" in steps
-    assert "resources/list" in steps
-
-
 # --- instructions and disabled commands
 
 
@@ -238,10 +225,3 @@ def test_instructions_omit_disabled_tools(root: Path) -> None:
     for name in ("apply_patch_only", "str_replace", "apply_cedarscript"):
         assert name in instructions(root)
         assert name not in reading
-
-
-def test_disabled_command_error_explains_why(root: Path) -> None:
-    with InProcess(Settings([str(root)], read_only=True)) as client:
-        error = called(client, "text_editor", command="create", path="x", file_text="")
-    assert (error["code"], error["field"]) == ("INVALID_ARGUMENTS", "command")
-    assert "read-only" in error["details"]

@@ -12,17 +12,14 @@ from reference_server.bundle import client_log as feature
 from reference_server.features import client_log
 from reference_server.protocol.calls import Call
 from reference_server.protocol.modern import LOG_LEVELS
-from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
+from tests.client_questions import tool
 from tests.reference_client import (
-    LEGACY,
     MODERN,
     InProcess,
     Message,
     ask,
-    code_of,
-    initialize,
     modern_as,
     only,
     request,
@@ -39,17 +36,7 @@ def talkative(surface: Surface) -> None:
             call.log(level, arguments.get("data", number), arguments.get("logger"))
         return {}
 
-    surface.toolbox.add(
-        Tool(
-            "talk",
-            title="Talk",
-            description="Log something.",
-            input_schema={"type": "object", "properties": {}},
-            output_schema={"type": "object"},
-            annotations={},
-            work=work,
-        )
-    )
+    surface.toolbox.add(tool("talk", work))
 
 
 @contextmanager
@@ -91,19 +78,6 @@ def set_level(client: InProcess, level: Any) -> Message:
     return answer
 
 
-@pytest.mark.parametrize("revision", LEGACY)
-def test_session_without_a_level_receives_warnings(revision: str) -> None:
-    with talking(revision) as client:
-        assert levels(client, talk(revision)) == list(LOG_LEVELS[3:])
-
-
-def test_modern_request_receives_messages_from_its_meta_level_on() -> None:
-    with talking(MODERN) as client:
-        for number, level in enumerate(LOG_LEVELS):
-            assert levels(client, talk(MODERN, level)) == list(LOG_LEVELS[number:])
-            assert levels(client, talk(MODERN)) == []
-
-
 def test_session_level_and_request_level_are_independent() -> None:
     with talking("2025-11-25") as client:
         set_level(client, "emergency")
@@ -116,21 +90,6 @@ def test_session_level_and_request_level_are_independent() -> None:
 def test_nothing_is_sent_without_the_logging_feature() -> None:
     with talking(MODERN, lambda _surface: None) as client:
         assert levels(client, talk(MODERN, "debug")) == []
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-@pytest.mark.parametrize("deprecated", [False, True])
-def test_modern_logging_is_offered_only_with_the_deprecated_setting(
-    revision: str, deprecated: bool
-) -> None:
-    with InProcess(Settings(deprecated=deprecated)) as client:
-        client.send(initialize(revision), modern_as({}, 2, "server/discover"))
-        assert client.hear()["result"]["capabilities"]["logging"] == {}
-        assert ("logging" in client.hear()["result"]["capabilities"]) == deprecated
-        client.send(modern_as({}, 3, "logging/setLevel", level="info"))
-        assert code_of(client.hear()) == -32601
-        client.send(modern_as({}, 4, "server/discover", _meta={LEVEL: "debug"}))
-        assert "result" in client.hear()
 
 
 def test_log_rate_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,18 +142,7 @@ def test_write_is_logged_with_its_paths_and_without_its_contents(tmp_path: Path)
             assert surface.part("features.confirmation").commit(call, edit, {}) is None
             return {}
 
-        schema = {"type": "object", "properties": {}}
-        surface.toolbox.add(
-            Tool(
-                "talk",
-                title="Write",
-                description="Write.",
-                input_schema=schema,
-                output_schema=schema,
-                annotations={},
-                work=work,
-            )
-        )
+        surface.toolbox.add(tool("talk", work))
 
     with InProcess(Settings([str(tmp_path)]), [feature, writing]) as client:
         client.open("2025-11-25")

@@ -118,27 +118,6 @@ def test_offered_prompts_depend_on_the_settings(root: Path) -> None:
         talk.refused("prompts/get", name="text_editor_guide")
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("text_editor_guide", ["view_range", "file_text", "old_str", "insert_line", "undo_edit"]),
-        ("text_editor_guide", ["must not exist yet", "exactly once", "unique", "small, focused"]),
-        ("git_workflow", ["git status", "git diff", "git add", "git diff --staged", "git commit"]),
-        ("git_workflow", ["git push origin", "git pull --rebase", "git rebase --continue"]),
-        (
-            "git_workflow",
-            ["conflict markers with `text_editor`", "authentication fails, report it"],
-        ),
-    ],
-)
-def test_guides_contain_the_key_terms(talk: Talk, name: str, words: list[str]) -> None:
-    (content,) = talk.messages(name)
-    assert content["type"] == "text"
-    assert [word for word in words if word not in content["text"]] == []
-    answer = talk.ask("prompts/get", name=name)
-    assert answer["result"]["messages"][0]["content"] == content
-
-
 def test_guide_examples_are_valid_tool_calls() -> None:
     blocks = guides.EDITOR_GUIDE.split("```json")[1:]
     examples = [json.loads(block.split("```")[0]) for block in blocks]
@@ -171,17 +150,6 @@ def test_edit_file_refuses_paths_outside_the_policy(talk: Talk, path: str) -> No
 
 
 # --- Completions ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize("ref", [EDIT, FILE, LINES])
-def test_paths_are_completed_by_prefix(root: Path, revision: str, ref: Message) -> None:
-    with Talk(root, revision) as talk:
-        assert talk.complete("src/m", ref) == {
-            "values": ["src/main.py"],
-            "total": 1,
-            "hasMore": False,
-        }
 
 
 @pytest.mark.parametrize(
@@ -218,12 +186,6 @@ def test_completion_stops_early_in_a_large_tree(
 ) -> None:
     monkeypatch.setattr(completion, "MOST_FILES", 2)
     assert talk.complete("") == {"values": ["blob", "main.md"], "hasMore": True}
-
-
-def test_task_argument_is_completed(talk: Talk) -> None:
-    values = talk.complete("rem", name="task")["values"]
-    assert len(values) == 1
-    assert values[0].startswith("Rem")
 
 
 def test_last_line_is_completed_from_the_chosen_path(talk: Talk) -> None:

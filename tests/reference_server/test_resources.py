@@ -13,11 +13,8 @@ from reference_server.content.media_types import media_type
 from reference_server.content.uris import target_of, uri_of
 from reference_server.protocol import pages
 from reference_server.protocol.errors import ProtocolError
-from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
-from reference_server.surface import Surface
 from tests.reference_client import (
-    ALL,
     MODERN,
     InProcess,
     Message,
@@ -111,12 +108,6 @@ def test_cursor_keeps_its_position_when_the_list_changes() -> None:
     assert page("ab", cursor=cursor) == {"things": []}
 
 
-def test_cursor_can_be_reused() -> None:
-    cursor = pages.page([1, 2, 3], {}, "things", 1)["nextCursor"]
-    again = [pages.page([1, 2, 3], {"cursor": cursor}, "things", 1) for _ in range(2)]
-    assert again[0] == again[1]
-
-
 def forgeries() -> list[Any]:
     cursor = pages.page([1, 2, 3], {}, "things", 1)["nextCursor"]
     other = pages.page([1, 2, 3], {}, "others", 1)["nextCursor"]
@@ -142,38 +133,6 @@ def test_forged_cursor_is_refused(cursor: Any) -> None:
     assert caught.value.code == -32602
 
 
-LISTS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-}
-
-
-@pytest.mark.parametrize("revision", ALL)
-@pytest.mark.parametrize(("method", "key"), LISTS.items())
-def test_every_list_is_paginated(root: Path, revision: str, method: str, key: str) -> None:
-    whole = exchange(root, revision, method)["result"]
-    assert "nextCursor" not in whole
-    found: list[Any] = []
-    scopes = set()
-    with InProcess(Settings([str(root)], page_size=1)) as client:
-        client.open(revision)
-        params: dict[str, Any] = {}
-        while True:
-            client.send(ask(revision, len(found), method, **params))
-            result = client.hear()["result"]
-            assert len(result[key]) == 1
-            found += result[key]
-            scopes.add(result.get("cacheScope"))
-            if "nextCursor" not in result:
-                break
-            params = {"cursor": result["nextCursor"]}
-        client.send(ask(revision, "bad", method, cursor="bad"))
-        assert code_of(client.hear()) == -32602
-    assert found == whole[key]
-    assert len(scopes) == 1
-
-
 def test_cursor_is_accepted_by_another_process(root: Path) -> None:
     """The cursor comes from this process, which shares no memory with the spawned server."""
     with InProcess(Settings([str(root)], page_size=1)) as client:
@@ -187,46 +146,6 @@ def test_cursor_is_accepted_by_another_process(root: Path) -> None:
     second = json.loads(done.stdout)["result"]
     assert len(second["tools"]) == 1
     assert second["tools"] != first["tools"]
-
-
-def test_cursor_of_another_list_is_refused(root: Path) -> None:
-    with InProcess(Settings([str(root)], page_size=1)) as client:
-        client.send(ask(MODERN, 1, "tools/list"))
-        cursor = client.hear()["result"]["nextCursor"]
-        client.send(ask(MODERN, 2, "resources/list", cursor=cursor))
-        assert code_of(client.hear()) == -32602
-
-
-def test_removed_tool_does_not_shift_the_pages() -> None:
-    def offer(surface: Surface) -> None:
-        def work(_call: Any, _arguments: Any) -> dict[str, Any]:
-            surface.toolbox.remove("b")
-            return {}
-
-        for name in "abcd":
-            schema = {"type": "object"}
-            surface.toolbox.add(
-                Tool(
-                    *(name,),
-                    title=name,
-                    description=name,
-                    input_schema=schema,
-                    output_schema=schema,
-                    annotations={},
-                    work=work,
-                )
-            )
-        surface.toolbox.page_size = 2
-
-    with InProcess(features=[offer]) as client:
-        client.send(ask(MODERN, 1, "tools/list"))
-        first = client.hear()["result"]
-        client.send(ask(MODERN, 2, "tools/call", name="a"))
-        client.hear()
-        client.send(ask(MODERN, 3, "tools/list", cursor=first["nextCursor"]))
-        second = client.hear()["result"]
-    assert [tool["name"] for tool in first["tools"]] == ["a", "b"]
-    assert [tool["name"] for tool in second["tools"]] == ["c", "d"]
 
 
 # --- URIs ----------------------------------------------------------------------------------------
@@ -265,12 +184,6 @@ def test_uri_without_a_workspace_path_has_no_target(uri: str) -> None:
     assert target_of(uri) is None
 
 
-def test_uri_query_selects_lines() -> None:
-    target = target_of("workspace:///a%3Flines?lines=2-10")
-    assert target is not None
-    assert (target.path, target.lines) == ("a?lines", (2, 10))
-
-
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
@@ -286,21 +199,6 @@ def test_media_type_depends_on_the_suffix(path: str, kind: str | None) -> None:
 
 
 # --- Listing -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_resource_list_contains_readable_files(root: Path, revision: str) -> None:
-    result = exchange(root, revision, "resources/list")["result"]
-    assert [one["uri"] for one in result["resources"]] == URIS
-    shown = result["resources"][0]
-    assert shown["name"] == "a.txt"
-    assert shown["size"] == 14
-    assert shown["mimeType"] == "text/plain"
-    assert ("annotations" in shown) == (revision >= "2025-06-18")
-    if "annotations" in shown:
-        assert set(shown["annotations"]) == {"lastModified"}
-        assert shown["annotations"]["lastModified"].endswith("Z")
-    assert "mimeType" not in result["resources"][-1]
 
 
 def test_file_over_the_size_limit_is_not_listed(root: Path) -> None:
@@ -325,15 +223,3 @@ def test_files_of_every_kind_are_read_as_text_or_blob(root: Path) -> None:
     assert contents(root, uri_of("utf16.txt"))["text"] == "ä"
     assert contents(root, uri_of("nul.txt"))["mimeType"] == "application/octet-stream"
     assert "blob" in contents(root, uri_of("text.png"))
-
-
-def test_percent_encoded_uri_reads_the_same_file(root: Path) -> None:
-    assert contents(root, "workspace:///%61.tx%74")["text"] == "one\ntwo\r\nthree"
-
-
-@pytest.mark.parametrize(
-    ("lines", "text"),
-    [("1-1", "one\n"), ("2-3", "two\r\nthree"), ("3-99", "three")],
-)
-def test_line_range_of_a_resource_is_read(root: Path, lines: str, text: str) -> None:
-    assert contents(root, f"workspace:///a.txt?lines={lines}")["text"] == text

@@ -19,7 +19,6 @@ from tests.client_questions import (
     tool,
 )
 from tests.reference_client import (
-    LEGACY,
     InProcess,
     Message,
     notification,
@@ -80,17 +79,6 @@ def look(client: InProcess, *paths: str) -> list[str]:
     client.send(*(find(path, number) for number, path in enumerate(paths)))
     heard = sorted((client.hear() for _ in paths), key=lambda message: int(message["id"]))
     return [outcome(message) for message in heard]
-
-
-@pytest.mark.parametrize("revision", LEGACY)
-def test_client_roots_are_requested_after_initialized_and_narrow_the_workspace(
-    revision: str, tree: Path
-) -> None:
-    with with_roots(tree, revision) as client:
-        question = client.hear()
-        assert (question["method"], question.get("params", {})) == ("roots/list", {})
-        client.send(result(question, roots=uris(tree / "one")))
-        assert look(client, "one/file", "two/file") == ["found", "OUTSIDE_CLIENT_ROOTS"]
 
 
 def test_requests_wait_for_the_roots_answer(tree: Path) -> None:

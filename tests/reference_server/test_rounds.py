@@ -84,12 +84,6 @@ def test_missing_capability_error_ignores_earlier_declarations(
                 assert data_of(answer) == {"requiredCapabilities": required}
 
 
-def test_tool_without_questions_refuses_an_invalid_state() -> None:
-    with stateless() as client:
-        asked = {"result": {"requestState": "garbage"}}
-        assert code_of(exchange(client, again(first(1, "idle"), 2, asked))) == -32602
-
-
 def test_state_of_another_process_is_refused() -> None:
     with stateless() as client:
         asked = exchange(client, first(1))
@@ -128,13 +122,6 @@ def test_used_state_is_refused_in_later_rounds() -> None:
         assert "result" in exchange(client, again(message, 3, second, sample=SAMPLED))
         assert code_of(exchange(client, again(message, 4, second, sample=SAMPLED))) == -32602
         assert code_of(exchange(client, again(message, 5, asked, elicit=ACCEPTED))) == -32602
-
-
-def test_answer_without_a_state_is_ignored() -> None:
-    with stateless() as client:
-        message = first(1)
-        message["params"]["inputResponses"] = {"elicit": ACCEPTED}
-        assert exchange(client, message)["result"]["resultType"] == "input_required"
 
 
 def test_question_is_repeated_when_its_subject_changed() -> None:

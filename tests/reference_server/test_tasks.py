@@ -14,16 +14,15 @@ from reference_server import bundle
 from reference_server.failure import ToolError
 from reference_server.features import tasks
 from reference_server.protocol.errors import ProtocolError
-from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
+from tests.client_questions import tool
 from tests.reference_client import (
     ALL,
     MODERN,
     PATIENCE,
     InProcess,
     Message,
-    alive,
     ask,
     code_of,
     converse,
@@ -95,18 +94,7 @@ class Bench:
         ]
         schema = {"type": "object", "additionalProperties": False}
         for name, work, task in works:
-            surface.toolbox.add(
-                Tool(
-                    *(name,),
-                    title=name,
-                    description=name,
-                    input_schema=schema,
-                    output_schema={"type": "object"},
-                    annotations={},
-                    work=work,
-                    task=task,
-                )
-            )
+            surface.toolbox.add(tool(name, work, input_schema=schema, task=task))
 
     def hear(self, request_id: Any) -> Message:
         """Return the answer to a request; sort what comes before it."""
@@ -443,32 +431,3 @@ def test_digest_counts_files_over_the_size_limit(root: Path) -> None:
         client.send(ask(MODERN, 1, "tools/call", name="workspace_digest", arguments={}))
         found = client.hear()["result"]["structuredContent"]
     assert (found["files"], found["left_out"], found["bytes"]) == (2, 1, 3)
-
-
-def test_digest_reports_progress(root: Path) -> None:
-    params: Message = {"name": "workspace_digest", "arguments": {"pause_ms": 150}}
-    with InProcess(Settings([str(root)])) as client:
-        client.open(R)
-        client.send(request(1, "tools/call", {**params, "_meta": {"progressToken": 7}}))
-        reported = []
-        while "method" in (message := client.hear()):
-            assert message["method"] == "notifications/progress"
-            reported.append(message["params"])
-    assert [one["progress"] for one in reported] == [0, 1, 2, 3]
-    assert {one["total"] for one in reported} == {3}
-    assert {one["progressToken"] for one in reported} == {7}
-
-
-@pytest.mark.parametrize("revision", ALL)
-def test_digest_stops_when_it_is_cancelled(root: Path, revision: str) -> None:
-    with InProcess(Settings([str(root)], workers=1)) as client:
-        client.open(revision)
-        params = {"name": "workspace_digest", "arguments": {"pause_ms": 1000}}
-        client.send(ask(revision, 1, "tools/call", **params))
-        client.send(alive(revision, 3))
-        assert client.hear()["id"] == 3
-        client.send(notification("notifications/cancelled", {"requestId": 1}))
-        started = time.monotonic()
-        client.send(ask(revision, 2, "tools/call", name="workspace_digest", arguments={}))
-        assert client.hear()["id"] == 2
-        assert time.monotonic() - started < 2

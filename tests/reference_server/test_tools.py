@@ -1,11 +1,9 @@
 """The tools of the reference server in each revision, and reads confined to the root."""
 
-import hashlib
 import json
 import os
 import socket
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_server.protocol.arguments import check_schema, problem_with
-from reference_server.protocol.toolbox import Tool, Toolbox
+from reference_server.protocol.toolbox import Toolbox
 from reference_server.settings import Settings
-from reference_server.tools.text import LONGEST_TEXT
+from tests.client_questions import tool
 from tests.reference_client import (
-    ALL,
     MODERN,
     Message,
     ask,
@@ -76,21 +73,10 @@ def refused(root: Path, tool: str, **arguments: Any) -> Message:
     return body
 
 
-# --- Listing -------------------------------------------------------------------------------------
-
-
-def test_read_tools_have_the_read_only_hint() -> None:
-    listed = only(converse(modern(1, "tools/list")))["result"]["tools"]
-    hints = {tool["name"]: tool["annotations"]["readOnlyHint"] for tool in listed}
-    assert hints["file_read"] is hints["file_read_range"] is True
-    assert hints["file_apply_patch_only"] is False
-
-
 # --- Calling -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("revision", ALL)
-def test_names_with_a_dot_are_called_and_not_listed(root: Path, revision: str) -> None:
+def test_names_with_a_dot_are_called_and_not_listed(root: Path) -> None:
     patch = {"path": "a.txt", "expectedHash": "0" * 64, "diffText": "x"}
     for alias, name, arguments in (
         ("file.read", "file_read", {"path": "a.txt"}),
@@ -98,27 +84,21 @@ def test_names_with_a_dot_are_called_and_not_listed(root: Path, revision: str) -
         ("file.apply_patch_only", "file_apply_patch_only", patch),
         ("workspace.digest", "workspace_digest", {}),
     ):
-        found = [call(root, one, revision, **arguments)["result"] for one in (alias, name)]
+        found = [call(root, one, **arguments)["result"] for one in (alias, name)]
         assert found[0].get("isError") == found[1].get("isError")
         assert found[0]["content"][0] == found[1]["content"][0]
 
 
 def test_name_of_a_tool_wins_over_an_alias() -> None:
     toolbox = Toolbox()
-    schema: Message = {"type": "object"}
-    about: Message = {"title": "", "description": "", "input_schema": schema}
-    about |= {"output_schema": schema, "annotations": {}, "work": lambda _call, _given: {}}
-    toolbox.add(Tool("a_b", alias="a.b", **about))
-    found = toolbox.find("a.b")
-    assert found
-    assert found.name == "a_b"
-    toolbox.add(Tool("a.b", **about))
-    found = toolbox.find("a.b")
-    assert found
-    assert found.name == "a.b"
+    for name, more in (("a_b", {"alias": "a.b"}), ("a.b", {})):
+        toolbox.add(tool(name, lambda _call, _given: {}, **more))
+        found = toolbox.find("a.b")
+        assert found
+        assert found.name == name
 
 
-@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -134,21 +114,6 @@ def test_wrong_arguments_give_the_error_kind_of_the_revision(
         assert code_of(answer) == -32602
     else:
         assert answer["result"]["isError"] is True
-
-
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({}, "path"),
-        ({"path": 5}, "path"),
-        ({"path": "a.txt", "encoding": "ebcdic"}, "encoding"),
-        ({"path": "a.txt", "offset": 3}, "offset"),
-        ({"path": "a.txt", "x" * 1_000: 3}, "x" * 64),
-    ],
-)
-def test_error_names_the_argument_at_fault(root: Path, arguments: Message, field: str) -> None:
-    body = refused(root, "file_read", **arguments)
-    assert (body["code"], body["field"]) == ("INVALID_ARGUMENTS", field)
 
 
 @pytest.mark.parametrize("number", [0, -1, 1.5, True, "1", None, [1]])
@@ -172,20 +137,6 @@ def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
 
 
 # --- Reading -------------------------------------------------------------------------------------
-
-
-def test_read_returns_text_hashes_and_file_format(root: Path) -> None:
-    assert read(root, "a.txt") == {
-        "path": "a.txt",
-        "text": "one\ntwo\nthree\n",
-        "sha256": hashlib.sha256(b"one\ntwo\nthree\n").hexdigest(),
-        "sha256_normalized": hashlib.sha256(b"one\ntwo\nthree\n").hexdigest(),
-        "encoding": "utf-8",
-        "bom": False,
-        "newline": "lf",
-        "final_newline": True,
-        "lines": 3,
-    }
 
 
 @pytest.mark.parametrize(
@@ -232,29 +183,6 @@ def test_range_keeps_newlines(root: Path, first: float, last: float, text: str, 
     assert found["lines"] == 4
 
 
-def test_range_outside_the_file_is_refused(root: Path) -> None:
-    error = refused(root, "file_read_range", path="a.txt", startLine=4, endLine=9)
-    assert (error["code"], error["field"]) == ("LINE_OUT_OF_RANGE", "startLine")
-    assert "3 lines" in error["message"]
-    error = refused(root, "file_read_range", path="a.txt", startLine=3, endLine=2)
-    assert error["field"] == "endLine"
-    (root / "empty").write_bytes(b"")
-    refused(root, "file_read_range", path="empty", startLine=1, endLine=1)
-
-
-def test_error_for_a_large_file_suggests_the_range_tool(root: Path) -> None:
-    (root / "f").write_text("x" * 99 + "\n" + "y" * 499_900)
-    assert len(read(root, "f")["text"]) == 500_000
-    (root / "f").write_text("x" * 100 + "\n" + "y" * 499_900)
-    error = refused(root, "file_read", path="f")
-    assert error["code"] == "TEXT_TOO_LONG"
-    assert error["related_tools"] == ["file_read_range"]
-    assert "file_read_range with startLine 1 and endLine 1" in error["suggestions"][0]
-    assert error["context"] == {"file": "f"}
-    first = call(root, "file_read_range", path="f", startLine=1, endLine=1)["result"]
-    assert first["structuredContent"]["text"] == "x" * 100 + "\n"
-
-
 def test_text_limit_counts_code_points(root: Path) -> None:
     for text in ("é" * 250_001, "\u4e2d" * 500_000, "\U0001f600" * 250_001, "\x01" * 499_999):
         (root / "f").write_text(text, encoding="utf-8")
@@ -271,50 +199,7 @@ def test_error_for_a_long_line_names_the_line_and_its_length(root: Path) -> None
     assert "startLine 2 and endLine 2" in both["suggestions"][0]
 
 
-def test_file_over_the_size_limit_is_refused(root: Path) -> None:
-    question = modern(1, "tools/call", name="file_read", arguments={"path": "a.txt"})
-    limited = Settings([str(root)], max_file_size=13)
-    assert only(converse(question, settings=limited))["result"]["isError"] is True
-    limited = Settings([str(root)], max_file_size=14)
-    assert "isError" not in only(converse(question, settings=limited))["result"]
-
-
 # --- Confinement to the root ---------------------------------------------------------------------
-
-
-def test_sibling_directory_with_a_common_prefix_is_outside_the_root(root: Path) -> None:
-    evil = root.with_name("rootEvil")
-    evil.mkdir()
-    (evil / "x").write_text("canary")
-    refused(root, "file_read", path="../rootEvil/x")
-
-
-@POSIX_ONLY
-def test_link_swapped_in_during_reads_never_leaks(root: Path) -> None:
-    (root / "sub" / "outside.txt").write_text("harmless")
-    (root / "way out").symlink_to(root.parent)
-    over = threading.Event()
-
-    def swap() -> None:
-        while not over.is_set():
-            (root / "sub").rename(root / "kept")
-            (root / "way out").rename(root / "sub")
-            (root / "sub").rename(root / "way out")
-            (root / "kept").rename(root / "sub")
-
-    swapper = threading.Thread(target=swap)
-    swapper.start()
-    try:
-        question = [
-            modern(n, "tools/call", name="file_read", arguments={"path": "sub/outside.txt"})
-            for n in range(500)
-        ]
-        heard = converse(*question, settings=Settings([str(root)]))
-    finally:
-        over.set()
-        swapper.join()
-    assert len(heard) == 500
-    assert "canary" not in json.dumps(heard)
 
 
 @POSIX_ONLY
@@ -362,19 +247,10 @@ def test_schema_with_unchecked_keywords_is_refused(schema: Message) -> None:
 
 def test_two_tools_cannot_share_a_name() -> None:
     box = Toolbox()
-    schema = {"type": "object"}
-    tool = Tool(
-        *("t",),
-        title="",
-        description="",
-        input_schema=schema,
-        output_schema=schema,
-        annotations={},
-        work=lambda _call, _arguments: {},
-    )
-    box.add(tool)
+    one = tool("t", lambda _call, _arguments: {})
+    box.add(one)
     with pytest.raises(ValueError, match="two tools"):
-        box.add(tool)
+        box.add(one)
 
 
 @pytest.mark.parametrize(
@@ -454,7 +330,3 @@ def test_dollar_in_a_pattern_does_not_match_before_a_newline() -> None:
     schema = {"type": "string", "pattern": "^a$"}
     assert problem_with("a", schema) is None
     assert problem_with("a\n", schema)
-
-
-def test_read_limit_is_500_000_characters() -> None:
-    assert LONGEST_TEXT == 500_000

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_touchstone.runtime.scratch import NOTES
-from reference_server.features.subscriptions import watcher
-from reference_server.protocol import progress
 from reference_server.settings import Settings
 from reference_server.workspace.paths import names_of
-from tests import tours
 from tests.reference_client import (
-    MODERN,
     InProcess,
     Message,
     Spawned,
@@ -25,7 +19,6 @@ from tests.reference_client import (
     opening,
 )
 from tests.reference_server.cedarscript.client import WHY_NOT
-from tests.tours import TOURS, Tour
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -210,15 +203,6 @@ def test_error_for_a_script_across_roots_names_the_command(place: Path) -> None:
     assert files(place) == before
 
 
-@pytest.mark.parametrize("tool", ["file_read", "workspace_digest"])
-def test_error_for_a_wrong_cwd_names_cwd(place: Path, tool: str) -> None:
-    with serving(place) as client:
-        error = called(client, tool, path="lib", cwd="nodir")
-    assert (error["code"], error["field"], error["context"]) == (
-        *("NOT_FOUND", "cwd", {"file": "nodir"}),
-    )
-
-
 # --- confirmation and audit
 
 
@@ -272,83 +256,4 @@ def test_root_names_are_unique_and_printable() -> None:
 
 # --- the whole tour
 
-ALIKE = ("files", "editor", "cedarscript", "without_cedarscript", "resources", "confirming",
-         "subscriptions", "logging")  # fmt: skip
 """Tours that name every file they are about; those of the others hold lists of all roots."""
-
-PREFIX = "second-root/"
-
-
-class InTheSecondRoot(Tour):
-    """A tour that names its files in the second of two roots."""
-
-    def say(self, message: Any) -> None:
-        super().say(_in_the_second_root(message))
-
-    def as_one_root(self) -> list[str]:
-        """Return the transcript as a single root would produce it, without white space."""
-        lines = [line.replace(PREFIX, "") for line in dense(self.lines)]
-        return [line.replace(f'"{PREFIX[:-1]}"', '"."') for line in lines]
-
-
-def dense(lines: list[str]) -> list[str]:
-    """Remove white space and values that depend on path length or on the request."""
-    varying = re.compile(r'"(script_)?column":\d+|"instructions":"[^"]*"|req_[0-9a-f]{12}')
-    return [varying.sub("", "".join(line.split()).replace('""', "")) for line in lines]
-
-
-def _in_the_second_root(message: Any) -> Any:
-    """Put the name of the root before each path of a request."""
-    if isinstance(message, list):
-        return [_in_the_second_root(each) for each in message]
-    if isinstance(message, str):
-        return message.replace("workspace:///", f"workspace:///{PREFIX}")
-    if not isinstance(message, dict):
-        return message
-    changed = {name: _in_the_second_root(value) for name, value in message.items()}
-    where = "cwd" if "cwd" in message else "path"
-    path = message.get(where)
-    if isinstance(path, str) and not path.startswith(("/", "..")):
-        changed[where] = PREFIX[:-1] if path == "." else PREFIX + path
-    for name in ("commands", "content"):
-        if isinstance(message.get(name), str):
-            changed[name] = re.sub(r"FILE '(?!\.\.)", f"FILE '{PREFIX}", message[name])
-    return changed
-
-
-def furnish(root: Path) -> Path:
-    """Create a root with the files that the tours use."""
-    for name, text in NOTES.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, "utf-8", newline="\n")
-    return root
-
-
-@pytest.mark.parametrize("revision", [SESSION, MODERN])
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=NEEDS_LIBRARY if name == "cedarscript" else ()) for name in TOURS],
-)
-def test_tour_in_the_second_root_changes_no_file_of_the_first(
-    name: str, revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make, revisions = TOURS[name]
-    if revision not in revisions:
-        pytest.skip(f"{revision} has no such tour")
-    monkeypatch.setattr(progress, "SHORTEST_GAP", 0.0)
-    monkeypatch.setattr(watcher, "PERIOD", 0.02)
-    first, second = furnish(tmp_path / "first"), furnish(tmp_path / PREFIX)
-    before = files(first)
-    tour = InTheSecondRoot(revision, second)
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            tours, "Settings", lambda roots, **more: Settings([str(first), *roots], **more)
-        )
-        make(tour)
-
-    assert files(first) == before
-    if name in ALIKE and not (name == "subscriptions" and revision == SESSION):
-        alone = Tour(revision, furnish(tmp_path / "alone"))
-        make(alone)
-        assert tour.as_one_root() == dense(alone.lines)
-        assert files(second) == files(tmp_path / "alone")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from reference_server.features.cedarscript import engine
 from reference_server.features.cedarscript.explain import find
 from tests.conftest import eventually
-from tests.reference_client import ALL, CHECKOUT, MODERN, ask, modern, notification
+from tests.reference_client import CHECKOUT, MODERN, ask, modern, notification
 from tests.reference_server.cedarscript.client import CASES, WHY_NOT, Client, lay, tree
 
 if TYPE_CHECKING:
@@ -141,26 +141,6 @@ def test_recorded_cases_have_the_expected_counts() -> None:
 # --- parsing
 
 
-def test_parsed_command_has_type_path_line_and_summary(client: Client) -> None:
-    parsed = client.call(
-        "parse_cedarscript",
-        content="# first\nUPDATE METHOD 'A.get' FROM FILE 'm.py' INSERT AFTER LINE 'x' OFFSET 1 "
-        "WITH CONTENT '@0:y'\nRM FILE 'b.txt'",
-    )
-    update, remove = parsed["commands"]
-    assert parsed["success"] is True
-    assert parsed["count"] == 2
-    assert (update["type"], update["path"], update["line"]) == ("UpdateCommand", "m.py", 2)
-    assert update["target"]["node"] == "IdentifierFromFile"
-    assert update["target"]["identifier_type"] == "method"
-    assert update["action"]["node"] == "InsertClause"
-    assert update["action"]["insert_position"]["qualifier"] == "after"
-    assert update["action"]["insert_position"]["offset"] == 1
-    assert update["content"] == "@0:y"
-    assert (remove["type"], remove["line"]) == ("RmFileCommand", 3)
-    assert update["summary"] == "Update m.py: insert after a line in method A.get"
-
-
 @pytest.mark.parametrize(
     ("script", "line", "column", "words"),
     [
@@ -180,9 +160,9 @@ def test_parsed_command_has_type_path_line_and_summary(client: Client) -> None:
     ],
 )
 def test_syntax_error_reports_line_and_column(
-    client: Client, script: str, line: int, column: int, words: str
+    shared: Client, script: str, line: int, column: int, words: str
 ) -> None:
-    error = client.fail("parse_cedarscript", content=script)
+    error = shared.fail("parse_cedarscript", content=script)
     assert error["type"] == "ParseError"
     assert error["field"] == "content"
     assert error["context"] == {"script_line": line, "script_column": column}
@@ -190,9 +170,9 @@ def test_syntax_error_reports_line_and_column(
     assert "NEVER" not in json.dumps(error)
 
 
-def test_incomplete_delete_suggests_delete_whole(client: Client) -> None:
+def test_incomplete_delete_suggests_delete_whole(shared: Client) -> None:
     script = "UPDATE FUNCTION 'f' FROM FILE 'm.py' DELETE"
-    error = client.fail("parse_cedarscript", content=script)
+    error = shared.fail("parse_cedarscript", content=script)
     assert any("DELETE WHOLE" in each for each in error["suggestions"])
     assert "EMPTY" not in error["message"]
 
@@ -215,12 +195,11 @@ def test_old_comment_forms_are_ignored(client: Client) -> None:
 # --- writing
 
 
-@pytest.mark.parametrize("dry_run", [True, None, 0, "", "false", [], {}, "no", "absent"])
-def test_only_dry_run_false_writes(root: Path, dry_run: Any) -> None:
-    more = {} if dry_run == "absent" else {"dry_run": dry_run}
-    with Client(root, log_level="off") as client:
+def test_only_dry_run_false_writes(client: Client, root: Path) -> None:
+    said: tuple[Any, ...] = (True, None, 0, "", "false", [], {}, "no")
+    for more in ({}, *({"dry_run": one} for one in said)):
         client.ask("tools/call", name="apply_cedarscript", arguments={"commands": FIRST, **more})
-    assert (root / "a.txt").read_text() == "one\ntwo\nthree\n"
+        assert (root / "a.txt").read_text() == "one\ntwo\nthree\n", more
 
 
 def test_failing_script_changes_nothing(client: Client, root: Path) -> None:
@@ -367,12 +346,6 @@ def test_binary_and_mixed_newline_files_can_be_removed(client: Client, root: Pat
     assert client.refuse(script)["code"] == "NOT_FOUND"
 
 
-def test_preview_hash_changes_with_the_file(client: Client, root: Path) -> None:
-    before = client.preview(FIRST)["diffs"][0]["sha256"]
-    (root / "a.txt").write_text("one\nmore\n")
-    assert client.preview(FIRST)["diffs"][0]["sha256"] != before
-
-
 def test_read_only_server_previews_but_does_not_write(root: Path) -> None:
     with Client(root, log_level="off", read_only=True) as client:
         tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
@@ -400,7 +373,7 @@ LINES = st.lists(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     LINES, st.integers(1, 8), st.integers(1, 8), st.sampled_from(["\n", "\r\n", "\r"]), st.data()
@@ -524,16 +497,13 @@ def test_slow_pattern_delays_no_other_tool_and_can_be_cancelled(root: Path) -> N
         assert time.monotonic() - begun < engine.RUN_SECONDS
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
+def test_excessive_indentation_is_refused(client: Client) -> None:
+    for script in (
         "CREATE FILE 'big.txt' WITH CONTENT '@99999999:y'",
         "CREATE FILE 'big.txt' WITH CONTENT '@" + "9" * 5000 + ":y'",
         "UPDATE FILE 'a.txt' REPLACE WHOLE WITH CONTENT '''\n@65:y\n'''",
-    ],
-)
-def test_excessive_indentation_is_refused(client: Client, script: str) -> None:
-    assert client.refuse(script)["code"] == "INDENTATION_OUT_OF_RANGE"
+    ):
+        assert client.refuse(script)["code"] == "INDENTATION_OUT_OF_RANGE"
 
 
 def test_script_and_its_output_have_a_size_limit(root: Path) -> None:
@@ -631,7 +601,7 @@ def test_concurrent_scripts_are_all_answered(client: Client, root: Path) -> None
 # --- listing and concurrency
 
 
-@pytest.mark.parametrize("revision", ALL)
+@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
 def test_tools_are_listed_in_each_revision(root: Path, revision: str) -> None:
     with Client(root, log_level="off") as client:
         client.open(revision)
@@ -644,9 +614,9 @@ def test_tools_are_listed_in_each_revision(root: Path, revision: str) -> None:
             assert hints == [True, False, True, True]
 
 
-def test_capability_examples_can_be_parsed(client: Client) -> None:
-    capabilities = client.call("list_capabilities")
+def test_capability_examples_can_be_parsed(shared: Client) -> None:
+    capabilities = shared.call("list_capabilities")
     assert capabilities["available"] is True
     assert "reason" not in capabilities
     for command in capabilities["commands"]:
-        assert client.call("parse_cedarscript", content=command["example"])["count"] == 1
+        assert shared.call("parse_cedarscript", content=command["example"])["count"] == 1

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given, settings
@@ -22,13 +22,6 @@ from reference_server.features.cedarscript.unified import unified
 from reference_server.features.patching.diffs import apply
 from tests.reference_client import (
     CHECKOUT,
-    MODERN,
-    Message,
-    ask,
-    initialize,
-    modern,
-    modern_as,
-    notification,
 )
 from tests.reference_server.cedarscript.client import WHY_NOT, Client
 
@@ -251,70 +244,6 @@ def test_library_error_text_is_not_exposed(text: str) -> None:
     error = explain.as_error({"kind": "OddError", "text": marked, "command_index": 3})
     assert "tip-" not in json.dumps(error.body())
     assert error.context == {"command_index": 3}
-
-
-def sampling_client(tmp_path: Path, revision: str, answer: dict[str, Any]) -> tuple[Any, Any]:
-    """Call explain_error with a model; return the sampling request and the result."""
-    arguments = {"error_message": "NO_CHANGE", "ask_model": True}
-    with Client(tmp_path, log_level="off", deprecated=True) as client:
-        if revision == MODERN:
-            question = modern("q", "tools/call", name="explain_error", arguments=arguments)
-            capabilities = "io.modelcontextprotocol/clientCapabilities"
-            meta = {**question["params"]["_meta"], capabilities: {"sampling": {}}}
-            question["params"]["_meta"] = meta
-            client.send(question)
-            first: Message = client.hear()["result"]
-            assert first["resultType"] == "input_required"
-            key, asked = next(iter(first["inputRequests"].items()))
-            retry = {**question["params"], "inputResponses": {key: answer}}
-            retry["requestState"] = first["requestState"]
-            client.send({**question, "id": "q2", "params": retry})
-            return asked, client.hear()["result"]["structuredContent"]
-        opening = initialize(revision)
-        opening["params"]["capabilities"] = {"sampling": {}}
-        client.send(opening, notification("notifications/initialized"))
-        client.hear()
-        client.send(ask(revision, "q", "tools/call", name="explain_error", arguments=arguments))
-        asked = client.hear()
-        client.send({"jsonrpc": "2.0", "id": asked["id"], "result": answer})
-        return asked, client.hear()["result"]["structuredContent"]
-
-
-@pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
-def test_model_answer_is_requested_and_marked_as_unverified(tmp_path: Path, revision: str) -> None:
-    answer = {
-        "role": "assistant",
-        "content": {"type": "text", "text": "Perhaps a typo."},
-        "model": "some-model",
-    }
-    asked, explained = sampling_client(tmp_path, revision, answer)
-    assert asked["method"] == "sampling/createMessage"
-    assert explained["code"] == "NO_CHANGE"
-    assert explained["model"]["words"] == "Perhaps a typo."
-    assert explained["model"]["name"] == "some-model"
-    assert "unverified" in explained["model"]["note"]
-
-
-def test_model_is_not_asked_if_sampling_is_deprecated(tmp_path: Path) -> None:
-    arguments = {"error_message": "NO_CHANGE", "ask_model": True}
-    question = modern_as(
-        {"sampling": {}}, "q", "tools/call", name="explain_error", arguments=arguments
-    )
-    with Client(tmp_path, log_level="off") as client:
-        client.send(question)
-        model = client.hear()["result"]["structuredContent"]["model"]
-    assert model["asked"] is False
-    assert "deprecated" in model["note"]
-
-
-def test_model_is_not_asked_without_the_sampling_capability(tmp_path: Path) -> None:
-    with Client(tmp_path, log_level="off") as client:
-        explained = client.call("explain_error", error_message="NO_CHANGE", ask_model=True)
-        assert explained["model"] == {
-            "asked": False,
-            "note": "The client has declared no sampling.",
-        }
-        assert "model" not in client.call("explain_error", error_message="NO_CHANGE")
 
 
 # --- no library
