@@ -73,10 +73,8 @@ def toured(name: str, revision: str) -> list[str]:
 
 
 SCREENS = {
-    "conforming": (0, ["--self", "--select", "ping"]),
     "failing": (1, ["--select", "ping", "--", *mutant_command("RefusesPings")]),
     "warning": (0, ["--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")]),
-    "broken": (2, ["--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")]),
 }
 """Name -> the exit status, and the arguments of ``check``."""
 
