@@ -2,11 +2,11 @@
 
 import json
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.bindings.canary import Area
 from mcp_touchstone.catalog.loader import SECURITY, home, load
@@ -54,49 +54,26 @@ def test_deny_entry_matches_like_gitignore(
         assert not found.lists(path.split("/")), path
 
 
-@pytest.mark.parametrize(
-    ("entry", "message"),
-    [
-        ("", "'' is empty; write a name, a folder (.ssh/) or a glob (*.pem)"),
-        (" ", "' ' is empty"),
-        ("/etc", "'/etc' is absolute; write it from the root, as in private/**"),
-        ("C:/x", "is absolute"),
-        ("~/.ssh", "is absolute"),
-        ("../x", "'../x' leads up; write what lies below the root"),
-        ("a/../b", "leads up"),
-        ("a//b", "has an empty part"),
-        ("./a", "has an empty part"),
-        ("!a", "is no glob of *, ?, [] and **; write an entry for each name"),
-        ("{a,b}", "is no glob"),
-        ("a\\b", "is no glob"),
-        ('a"b', "is no glob"),
-        ("**", "names nothing an example can be made of"),
-        ("*", "'*' denies control.txt, which attacks have to read; write it more narrowly"),
-        ("*.txt", "denies control.txt"),
-        ("dir/", "'dir/' denies dir/ok2.txt"),
-    ],
+BAD_ENTRIES = (
+    *("", " ", "/etc", "C:/x", "~/.ssh", "../x", "a/../b", "a//b", "./a", "!a", "{a,b}", "a\\b"),
+    *('a"b', "**", "*", "*.txt", "dir/"),
 )
-def test_invalid_deny_entry_is_refused_with_a_hint(entry: str, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        read(f"deny-list={json.dumps({'deny': ['.ssh/', entry]})}")
+BAD_LISTS = (
+    *('deny-list={"deny": []}', 'deny-list={"deny": "*.pem"}', 'deny-list={"denied": ["a"]}'),
+    'read-only={"deny": ["a"]}',
+    shown("deny-list", PromiseTerms(deny=tuple(map(str, range(65))))),
+)
 
 
-@pytest.mark.parametrize(
-    ("promise", "message"),
-    [
-        ('deny-list={"deny": []}', "deny-list: deny is []; write an array of names and globs"),
-        ('deny-list={"deny": "*.pem"}', 'deny-list: deny is "*.pem"; write an array of names'),
-        ('deny-list={"denied": ["a"]}', "unknown key 'denied'; the keys are args, env, limit, t"),
-        ('read-only={"deny": ["a"]}', "read-only: deny belongs to deny-list; move it there"),
-        (
-            shown("deny-list", PromiseTerms(deny=tuple(map(str, range(65))))),
-            "65 entries; name 64 at most",
-        ),
-    ],
-)
-def test_invalid_deny_list_is_refused(promise: str, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        read(promise)
+def test_invalid_deny_list_is_refused_with_a_hint(golden: SnapshotAssertion) -> None:
+    said = []
+    lists = [f"deny-list={json.dumps({'deny': ['.ssh/', entry]})}" for entry in BAD_ENTRIES]
+    for promise in (*lists, *BAD_LISTS):
+        with pytest.raises(ValueError, match="deny") as caught:
+            read(promise)
+        said.append(str(caught.value))
+
+    assert "\n".join(said) == golden
 
 
 def test_invalid_deny_entry_in_a_configuration_prints_one_line(

@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.report.comparison import document, markdown, text
 from mcp_touchstone.report.machine import FORMAT, SCHEMA
@@ -246,26 +247,8 @@ def mixed_comparison() -> Comparison:
     return compared(old, new)
 
 
-def test_text_lists_changes_by_kind() -> None:
-    assert "\n".join(text(mixed_comparison())) == (
-        "server   it 1 → it 2\n"
-        "\n"
-        "NEW  1 finding\n"
-        f"  a-b  {NEW}  (was pass, now fail)\n"
-        "      it is fail\n"
-        "\n"
-        "newly judged  1 finding\n"
-        f"  g-h  {NEW}  (was not judged, now fail)\n"
-        "\n"
-        "still open  1 finding\n"
-        f"  e-f  {NEW}  (fail)\n"
-        "\n"
-        "FIXED  1 finding\n"
-        f"  c-d  {NEW}  (was fail, now pass)\n"
-        "\n"
-        "since old.json: 1 new, 1 newly judged, 1 still open, 1 fixed\n"
-        "worse than before: `mcp-touchstone explain a-b` describes the first rule"
-    )
+def test_text_lists_changes_by_kind(golden: SnapshotAssertion) -> None:
+    assert "\n".join(text(mixed_comparison())) == golden
 
 
 def test_markdown_escapes_server_text() -> None:
