@@ -108,14 +108,6 @@ def test_get_before_every_request_of_a_server_with_a_handshake_wants_a_session_i
         refused(http.send(method), 400)
 
 
-def test_server_of_both_eras_wants_a_session_id_for_get_and_delete(bridge: Bridge) -> None:
-    http = bridge(*SCRIBE, "modern")
-    with http.modern("tools/list") as reply:
-        assert reply.status == 200
-    for method in ("GET", "DELETE"):
-        refused(http.send(method), 400)
-
-
 def test_modern_events_have_no_id(bridge: Bridge) -> None:
     params = {"name": "nap", "arguments": {"duration": 0.2}}
     with bridge(*TOY, "nap").modern("tools/call", params, meta={"progressToken": 1}) as reply:

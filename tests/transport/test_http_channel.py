@@ -5,15 +5,13 @@ import json
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.raw_http import RawHttp
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_channel import MOST_RESUMED, HttpChannel
@@ -99,14 +97,6 @@ def test_session_id_and_version_are_repeated_and_the_session_is_deleted() -> Non
     assert all(found["mcp-session-id"] == "abc" for _, found in later)
     assert all(found["mcp-protocol-version"] == LEGACY for _, found in later)
     assert opening[1]["accept"] == "application/json, text/event-stream"
-
-
-def test_first_revision_has_no_version_header() -> None:
-    with talking(mcp("2025-03-26"), "2025-03-26") as (wire, server):
-        wire.open()
-        wire.probe()
-
-    assert all("mcp-protocol-version" not in headers(one) for one in server.requests)
 
 
 def test_stateless_request_repeats_parts_of_its_body() -> None:
@@ -262,58 +252,6 @@ def test_nothing_is_sent_after_the_server_ended_the_session(body: bytes) -> None
     assert refused.asked not in [one.line for one in wire.transcript.session.unanswered()]
 
 
-def test_stream_is_not_resumed_after_the_server_ended_the_session() -> None:
-    ended = expiring(after=0)
-    begun, over = threading.Event(), threading.Event()
-
-    def answer(connection: socket.socket, request: bytes) -> None:
-        if message_of(request).get("method") != "tools/list":
-            ended(connection, request)
-            return
-        begun.set()
-        connection.sendall(ENDLESS_STREAM + b"id: e1\nretry: 1\ndata:\n\n")
-        over.wait(300.0)
-
-    with talking(answer) as (wire, server):
-        open_listening(wire, server)
-        line = wire.say(wire.build("tools/list"))
-        assert begun.wait(300.0)
-        refused = wire.probe()
-        sent = len(server.requests)
-        over.set()
-        wire.wait(lambda: wire.channel.silence(line), 300.0)
-        wire.channel.join(300.0)
-
-        assert not refused.answered
-        assert wire.channel.silence(line)
-        assert len(server.requests) == sent
-
-
-def test_404_to_a_crafted_request_does_not_end_the_session() -> None:
-    with talking(expiring(after=0)) as (wire, server):
-        wire.open()
-        assert RawHttp(wire).post(wire.build("ping")).status == 404
-        server.answer = mcp(session="abc")
-
-        assert wire.probe().result == {}
-
-
-def test_404_with_the_error_about_a_method_does_not_end_the_session() -> None:
-    def answer(connection: socket.socket, request: bytes) -> None:
-        if message_of(request).get("method") != "x":
-            mcp(session="abc")(connection, request)
-            return
-        error = {"code": -32601, "message": "Method not found"}
-        body = encode({"jsonrpc": "2.0", "id": message_of(request)["id"], "error": error})
-        connection.sendall(response("404 Not Found", body=body))
-
-    with talking(answer) as (wire, _):
-        wire.open()
-
-        assert wire.request("x").error is not None
-        assert wire.probe().result == {}
-
-
 def test_cancellation_of_a_stateless_request_closes_its_stream() -> None:
     with talking(silent, MODERN) as (wire, server):
         line = wire.say(wire.build("tools/call", {"name": "slow"}, id=7))
@@ -324,15 +262,6 @@ def test_cancellation_of_a_stateless_request_closes_its_stream() -> None:
     assert not reply.answered
     assert len(server.requests) == 1
     assert wire.transcript.exchanges[0].left
-
-
-def test_secret_header_is_sent_and_not_recorded() -> None:
-    with talking(mcp(), secrets={"Authorization": "Bearer s3cret"}) as (wire, server):
-        wire.probe()
-
-    assert headers(server.requests[0])["authorization"] == "Bearer s3cret"
-    assert "s3cret" not in str(wire.transcript.exchanges)
-    assert "s3cret" not in "".join(one.text for one in wire.transcript)
 
 
 def test_secret_that_the_server_repeats_is_hidden() -> None:
@@ -529,12 +458,6 @@ def test_url_is_taken_apart(url: str, authority: str, path: str, local: bool) ->
     endpoint = Endpoint(url)
 
     assert (endpoint.authority, endpoint.path, endpoint.local) == (authority, path, local)
-
-
-def test_chosen_ports_differ() -> None:
-    choose: Callable[[], int] = free_port
-
-    assert len({choose() for _ in range(20)}) == 20
 
 
 def test_other_runs_choose_other_ports() -> None:

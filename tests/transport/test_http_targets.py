@@ -277,14 +277,6 @@ def test_server_of_somebody_gets_no_malformed_traffic_unless_the_user_says_so() 
 # --- whole runs
 
 
-def test_running_server_is_checked() -> None:
-    with serving(mcp(session="abc")) as server:
-        done = check(server.url, "--select", "ping", "--revision", REVISION)
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "canned 1" in done.stdout
-
-
 def short_sessions(pings: int) -> Answer:
     """Serve sessions that end after some pings; then every request gets 404 without a body."""
     used: dict[str, int] = {}
@@ -331,15 +323,15 @@ RPC_ERROR = b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message"
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "body", "said"),
     [
-        ("401 Unauthorized", "as in `Authorization: Bearer TOKEN`"),
-        ("403 Forbidden", "it refuses us"),
-        ("307 Temporary Redirect", "a redirect to /there; name that URL"),
+        ("401 Unauthorized", b"", "as in `Authorization: Bearer TOKEN`"),
+        ("401 Unauthorized", TOKEN_ERROR, "as in `Authorization: Bearer TOKEN`"),
+        ("403 Forbidden", RPC_ERROR, "it refuses us"),
+        ("307 Temporary Redirect", b"", "a redirect to /there; name that URL"),
     ],
 )
-@pytest.mark.parametrize("body", [b"", TOKEN_ERROR, RPC_ERROR])
-def test_server_that_keeps_us_out_is_not_accused(status: str, said: str, body: bytes) -> None:
+def test_server_that_keeps_us_out_is_not_accused(status: str, body: bytes, said: str) -> None:
     refusal = response(status, "application/json", body, "Location: /there")
     with serving(fixed(refusal)) as server:
         done = check(server.url)
@@ -422,22 +414,6 @@ def test_our_own_bridge_is_started_checked_and_ended() -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "passed" in done.stdout
-
-
-def test_secret_is_in_no_output(tmp_path: Path) -> None:
-    secret = "Bearer abcdefgh-12345678"
-    with serving(mcp()) as server:
-        done = check(
-            *(server.url, "--header", "Authorization=env:MY_HEADER", "--select", "ping"),
-            *("--save", str(tmp_path / "wire"), "--json", str(tmp_path / "report.json"), "-v"),
-            MY_HEADER=secret,
-        )
-        assert any(secret.encode() in one for one in server.requests)
-
-    files = [path for path in tmp_path.rglob("*") if path.is_file()]
-    texts = [done.stdout, done.stderr, *(path.read_text() for path in files)]
-    assert files
-    assert not [text for text in texts if secret.removeprefix("Bearer ") in text]
 
 
 def test_session_is_opened_over_http() -> None:
