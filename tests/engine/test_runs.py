@@ -14,7 +14,6 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach, CatalogueError
-from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Registry, Seen, ambient
 from mcp_touchstone.engine.runner import Choice, UsageError, judge
 from mcp_touchstone.judging.conversation import Conversation
@@ -22,7 +21,7 @@ from mcp_touchstone.judging.judge import LATE, Judge
 from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.results.events import Done, Event, Learnt, Met, OnEvent, Planned, Started
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
-from mcp_touchstone.target.target import Target, reference
+from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Source
@@ -512,17 +511,3 @@ def test_start_and_done_events_are_sent_for_every_slot(registry: Registry) -> No
     assert [kind for kind in events if kind in {Started, Done}] == [Started, Done] * 2
     assert [kind for kind in events if kind not in {Started, Done}] == [Met, Learnt, Planned]
     assert events[0] is Met, "what needs nothing else may begin at once"
-
-
-def test_number_of_jobs_does_not_change_the_verdicts() -> None:
-    suite = load()
-    words = ("ping", "discover", "meta")
-
-    runs = [
-        judge(reference(timeout=LONG), suite, Choice(select=words, jobs=jobs)) for jobs in (1, 8)
-    ]
-
-    one, eight = ([(v.clause.id, v.revision, v.outcome) for v in r.verdicts] for r in runs)
-    assert one == eight
-    assert {outcome for _, _, outcome in one} <= {Outcome.PASS, Outcome.UNSEEN}
-    assert len(one) > 30

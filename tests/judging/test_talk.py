@@ -151,15 +151,6 @@ def test_provoked_question_gets_the_answer_of_the_client(
         assert (question.answers is None) is (revision == LEGACY)
 
 
-@ERAS
-def test_client_without_capabilities_is_not_asked(revision: str) -> None:
-    with talking(revision, "elicit") as talk:
-        provoked = mrtr.provoke(talk.wire, call("elicit"), Client())
-
-        assert provoked.questions == []
-        assert "no elicitation" in said(provoked.reply)
-
-
 def test_new_capabilities_need_a_new_process_only_in_legacy() -> None:
     with talking(LEGACY, "elicit") as talk:
         first = talk.wire
@@ -311,16 +302,6 @@ def test_progress_tokens_of_different_types_are_distinguished() -> None:
         assert {m.value["params"]["progressToken"] for _, m in number.progress()} == {7}
         assert {m.value["params"]["progressToken"] for _, m in text.progress()} == {"7"}
         assert Pending(talk.wire, call("nap", duration=0)).progress() == []
-
-
-def test_log_level_is_sent_in_meta_only_in_modern() -> None:
-    for revision in (LEGACY, MODERN):
-        with talking(revision, "chat") as talk:
-            pending = Pending(talk.wire, call("chat"), level="debug")
-            pending.reply()
-            asked = talk.wire.transcript[pending.line].value["params"]
-            has = rev.META + "logLevel" in asked.get("_meta", {})
-            assert has is (revision == MODERN)
 
 
 def test_windows_elapse_concurrently() -> None:

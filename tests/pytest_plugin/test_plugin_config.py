@@ -157,13 +157,11 @@ def test_security_run_without_file_tools_fails_unless_accepted(
     assert result.parseoutcomes().get("failed", 0) == (0 if words else 1)
 
 
-@pytest.mark.parametrize("words", [("--mcp-attack-commands",), ("-o", "mcp_attack_commands=true")])
-def test_attack_commands_without_a_sandbox_is_refused(
-    run: Run, pytester: pytest.Pytester, words: tuple[str, ...]
-) -> None:
+def test_attack_commands_without_a_sandbox_is_refused(run: Run, pytester: pytest.Pytester) -> None:
     (pytester.path / "touchstone.toml").write_text(command("SaysNothingWrong"))
+    words = ("--mcp-suite", "security", "--mcp-sandbox", "off", "-o", "mcp_attack_commands=true")
 
-    result = run("--mcp", "--mcp-suite", "security", "--mcp-sandbox", "off", *words)
+    result = run("--mcp", *words)
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "--attack-commands requires a sandbox" in "\n".join(result.errlines)

@@ -50,24 +50,20 @@ def test_truncated_file_finding_states_bytes_and_cause() -> None:
     assert '"result"' in guilty(verdict)
 
 
-def test_call_before_initialize_is_reported_with_its_effect() -> None:
+def test_call_before_initialize_is_reported_with_its_effect_and_a_script(tmp_path: Path) -> None:
     verdict = found("RunsBeforeTheHandshake", "messages-early")
 
     assert verdict.gravest.actual.startswith("a file was made before initialize was sent: ")
     assert '"result"' in guilty(verdict)
+    shows_it_again(verdict.gravest.reproduction, "FOUND: the root changed", tmp_path)
 
 
-def test_deny_finding_says_that_nothing_denied_may_come_back() -> None:
+def test_deny_finding_of_full_weight_says_that_nothing_denied_may_come_back() -> None:
     run = attacked("DeniesOneLevel", ("deny-direct",))
 
     (finding,) = findings(run, Outcome.FAIL)
     assert "no denied" in " ".join(in_full(run, finding).split())
-
-
-def test_reproduction_script_shows_the_call_before_initialize(tmp_path: Path) -> None:
-    verdict = found("RunsBeforeTheHandshake", "messages-early")
-
-    shows_it_again(verdict.gravest.reproduction, "FOUND: the root changed", tmp_path)
+    assert {verdict.gravest.because for verdict in run.verdicts} == {""}
 
 
 def test_payload_notes_do_not_refer_to_each_other() -> None:
@@ -119,12 +115,6 @@ def test_every_report_explains_why_a_finding_is_only_a_note() -> None:
     assert f"- why a note: {why}" in markdown.render(run)
     assert f"Why a note: {why}." in sarif.render(run)
     assert f"<dt>why a note</dt><dd>{why}</dd>" in html.render(run)
-
-
-def test_full_finding_has_no_note_reason() -> None:
-    run = attacked("DeniesOneLevel", ("deny-direct",))
-
-    assert {verdict.gravest.because for verdict in run.verdicts} == {""}
 
 
 @pytest.mark.parametrize(

