@@ -3,6 +3,7 @@
 Two tests cover servers that are silent: until something comes that no client sends, or once.
 """
 
+import base64
 import sys
 import threading
 from types import SimpleNamespace
@@ -60,17 +61,11 @@ def is_repeated(run: Run) -> bool:
     ("kind", "clause", "words"),
     [
         ("string", "jsonrpc-response-id-echo", "without changing its type"),
-        ("wrapped", "jsonrpc-response-id-echo", "without wrapping it"),
         ("capital", "jsonrpc-message-kind", "misspelled members: Jsonrpc, Id, Result"),
         ("twice encoded", "stdio-stdout-only-messages", "encode the message once"),
-        ("repr", "stdio-stdout-only-messages", "json.dumps(message)"),
-        ("logged", "stdio-stdout-only-messages", "log to stderr"),
         ("sse", "stdio-stdout-only-messages", "server-sent events are for HTTP"),
-        ("separators", "stdio-stdout-only-messages", "control characters"),
-        ("base64", "stdio-stdout-only-messages", "write the JSON itself"),
         ("bom", "stdio-stdout-only-messages", "byte order mark; write UTF-8 without it"),
         ("utf-16-le", "stdio-utf8-output", "UTF-16 or UTF-32"),
-        ("utf-32-be", "stdio-utf8-output", "UTF-16 or UTF-32"),
         ("quoted", "stdio-stdout-only-messages", "a line that is not JSON"),
     ],
 )
@@ -143,6 +138,27 @@ def test_only_a_response_can_be_a_near_miss(value: Any, slip: Slip | None) -> No
     found = near_miss(b"", value, REQUEST)
 
     assert (found.slip if found else None) is slip
+
+
+PLAIN = b'{"jsonrpc": "2.0", "id": 101, "result": {}}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "slip"),
+    [
+        (PLAIN.replace(b'"', b"'"), Slip.PYTHON_TEXT),
+        (b"INFO 12:00:01 send " + PLAIN, Slip.TEXT_BEFORE),
+        (b"\x1e" + PLAIN, Slip.CONTROLS),
+        (PLAIN + b"\0", Slip.CONTROLS),
+        (base64.b64encode(PLAIN), Slip.BASE64),
+        (b"data: " + PLAIN, Slip.EVENT_STREAM),
+    ],
+)
+def test_answer_inside_another_text_is_a_near_miss(raw: bytes, slip: Slip) -> None:
+    found = near_miss(raw, None, REQUEST)
+
+    assert found is not None
+    assert (found.slip, found.meant["id"]) == (slip, 101)
 
 
 @pytest.mark.parametrize(

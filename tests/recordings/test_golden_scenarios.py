@@ -166,13 +166,6 @@ def run(pytester: pytest.Pytester, folder: Path, *words: str, loud: bool = False
     return pytester.run(*command)
 
 
-def test_pytest_item_compares_with_the_recording(pytester: pytest.Pytester, folder: Path) -> None:
-    result = run(pytester, folder, "-k", "answers_as_recorded")
-
-    assert result.parseoutcomes()["passed"] == 1
-    assert result.ret == 0
-
-
 def test_pytest_item_prints_differences_and_update_records_them(
     pytester: pytest.Pytester, folder: Path
 ) -> None:

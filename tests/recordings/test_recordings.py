@@ -333,14 +333,13 @@ def test_invalid_json_record_is_named(folder: Path, capsys: pytest.CaptureFixtur
     assert "ping.json" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("ci", ["true", "0"])
-def test_verify_records_nothing_without_create(folder: Path, ci: str) -> None:
+def test_verify_records_nothing_without_create(folder: Path) -> None:
     shutil.rmtree(folder)
     for words, status in (((), 2), (("--create",), 0)):
         done = subprocess.run(
             [sys.executable, "-m", "mcp_touchstone", "golden", "verify", *words,
              "--folder", str(folder), "--", *SERVER],
-            env={"PATH": "/usr/bin:/bin", "CI": ci},
+            env={"PATH": "/usr/bin:/bin", "CI": "true"},
             capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         assert done.returncode == status, done.stdout + done.stderr
