@@ -208,7 +208,38 @@ class InProcess(Client):
 
         self._server = threading.Thread(target=run, daemon=True)
         self._server.start()
+        self._calls = 0
         super().__init__(we_read, we_write)
+
+    def ask(self, method: str, **params: Any) -> Message:
+        """Send a request of 2026-07-28; return its answer."""
+        self._calls += 1
+        self.send(modern(self._calls, method, **params))
+        while True:
+            heard: Message = self.hear()
+            if heard.get("id") == self._calls:
+                return heard
+
+    def found(self, tool: str, **arguments: Any) -> Message:
+        """Return the structured result or error of a tool."""
+        body: Message = self.ask("tools/call", name=tool, arguments=arguments)["result"][
+            "structuredContent"
+        ]
+        return body
+
+    def call(self, tool: str, **arguments: Any) -> Message:
+        """Return the structured result of a tool that must succeed."""
+        result: Message = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        assert not result.get("isError"), result
+        body: Message = result["structuredContent"]
+        return body
+
+    def fail(self, tool: str, **arguments: Any) -> Message:
+        """Return the structured error of a tool that must fail."""
+        result: Message = self.ask("tools/call", name=tool, arguments=arguments)["result"]
+        assert result["isError"] is True, result
+        body: Message = result["structuredContent"]
+        return body
 
     def __enter__(self) -> Self:
         return self

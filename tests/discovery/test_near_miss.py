@@ -18,7 +18,6 @@ from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.near_miss import CURES, READ_ON, Slip, corrected, near_miss
-from tests.conformance.test_mutants import MUTANTS, run_mutant
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
@@ -43,14 +42,6 @@ def judged(server: str, kind: str, startup: float = 30.0) -> tuple[Run, dict[str
         if verdict.outcome is not Outcome.PASS
     }
     return run, failed
-
-
-def test_an_error_without_an_id_after_a_malformed_line_is_no_answer_to_the_next_request() -> None:
-    run = run_mutant(MUTANTS["LosesTheLineAfterBadUtf8"])
-    (verdict,) = run.of(Outcome.WARN)
-
-    assert "no answer within" in verdict.judgements[-1].actual
-    assert "under id null" not in verdict.judgements[-1].actual
 
 
 def is_repeated(run: Run) -> bool:

@@ -6,12 +6,12 @@ import difflib
 import os
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from reference_server.settings import Settings
-from tests.reference_client import MODERN, InProcess, Message, ask
+from tests.reference_client import InProcess
 from tests.reference_server.cedarscript.client import WHY_NOT
 
 if TYPE_CHECKING:
@@ -76,41 +76,13 @@ class Repository:
         self.git("commit", "--quiet", "--message", "a commit")
 
 
-class Client(InProcess):
-    """A client of a server whose root is a clone."""
-
-    def __init__(self, root: Path) -> None:
-        self._number = 0
-        super().__init__(Settings([str(root)], log_level="off"))
-
-    def ask(self, method: str, **params: Any) -> Message:
-        self._number += 1
-        self.send(ask(MODERN, self._number, method, **params))
-        heard: Message = self.hear(60)
-        assert heard["id"] == self._number
-        return heard
-
-    def call(self, tool: str, **arguments: Any) -> Message:
-        """Return the structured content of a call that must succeed."""
-        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
-        assert not result.get("isError"), result
-        found: Message = result["structuredContent"]
-        return found
-
-    def fail(self, tool: str, **arguments: Any) -> str:
-        """Return the error code of a call that must fail."""
-        result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
-        assert result["isError"] is True, result
-        return str(result["structuredContent"]["code"])
-
-
-def with_text_editor(client: Client, path: str, old: str, new: str) -> None:
+def with_text_editor(client: InProcess, path: str, old: str, new: str) -> None:
     """Replace a line by another one."""
     assert f"\t{old}" in client.call("text_editor", command="view", path=path)["text"]
     client.call("text_editor", command="str_replace", path=path, old_str=old, new_str=new)
 
 
-def with_patch(client: Client, path: str, old: str, new: str) -> None:
+def with_patch(client: InProcess, path: str, old: str, new: str) -> None:
     """Replace a line by another one."""
     found = client.call("file_read", path=path)
     before = found["text"].replace("\r\n", "\n")
@@ -127,7 +99,7 @@ def with_patch(client: Client, path: str, old: str, new: str) -> None:
     client.call("file_apply_patch_only", path=path, **patch)
 
 
-def with_cedarscript(client: Client, path: str, old: str, new: str) -> None:
+def with_cedarscript(client: InProcess, path: str, old: str, new: str) -> None:
     """Replace a line by another one."""
     quoted = (text.strip().replace('"', '\\"') for text in (old, new))
     script = 'UPDATE FILE "{}" REPLACE LINE "{}" WITH CONTENT "@0:{}"'.format(path, *quoted)
@@ -161,12 +133,12 @@ def ours(tmp_path: Path) -> Repository:
 
 
 @pytest.fixture
-def client(ours: Repository) -> Iterator[Client]:
-    with Client(ours.place) as client:
+def client(ours: Repository) -> Iterator[InProcess]:
+    with InProcess(Settings([str(ours.place)], log_level="off")) as client:
         yield client
 
 
-def assert_git_is_denied(client: Client) -> None:
+def assert_git_is_denied(client: InProcess) -> None:
     """Assert that every way to the files of git is denied."""
     uris = [f"workspace:///{path}" for path in PRIVATE]
     listed = client.ask("resources/list")["result"]["resources"]
@@ -186,16 +158,16 @@ def assert_git_is_denied(client: Client) -> None:
             ("text_editor", {"path": path, "command": "undo_edit"}),
             ("workspace_digest", {"path": path}),
         ):
-            assert client.fail(tool, **arguments) == "DENIED", (tool, arguments)
+            assert client.fail(tool, **arguments)["code"] == "DENIED", (tool, arguments)
         for script in (f"CREATE FILE '{path}' WITH CONTENT '@0:x'", f"RM FILE '{path}'"):
             if WHY_NOT is None:
                 arguments = {"commands": script, "dry_run": False}
-                assert client.fail("apply_cedarscript", **arguments) == "DENIED", script
+                assert client.fail("apply_cedarscript", **arguments)["code"] == "DENIED", script
 
 
 @pytest.mark.parametrize("edit", FAMILIES)
 def test_git_sees_the_edited_lines_and_nothing_else(
-    ours: Repository, client: Client, edit: Callable[[Client, str, str, str], None]
+    ours: Repository, client: InProcess, edit: Callable[[InProcess, str, str, str], None]
 ) -> None:
     assert_git_is_denied(client)
     assert ours.status() == []
@@ -211,7 +183,7 @@ def test_git_sees_the_edited_lines_and_nothing_else(
     assert (ours.place / "tools/run.sh").read_bytes() == SCRIPT.replace(b"two", b"three")
 
 
-def test_undone_edits_leave_no_git_change(ours: Repository, client: Client) -> None:
+def test_undone_edits_leave_no_git_change(ours: Repository, client: InProcess) -> None:
     for path in ("src/app.py", "docs/dos.txt", "tools/run.sh"):
         edit = {"command": "insert", "path": path, "insert_line": 1, "new_str": "more\n"}
         client.call("text_editor", **edit)
@@ -224,7 +196,9 @@ def test_undone_edits_leave_no_git_change(ours: Repository, client: Client) -> N
     assert ours.status() == []
 
 
-def test_conflict_of_a_rebase_is_resolved_with_the_editor(ours: Repository, client: Client) -> None:
+def test_conflict_of_a_rebase_is_resolved_with_the_editor(
+    ours: Repository, client: InProcess
+) -> None:
     dos = ours.place / "docs/dos.txt"
     ours.git("checkout", "--quiet", "-b", "theirs")
     dos.write_bytes(DOS.replace(b"second line", b"2nd line"))
@@ -248,7 +222,7 @@ def test_conflict_of_a_rebase_is_resolved_with_the_editor(ours: Repository, clie
     assert dos.read_bytes() == DOS.replace(b"second line", b"2nd line\r\nline two")
 
 
-def test_checkout_between_read_and_write_is_detected(ours: Repository, client: Client) -> None:
+def test_checkout_between_read_and_write_is_detected(ours: Repository, client: InProcess) -> None:
     """A file that git changed is never overwritten by an edit of its old text."""
     found = client.call("file_read", path="src/app.py")
     edit = {"path": "src/app.py", "old_str": '"Hello " + name', "new_str": "name"}
@@ -256,7 +230,7 @@ def test_checkout_between_read_and_write_is_detected(ours: Repository, client: C
     ours.commit()
     diff = "--- a/src/app.py\n+++ b/src/app.py\n@@ -5,1 +5,1 @@\n-def leave():\n+def go():\n"
     arguments = {"path": "src/app.py", "expectedHash": found["sha256"], "diffText": diff}
-    assert client.fail("file_apply_patch_only", **arguments) == "HASH_MISMATCH"
+    assert client.fail("file_apply_patch_only", **arguments)["code"] == "HASH_MISMATCH"
     ours.git("checkout", "--quiet", "HEAD~1", "--", "src/app.py")
-    assert client.fail("text_editor", command="undo_edit", path="src/app.py") == "CHANGED"
+    assert client.fail("text_editor", command="undo_edit", path="src/app.py")["code"] == "CHANGED"
     assert (ours.place / "src/app.py").read_bytes() == PYTHON

@@ -9,7 +9,7 @@ import pytest
 
 from reference_server.settings import Settings
 from reference_server.tools.text import LONGEST_TEXT
-from tests.reference_client import InProcess, Message, modern, modern_as
+from tests.reference_client import InProcess, Message, modern_as
 from tests.reference_server.cedarscript.client import WHY_NOT
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_refusal_repeats_no_long_path(client: InProcess) -> None:
-    body = called(client, "file_read", path="a" * 100_000)
+    body = client.found("file_read", path="a" * 100_000)
 
     assert body["context"]["file"] == "a" * 4096 + "…"
 
@@ -45,18 +45,6 @@ def test_refusal_repeats_no_long_path(client: InProcess) -> None:
 def client(root: Path) -> Iterator[InProcess]:
     with InProcess(Settings([str(root)])) as client:
         yield client
-
-
-def answer(client: InProcess, method: str, **params: Any) -> Message:
-    client.send(modern(1, method, **params))
-    heard: Message = client.hear()
-    return heard
-
-
-def called(client: InProcess, tool: str, **arguments: Any) -> Message:
-    found: Message = answer(client, "tools/call", name=tool, arguments=arguments)["result"]
-    body: Message = found["structuredContent"]
-    return body
 
 
 def script(text: str, **more: Any) -> tuple[str, Message]:
@@ -102,7 +90,7 @@ def test_no_answer_holds_more_of_a_file_than_the_limit(client: InProcess, kind: 
     method, params = ANSWERS[kind]
     if params.get("name") == "apply_cedarscript" and WHY_NOT is not None:
         pytest.skip(f"CEDARScript: {WHY_NOT}")
-    heard = answer(client, method, **params)
+    heard = client.ask(method, **params)
     found = heard.get("result", {})
 
     shown = found.get("structuredContent", heard)
@@ -113,18 +101,18 @@ def test_confirmation_preview_is_short(root: Path) -> None:
     arguments = {"command": "insert", "path": "line.txt", "insert_line": 1, "new_str": "x"}
     can: Message = {"elicitation": {"form": {}}}
     with InProcess(Settings([str(root)], confirm_writes=True)) as client:
-        preview = called(client, "text_editor", **arguments)["preview"]
+        preview = client.found("text_editor", **arguments)["preview"]
         client.send(modern_as(can, 1, "tools/call", name="text_editor", arguments=arguments))
         asked = client.hear()["result"]["inputRequests"]["confirm"]["params"]["message"]
     assert max(preview.count("\u0416"), asked.count("\u0416")) < 1_000
 
 
 def test_resource_up_to_the_limit_is_read(client: InProcess, root: Path) -> None:
-    (text,) = answer(client, "resources/read", uri="workspace:///fits.txt")["result"]["contents"]
+    (text,) = client.ask("resources/read", uri="workspace:///fits.txt")["result"]["contents"]
     assert len(text["text"]) == LONGEST_TEXT
-    (blob,) = answer(client, "resources/read", uri="workspace:///fits.png")["result"]["contents"]
+    (blob,) = client.ask("resources/read", uri="workspace:///fits.png")["result"]["contents"]
     assert len(blob["blob"]) == LONGEST_TEXT
-    (part,) = answer(client, "resources/read", uri="workspace:///big.txt?lines=2-5001")["result"][
+    (part,) = client.ask("resources/read", uri="workspace:///big.txt?lines=2-5001")["result"][
         "contents"
     ]
     assert part["text"] == LINE * 5_000
@@ -143,7 +131,7 @@ def test_resource_up_to_the_limit_is_read(client: InProcess, root: Path) -> None
     ],
 )
 def test_too_long_resource_error_gives_advice(client: InProcess, uri: str, advice: str) -> None:
-    error = answer(client, "resources/read", uri=f"workspace:///{uri}")["error"]
+    error = client.ask("resources/read", uri=f"workspace:///{uri}")["error"]
     assert error["code"] == -32602
     assert TOO_LONG in error["message"]
     assert advice in error["message"]
@@ -151,7 +139,7 @@ def test_too_long_resource_error_gives_advice(client: InProcess, uri: str, advic
 
 
 def test_binary_resource_above_the_limit_is_not_listed(client: InProcess) -> None:
-    listed = [one["name"] for one in answer(client, "resources/list")["result"]["resources"]]
+    listed = [one["name"] for one in client.ask("resources/list")["result"]["resources"]]
     assert "fits.png" in listed
     assert "big.png" not in listed
 
@@ -160,7 +148,7 @@ def test_binary_resource_above_the_limit_is_not_listed(client: InProcess) -> Non
 def test_diff_that_does_not_fit_is_replaced_by_its_size(client: InProcess, root: Path) -> None:
     (root / "small.txt").write_text("x\n")
     script = "RM FILE 'small.txt'\nRM FILE 'big.txt'"
-    small, big = called(client, "apply_cedarscript", commands=script)["preview"]["diffs"]
+    small, big = client.found("apply_cedarscript", commands=script)["preview"]["diffs"]
     assert "left_out" not in small
     assert small["diff"].endswith("-x\n")
     assert (big["file"], big["change"], big["diff"]) == ("big.txt", "removed", "")
@@ -182,7 +170,7 @@ def test_diff_that_does_not_fit_is_replaced_by_its_size(client: InProcess, root:
 def test_too_long_line_error_suggests_no_useless_tool(
     client: InProcess, tool: str, arguments: Message
 ) -> None:
-    error = called(client, tool, **arguments)
+    error = client.found(tool, **arguments)
     assert error["code"] == "TEXT_TOO_LONG"
     assert error.get("related_tools", []) == []
     assert error["suggestions"] == [ONE_LINE]
@@ -203,7 +191,7 @@ def test_too_long_line_error_suggests_no_useless_tool(
 def test_too_long_read_error_names_a_readable_range(
     client: InProcess, tool: str, arguments: Message, advice: str
 ) -> None:
-    error = called(client, tool, **arguments)
+    error = client.found(tool, **arguments)
     assert error["code"] == "TEXT_TOO_LONG"
     assert any(advice in each for each in error["suggestions"])
 
@@ -213,7 +201,7 @@ def test_too_long_read_error_names_a_readable_range(
 
 def instructions(root: Path, **settings: Any) -> str:
     with InProcess(Settings([str(root)], **settings)) as client:
-        found: str = answer(client, "server/discover")["result"]["instructions"]
+        found: str = client.ask("server/discover")["result"]["instructions"]
     return found
 
 

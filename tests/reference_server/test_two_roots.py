@@ -50,15 +50,8 @@ def files(root: Path) -> dict[str, bytes]:
     }
 
 
-def called(client: InProcess, tool: str, **arguments: Any) -> Message:
-    """Return the structured result or error of a tool."""
-    client.send(modern(1, "tools/call", name=tool, arguments=arguments))
-    found: Message = client.hear()["result"]["structuredContent"]
-    return found
-
-
 def edit(client: InProcess, command: str, path: str, **more: Any) -> Message:
-    return called(client, "text_editor", command=command, path=path, **more)
+    return client.found("text_editor", command=command, path=path, **more)
 
 
 # --- which file a path means
@@ -79,18 +72,18 @@ def test_path_in_an_answer_reads_the_same_file(place: Path) -> None:
     with serving(place) as client:
         for root in ("one", "two"):
             for path in (f"{place}/{root}/lib/m.py", f"{root}/lib/m.py"):
-                found = called(client, "file_read", path=path)
+                found = client.found("file_read", path=path)
                 assert found["path"] == f"{root}/lib/m.py"
                 assert found["text"] == f"name = {root!r}\n"
-                assert called(client, "file_read", path=found["path"]) == found
-        inside = called(client, "file_read", path="m.py", cwd="two/lib")
+                assert client.found("file_read", path=found["path"]) == found
+        inside = client.found("file_read", path="m.py", cwd="two/lib")
         assert inside["path"] == "two/lib/m.py"
 
 
 def test_unprefixed_path_selects_the_first_root_that_has_the_file(place: Path) -> None:
     with serving(place) as client:
-        assert called(client, "file_read", path="lib/m.py")["path"] == "one/lib/m.py"
-        assert called(client, "file_read", path="only.txt")["path"] == "two/only.txt"
+        assert client.found("file_read", path="lib/m.py")["path"] == "one/lib/m.py"
+        assert client.found("file_read", path="only.txt")["path"] == "two/only.txt"
         assert edit(client, "create", "new.txt", file_text="")["path"] == "one/new.txt"
 
 
@@ -136,7 +129,7 @@ def test_resources_of_both_roots_have_distinct_uris(place: Path) -> None:
             assert contents["text"] == (place / one["name"]).read_text()
         client.send(modern(3, "resources/read", uri="workspace:///two"))
         assert client.hear()["error"]["code"] == -32602
-        assert called(client, "workspace_digest")["files"] == len(listed)
+        assert client.found("workspace_digest")["files"] == len(listed)
 
 
 def test_completed_paths_name_their_root(place: Path) -> None:
@@ -163,7 +156,7 @@ def test_errors_name_the_root(place: Path) -> None:
             ("two/blob", "NOT_TEXT"),
             ("two/none.py", "NOT_FOUND"),
         ):
-            error = called(client, "file_read", path=path)
+            error = client.found("file_read", path=path)
             assert (error["code"], error["context"]["file"]) == (code, path)
 
 
@@ -171,9 +164,9 @@ def test_errors_name_the_root(place: Path) -> None:
 def test_diff_header_may_omit_the_root(place: Path, header: str) -> None:
     diff = f"--- a/{header}\n+++ b/{header}\n@@ -1 +1 @@\n-same\n+other\n"
     with serving(place) as client:
-        key = called(client, "file_read", path="two/same.txt")["sha256"]
-        made = called(
-            client, "file_apply_patch_only", path="two/same.txt", expectedHash=key, diffText=diff
+        key = client.found("file_read", path="two/same.txt")["sha256"]
+        made = client.found(
+            "file_apply_patch_only", path="two/same.txt", expectedHash=key, diffText=diff
         )
     assert made["path"] == "two/same.txt"
     assert (place / "one" / "same.txt").read_text() == "same\n"
@@ -184,9 +177,9 @@ def test_diff_header_may_omit_the_root(place: Path, header: str) -> None:
 def test_script_preview_and_diff_name_the_root(place: Path) -> None:
     script = "UPDATE FILE 'two/same.txt' REPLACE LINE 'same' WITH CONTENT 'other'"
     with serving(place) as client:
-        shown = called(client, "apply_cedarscript", commands=script)
+        shown = client.found("apply_cedarscript", commands=script)
         assert shown["preview"]["affected_files"] == ["two/same.txt"]
-        made = called(client, "apply_cedarscript", commands=script, dry_run=False)
+        made = client.found("apply_cedarscript", commands=script, dry_run=False)
     assert made["diffs"][0]["diff"].startswith("--- a/two/same.txt\n+++ b/two/same.txt\n")
     assert (place / "one" / "same.txt").read_text() == "same\n"
     assert (place / "two" / "same.txt").read_text() == "other\n"
@@ -197,7 +190,7 @@ def test_error_for_a_script_across_roots_names_the_command(place: Path) -> None:
     script = "RM FILE 'one/same.txt'\nRM FILE 'two/same.txt'"
     before = files(place)
     with serving(place) as client:
-        error = called(client, "apply_cedarscript", commands=script, dry_run=False)
+        error = client.found("apply_cedarscript", commands=script, dry_run=False)
     assert (error["code"], error["field"]) == ("SPANS_ROOTS", "commands")
     assert error["context"] == {"file": "two/same.txt", "script_line": 2, "command_index": 2}
     assert files(place) == before
@@ -209,7 +202,7 @@ def test_error_for_a_script_across_roots_names_the_command(place: Path) -> None:
 def test_confirmation_and_preview_name_the_root(place: Path) -> None:
     arguments = {"command": "str_replace", "path": "two/same.txt", "old_str": "s", "new_str": "S"}
     with serving(place, confirm_writes=True) as client:
-        preview = called(client, "text_editor", **arguments)["preview"]
+        preview = client.found("text_editor", **arguments)["preview"]
         can: Message = {"elicitation": {"form": {}}}
         client.send(modern_as(can, 1, "tools/call", name="text_editor", arguments=arguments))
         asked = client.hear()["result"]["inputRequests"]["confirm"]["params"]["message"]
@@ -221,8 +214,8 @@ def test_confirmation_and_preview_name_the_root(place: Path) -> None:
 def test_confirm_token_of_one_root_is_refused_for_the_other(place: Path) -> None:
     arguments = {"command": "str_replace", "old_str": "same", "new_str": "other"}
     with serving(place, confirm_writes=True) as client:
-        token = called(client, "text_editor", path="two/same.txt", **arguments)["confirm_token"]
-        stale = called(client, "text_editor", path="same.txt", confirm_token=token, **arguments)
+        token = client.found("text_editor", path="two/same.txt", **arguments)["confirm_token"]
+        stale = client.found("text_editor", path="same.txt", confirm_token=token, **arguments)
     assert stale["code"] == "CONFIRMATION_STALE"
     assert files(place / "one")["same.txt"] == b"same\n"
 
