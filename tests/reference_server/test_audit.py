@@ -108,16 +108,6 @@ def test_failing_calls_are_answered_when_nobody_reads_the_log(
     assert [line for line in lines[:-1] if json.loads(line)["code"] != "NOT_FOUND"] == []
 
 
-def test_writes_continue_when_nobody_reads_the_audit(tmp_path: Path) -> None:
-    calls = [call(n, "write", path=f"{n}.txt", file_text="x") for n in range(600)]
-    with writer(tmp_path) as client:
-        began = time.monotonic()
-        client.send(*calls)
-        for _ in calls:
-            assert "result" in client.hear(patience=30)
-        assert time.monotonic() - began < 25  # one wait of a second, not six hundred
-
-
 @pytest.mark.parametrize("where", ["2>&-", "2>/dev/full", "2>/dev/null"])
 def test_unusable_standard_error_does_not_affect_answers(where: str, tmp_path: Path) -> None:
     if "/dev/full" in where and not Path("/dev/full").exists():

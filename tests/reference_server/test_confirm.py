@@ -27,7 +27,6 @@ from tests.reference_client import (
     InProcess,
     Message,
     ask,
-    code_of,
     modern_as,
     notification,
     refusal,
@@ -241,23 +240,6 @@ def again(message: Message, request_id: Any, asked: Message, answer: Message | N
         "inputResponses": responses,
     }
     return {**message, "id": request_id, "params": {**message["params"], **more}}
-
-
-def test_confirmed_round_writes_once(root: Path) -> None:
-    message = write(MODERN, 1, EDIT, ELICITS)
-    with serving(root) as client:
-        asked = exchange(client, message)
-        (question,) = asked["result"]["inputRequests"].values()
-        assert question["method"] == "elicitation/create"
-        assert state(root) == BEFORE
-        assert body(exchange(client, again(message, 2, asked, YES))) == {"written": True}
-        assert state(root) == AFTER
-        (root / "b").write_text(BEFORE["b"])
-        (root / "a").write_text(BEFORE["a"])
-        (root / "c").unlink()
-        replay = exchange(client, again(message, 3, asked, YES))
-        assert code_of(replay) == -32602
-    assert state(root) == BEFORE
 
 
 def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:

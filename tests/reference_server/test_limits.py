@@ -159,41 +159,23 @@ def test_diff_that_does_not_fit_is_replaced_by_its_size(client: InProcess, root:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("file_read", {"path": "line.txt"}),
-        ("file_read_range", {"path": "line.txt", "startLine": 1, "endLine": 1}),
-        ("text_editor", {"command": "view", "path": "line.txt"}),
-        ("text_editor", {"command": "view", "path": "line.txt", "view_range": [1, 1]}),
-    ],
-)
-def test_too_long_line_error_suggests_no_useless_tool(
-    client: InProcess, tool: str, arguments: Message
-) -> None:
-    error = client.found(tool, **arguments)
-    assert error["code"] == "TEXT_TOO_LONG"
-    assert error.get("related_tools", []) == []
-    assert error["suggestions"] == [ONE_LINE]
-
-
-@pytest.mark.parametrize(
     ("tool", "arguments", "advice"),
     [
+        ("file_read", {"path": "line.txt"}, ONE_LINE),
+        ("file_read_range", {"path": "line.txt", "startLine": 1, "endLine": 1}, ONE_LINE),
+        ("text_editor", {"command": "view", "path": "line.txt"}, ONE_LINE),
+        ("text_editor", {"command": "view", "path": "line.txt", "view_range": [1, 1]}, ONE_LINE),
         ("file_read", {"path": "big.txt"}, "startLine 1 and endLine 5000"),
         ("text_editor", {"command": "view", "path": "big.txt"}, "view_range [1, 4672]"),
-        (
-            "text_editor",
-            {"command": "view", "path": "big.txt", "view_range": [1, -1]},
-            "view_range [1, 4672]",
-        ),
     ],
 )
-def test_too_long_read_error_names_a_readable_range(
+def test_too_long_read_error_names_a_readable_range_if_there_is_one(
     client: InProcess, tool: str, arguments: Message, advice: str
 ) -> None:
     error = client.found(tool, **arguments)
     assert error["code"] == "TEXT_TOO_LONG"
     assert any(advice in each for each in error["suggestions"])
+    assert bool(error.get("related_tools")) is (tool == "file_read" and advice != ONE_LINE)
 
 
 # --- instructions and disabled commands
