@@ -38,11 +38,8 @@ mutants("caching-hints-present", of=_Hinted, revision=MODERN)(
     OmitsTheTtlOfReads=has("Leaves ttlMs out of resources/read results.",
         method="resources/read", spoil=drops("ttlMs")))  # fmt: skip
 mutants("caching-ttl-non-negative", of=_Hinted, revision=MODERN)(
-    GivesANegativeTtl=has(
-        "Gives a ttlMs of -1 for results that must not be cached.", spoil=puts("ttlMs", -1)),
     WritesTheTtlAsText=has("Writes ttlMs as a string.", spoil=puts("ttlMs", "1000")))  # fmt: skip
 mutants("caching-ttl-non-negative", of=_Hinted, revision=MODERN, outcome="warn")(
-    GivesAFractionalTtl=has("Gives a ttlMs of half a millisecond.", spoil=puts("ttlMs", 0.5)),
     WritesTheTtlAsAFloat=has("Writes a whole ttlMs with a decimal point.",
         spoil=puts("ttlMs", 5.0)))  # fmt: skip
 mutants("caching-scope-value", of=_Hinted, revision=MODERN)(

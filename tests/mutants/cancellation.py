@@ -87,33 +87,6 @@ mutants("cancellation-no-response", "cancellation-stdio-no-further-messages",
 )  # fmt: skip
 
 
-@mutant("cancellation-no-response", elsewhere=("lifecycle-shutdown-answers-pending=note",))
-class AnswersACancelledCount(AskingTool):
-    """Answers a cancelled call of its only long tool, which has no argument for a duration."""
-
-    TOOL: ClassVar[Json] = {
-        "name": "ask",
-        "description": "Does a number of steps.",
-        "inputSchema": {
-            "type": "object",
-            "properties": {"steps": {"type": "integer", "minimum": 1, "maximum": 500}},
-        },
-        "annotations": {"readOnlyHint": True},
-    }
-
-    def on_ask(self, request: Json) -> None:
-        steps = params(request).get("arguments", {}).get("steps", 1)
-        done = {"content": [{"type": "text", "text": "done"}]}
-        self.later(steps * 0.01, lambda: self.answer(request, done))
-
-    def said(self, message: Any, request: Json) -> Out:
-        message = super().said(message, request)
-        if request.get("method") == "tools/list" and "result" in message:
-            tools = message["result"]["tools"]
-            message["result"]["tools"] = [tool for tool in tools if tool["name"] != SLOW]
-        return message  # type: ignore[no-any-return]
-
-
 class _Waits(AskingTool):
     """Its only long tool waits as long as its client wishes, and reads cancellations of it late."""
 

@@ -89,14 +89,6 @@ mutants("completion-undeclared-method-not-found", of=_Undeclared)(
 # --- results
 
 
-@mutant("completion-result-shape")
-class SuggestsObjects(_Completes):
-    """Gives a label with each value."""
-
-    def spoil(self, completion: Json) -> None:
-        completion["values"] = [{"value": one, "label": one} for one in completion["values"]]
-
-
 mutants("completion-result-shape", of=_Completes, revision=OLD)(
     WritesATotalOfNull=has("Writes an unknown total as null.", spoil=puts("total", None)),
     CountsInHasMore=has("Gives the number of further values as hasMore.", MODERN,

@@ -7,7 +7,6 @@ from tests.mutants.kit import (
     Fault,
     Json,
     Out,
-    adds,
     drops,
     has,
     mutant,
@@ -52,13 +51,8 @@ mutants("discover-implemented", "subscriptions-ack-subset=warn", of=Fault, revis
 
 
 mutants("discover-result-shape", of=_Discovered, revision=MODERN)(
-    ListsNoVersions=has("Leaves supportedVersions out.", spoil=drops("supportedVersions")),
-    GivesItsVersionAsAString=has("Gives supportedVersions as a string, because there is only one.",
-        spoil=puts("supportedVersions", MODERN)),
-    ListsVersionsAsObjects=has("Lists objects with a version and a note.",
-        spoil=adds("supportedVersions", {"version": MODERN, "stable": True})),
-    GivesInstructionsAsAList=has("Gives its instructions as a list of lines.",
-        spoil=puts("instructions", ["Read first.", "Then write."])))  # fmt: skip
+    ListsNoVersions=has("Leaves supportedVersions out.", spoil=drops("supportedVersions"))
+)  # fmt: skip
 
 
 @mutant("discover-result-shape", "subscriptions-ack-subset=warn", revision=MODERN)
@@ -77,14 +71,11 @@ class ListsItsCapabilities(_Discovered):
 
 
 mutants("discover-supported-versions-current", of=_Discovered, revision=MODERN)(
-    SupportsNoVersion=has("Gives an empty list of versions.", spoil=puts("supportedVersions", [])),
-    ListsItsHandshakeRevisionsOnly=has("Serves 2026-07-28 and lists only its handshake revisions.",
-        spoil=puts("supportedVersions", ["2025-11-25", "2025-06-18"])))  # fmt: skip
+    SupportsNoVersion=has("Gives an empty list of versions.", spoil=puts("supportedVersions", []))
+)  # fmt: skip
 mutants("discover-capabilities-shape", of=_Discovered, revision=MODERN)(
     SaysTrueForACapability=has("Gives true in place of the object of a capability.",
         spoil=puts("capabilities", "completions", True)),
-    ListsItsExtensions=has("Gives its extensions as a list of names.",
-        spoil=puts("capabilities", "extensions", ["com.example/search"])),
     SaysTrueForAnExperiment=has("Gives true for a member of experimental.",
         spoil=puts("capabilities", "experimental", {"com.example/search": True})))  # fmt: skip
 mutants("discover-capabilities-shape", "subscriptions-ack-subset=warn",

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from tests.mutants.asking import Asks
 from tests.mutants.kit import (
-    LEGACY,
     AskingTool,
     Json,
     control,
@@ -145,23 +144,14 @@ mutants("elicitation-mode-supported", of=_Requires, outcome="note")(
 # --- the form
 
 
-mutants("elicitation-form-params-shape", of=Elicits, revision="2025-06-18")(
-    ElicitsWithoutAMessage=has("Elicits a form without a message.",
-        asks=[{"requestedSchema": WHO["requestedSchema"]}]),
-    ElicitsAnArray=has("Elicits a form that is not an object.", LEGACY,
+mutants("elicitation-form-params-shape", of=Elicits)(
+    ElicitsAnArray=has("Elicits a form that is not an object.",
         asks=[{"message": "?", "requestedSchema": {"type": "array", "properties": {}}}])
 )  # fmt: skip
-mutants("elicitation-form-params-shape", of=Elicits)(
-    ElicitsInAnUnknownMode=has("Elicits in an undefined mode.",
-        asks=[{**WHO, "mode": "popup"}],
-        able=lambda self, method, params:
-            Elicits.able(self, method, {**params, "mode": "form"})))  # fmt: skip
 mutants("elicitation-form-schema-primitive-2025-06-18", of=Elicits, revision="2025-06-18")(
     ElicitsSeveralChoicesTooEarly=has("Elicits several choices in a revision without such fields.",
         asks=[formed(some=CHOICES["some"])]))  # fmt: skip
 mutants("elicitation-form-schema-primitive", of=Elicits)(
-    ElicitsAListOfTexts=has("Elicits a list of free texts.",
-        asks=[formed(tags={"type": "array", "items": {"type": "string"}})]),
     ElicitsAUnion=has("Gives a field a union type.",
         asks=[formed(who={"anyOf": [{"type": "string"}, {"type": "null"}]})]))  # fmt: skip
 mutants("elicitation-string-format", of=Elicits, revision="2025-06-18")(
@@ -170,12 +160,8 @@ mutants("elicitation-string-format", of=Elicits, revision="2025-06-18")(
             "format": "kind", "enum": ["home", "work"]})]))  # fmt: skip
 mutants("elicitation-default-types", of=Elicits)(
     GivesANullDefault=has("Gives a text field the default null.",
-        asks=[formed(who={"type": "string", "default": None})]),
-    GivesATextDefaultForABoolean=has("Gives a boolean field a text as its default.", "2025-06-18",
-        asks=[formed(sure={"type": "boolean", "default": "yes"})]))  # fmt: skip
+        asks=[formed(who={"type": "string", "default": None})]))  # fmt: skip
 mutants("elicitation-default-types", of=Elicits, outcome="warn")(
-    GivesADefaultOutsideTheOptions=has("Gives a choice a default that is not an option.",
-        asks=[formed(one={**CHOICES["one"], "default": "z"})]),
     GivesDefaultsOutsideTheOptions=has("Gives a multiple choice a default that is not an option.",
         asks=[formed(some={**CHOICES["some"], "default": ["a", "z"]})]),
     GivesADefaultAboveTheMaximum=has("Gives a number field a default above its maximum.",

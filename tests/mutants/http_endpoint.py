@@ -180,23 +180,9 @@ mutants("endpoint-get-stream-or-405", of=HttpFault)(
     AnswersGetWith404=has("Answers GET by 404.", do_GET=lambda self: self.answer(404)))  # fmt: skip
 
 
-@mutant("endpoint-get-stream-or-405", revision="2025-03-26")
-class AnswersGetWithAPage(HttpFault):
-    """Answers GET by a web page."""
-
-    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
-        with self.refusing():
-            self._session()
-            self.answer(200, b"{}")
-
-
 mutants("endpoint-removed-methods", of=WithoutHandshake, revision=MODERN)(
     AnswersGetWith400=has("Has no handshake, and answers GET by 400.",
         do_GET=lambda self: self.answer(400)))  # fmt: skip
-mutants("endpoint-unknown-method-404", of=HttpFault, revision=MODERN)(
-    AnswersUnknownMethodsWith200=has("Sends the error about an unknown method with 200.",
-        answering=lambda self, status, body, extra:
-            ((200 if b"-32601" in body else status), body, extra)))  # fmt: skip
 
 
 class RefusesOneMethod(HttpFault):
@@ -234,12 +220,6 @@ class OffersNoPrompts(Fault):
         if isinstance(message, dict) and "result" in message:
             message["result"].get("capabilities", {}).pop("prompts", None)
         return message  # type: ignore[no-any-return]
-
-
-mutants("endpoint-missing-meta-400", of=HttpFault, revision=MODERN)(
-    AnswersAnIncompleteMetaWith200=has("Sends the error about an incomplete _meta with 200.",
-        answering=lambda self, status, body, extra:
-            ((200 if b"-32602" in body else status), body, extra)))  # fmt: skip
 
 
 @mutant("endpoint-missing-meta-400", revision=MODERN)

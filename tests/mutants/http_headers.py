@@ -27,15 +27,6 @@ controls("headers-version-invalid", "headers-version-absent", of=HttpFault)(
     HttpWithSessions="Keeps every rule on headers with a session.")  # fmt: skip
 
 
-@mutant("headers-version-invalid", revision=LEGACY)
-class ServesEveryVersion(HttpFault):
-    """Ignores the version header in a session."""
-
-    def _session(self) -> Any:
-        self.set_header(VERSION, None)
-        return super()._session()
-
-
 class ServesSomeVersions(HttpFault):
     """Does not check the version header of some requests."""
 
@@ -50,8 +41,6 @@ class ServesSomeVersions(HttpFault):
 
 
 mutants("headers-version-invalid", of=ServesSomeVersions)(
-    ServesFutureVersions=has("Compares the version header with the oldest revision only.",
-        serves=lambda self, version: version[:2] == "20"),
     ServesNotificationsOfEveryVersion=has("Ignores the version header of a notification.",
         serves=lambda self, *_: self.command == "POST" and b'"id"' not in self.received),
     OpensStreamsOfEveryVersion=has("Ignores the version header of a GET.",
@@ -84,15 +73,6 @@ mutants("headers-version-invalid", of=HttpFault, revision="2025-06-18")(
     ServesARefusedRevision=has(
         "Serves requests whose version header is a revision that its handshake refuses.",
         behind="SpeaksOlderRevisions"))  # fmt: skip
-
-
-@mutant("headers-version-invalid", revision="2025-06-18")
-class RefusesVersionsWith500(HttpFault):
-    """Refuses an invalid version with 500."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        refused = status == 400 and self.header(VERSION) not in {None, "2025-06-18"}
-        return 500 if refused else status, body, extra
 
 
 @mutant("headers-version-absent", revision=LEGACY)

@@ -30,8 +30,6 @@ class Trusts(HttpFault):
 
 
 mutants("origin-refused", of=Trusts, revision=MODERN)(
-    TrustsFirstRequests=has("Does not check the Origin of a request outside a session.", LEGACY,
-        trusts=lambda self: self.header(SESSION) is None),
     TrustsEveryOrigin="Does not check the Origin of a request of 2026-07-28.",
     TrustsLists=has("Does not check the Origin of a list of 2026-07-28.",
         trusts=lambda self: (self.header("Mcp-Method") or "").endswith("/list")))  # fmt: skip

@@ -105,16 +105,6 @@ mutants("sessions-id-unique", of=RenamesSessions)(
 )  # fmt: skip
 
 
-@mutant("sessions-id-required", revision=LEGACY)
-class AnswersAMissingIdWith404(HttpFault):
-    """Answers a request without a session id by 404."""
-
-    def _session(self) -> Any:
-        if self.header(SESSION) is None:
-            self.set_header(SESSION, "none")
-        return super()._session()
-
-
 class MistakesThePlace(HttpFault):
     """Answers some requests without a session, or of an ended one, by another status."""
 
@@ -157,15 +147,6 @@ class WantsAnIdForNotificationsWith404(MistakesThePlace):
     def mistakes(self) -> bool:
         posted = self.command == "POST" and b'"id"' not in self.received
         return posted and self.header(SESSION) is None
-
-
-@mutant("sessions-ended-get-404", revision=LEGACY)
-class AnswersGetOfAnEndedSessionWith400(HttpFault):
-    """Answers a GET of an ended session by 400."""
-
-    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        ended = status == 404 and self.command == "GET"
-        return (400 if ended else status), body, extra
 
 
 @control("sessions-ended-404", revision=LEGACY)

@@ -260,11 +260,6 @@ class RepeatsEverything(HttpFault):
         return super().write_stream(stream, after, resumable=resumable)
 
 
-mutants("streams-replay-own", of=RepeatsEverything)(
-    RepeatsAllProgress=has("Repeats the progress of all streams on a resumed one.",
-        mark=b"notifications/progress"))  # fmt: skip
-
-
 @control("streams-disconnect-is-no-cancellation", revision=LEGACY)
 class ClosesResumedStreams(HttpFault):
     """Closes each connection on which a stream was resumed, until the response is there."""

@@ -120,7 +120,6 @@ def _own_begins_text(server: ChecksTokens, claims: Json) -> set[str]:
 AUDIENCE = "authorization-audience"
 FORGED = "authorization-forged-401"
 for _row in (
-    ("IgnoresTheAudience", AUDIENCE, LEGACY, {"forgiven": _forgives("aud")}),
     ("IgnoresTheAudienceOfRequests", AUDIENCE, MODERN, {"forgiven": _forgives("aud")}),
     ("AcceptsNoAudience", AUDIENCE, LEGACY,
      {"forgiven": lambda _self, claims: set() if "aud" in claims else {"aud"}}),

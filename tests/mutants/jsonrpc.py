@@ -100,16 +100,6 @@ mutants("jsonrpc-request-answered", of=Fault, revision=MODERN)(
             None if str(request.get("method")).startswith("x-") else message))  # fmt: skip
 
 
-@mutant("jsonrpc-no-orphan-response")
-class AnswersPingsTwice(Fault):
-    """Sends each answer to a ping twice."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "ping":
-            self.emit(message)
-        return message  # type: ignore[no-any-return]
-
-
 @mutant("jsonrpc-no-orphan-response", revision=MODERN)
 class AnswersEverythingTwice(Fault):
     """Sends each response twice, from the handler and from the framework."""

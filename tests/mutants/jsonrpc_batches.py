@@ -51,16 +51,6 @@ mutants("jsonrpc-batch-receive", of=Batching, revision=BATCHES)(
 
 
 @mutant("jsonrpc-batch-receive", revision=BATCHES)
-class RefusesBatches(Batching):
-    """Answers a batch with one error."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        if requests(batch):
-            self.emit(refusal())
-        return bool(requests(batch))
-
-
-@mutant("jsonrpc-batch-receive", revision=BATCHES)
 class AnswersTheFirstOfABatch(Batching):
     """Serves the first member of a batch of requests and drops the others."""
 
@@ -71,23 +61,6 @@ class AnswersTheFirstOfABatch(Batching):
         return True
 
 
-@mutant("jsonrpc-batch-receive", revision=BATCHES)
-class AnswersBatchesTwice(Fault):
-    """Sends the answers of a batch as an array, and again as single lines."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        for member in message if isinstance(message, list) else []:
-            if "result" in member:
-                self.emit(member)
-        return message  # type: ignore[no-any-return]
-
-
-mutants("jsonrpc-batch-receive", of=Batching, revision=BATCHES)(
-    DiesOfBatches=has("Exits when a message is an array of requests and notifications.",
-        on_batch=lambda self, batch:
-            os._exit(1)
-            if len(requests(batch)) > 1 and not has_invalid(batch)
-            else False))  # fmt: skip
 mutants("jsonrpc-batch-members-independent", of=Batching, revision=BATCHES)(
     LosesABatchOverOneMember=has("Drops a whole batch because of one invalid member.",
         on_batch=lambda self, batch: has_invalid(batch)))  # fmt: skip
@@ -129,16 +102,6 @@ class AnswersNotificationsWithAnEmptyArray(Batching):
 
 
 @mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
-class RefusesNotificationsInBatches(Batching):
-    """Answers each unknown notification in a batch with an error."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        if is_notifications(batch):
-            self.emit([refusal(-32601) for _ in batch])
-        return False
-
-
-@mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
 class RefusesABatchOfNotificationsAlone(Batching):
     """Serves batches, and answers a batch of notifications with an error."""
 
@@ -174,16 +137,6 @@ class WrapsTheRefusalOfAnEmptyBatch(Batching):
         return not batch
 
 
-@mutant("jsonrpc-batch-empty", revision=BATCHES)
-class AcceptsAnEmptyBatch(Batching):
-    """Answers an empty array with a result."""
-
-    def on_batch(self, batch: list[Any]) -> bool:
-        if not batch:
-            self.emit({"jsonrpc": "2.0", "id": None, "result": {}})
-        return not batch
-
-
 mutants("jsonrpc-batch-empty", of=Batching, revision=BATCHES)(
     DiesOfAnEmptyBatch=has("Exits at an empty array.",
         on_batch=lambda self, batch: os._exit(1) if not batch else False))  # fmt: skip
@@ -207,9 +160,7 @@ class RefusesAnEmptyBatchAsUnreadable(Batching):
 
 mutants("jsonrpc-batch-send", of=SaysMore, revision=BATCHES)(
     SendsAnEmptyBatch=has("Sends its outgoing batch even if it is empty.",
-        more=lambda self: self.emit([])),
-    SendsNullMembers=has("Puts null in place of a removed member of its batch.",
-        more=lambda self: self.emit([None])))  # fmt: skip
+        more=lambda self: self.emit([])))  # fmt: skip
 
 
 @mutant("jsonrpc-batch-send", revision=BATCHES)
@@ -229,15 +180,6 @@ class WrapsAnAnswer(AskingTool):
     def on_ask(self, request: Json) -> None:
         result = {"content": [{"type": "text", "text": "nothing to ask"}]}
         self.emit([{"jsonrpc": "2.0", "id": request["id"], "result": result}])
-
-
-@mutant("jsonrpc-no-batch-output", revision="2024-11-05")
-class SendsBatchesInTheFirstRevision(SaysMore):
-    """Writes an array of its own in a revision without batches."""
-
-    def more(self) -> None:
-        if self.turn < 5:  # more would be too many pings
-            self.emit([{"jsonrpc": "2.0", "id": f"mine-{self.turn}", "method": "ping"}])
 
 
 @mutant("jsonrpc-no-batch-output", revision=MODERN)

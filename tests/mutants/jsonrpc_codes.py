@@ -52,8 +52,6 @@ mutants("jsonrpc-reserved-mcp-codes", of=Refuses, revision=MODERN)(
         "Uses an error code from the range reserved for MCP.", code=-32050))  # fmt: skip
 mutants("jsonrpc-defined-codes-meaning", of=Refuses, revision=MODERN)(
     UsesTheHeaderCode=has("Uses the error code for HTTP header mismatches.", code=-32020),
-    RefusesAListedVersion=has("Refuses a version as unsupported although it lists it.",
-        code=-32022, data={"supported": [MODERN], "requested": MODERN}),
     MissesADeclaredCapability=has(
         "Claims that a client capability is missing, whether it was declared or not.",
         code=-32021, data={"requiredCapabilities": {"elicitation": {}}}))  # fmt: skip

@@ -53,11 +53,9 @@ class RepeatsTheMethod(Fault):
         return {**message, "method": "ping"} if pong else message
 
 
-mutants("jsonrpc-message-kind", of=SaysMore)(
-    NotifiesWithoutAName=has("Sends a notification whose method is null.",
-        more=lambda self: self.emit({"jsonrpc": "2.0", "method": None, "params": {}})),
+mutants("jsonrpc-message-kind", of=SaysMore, revision=MODERN)(
     KeepsAliveWithEmptyObjects=has(
-        "Writes objects with only jsonrpc, to keep the connection alive.", MODERN,
+        "Writes objects with only jsonrpc, to keep the connection alive.",
         more=lambda self: self.emit({"jsonrpc": "2.0"})))  # fmt: skip
 mutants("jsonrpc-message-kind", of=Fault, outcome="warn")(
     AddsAMemberToMessages=has("Adds a member next to result and error.",
@@ -125,9 +123,7 @@ class AnnouncesItsTools(Announces):
 
 mutants("jsonrpc-notification-no-id", of=Announces)(
     NumbersItsNotifications=has("Puts an id on its notifications.",
-        more=lambda self: self.announce(id=self.turn)),
-    WritesNullIdsOnNotifications=has("Writes the absent id of a notification as null.",
-        more=lambda self: self.announce(id=None)))  # fmt: skip
+        more=lambda self: self.announce(id=self.turn)))  # fmt: skip
 mutants("jsonrpc-params-object", of=Announces)(
     WritesNullParams=has("Writes the absent params of a notification as null.",
         more=lambda self: self.announce(params=None)))  # fmt: skip
@@ -163,13 +159,7 @@ class PingsItsClient(Pings):
 
 mutants("jsonrpc-server-request-id", of=Pings)(
     PingsUnderIdNull=has("Pings the client under the id null.",
-        ping=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"})),
-    PingsWithoutAnId=has("Sends a ping in the form of a notification.",
-        ping=lambda self: self.emit({"jsonrpc": "2.0", "method": "ping"})))  # fmt: skip
-mutants("jsonrpc-server-request-id", of=Pings)(
-    PingsUnderFractionalIds=has("Numbers its own requests with the seconds since its start.",
-        ping=lambda self:
-            self.emit({"jsonrpc": "2.0", "id": self.turn + 0.25, "method": "ping"})))  # fmt: skip
+        ping=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"})))  # fmt: skip
 
 
 @mutant("jsonrpc-server-request-id-unique")

@@ -46,10 +46,7 @@ mutants("jsonrpc-error-shape", of=RewritesErrors, outcome="warn")(
         rewritten=puts("message", "")))  # fmt: skip
 mutants("jsonrpc-error-code-integer", of=RewritesErrors)(
     SendsCodesAsText=has("Writes error codes as strings.",
-        rewritten=lambda self, error: {**error, "code": str(error["code"])}),
-    SendsNullForACode=has(
-        "Writes null as the code of exceptions without a code.", rewritten=puts("code", None))
-)  # fmt: skip
+        rewritten=lambda self, error: {**error, "code": str(error["code"])}))  # fmt: skip
 mutants("jsonrpc-error-code-integer", of=RewritesErrors, outcome="warn")(
     SendsCodesAsFloats=has("Writes error codes with a decimal point.",
         rewritten=lambda self, error: {**error, "code": float(error["code"])}))  # fmt: skip

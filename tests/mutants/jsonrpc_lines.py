@@ -35,9 +35,6 @@ mutants("jsonrpc-parse-error", of=BadJson)(
     AcknowledgesBadJson=has("Answers a line that is not JSON with a result.",
         on_bad_json=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "result": {}}))
 )  # fmt: skip
-mutants("jsonrpc-parse-error", of=Fault, outcome="warn")(
-    DiesOfBadUtf8=has("Exits when it reads a byte that is not UTF-8.",
-        heard=lambda self, line, message: os._exit(1) if b"\xff" in line else line))  # fmt: skip
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
@@ -73,15 +70,6 @@ class HangsAfterBadJson(BadJson):
 mutants("jsonrpc-parse-error", of=BadJson, outcome="warn")(
     RefusesBadJsonAsABadRequest=has("Answers a line that is not JSON with -32600.",
         on_bad_json=lambda self: self.emit(without_id(INVALID))))  # fmt: skip
-
-
-@mutant("jsonrpc-parse-error", outcome="warn")
-class ExitsAfterBadJson(BadJson):
-    """Answers a line that is not JSON with -32700 and exits."""
-
-    def on_bad_json(self) -> None:
-        self.emit(without_id(UNREADABLE))
-        os._exit(0)
 
 
 mutants("jsonrpc-error-id-unreadable", of=BadJson)(
@@ -139,17 +127,6 @@ mutants("jsonrpc-invalid-request", of=OddRequest, revision=MODERN)(
 mutants("jsonrpc-invalid-request", of=OddRequest, outcome="warn")(
     DropsInvalidRequests=has("Does not answer JSON that is not a request, like the official SDKs.",
         on_odd=lambda *_: True))  # fmt: skip
-
-
-@mutant("jsonrpc-invalid-request", outcome="warn")
-class RefusesInvalidRequestsAsUnreadable(OddRequest):
-    """Answers JSON that is not a request with -32700."""
-
-    def on_odd(self, message: Any) -> bool:
-        if isinstance(message, dict) and "id" in message:
-            self.refuse(message, -32700, "Parse error")
-            return True
-        return False
 
 
 @mutant("jsonrpc-invalid-request", outcome="warn")

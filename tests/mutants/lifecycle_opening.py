@@ -58,10 +58,6 @@ class AnnouncesItsToolsAtStart(Fault):
         self.emit({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
 
 
-mutants("lifecycle-initialize-first", of=Fault, revision="2024-11-05")(
-    RequestsRootsAtStart=has("Sends roots/list before any message of the client.",
-        start=lambda self: self.emit({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}))
-)  # fmt: skip
 mutants("lifecycle-initialize-first", of=Fault, outcome="warn")(
     PingsAtStart=has("Pings before any message of the client.",
         start=lambda self: self.emit({"jsonrpc": "2.0", "id": "early", "method": "ping"}))
@@ -88,15 +84,6 @@ mutants("lifecycle-initialize-response", of=Introduction)(
         introduce=drops("result", "serverInfo")))  # fmt: skip
 
 
-@mutant("lifecycle-initialize-response")
-class RefusesEveryInitialize(OnlyHandshakes):
-    """Answers initialize with an error, whatever the revision."""
-
-    def introduce(self, message: Json, result: Json, asked: Json) -> Out:
-        error = {"code": -32603, "message": "Internal error"}
-        return {"jsonrpc": "2.0", "id": message["id"], "error": error}
-
-
 mutants("lifecycle-initialize-response", of=OnlyHandshakes)(
     OmitsTheVersion=has("Leaves protocolVersion out of its initialize result.",
         introduce=drops("result", "protocolVersion")))  # fmt: skip
@@ -121,10 +108,7 @@ mutants("lifecycle-capabilities-shape", of=Introduction)(
         introduce=puts("result", "capabilities", "tools", "listChanged", "false")))  # fmt: skip
 mutants("lifecycle-server-info-shape", of=Introduction)(
     GivesItsOwnVersionAsANumber=has("Gives the version in serverInfo as a number.",
-        introduce=puts("result", "serverInfo", "version", 1.0)),
-    GivesIconsAsAnObject=has("Gives icons as one object in place of an array.",
-        introduce=puts("result", "serverInfo", "icons", {"src": "https://example.com/icon.png"}))
-)  # fmt: skip
+        introduce=puts("result", "serverInfo", "version", 1.0)))  # fmt: skip
 
 
 @mutant("lifecycle-server-info-shape", outcome="warn", revision=OLD)
@@ -180,12 +164,6 @@ mutants("lifecycle-version-counteroffer", of=RefusesRevisions, outcome="warn")(
     RefusesUnknownRevisionsWithAList=has(
         "Answers an unknown revision with the error of the specification's example.",
         data={"supported": ["2025-11-25"]}))  # fmt: skip
-mutants("lifecycle-version-counteroffer", of=Introduction)(
-    DiesOfAnUnknownRevision=has("Exits at an unknown revision.",
-        introduce=lambda self, message, result, asked:
-            os._exit(1)
-            if result["protocolVersion"] != asked["protocolVersion"]
-            else message))  # fmt: skip
 
 
 @mutant("lifecycle-version-counteroffer", revision=OLD)

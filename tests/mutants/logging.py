@@ -110,11 +110,6 @@ class LogsUndeclared(_Logs):
         return super().heard(line, message)
 
 
-mutants("logging-capability-declared", of=_Logs, revision=MODERN)(
-    LogsUndeclaredOnRequest=has("Logs at the level of a request without declaring it.",
-        said=AskingTool.said))  # fmt: skip
-
-
 # --- what they look like
 
 
@@ -138,15 +133,11 @@ class _LogsOne(_Logs):
 
 mutants("logging-message-shape", of=_LogsOne)(
     LogsText=has("Logs a message member in place of data.",
-        MESSAGES=[{"level": "emergency", "message": "on fire"}]),
-    LogsWithANullLogger=has("Writes a missing logger as null.", OLD,
-        MESSAGES=[{"level": "emergency", "logger": None, "data": "on fire"}]))  # fmt: skip
+        MESSAGES=[{"level": "emergency", "message": "on fire"}]))  # fmt: skip
 mutants("logging-message-shape", NOTED, of=_LogsOne, revision=MODERN)(
     LogsWithoutALevel=has("Leaves the level out.", MESSAGES=[{"data": "on fire"}]))  # fmt: skip
-mutants("logging-level-enum", of=_LogsOne)(
-    LogsInCapitals=has("Writes levels in capital letters.",
-        MESSAGES=[{"level": "ERROR", "data": "on fire"}]),
-    LogsWarn=has("Uses the level warn.", OLD, MESSAGES=[{"level": "warn", "data": "smoke"}])
+mutants("logging-level-enum", of=_LogsOne, revision=OLD)(
+    LogsWarn=has("Uses the level warn.", MESSAGES=[{"level": "warn", "data": "smoke"}])
 )  # fmt: skip
 mutants("logging-level-enum", NOTED, of=_LogsOne, revision=MODERN)(
     LogsWithNumericLevels=has("Uses the numeric levels of another system.",
@@ -194,10 +185,6 @@ class FailsToSetALevel(_Sets):
         return refusal(request, -32603, "Not configured") if level == "alert" else message
 
 
-mutants("logging-invalid-level-error-legacy", of=_Sets)(
-    AcceptsAnyLevel=has("Accepts any level.",
-        sets=lambda self, message, request, level:
-            {"jsonrpc": "2.0", "id": request["id"], "result": {}}))  # fmt: skip
 mutants("logging-invalid-level-error-legacy", of=_Sets, revision=OLD)(
     FailsOnAnUnknownLevel=has("Answers an unknown level with -32603.",
         sets=lambda self, message, request, level:
@@ -218,16 +205,6 @@ class LogsWithoutALevelInTheRequest(_Logs):
 
     def wants(self, request: Json, level: str) -> bool:
         return META + "logLevel" not in meta(request) or super().wants(request, level)
-
-
-@mutant("logging-no-messages-without-request-level", NOTED, revision=MODERN)
-class RemembersTheLevel(_Logs):
-    """Logs at the level of an earlier request."""
-
-    def wants(self, request: Json, level: str) -> bool:
-        asked = meta(request).get(META + "logLevel")
-        self.level = asked or self.level
-        return _severity(level) >= _severity(self.level)
 
 
 mutants("logging-request-level-threshold", NOTED, of=_Logs, revision=MODERN)(

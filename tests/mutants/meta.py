@@ -4,7 +4,6 @@ from typing import Any, ClassVar
 
 from tests.mutants.asking import Interrupts, elicits
 from tests.mutants.kit import (
-    LEGACY,
     META,
     MODERN,
     AskingTool,
@@ -59,28 +58,8 @@ class _Keyed(_Listed):
 mutants("meta-object", of=_Listed)(
     WritesANullMetaInATool=has("Writes the missing _meta of a tool as null.",
         spoil=puts("tools", 0, "_meta", None)),
-    WritesANullMetaInAResult=has("Writes the missing _meta of a result as null.", OLD,
-        spoil=puts("_meta", None)),
     WritesItsMetaAsAList=has("Gives the _meta of a result as a list of pairs.", MODERN,
         spoil=puts("_meta", [["cost", 1]])))  # fmt: skip
-
-
-@mutant("meta-object", revision=MODERN)
-class WritesItsMetaAsText(AskingTool):
-    """Gives the _meta of a content item as a string."""
-
-    def on_ask(self, request: Json) -> None:
-        item = {"type": "text", "text": "nothing to ask", "_meta": "none"}
-        self.answer(request, {"content": [item]})
-
-
-@mutant("meta-object", revision=MODERN)
-class WritesANullMetaInAResource(AskingTool):
-    """Writes the missing _meta of an embedded resource as null."""
-
-    def on_ask(self, request: Json) -> None:
-        resource = {"uri": "note://1", "text": "nothing to ask", "_meta": None}
-        self.answer(request, {"content": [{"type": "resource", "resource": resource}]})
 
 
 @mutant("meta-object", revision=ITEMS)
@@ -108,21 +87,6 @@ class WritesANullMetaInAPrompt(Fault):
         return None
 
 
-@mutant("meta-object")
-class NotifiesWithANullMeta(Fault):
-    """Announces changed tools with a _meta of null."""
-
-    open = False
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        method = message.get("method") if isinstance(message, dict) else None
-        self.open = self.open or method == "notifications/initialized"
-        if self.open and method == "tools/list":
-            changed = "notifications/tools/list_changed"
-            self.emit({"jsonrpc": "2.0", "method": changed, "params": {"_meta": None}})
-        return line
-
-
 controls("meta-object", of=_Listed, revision=OLD)(
     NamesAToolMemberMeta=has(
         "Has tools with a member _meta, in a revision that does not define it there.",
@@ -135,7 +99,6 @@ controls("meta-object", of=_Listed, revision=OLD)(
 mutants("meta-key-format", of=_Keyed, revision=ITEMS)(
     UnderscoresAKey=has("Begins a key with an underscore, like an SDK.",
         own={"_fastmcp": {"tags": []}}),
-    NestsItsPrefix=has("Puts two slashes into a key.", LEGACY, own={"com.example/tools/cost": 1}),
     BeginsALabelWithADigit=has("Has a prefix with a label that begins with a digit.", MODERN,
         own={"com.7zip/level": 1}))  # fmt: skip
 controls("meta-key-format", "meta-reverse-dns", "meta-reserved-prefix", of=_Keyed)(
@@ -199,14 +162,6 @@ mutants("meta-no-assumptions", of=_Unknown, revision=ITEMS)(
     RefusesAnUnknownMetaKey="Refuses a reserved key that is not an object.")  # fmt: skip
 
 
-@mutant("meta-no-assumptions")
-class FailsOnAnUnknownMetaKey(_Unknown):
-    """Answers a reserved key that is not an object with an internal error."""
-
-    def puzzled(self, message: Json, request: Json) -> Out:
-        return refusal(request, -32603, "Internal error: 'int' object has no attribute 'get'")
-
-
 @mutant("meta-no-assumptions", revision=MODERN)
 class ListsLessForAnUnknownMetaKey(_Unknown):
     """Lists fewer tools for a request with an unknown reserved key."""
@@ -251,25 +206,10 @@ class _Rejects(_Demands):
         return line
 
 
-mutants("meta-required-fields", of=_Rejects, revision=MODERN)(
-    RefusesMissingCapabilitiesAsInvalid=(
-        "Refuses a request without clientCapabilities with -32600."))  # fmt: skip
 mutants("meta-required-fields", of=_Rejects, revision=MODERN, outcome="warn")(
     RefusesAMissingVersionAsLegacy=has(
         "Refuses server/discover without protocolVersion as a request before initialize.",
         lacking="protocolVersion"))  # fmt: skip
-
-
-@mutant("meta-required-fields", revision=MODERN)
-class RefusesAMissingVersionAsInvalid(_Rejects, ModernOnly):
-    """Supports only 2026-07-28, and refuses a request without protocolVersion with -32600."""
-
-    lacking = "protocolVersion"
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if isinstance(message, dict) and message.get("method") == "initialize":
-            return ModernOnly.heard(self, line, message)
-        return super().heard(line, message)
 
 
 @mutant("meta-required-fields", revision=MODERN)
@@ -313,10 +253,6 @@ mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
     HidesAToolFromOneClient="Lists fewer tools for a client with a certain name.",
     HidesAToolWithoutClientInfo=has("Lists fewer tools for a client without clientInfo.",
         minds=lambda self, name: name is None))  # fmt: skip
-mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
-    RefusesOneClient=has("Refuses a client with a certain name.",
-        slighted=lambda self, message, request:
-            refusal(request, -32600, "This client is not supported")))  # fmt: skip
 
 
 # --- capabilities of the client, request by request
@@ -353,27 +289,10 @@ class RemembersCapabilities(_Elicits):
         )
 
 
-@mutant("mrtr-undeclared-capability", revision=MODERN)
-class ElicitsFromEveryCaller(_Elicits):
-    """Elicits without regard to the client's capabilities."""
-
-    def able(self, request: Json) -> bool:
-        own = client_capabilities(request)
-        return "elicitation" not in own or elicits(own, "form")
-
-
 mutants("meta-missing-capability-error", of=_Elicits, revision=MODERN)(
     OmitsRequiredCapabilities=has("Refuses a client without elicitation with -32021 and no data.",
         cannot=lambda self, request: self.refuse(request, -32021, "This client cannot elicit"))
 )  # fmt: skip
-
-
-@mutant("meta-missing-capability-error", revision=MODERN)
-class ListsRequiredCapabilities(_Elicits):
-    """Gives the required capabilities as a list of names."""
-
-    def cannot(self, request: Json) -> None:
-        self.refuse(request, -32021, "Missing", {"requiredCapabilities": ["elicitation"]})
 
 
 mutants("meta-missing-capability-error", of=_Elicits, revision=MODERN)(
@@ -425,8 +344,6 @@ class _Named(Fault):
 mutants("meta-server-info-shape", of=_Named, revision=MODERN)(
     OmitsItsVersion=has("Leaves the version out of serverInfo.",
         changed=lambda self, info: {"name": info["name"]}),
-    NumbersItsVersion=has("Gives its version as a number.",
-        changed=lambda self, info: {**info, "version": 1.2}),
     GivesServerInfoAsText=has("Gives serverInfo as a string.",
         changed=lambda self, info: info["name"]))  # fmt: skip
 
@@ -455,8 +372,6 @@ mutants("meta-trace-context", of=_Traced, revision=MODERN)(
         trace={"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"}),
     WritesAnEmptyTrace=has("Writes a traceparent of zeros without a trace.",
         trace={"traceparent": f"00-{'0' * 32}-{'0' * 16}-00"}),
-    WritesTraceStateAsAnObject=has("Writes tracestate as an object.",
-        trace={"traceparent": PARENT, "tracestate": {"rojo": "00f067aa0ba902b7"}}),
     WritesTraceStateWithoutAKey=has("Writes only a value into tracestate.",
         trace={"traceparent": PARENT, "tracestate": "00f067aa0ba902b7"}),
     WritesBaggageAsJson=has("Writes the JSON of an object into baggage.",

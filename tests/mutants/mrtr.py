@@ -139,19 +139,8 @@ class GivesEmptyInputRequests(Interviews):
 
 mutants("mrtr-request-kinds", of=Interviews, revision=MODERN)(
     AsksForTools=has("Asks the client for its tools.", asks={"what": {"method": "tools/list"}}),
-    AsksWithoutParams=has("Elicits without params.",
-        asks={"who": {"method": "elicitation/create"}}),
     AsksWithAMethodName=has("Gives the name of a method in place of a request.",
         asks={"who": FORM, "roots": "roots/list"}))  # fmt: skip
-
-
-@mutant("mrtr-request-kinds", revision=MODERN)
-class ListsItsInputRequests(Interviews):
-    """Gives inputRequests as an array."""
-
-    def interrupt(self, request: Json) -> None:
-        asked = {"inputRequests": [FORM], "requestState": self.state(request)}
-        self.answer(request, {"resultType": "input_required", **asked})
 
 
 mutants("mrtr-request-kinds", of=Interviews, revision=MODERN, outcome="note")(

@@ -38,14 +38,6 @@ class RefusesPings(Fault):
         return message  # type: ignore[no-any-return]
 
 
-mutants("ping-empty-response", of=Fault, revision="2024-11-05")(
-    HasNoPing=has("Never supports ping.",
-        said=lambda self, message, request:
-            no_ping(message)
-            if request.get("method") == "ping" and "result" in message
-            else message))  # fmt: skip
-
-
 @mutant("ping-empty-response", outcome="warn")
 class AnswersPingsWithAPong(Fault):
     """Adds a member to the result of a ping."""
@@ -148,16 +140,6 @@ class RefusesPingsBeforeInitialized(Fault):
         if request.get("method") == "ping" and not self.ready:
             return no_ping(message)
         return message  # type: ignore[no-any-return]
-
-
-@mutant("ping-before-initialized", revision="2025-03-26")
-class DropsPingsBeforeInitialized(RefusesPingsBeforeInitialized):
-    """Drops pings before notifications/initialized."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        super().heard(line, message)
-        early = isinstance(message, dict) and message.get("method") == "ping" and not self.ready
-        return None if early else line
 
 
 @mutant("ping-not-excessive")

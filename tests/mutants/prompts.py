@@ -25,7 +25,6 @@ from tests.mutants.lists import (
     CannotList,
     Growing,
     Listed,
-    ListsByName,
     ListsTheFirstTwice,
     NotifyingSubscribers,
     OmitsTheList,
@@ -90,12 +89,9 @@ mutants("prompts-capability-declared", of=(_Prompts, Undeclared))(
 controls("prompts-capability-declared", of=(_Prompts, Undeclared))(
     ListsNoUndeclaredPrompt=has("Returns an empty list of undeclared prompts.",
         list=puts("prompts", [])))  # fmt: skip
-mutants("prompts-list-result-shape", of=(_Prompts, ListsByName))(
-    ListsPromptsByName="Gives its prompts as an object, by name.")  # fmt: skip
 mutants("prompts-list-result-shape", of=(_Prompts, OmitsTheList), revision=OLD)(
     OmitsAnEmptyList="Leaves prompts out of the result when it has none.")  # fmt: skip
 mutants("prompts-list-must-answer", of=(_Prompts, CannotList), revision=MODERN)(
-    HasNoListOfPrompts="Declares prompts and has no prompts/list.",
     FailsToListPrompts=has("Answers prompts/list with an internal error.", CODE=-32603)
 )  # fmt: skip
 
@@ -108,20 +104,9 @@ class HasAPromptForEachConnection(_OneMore):
         result["prompts"].append({"name": f"more-{os.getpid()}"})
 
 
-@mutant("prompts-list-not-per-connection", revision=MODERN)
-class UnlocksAPrompt(_OneMore):
-    """Lists one more prompt after another one was rendered on the connection."""
-
-    def list(self, result: Json) -> None:
-        if any(asked.get("method") == "prompts/get" for asked in self.asked.values()):
-            super().list(result)
-
-
 mutants("prompts-definition-shape", of=_Prompts)(
     DescribesPromptsAsNull=has("Writes the missing description of a prompt as null.",
         list=puts("prompts", 0, "description", None)),
-    ListsArgumentsAsNames=has("Lists the arguments of a prompt as strings.", OLD,
-        list=puts("prompts", 0, "arguments", ["topic"])),
     WritesRequiredAsText=has("Writes required as a string.", MODERN,
         list=puts("prompts", 2, "arguments", 0, "required", "no")))  # fmt: skip
 mutants("prompts-name-unique", of=(_Prompts, ListsTheFirstTwice))(
@@ -213,14 +198,6 @@ mutants("prompts-message-shape", of=_Prompts)(
         render=puts("messages", 0, "content", "Use the editor.")))  # fmt: skip
 
 
-@mutant("prompts-message-shape", revision=OLD)
-class GivesContentAsAList(_Prompts):
-    """Gives the content of a message as a list of blocks."""
-
-    def render(self, result: Json) -> None:
-        result["messages"][0]["content"] = [result["messages"][0]["content"]]
-
-
 class _Shows(_Prompts):
     """Renders one content block."""
 
@@ -234,8 +211,6 @@ controls("prompts-image-base64-mime", of=_Shows, revision=OLD)(
     ShowsAnImage=has("Renders a prompt with an image.",
         BLOCK={"type": "image", "data": PNG, "mimeType": "image/png"}))  # fmt: skip
 mutants("prompts-image-base64-mime", of=_Shows)(
-    ShowsAnImageAsADataUri=has("Gives an image as a data: URI.",
-        BLOCK={"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}),
     ShowsAnImageAsHex=has("Gives the bytes of an image in hexadecimal, with colons.", OLD,
         BLOCK={"type": "image", "data": "89:50:4e:47", "mimeType": "image/png"}),
     NamesAnImageByItsExtension=has("Gives the extension of an image as its MIME type.", MODERN,
@@ -401,15 +376,6 @@ class RefusesAListedPrompt(_Gets):
 
     def gets(self, request: Json, name: str, values: Any) -> bool:
         return name == EDIT and bool(values) and self.reject(request, -32602, "no such file")
-
-
-@mutant("prompts-validate-arguments")
-class AcceptsAnyPromptArgument(_Gets):
-    """Accepts a prompt argument of any type."""
-
-    def gets(self, request: Json, name: str, values: Any) -> bool:
-        odd = not isinstance(values, dict) or any(not isinstance(v, str) for v in values.values())
-        return name == EDIT and odd and self.write(request, f"Edit {values}.")
 
 
 class _Fills(_Gets):

@@ -137,9 +137,7 @@ class _RefusesTheList(Fault):
 
 
 mutants("resources-list-must-answer", of=_RefusesTheList, revision=MODERN)(
-    FailsToListNothing="Reports an internal error in place of a list of resources.",
-    HasNoListOfResources=has("Declares resources and has no resources/list.", code=-32601)
-)  # fmt: skip
+    FailsToListNothing="Reports an internal error in place of a list of resources.")  # fmt: skip
 
 
 @mutant("resources-list-not-per-connection", revision=MODERN, outcome="warn")

@@ -42,7 +42,6 @@ LINK: Json = {
     "url": "https://a.example/",
     "elicitationId": "e",
 }
-TOOL: Json = {"name": "look", "inputSchema": {"type": "object"}}
 
 
 def formed(**properties: Any) -> Json:

@@ -67,11 +67,6 @@ class RequiresParams(Fault):
         return message  # type: ignore[no-any-return]
 
 
-mutants("server-list-requests-accept-no-params", of=RequiresParams, revision="2024-11-05")(
-    FailsWithoutParams=has(
-        "Answers a list request without params with an internal error.", CODE=-32603))  # fmt: skip
-
-
 # --- types of content
 
 
@@ -100,10 +95,8 @@ mutants("server-resource-link-shape", of=Calls)(
         RESULT=_gives({**LINK, "uri": "notes/today.txt"})))  # fmt: skip
 mutants("server-embedded-resource-shape", of=Calls)(
     EmbedsNothing=has("Embeds a resource with neither text nor blob.",
-        RESULT=_gives({"type": "resource", "resource": {"uri": "workspace:///notes/today.txt"}})),
-    EmbedsFlat=has("Embeds a resource without nesting it.", "2025-03-26",
-        RESULT=_gives({"type": "resource", "uri": "workspace:///notes/today.txt",
-            "text": "more"})))  # fmt: skip
+        RESULT=_gives({"type": "resource", "resource": {"uri": "workspace:///notes/today.txt"}}))
+)  # fmt: skip
 mutants("server-binary-content-base64", of=Calls, revision=MODERN)(
     WritesImagesInHex=has("Writes the data of an image in hexadecimal digits with separators.",
         RESULT=_gives({**IMAGE, "data": "89:50:4e:47"})),

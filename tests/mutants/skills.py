@@ -227,15 +227,10 @@ mutants("skills-resources-capability", "subscriptions-ack-subset=warn", of=_Skil
     ServesSkillsWithoutResources=has("Does not declare resources.",
         declare=drops("resources")))  # fmt: skip
 mutants("skills-list-answered", of=_Refuses, revision=MODERN)(
-    ListsNoSkills="Answers skills/list with an error.",
     HasNoListOfSkills=has("Does not know skills/list.", CODE=-32601))  # fmt: skip
 mutants("skills-get-answered", of=_Refuses, revision=MODERN)(
     GetsNoSkill=has("Answers skills/get of a skill with an error.",
         METHOD="skills/get", URI=EDIT, CODE=-32602))  # fmt: skip
-mutants("skills-get-unknown", "skills-result-shape", of=_Answers, revision=MODERN)(
-    GetsAnySkill=has("Returns a skill for every URI.",
-        RESULT={"skill": {"uri": EDIT, "frontmatter": {"name": "edit-text", "description": "x"},
-                          "resources": "dynamic"}}))  # fmt: skip
 mutants("skills-get-unknown", of=_Refuses, revision=MODERN)(
     FailsOnUnknownSkills=has("Gives an internal error for a skill that it does not have.",
         METHOD="skills/get", URI="skill://touchstone", CODE=-32603))  # fmt: skip
@@ -249,9 +244,7 @@ mutants("skills-result-type", "versioning-extension-fallback", of=_Skills, revis
     NamesAnotherResultType=has("Has resultType skill in skills/get.",
         get=puts("resultType", "skill")))  # fmt: skip
 mutants("skills-cache-hints", of=_Skills, revision=MODERN)(
-    HintsNothingOnSkills=has("Has no ttlMs in skills/list.", list=drops("ttlMs")),
-    ScopesSkillsAnew=has("Has another cacheScope in skills/get.",
-        get=puts("cacheScope", "team")))  # fmt: skip
+    HintsNothingOnSkills=has("Has no ttlMs in skills/list.", list=drops("ttlMs")))  # fmt: skip
 mutants("skills-entry-atomic", of=_Again, revision=MODERN)(
     ListsASkillOnEachPage="Lists the first skill on each page.")  # fmt: skip
 mutants("skills-names-unique", of=_More, revision=MODERN)(
@@ -261,9 +254,8 @@ mutants("skills-entry-shape", of=_Skills, revision=MODERN)(
     DescribesNoSkill=has("Has a skill without a description.",
         any=drops("frontmatter", "description")))  # fmt: skip
 mutants("skills-entry-resources", of=_Skills, revision=MODERN)(
-    ListsNoFilesOfSkills=has("Has no resources in its entries.", any=drops("resources")),
-    MakesFilesAnyhow=has("Has another word than dynamic.",
-        any=puts("resources", "generated")))  # fmt: skip
+    ListsNoFilesOfSkills=has("Has no resources in its entries.", any=drops("resources"))
+)  # fmt: skip
 mutants("skills-file-shape", of=_Skills, revision=MODERN)(
     WritesDigestsInCapitals=has("Writes a digest in capitals.",
         edit=puts("resources", 1, "digest", "sha256:" + "A" * 64)),
@@ -289,8 +281,6 @@ mutants("skills-uri-ends-in-name", of=_More, revision=MODERN)(
 mutants("skills-uri-of-manifest", of=_Folder, revision=MODERN)(
     NamesSkillsByTheirFolder="Has the URI of the directory, not that of SKILL.md.")  # fmt: skip
 mutants("skills-name-rules", of=_More, revision=MODERN)(
-    NamesSkillsInCapitals=has("Has a name with a capital.",
-        MORE={"skill://more/Edit-Text": _manifest("Edit-Text")}),
     NamesSkillsWithTwoHyphens=has("Has a name with two hyphens in a row.",
         MORE={"skill://more/edit--more": _manifest("edit--more")}),
     NamesSkillsAtLength=has("Has a name of 65 characters.",
@@ -328,8 +318,6 @@ mutants("skills-frontmatter-identical", of=_Skills, revision=MODERN)(
         edit=puts("frontmatter", "description", "Edits."),
         resources=lambda _self, listed: listed[0].update(description="Edits.")))  # fmt: skip
 mutants("skills-manifest-described", of=_Skills, revision=MODERN)(
-    NamesManifestsByFile=has("Has the name of the file for a SKILL.md.",
-        resources=puts(0, "name", "SKILL.md")),
     TypesManifestsAsText=has("Has the type text/plain for a SKILL.md.",
         resources=puts(0, "mimeType", "text/plain")))  # fmt: skip
 mutants("skills-meta-prefix", of=_Skills, revision=MODERN)(

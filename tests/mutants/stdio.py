@@ -175,20 +175,6 @@ mutants("stdio-utf8-input", of=Fault, revision="2025-06-18")(
         heard=lambda self, line, message: os._exit(1) if b"\xf0" in line else line))  # fmt: skip
 
 
-@mutant("stdio-utf8-input", revision="2025-06-18")
-class RefusesBytesBeyondAscii(Fault):
-    """Answers a line with a byte over 127 with a parse error."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if line.isascii() or message is None:
-            return line
-        readable = str(message.get("id")).isascii()
-        error = {"code": -32700, "message": "Parse error"}
-        own = message.get("id") if readable else None
-        self.emit({"jsonrpc": "2.0", "id": own, "error": error})
-        return None
-
-
 @mutant("stdio-utf8-input")
 class RefusesNonAsciiNames(Fault):
     """Refuses a client name that is not ASCII."""

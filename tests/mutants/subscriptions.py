@@ -154,36 +154,12 @@ class AcknowledgesNormalisedUris(_Streams):
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
-class AcknowledgesTheUndeclared(_Streams):
-    """Does not declare changes of its prompts, and acknowledges a subscription to them."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "server/discover" and "result" in message:
-            message["result"]["capabilities"]["prompts"].pop("listChanged", None)
-        return super().said(message, request)
-
-    def acknowledge(self, message: Json, request: Json) -> Out:
-        if self.wanted(request).get("promptsListChanged"):
-            message["params"]["notifications"]["promptsListChanged"] = True
-        return message
-
-
-@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
 class AcknowledgesWithFalse(_Streams):
     """Gives false for unsupported members."""
 
     def acknowledge(self, message: Json, request: Json) -> Out:
         if self.wanted(request).get("promptsListChanged"):
             message["params"]["notifications"]["promptsListChanged"] = False
-        return message
-
-
-@mutant("subscriptions-ack-subset", revision=MODERN, outcome="warn")
-class OmitsAPromisedSubscription(_Streams):
-    """Promises changes of tools and does not support a subscription to them."""
-
-    def acknowledge(self, message: Json, request: Json) -> Out:
-        message["params"]["notifications"].pop("toolsListChanged", None)
         return message
 
 
@@ -440,14 +416,6 @@ controls("subscriptions-graceful-close", "subscriptions-close-result-shape",
     of=_EndsItself, revision=MODERN)(
     EndsAStreamGracefully="Ends a subscription by itself, with a notification and a result."
 )  # fmt: skip
-
-
-@mutant("subscriptions-graceful-close", revision=MODERN)
-class EndsAStreamWithoutANotification(_EndsItself):
-    """Ends a subscription with only a result."""
-
-    def announce(self, stream: Json) -> None:
-        del stream
 
 
 @mutant("subscriptions-graceful-close", revision=MODERN)

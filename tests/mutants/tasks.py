@@ -8,8 +8,6 @@ from tests.mutants.kit import (
     Out,
     control,
     controls,
-    drops,
-    edits,
     has,
     mutant,
     mutants,
@@ -80,16 +78,6 @@ class DeclaresTheListWithTrue(Fault):
 
 
 @mutant("tasks-tool-support-values")
-class SupportsTasksSometimes(Fault):
-    """Gives a tool the undefined taskSupport sometimes."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        for tool in tools(message, request)[:1]:
-            tool["execution"] = {"taskSupport": "sometimes"}
-        return message  # type: ignore[no-any-return]
-
-
-@mutant("tasks-tool-support-values")
 class WritesExecutionAsText(Fault):
     """Writes execution as a string."""
 
@@ -142,18 +130,6 @@ class MakesUndeclaredTasks(_Undeclared):
 
 
 @mutant("tasks-forbidden-tool-error")
-class RunsAToolWithoutTaskSupport(Fault):
-    """Runs a tool without task support at once although it was called as a task."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if is_task(message) and params(message).get("name") != DIGEST:
-            del message["params"]["task"]
-            self.pass_on(message)
-            return None
-        return line
-
-
-@mutant("tasks-forbidden-tool-error")
 class RefusesATaskWithAnotherCode(Fault):
     """Refuses to run a tool without task support as a task with -32602."""
 
@@ -192,16 +168,6 @@ controls("tasks-required-tool-error", "tasks-create-result", "tasks-result-final
 mutants("tasks-required-tool-error", of=_Requires)(
     RunsATaskOnlyToolPlainly=has("Has a tool that requires a task, and runs it without.",
         on_plain=lambda self, line, *_: line))  # fmt: skip
-
-
-@mutant("tasks-required-tool-error")
-class RefusesAPlainCallInAResult(_Requires):
-    """Refuses the plain call of a tool that requires a task in its result."""
-
-    def on_plain(self, line: bytes, message: Json) -> bytes | None:
-        text = "MCP error -32601: this tool can only be called as a task"
-        self.answer(message, {"content": [{"type": "text", "text": text}], "isError": True})
-        return None
 
 
 @mutant("tasks-required-tool-error", outcome="warn")
@@ -307,6 +273,4 @@ class _Cursors(_Strangers):
 
 
 mutants("tasks-invalid-cursor-error", of=_Cursors)(
-    FailsOnAnUnknownCursor="Answers an invalid cursor with an internal error.",
-    ReturnsTheFirstPageForAnyCursor=has("Returns the first page for an invalid cursor.",
-        on_stranger=edits(puts("result", {"tasks": []}), drops("error"))))  # fmt: skip
+    FailsOnAnUnknownCursor="Answers an invalid cursor with an internal error.")  # fmt: skip

@@ -141,9 +141,7 @@ class StaysInInputRequired(TaskThatAsks):
 
 mutants("tasks-related-meta-on-requests", of=TaskThatAsks)(
     AsksWithoutTheTask=has(
-        "Sends a request in a task without naming the task.", related=lambda *_: {}),
-    AsksForAnotherTask=has("Sends a request in the name of an unknown task.",
-        related=lambda self, own: {RELATED: {"taskId": own[::-1]}}))  # fmt: skip
+        "Sends a request in a task without naming the task.", related=lambda *_: {}))  # fmt: skip
 
 
 # --- tasks of the client

@@ -24,15 +24,6 @@ from tests.mutants.tasks_states import Shows
 
 
 @mutant("tasks-result-of-cancelled-answered")
-class NeverAnswersForACancelledTask(Fault):
-    """Never answers tasks/result of a cancelled task."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        wanted = request.get("method") == "tasks/result"
-        return None if wanted and "cancelled" in str(message.get("error")) else message
-
-
-@mutant("tasks-result-of-cancelled-answered")
 class ForgetsWhoWaitsForACancelledTask(Fault):
     """Never answers a tasks/result that waited when the task was cancelled."""
 

@@ -55,32 +55,11 @@ class ChangesItsResultOverTime(Fault):
         return message  # type: ignore[no-any-return]
 
 
-@mutant("tasks-result-final")
-class ReturnsTheTaskAsItsResult(_Results):
-    """Returns the task again in place of its result."""
-
-    def on_result(self, message: Json, task: str) -> Out:
-        body = message["result"]
-        message["result"] = {"taskId": task, "status": "completed", "_meta": body["_meta"]}
-        return message
-
-
 mutants("tasks-result-final", of=_Results)(
-    ReturnsASummaryAsTheResult=has("Returns a summary in place of the result of the call.",
-        on_result=puts("result", "content", [{"type": "text", "text": "All done."}])),
     NeverReturnsAResult=has("Never answers tasks/result.", on_result=lambda *_: None))  # fmt: skip
 mutants("tasks-result-related-meta", of=_Results)(
     OmitsTheTaskOfAResult=has("Leaves the task out of the metadata of a result.",
         on_result=drops("result", "_meta", RELATED)))  # fmt: skip
-
-
-@mutant("tasks-result-related-meta")
-class NamesAnotherTaskInAResult(_Results):
-    """Names another task in the metadata of a result."""
-
-    def on_result(self, message: Json, task: str) -> Out:
-        message["result"]["_meta"][RELATED] = {"taskId": task[::-1]}
-        return message
 
 
 class Watches(Fault):
@@ -108,18 +87,6 @@ mutants("tasks-result-blocks", of=Watches)(
             self.refuse(message, -32602, "The task is not over yet")
             if self.works(message)
             else line))  # fmt: skip
-
-
-@mutant("tasks-result-blocks")
-class GivesAResultTooEarly(Watches):
-    """Returns an empty result while the task works."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if self.works(message):
-            related = {RELATED: {"taskId": params(message)["taskId"]}}
-            self.answer(message, {"content": [], "_meta": related})
-            return None
-        return line
 
 
 @control("tasks-result-blocks")
@@ -220,15 +187,6 @@ class OmitsTheReasonOfAFailure(Shows):
             state.pop("statusMessage", None)
 
 
-@mutant("tasks-failed-status-message")
-class GivesABlankReasonOfAFailure(Shows):
-    """Gives an empty text as the reason of a failed task."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if state["status"] == "failed":
-            state["statusMessage"] = ""
-
-
 @mutant("tasks-iserror-means-failed")
 class CompletesFailedTasks(Shows):
     """Shows every task as completed, whatever its result."""
@@ -263,22 +221,6 @@ class _CancelsAgain(_Cancels):
 
     def fits(self, message: Json) -> bool:
         return "already" in message.get("error", {}).get("message", "")
-
-
-@mutant("tasks-cancel-terminal-rejected")
-class CancelsAFinishedTask(_CancelsAgain):
-    """Answers the cancellation of a finished task with the task."""
-
-    states: ClassVar[dict[str, Json]] = {}
-
-    def said(self, message: Any, request: Json) -> Out:
-        if message.get("method") == STATUS:
-            self.states[message["params"]["taskId"]] = message["params"]
-        return super().said(message, request)
-
-    def on_cancel(self, message: Json, request: Json) -> Out:
-        self.answer(request, self.states[params(request)["taskId"]])
-        return None
 
 
 mutants("tasks-cancel-terminal-rejected", of=_CancelsAgain)(
@@ -334,14 +276,6 @@ class OmitsTheNextPage(_Lists):
 
     def on_list(self, result: Json) -> None:
         del result["tasks"][2:]
-
-
-@mutant("tasks-list-consistent-with-get")
-class OmitsTheNewestTask(_Lists):
-    """Does not list the newest task."""
-
-    def on_list(self, result: Json) -> None:
-        del result["tasks"][-1:]
 
 
 @mutant("tasks-id-param-authoritative")

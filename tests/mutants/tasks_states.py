@@ -43,18 +43,6 @@ class Shows(Fault):
 
 
 @mutant("tasks-create-result")
-class RunsATaskAtOnce(Fault):
-    """Returns the result of the tool in place of the requested task."""
-
-    def heard(self, line: bytes, message: Any) -> bytes | None:
-        if is_task(message) and params(message).get("name") == "workspace_digest":
-            del message["params"]["task"]
-            self.pass_on(message)
-            return None
-        return line
-
-
-@mutant("tasks-create-result")
 class GivesOnlyTheIdOfATask(Fault):
     """Returns only the id of the task."""
 
@@ -65,31 +53,12 @@ class GivesOnlyTheIdOfATask(Fault):
 
 
 @mutant("tasks-task-shape")
-class OmitsTheTtlOfATask(Shows):
-    """Leaves ttl out of the answer to tasks/get."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if method == "tasks/get":
-            del state["ttl"]
-
-
-@mutant("tasks-task-shape")
 class InventsATaskState(Shows):
     """Uses a state of its own for working, in lists."""
 
     def on_state(self, method: str, state: Json) -> None:
         if method == "tasks/list":
             state["status"] = "running"
-
-
-@mutant("tasks-task-shape")
-class ListsTasksById(Fault):
-    """Lists tasks as an object."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "tasks/list" and "result" in message:
-            message["result"]["tasks"] = {one["taskId"]: one for one in message["result"]["tasks"]}
-        return message  # type: ignore[no-any-return]
 
 
 @mutant("tasks-task-shape")
@@ -175,8 +144,6 @@ class ListsAnotherTaskUnderTheSameId(Fault):
 
 
 mutants("tasks-id-unguessable", of=Renames)(
-    CountsItsTasks=has("Numbers its tasks.",
-        name=lambda self, number, *_: f"task-{number + 1}-of-this-server"),
     GivesTimesAsTaskIds=has("Uses the creation time in milliseconds as the id of a task.",
         name=lambda self, number, *_: str(int(time.time() * 1000) + number)))  # fmt: skip
 

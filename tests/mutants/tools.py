@@ -5,7 +5,6 @@ import random
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
-    LEGACY,
     MODERN,
     Json,
     controls,
@@ -89,17 +88,7 @@ mutants("tools-list-result-shape", of=(Tools, ListsByName))(
 mutants("tools-list-result-shape", of=(Tools, OmitsTheList), revision=MODERN)(
     OmitsTheListOfTools="Leaves its tools out of the list.")  # fmt: skip
 mutants("tools-list-must-answer", of=(Tools, CannotList), revision=MODERN)(
-    HasNoListOfTools="Declares tools and has no tools/list.",
-    FailsToListTools=has("Answers tools/list with an internal error.", CODE=-32603))  # fmt: skip
-
-
-@mutant("tools-list-not-per-connection", revision=MODERN)
-class HasAToolForEachConnection(OneMore):
-    """Lists a tool named after its process."""
-
-    def list(self, result: Json) -> None:
-        super().list(result)
-        result["tools"][-1]["name"] = f"more-{os.getpid()}"
+    HasNoListOfTools="Declares tools and has no tools/list.")  # fmt: skip
 
 
 @mutant("tools-list-not-per-connection", revision=MODERN)
@@ -149,10 +138,8 @@ mutants("tools-definition-shape", of=OneMore, revision=MODERN)(
 mutants("tools-input-schema-type-object", of=OneMore, revision=MODERN)(
     GivesAnEmptyInputSchema=has("Gives a tool without parameters the schema {}.",
         TOOL={"inputSchema": {}}))  # fmt: skip
-mutants("tools-input-schema-properties-shape", of=OneMore, revision="2025-03-26")(
-    ListsPropertiesAsAnArray=has("Writes empty properties as an array.",
-        TOOL={"inputSchema": {"type": "object", "properties": []}}),
-    WritesRequiredPropertiesAsText=has("Writes a single required name as a string.", LEGACY,
+mutants("tools-input-schema-properties-shape", of=OneMore)(
+    WritesRequiredPropertiesAsText=has("Writes a single required name as a string.",
         TOOL={"inputSchema": {"type": "object", "properties": {"a": {}}, "required": "a"}})
 )  # fmt: skip
 mutants("tools-input-schema-not-null", of=OneMore)(

@@ -105,10 +105,6 @@ class FailsAtEachCall(RefusesEachAllowedCall):
     CODE = -32603
 
 
-mutants("tools-execution-error-in-result", of=FailsAtEachCall, revision=OLD)(
-    FailsAtEachEmptyCall=has(
-        "Answers each call of a tool without required arguments with an internal error.",
-        TOOL=RefusesEachAllowedCall.TOOL))  # fmt: skip
 controls("tools-input-schema-complete", of=_Hides)(
     NeedsAKey=has("Has a tool without arguments that fails for another reason.",
         RESULT={"content": [{"type": "text", "text": "API_KEY is required"}], "isError": True})
@@ -134,11 +130,6 @@ class _Unknown(_Calls):
         raise NotImplementedError
 
 
-mutants("tools-unknown-tool-error", of=_Unknown)(
-    ReportsUnknownToolsInResults=has(
-        "Answers a call of an unknown tool with a result that reports an error.",
-        unknown=lambda self, request:
-            self.answer(request, {"content": [TEXT], "isError": True})))  # fmt: skip
 mutants("tools-unknown-tool-error", of=_Unknown, revision=OLD)(
     RefusesUnknownToolsAsUnknownMethods=has("Answers a call of an unknown tool with -32601.",
         unknown=lambda self, request: refusal(request, -32601, "No such tool")))  # fmt: skip

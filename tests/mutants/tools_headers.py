@@ -15,8 +15,6 @@ def _marked(header: Any, kind: Any = "string") -> dict[str, Any]:
 
 
 mutants("tools-x-mcp-header-value", of=OneMore, revision=MODERN)(
-    MarksWithSpaces=has("Names a header with a space in it.",
-        TOOL=_takes(region=_marked("My Region"))),
     MarksWithANewline=has("Ends the name of a header with a newline.",
         TOOL=_takes(region=_marked("Region\n"))),
     MarksWithTrue=has("Marks a property with true in place of a name.",

@@ -13,7 +13,6 @@ from tests.mutants.kit import (
     ModernOnly,
     Out,
     adds,
-    client_capabilities,
     control,
     controls,
     drops,
@@ -23,7 +22,6 @@ from tests.mutants.kit import (
     mutant,
     mutants,
     params,
-    puts,
     refusal,
 )
 
@@ -46,9 +44,6 @@ def under(line: bytes, message: Any, version: str) -> bytes:
 # --- versions nobody speaks
 
 
-mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
-    ServesAnyVersion=has("Ignores the version of a request.",
-        heard=lambda self, line, message: under(line, message, MODERN)))  # fmt: skip
 mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
     ChecksTheVersionInDiscoverOnly=has("Serves every other method under any version.",
         heard=lambda self, line, message:
@@ -94,25 +89,8 @@ mutants("versioning-unsupported-version-data", of=_Refuses, revision=MODERN)(
     OmitsTheRequestedVersion=has("Leaves requested out of the data of -32022.",
         spoil=drops("data", "requested")),
     OffersTheVersionItRefuses=has("Lists the rejected version among the supported ones.",
-        spoil=lambda self, error: error["data"]["supported"].append(error["data"]["requested"])),
-    OffersOneVersionAsAString=has(
-        "Gives supported as a string, because there is only one version.",
-        spoil=puts("data", "supported", MODERN)))  # fmt: skip
-
-
-@mutant("versioning-per-request-independence", revision=MODERN)
-class RefusesARequestAfterARejectedVersion(Fault):
-    """Refuses the first valid request after a rejected version."""
-
-    spoilt = False
-
-    def said(self, message: Any, request: Json) -> Out:
-        if "error" in message and message["error"]["code"] == -32022:
-            self.spoilt = True
-        elif self.spoilt:
-            self.spoilt = False
-            return refusal(request, -32600, "The protocol version was not agreed")
-        return message  # type: ignore[no-any-return]
+        spoil=lambda self, error: error["data"]["supported"].append(error["data"]["requested"]))
+)  # fmt: skip
 
 
 @mutant("versioning-per-request-independence", revision=MODERN)
@@ -200,16 +178,6 @@ class WantsAHandshakeUnlessDiscovered(Fault):
         return line
 
 
-@mutant("versioning-dual-era-initialize", revision=MODERN)
-class AgreesOnAStatelessRevision(Fault):
-    """Answers initialize with 2026-07-28."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if params(request).get("protocolVersion") == MODERN and "result" in message:
-            message["result"]["protocolVersion"] = MODERN
-        return message  # type: ignore[no-any-return]
-
-
 mutants("versioning-dual-era-initialize", of=Fault, revision=MODERN)(
     RefusesAHandshakeForAStatelessRevision=has(
         "Answers an initialize with 2026-07-28 with an error.",
@@ -293,15 +261,3 @@ class OffersLogging(Fault):
         if request.get("method") == "server/discover" and "result" in message:
             message["result"]["capabilities"]["logging"] = {}
         return message  # type: ignore[no-any-return]
-
-
-@mutant("versioning-deprecated-features", revision=MODERN)
-class RequestsRoots(AskingTool):
-    """Requests the roots of a client with roots, which is deprecated."""
-
-    def on_ask(self, request: Json) -> None:
-        if "roots" in client_capabilities(request):
-            asked = {"roots": {"method": "roots/list"}}
-            self.answer(request, {"resultType": "input_required", "inputRequests": asked})
-        else:
-            self.refuse(request, -32021, "No roots", {"requiredCapabilities": {"roots": {}}})
