@@ -229,24 +229,19 @@ mutants("meta-client-info-optional", of=_Rejects, revision=MODERN)(
 )  # fmt: skip
 
 
-class _Prefers(_Listed):
+class _Prefers(Fault):
     """Treats some clients differently."""
 
     def said(self, message: Any, request: Json) -> Out:
         if is_modern(request) and request.get("method") == "tools/list" and "result" in message:
             info = meta(request).get(META + "clientInfo")
             if self.minds(info.get("name") if isinstance(info, dict) else None):
-                return self.slighted(message, request)
+                message["result"]["tools"].pop()
         return message  # type: ignore[no-any-return]
 
     def minds(self, name: Any) -> bool:
         """Whether this client gets less."""
         return bool(name == "claude-code")
-
-    def slighted(self, message: Json, request: Json) -> Out:
-        """Answer such a client."""
-        message["result"]["tools"].pop()
-        return message
 
 
 mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
