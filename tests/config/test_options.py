@@ -120,6 +120,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         (*PING, "--quick", "--quiet", *HTTP),
         (*PING, *ISSUED),
         (*PING, "--from", "record.json"),
+        (*PING, "--self", "--watch", "seed"),
     ],
     "recon": [
         (*ONE, *STARTED, *USED, *BOXED, "--json"),
@@ -200,15 +201,15 @@ def listed(command: str) -> list[set[str]]:
     return [names for names in found if "--help" not in names]
 
 
-def serve_and_stop(command: list[str]) -> int:
-    """Run a bridge until it prints its URL."""
+def run_and_stop(command: list[str], sign: str) -> int:
+    """Run a command that does not end until it prints a text."""
     with subprocess.Popen(
         [sys.executable, "-m", "mcp_touchstone", *command], stdout=subprocess.PIPE, text=True
-    ) as bridge:
-        assert bridge.stdout is not None
-        url = bridge.stdout.readline()
-        bridge.send_signal(signal.SIGTERM)
-    return bridge.returncode if url else 2
+    ) as process:
+        assert process.stdout is not None
+        found = any(sign in line for line in process.stdout)
+        process.send_signal(signal.SIGTERM)
+    return process.returncode if found else 2
 
 
 def test_every_command_has_runs() -> None:
@@ -248,7 +249,8 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
 
     for run in RUNS[command]:
         given = [*command.split(), *run]
-        assert (serve_and_stop(given) if command == "bridge" else main(given)) == 0, given
+        sign = "http://" if command == "bridge" else "watching" if "--watch" in run else ""
+        assert (run_and_stop(given, sign) if sign else main(given)) == 0, given
 
     used = {word for run in RUNS[command] for word in run}
     used |= set() if find_spec("duckdb") else {"--parquet"}

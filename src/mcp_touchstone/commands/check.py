@@ -34,13 +34,53 @@ def run(line: CommandLine) -> int:
     """Check the servers of a command line; return the exit status."""
     from mcp_touchstone.config import resolve
 
+    watches = line.options.watch is not None
     if line.options.record is not None:
-        return _check_record(line)
-    return _check(resolve.settings(line))
+        return complain("--from and --watch: keep one") if watches else _check_record(line)
+    return _watch(line) if watches else _check(resolve.settings(line))
 
 
-def _check(several: Sequence[Settings]) -> int:
+def _watch(line: CommandLine) -> int:
+    """Check now and after each change, the rules that failed first; return the last exit code."""
+    import threading
+
+    from mcp_touchstone.catalog.errors import UserError
+    from mcp_touchstone.commands import watch
+    from mcp_touchstone.config import resolve
+
+    several = resolve.settings(line)
+    paths = watch.watched(several, line.options.watch, line.options.config)
+    failed: dict[str, watch.Failed] = {}
+
+    def check() -> int:
+        try:
+            several = resolve.settings(line)
+        except UserError as error:  # a configuration that is being edited
+            return complain(str(error))
+        known = [(one, failed[one.name]) for one in several if one.name in failed]
+        if first := [was.alone(one) for one, was in known if was.names]:
+            say("what failed before:")
+            code = _check(first)
+            if code == INTERRUPTED:
+                return code
+            say("", "all:")
+        return _check(several, note)
+
+    def note(settings: Settings, run: Run) -> None:
+        if run.verdicts:  # otherwise nothing was judged, and the last failures are still open
+            failed[settings.name] = watch.Failed.of(run)
+
+    own = watch.written(several)
+    return watch.watch(lambda: watch.look(paths, own), check, threading.Event().wait, paths)
+
+
+def _check(
+    several: Sequence[Settings],
+    on_run: Callable[[Settings, Run], None] = lambda _settings, _run: None,
+) -> int:
     """Check one server after another; return the worst exit code."""
+    from functools import partial
+
     from mcp_touchstone.catalog.errors import UserError
 
     codes: dict[str, int] = {}
@@ -49,7 +89,7 @@ def _check(several: Sequence[Settings]) -> int:
         if codes:
             say("")
         try:
-            codes[one.name] = _check_one(one, parts)
+            codes[one.name] = _check_one(one, parts, partial(on_run, one))
         except UserError as error:  # the others are checked all the same
             codes[one.name] = complain(str(error))
             if parts:

@@ -95,6 +95,12 @@ def _check(check: Parser) -> None:
         "check the server of this registry record, and say where the two differ",
         "SERVER.json", Path, dest="record",
     )  # fmt: skip
+    own(
+        check, "--watch",
+        "check again when files change, what failed first: those of the command, and those of the "
+        "working folder or of these paths; Ctrl-C ends",
+        "PATH", Path, nargs="*",
+    )  # fmt: skip
     table(check, "check")
 
 

@@ -185,6 +185,8 @@ def entries(folder: Path) -> frozenset[str] | None:
     found: list[str] = []
     for place, below, names in os.walk(folder):
         below[:] = [name for name in below if name not in SKIPPED and not name.startswith(".")]
+        if "pyvenv.cfg" in names:  # a virtual environment of any name
+            below.clear()
         beside = os.path.relpath(place, folder)  # once for each folder: it is slow
         found += names if beside == "." else [f"{beside}{os.sep}{name}" for name in names]
         if len(found) + len(below) > LOOKED_AT:
