@@ -1,6 +1,5 @@
 """Keep a server running for a user's own tests, and restart it when it has ended."""
 
-from types import TracebackType
 from typing import Final, Self
 
 from mcp_touchstone.catalog import revision as rev
@@ -80,11 +79,6 @@ class Live:
         """Return the object itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the server."""
         self.close()

@@ -1,7 +1,6 @@
 """The time limit of a whole run. Ends its processes after that time; judges nothing."""
 
 import threading
-from types import TracebackType
 from typing import Self
 
 from mcp_touchstone.engine.process_pool import ProcessPool
@@ -49,12 +48,7 @@ class Deadline:
             self._timer.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Stop the clock."""
         if self._timer is not None:
             self._timer.cancel()

@@ -129,19 +129,9 @@ def _quartiles(seconds: Sequence[float]) -> tuple[float, float, float]:
 
 
 COLUMNS: Final = (
-    "group",
-    "name",
-    "rule",
-    "applied",
-    "held",
-    "broken",
-    "failed",
-    "sdk",
-    "unseen",
-    "unchecked",
-    "low",
-    "high",
-)
+    "group", "name", "rule", "applied", "held", "broken", "failed", "sdk", "unseen", "unchecked",
+    "low", "high",
+)  # fmt: skip
 
 
 def table(fleet: Fleet) -> str:
@@ -172,18 +162,9 @@ def _plain(text: str) -> str:
 
 
 VERDICT: Final = (
-    "key",
-    "registry",
-    "package",
-    "version",
-    "language",
-    "sdk",
-    "sdk_version",
-    "start",
-    "revision",
-    "rule",
-    "outcome",
-)
+    "key", "registry", "package", "version", "language", "sdk", "sdk_version", "start", "revision",
+    "rule", "outcome",
+)  # fmt: skip
 """Columns of the Parquet file; the last three are empty for a server without verdicts."""
 
 
