@@ -2,9 +2,11 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,6 +18,21 @@ ROOT: Final = "{root}"
 
 class ListError(UserError, ValueError):
     """A list cannot be used; the message names the file and the place."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name the file in the errors of reading it.
+
+    Raises:
+        ListError: it cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ListError(f"{path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ListError(f"{path}: it is not UTF-8") from error
 
 
 class Registry(StrEnum):

@@ -19,6 +19,7 @@ from mcp_touchstone.fleet.entry import (
     Registry,
     Start,
     Trouble,
+    reading,
     split,
     unless_refused,
 )
@@ -64,10 +65,9 @@ def published(path: Path) -> Mapping[str, Any]:
         ListError: the file has none.
     """
     try:
-        document = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ListError(f"{path}: {error.strerror}") from error
-    except ValueError as error:
+        with reading(path):
+            document = json.loads(path.read_text("utf-8"))
+    except json.JSONDecodeError as error:
         raise ListError(f"{path}: it is no JSON: {error}") from error
     record = record_in(document) if isinstance(document, dict) else None
     if record is None:

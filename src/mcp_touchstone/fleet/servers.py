@@ -19,6 +19,7 @@ from mcp_touchstone.fleet.entry import (
     Registry,
     Start,
     Trouble,
+    reading,
     refusal,
     split,
     unless_refused,
@@ -57,12 +58,8 @@ def opt_outs(path: Path) -> frozenset[str]:
     Raises:
         ListError: it cannot be read.
     """
-    try:
+    with reading(path):
         lines = path.read_text("utf-8").splitlines()
-    except OSError as error:
-        raise ListError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ListError(f"{path}: it is not UTF-8") from error
     words = (re.sub(r"(^|\s)#.*", "", line).strip().lower() for line in lines)
     return frozenset(word for word in words if word)
 
@@ -89,24 +86,14 @@ def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Ite
 
 
 def _read(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
-    if path.is_dir():
-        files = sorted(path.rglob("*.json"))
-        if not files:
-            raise ListError(f"{path}: there is no .json file in this folder")
-        for file in files:
-            yield from _json(file, environment)
-        return
+    files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise ListError(f"{path}: there is no .json file in this folder")
     readers = {".toml": _toml, ".csv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines}
-    reader = readers.get(path.suffix)
-    if reader is None:
-        yield from _json(path, environment)
-        return
-    try:
-        yield from reader(path)
-    except OSError as error:
-        raise ListError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ListError(f"{path}: it is not UTF-8") from error
+    for file in files:
+        reader = readers.get(file.suffix)
+        with reading(file):
+            yield from reader(file) if reader else _json(file, environment)
 
 
 def _toml(path: Path) -> Iterator[Entry]:
@@ -140,12 +127,7 @@ def _csv(path: Path) -> Iterator[Entry]:
 
 
 def _json(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise ListError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ListError(f"{path}: it is not UTF-8") from error
+    text = path.read_text("utf-8")
     try:
         document = json.loads(text)
     except ValueError:
