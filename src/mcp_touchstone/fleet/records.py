@@ -28,6 +28,9 @@ from mcp_touchstone.fleet.entry import (
 class _MissingError(Exception):
     """A required value without a default."""
 
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is required and has no default")
+
 
 def record_of(path: Path, given: Collection[str] = ()) -> Entry:
     """Return the server of one registry record.
@@ -186,12 +189,9 @@ def _remote(found: Entry, remote: Mapping[str, Any]) -> Entry:
     base = replace(found, registry=Registry.REMOTE, url=url)
     for header in remote.get("headers") or ():
         if header.get("isRequired") and _given(header) is None:
-            return replace(base, trouble=_needs(f"header {header.get('name')}"))
+            why = str(_MissingError(f"header {header.get('name')}"))
+            return replace(base, trouble=Trouble(Start.NEEDS_CONFIG, why))
     return base
-
-
-def _needs(what: str) -> Trouble:
-    return Trouble(Start.NEEDS_CONFIG, f"{what} is required and has no default")
 
 
 def _arguments(given: Any, *, required: bool = True) -> Iterator[str]:
@@ -200,7 +200,7 @@ def _arguments(given: Any, *, required: bool = True) -> Iterator[str]:
         value = _given(one)
         if value is None and one.get("isRequired") and required:
             if one.get("type") != "named" or one.get("format") not in {None, "boolean"}:
-                raise _MissingError(f"argument {label} is required and has no default")
+                raise _MissingError(f"argument {label}")
             value = ""
         if one.get("type") == "named" and (value is not None or one.get("isRequired")):
             yield str(one.get("name"))
@@ -213,7 +213,7 @@ def _variables(given: Any) -> dict[str, str]:
     for one in given if isinstance(given, list) else ():
         value = _given(one)
         if value is None and one.get("isRequired"):
-            raise _MissingError(f"variable {one.get('name')} is required and has no default")
+            raise _MissingError(f"variable {one.get('name')}")
         if value is not None:
             found[str(one["name"])] = value
     return found
@@ -238,7 +238,7 @@ def _filled(text: str, variables: Mapping[str, Any]) -> str:
             return match[0]
         value = _given(variables[name])
         if value is None and variables[name].get("isRequired"):
-            raise _MissingError(f"variable {name} of {text!r} is required and has no default")
+            raise _MissingError(f"variable {name} of {text!r}")
         return value or ""
 
     return re.sub(r"\{([^{}]+)\}", fill, text)

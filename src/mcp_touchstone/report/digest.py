@@ -1,7 +1,8 @@
 """Group the verdicts of a run by clause, finding and chapter, as reports show them."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,14 +65,18 @@ def by_clause(verdicts: Iterable[Verdict]) -> dict[str, Outcome]:
     return outcomes
 
 
-def excused(run: Run) -> dict[Outcome, int]:
+def excused(run: Run) -> Counter[Outcome]:
     """Count, for each outcome, the clauses whose worst findings the baseline accepts."""
-    counts: dict[Outcome, int] = {}
-    for clause, outcome in by_clause(run.verdicts).items():
-        gravest = [v for v in run.of(outcome) if v.clause.id == clause]
-        if all(verdict.known for verdict in gravest):
-            counts[outcome] = counts.get(outcome, 0) + 1
-    return counts
+    return _counted(run, lambda gravest: all(verdict.known for verdict in gravest))
+
+
+def _counted(run: Run, holds: Callable[[list[Verdict]], bool]) -> Counter[Outcome]:
+    """Count, for each outcome, the clauses of whose worst verdicts a condition is true."""
+    return Counter(
+        outcome
+        for clause, outcome in by_clause(run.verdicts).items()
+        if holds([verdict for verdict in run.of(outcome) if verdict.clause.id == clause])
+    )
 
 
 def of_sdks(run: Run, *outcomes: Outcome) -> dict[str, int]:
@@ -89,14 +94,15 @@ def sdk_failures(run: Run) -> str:
     return " and ".join(f"{plural(n, 'failure')} of {sdk}" for sdk, n in counts.items())
 
 
-def not_own(run: Run) -> dict[Outcome, int]:
+def not_own(run: Run) -> Counter[Outcome]:
     """Count, for each outcome, the clauses whose worst findings are the SDK's and do not count."""
-    counts: dict[Outcome, int] = {}
-    for clause, outcome in by_clause(run.verdicts).items():
-        gravest = [v for v in run.of(outcome) if v.clause.id == clause]
-        if any(map(run.is_of_sdk, gravest)) and all(run.is_of_sdk(v) or v.known for v in gravest):
-            counts[outcome] = counts.get(outcome, 0) + 1
-    return counts
+
+    def theirs(gravest: list[Verdict]) -> bool:
+        return any(map(run.is_of_sdk, gravest)) and all(
+            run.is_of_sdk(v) or v.known for v in gravest
+        )
+
+    return _counted(run, theirs)
 
 
 def tally(run: Run) -> dict[str, int]:
@@ -106,8 +112,8 @@ def tally(run: Run) -> dict[str, int]:
     findings are the SDK's and do not count. They are in no other number.
     """
     known, theirs = excused(run), not_own(run)
-    outcomes = list(by_clause(run.verdicts).values())
-    counts = {str(o): outcomes.count(o) - known.get(o, 0) - theirs.get(o, 0) for o in Outcome}
+    outcomes = Counter(by_clause(run.verdicts).values())
+    counts = {str(o): outcomes[o] - known[o] - theirs[o] for o in Outcome}
     return {**counts, "known": sum(known.values()), "sdk": sum(theirs.values())}
 
 
@@ -124,10 +130,9 @@ _APART: Final = {"known": "known", "sdk": "in the SDK"}
 def chapters(run: Run) -> list[ChapterCount]:
     """Count the clauses of each chapter by outcome."""
     places = {v.clause.id: v.clause.place for v in run.verdicts}
-    found: dict[str, dict[Outcome, int]] = {}
+    found: dict[str, Counter[Outcome]] = {}
     for clause, outcome in by_clause(run.verdicts).items():
-        counts = found.setdefault(places[clause], {})
-        counts[outcome] = counts.get(outcome, 0) + 1
+        found.setdefault(places[clause], Counter())[outcome] += 1
     return [ChapterCount(name, counts) for name, counts in sorted(found.items())]
 
 
