@@ -7,6 +7,7 @@ page on the site, and a link to any other file of the project becomes plain text
 import os
 import re
 import runpy
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ _LINK: Final = re.compile(r"\[([^\]\n]*)\]\(([^)\s:]+?)(#[^)\s]*)?\)")
 def on_files(files: Files, config: Any) -> Files:
     """Add the generated pages and the pages outside docs/."""
     outside = {page: (ROOT / source).read_text("utf-8") for source, page in PAGES.items()}
+    sys.path.insert(0, str(ROOT))  # the scripts import each other
     for script in GENERATING:
         outside |= runpy.run_path(str(ROOT / "scripts" / script))["pages"]()
     for page, text in outside.items():

@@ -5,20 +5,19 @@
 """
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier
 from mcp_touchstone.catalog.clause import Breach, Chapter, Clause, Observable
-from mcp_touchstone.catalog.loader import CLIENTS, SECURITY, home, load, mutants
+from mcp_touchstone.catalog.loader import CLIENTS, SECURITY, home, load
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import names, profile
 from mcp_touchstone.profiles.measure import MEASURES
 from mcp_touchstone.profiles.rule import EFFECTS
-from mcp_touchstone.report import coverage
 from mcp_touchstone.results.sdk_faults import Release, releases
 from mcp_touchstone.security import payload
+from scripts import clause_coverage as coverage
 
 JUDGED, PART, UNSEEN = "\u25cf", "\u25d0", "\u25cb"
 STATES: Final = {
@@ -27,8 +26,6 @@ STATES: Final = {
     UNSEEN: "not observable",
 }
 """Mark of a clause on the pages of sections -> its meaning."""
-
-CHECKOUT: Final = Path(__file__).resolve().parent.parent
 
 OBSERVABLE: Final = {
     Observable.YES: "visible on every server that offers the feature",
@@ -133,7 +130,7 @@ def _profiles() -> Iterator[str]:
 
 
 def _clause_pages() -> dict[str, Iterator[str]]:
-    measured = coverage.measure(load(), mutants(CHECKOUT))
+    measured = coverage.measure(load(), coverage.mutants())
     clients = coverage.measure(load(CLIENTS), {})
     chapters = {
         _path("clauses", chapter): _clause_chapter(chapter, of)

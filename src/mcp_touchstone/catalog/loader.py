@@ -5,14 +5,13 @@ are in ``_suites`` inside the package. They have the same module names in both c
 """
 
 import importlib.util
-import runpy
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, load_catalogue
 from mcp_touchstone.catalog.home import HOME, NAMESPACE
@@ -103,23 +102,6 @@ def load(suite: str = CONFORMANCE) -> Registry:
         raise CatalogueError(f"nobody judges {forgotten[0]}: write a scenario, or say why not")
     _loaded[suite] = registry
     return registry
-
-
-def mutants(checkout: Path | None = None) -> Mapping[str, Any] | None:
-    """Import the servers that break a clause on purpose; None if there is no checkout.
-
-    Args:
-        checkout: its folder, if it is not the checkout of this package.
-
-    Returns:
-        name -> mutant, as ``tests/mutants/kit.py`` describes it, with current clause ids.
-    """
-    program = (checkout or home()) / "tests" / "mutants" / "__main__.py"
-    if not program.is_file():
-        return None
-    catalogue = load().catalogue
-    known = runpy.run_path(str(program), run_name="mutants")["load"]()
-    return {name: one.due(lambda c: catalogue[c].judged) for name, one in known.items()}
 
 
 def _joined(registries: list[Registry]) -> Registry:
