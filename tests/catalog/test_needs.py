@@ -97,13 +97,6 @@ def test_a_capability_is_declared_by_its_path(capabilities: Any, path: str, decl
     assert spoken(capabilities).declares(path) is declared
 
 
-def test_unknown_word_is_distinguished_from_a_capability() -> None:
-    assert needs.is_known("callable-tool")
-    assert needs.is_known("tasks.requests.tools.call")
-    assert not needs.is_known("callabletool")
-    assert not needs.is_known("client.roots")
-
-
 # --- selection of probes
 
 

@@ -163,11 +163,6 @@ def choices(need: str) -> list[str]:
     return [choice.strip() for choice in need.split(" or ")]
 
 
-def is_known(word: str) -> bool:
-    """Return whether a word is known."""
-    return word in WORDS or word in OPERATIONS or word.partition(".")[0] in CAPABILITIES
-
-
 def probes(words: Iterable[str], revision: str) -> set[Probe]:
     """Return the probes of a revision that decide all these words."""
     wanted: set[Probe] = set()

@@ -34,13 +34,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from mcp_touchstone.wire.framing import brief, type_name
-from mcp_touchstone.wire.schema_refs import COUNTED_BY, NAME, expand, inside
+from mcp_touchstone.wire.schema_refs import COUNTED_BY, NAME, expand
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
-PARTS: Final = ("results", "input_required", "tasks", "notifications", "requests", "errors")
 MILD: Final = frozenset({"format", "multipleOf", "not"})
 SHOWN: Final = 40
 """Characters of a value that a message quotes."""
@@ -146,16 +145,6 @@ class Schemas:
         file = self._file(revision)
         found: dict[str, Any] = expand(file[part][method], file["$defs"])
         return found
-
-    def counted_by(self, revision: str) -> set[str]:
-        """Return the clauses named by ``counted-by`` in the file of a revision."""
-        return {
-            clause
-            for part in PARTS
-            for method in self.methods(revision, part)
-            for schema in inside(self.expanded(revision, part, method))
-            for clause in schema.get(COUNTED_BY, {}).values()
-        }
 
     def _nodes(self, revision: str, part: str, method: str, value: Any) -> "Iterator[_Node]":
         validator = self._validator(revision, part, method)

@@ -1,6 +1,6 @@
 """Compile a schema of ours: resolve each ``$ref`` and the clauses that count breaches. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -79,17 +79,3 @@ def _expand(schema: Any, defs: Mapping[str, Any], scope: _Scope) -> Any:
     if counted:
         kept[COUNTED_BY] = counted
     return kept
-
-
-def inside(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield a compiled schema and all schemas in it."""
-    if isinstance(schema, list):
-        for one in schema:
-            yield from inside(one)
-    elif isinstance(schema, dict):
-        yield schema
-        for word, one in schema.items():
-            if word == "properties":
-                yield from inside(list(one.values()))
-            elif word != COUNTED_BY:
-                yield from inside(one)
