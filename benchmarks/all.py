@@ -80,7 +80,6 @@ SWITCHES = {
     "head start": ("plan", "Plan.probable = lambda *_: []"),
     "early repetition": ("repeat", "Repetitions.begin = lambda *_: False"),
     "shared sessions": ("process_pool", "ProcessPool.session = lambda *_: None"),
-    "lent sessions": ("process_pool", "ProcessPool._lent = lambda *_: None"),
     "attack sites": ("attack_sites", "Sites.use = lambda *_: None"),
     "start priority": (
         "start_limiter",
@@ -278,7 +277,7 @@ def switches(peers: Peers) -> Iterator[Row]:
     attacks = ("--suite", "security", "--", *filesystem)
     for words, names in (
         (stdio, ("head start", "early repetition", "start priority")),
-        (over_http, ("shared sessions", "lent sessions")),
+        (over_http, ("shared sessions",)),
         (attacks, ("attack sites",)),
     ):
         for name in names:

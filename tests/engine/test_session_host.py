@@ -19,7 +19,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timing import WaitKind
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.http_endpoint import PORT
-from tests.conftest import HERE, eventually
+from tests.conftest import HERE
 from tests.toy_suite import LONG, declare, outcomes, toy_registry
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a start needs a second there")
@@ -224,38 +224,6 @@ def test_each_session_is_deleted_before_its_process_ends(registry: Registry) -> 
     assert [(one.verb, one.status) for one in last] == [("DELETE", 200)] * 4
 
 
-def test_finding_on_a_shared_process_is_repeated_in_a_session(registry: Registry) -> None:
-    used = []
-
-    @declare("toy-must")
-    def _(talk: Conversation) -> None:
-        used.append(talk.wire.channel.is_guest)
-        talk.judge("toy-must", False, expected="this", at=1)
-
-    run = checked(registry, repeats=1)
-
-    (found,) = run.of(Outcome.FAIL)
-    assert used == [False, True]
-    assert (found.gravest.tried, found.gravest.found) == (2, 2)
-    assert run.processes == DISCOVERY
-
-
-def test_repetition_in_a_session_counts_only_if_it_shows_the_finding(registry: Registry) -> None:
-    used = []
-
-    @declare("toy-must")
-    def _(talk: Conversation) -> None:
-        used.append(talk.wire.channel.is_guest)
-        talk.judge("toy-must", used[-1], expected="this", at=1)
-
-    run = checked(registry, repeats=1)
-
-    (found,) = run.of(Outcome.FAIL)
-    assert used == [False, True, False]
-    assert (found.gravest.tried, found.gravest.found) == (2, 2)
-    assert run.processes == DISCOVERY + 1
-
-
 def test_session_knows_the_addresses_of_its_process(registry: Registry) -> None:
     found = []
 
@@ -268,42 +236,6 @@ def test_session_knows_the_addresses_of_its_process(registry: Registry) -> None:
     checked(registry)
 
     assert found == [(True, ["127.0.0.1"])]
-
-
-def test_early_repetition_is_held_in_a_session(registry: Registry) -> None:
-    used = []
-
-    @declare("toy-must", apart=True, lasts=True)
-    def _(talk: Conversation) -> None:
-        talk.wire.open()
-        used.append(talk.wire.channel.is_guest)
-        eventually(lambda: talk.judge.certain("toy-must") or not used[-1], LONG)
-        talk.judge("toy-must", False, expected="this", at=1)
-
-    run = checked(registry, repeats=1)
-
-    (found,) = run.of(Outcome.FAIL)
-    assert used == [False, True]
-    assert (found.gravest.tried, found.gravest.found) == (2, 2)
-    assert run.processes == DISCOVERY + 1
-
-
-def test_early_repetition_in_a_session_counts_only_if_it_ends_early(registry: Registry) -> None:
-    used = []
-
-    @declare("toy-must", apart=True, lasts=True)
-    def _(talk: Conversation) -> None:
-        talk.wire.open()
-        used.append(talk.wire.channel.is_guest)
-        if len(used) == 1:
-            talk.judge.certain("toy-must")
-        talk.judge("toy-must", False, expected="this", at=1)
-
-    run = checked(registry, repeats=1)
-
-    (found,) = run.of(Outcome.FAIL)
-    assert used == [False, True, False]
-    assert (found.gravest.tried, found.gravest.found) == (2, 2)
 
 
 def test_finding_after_a_restart_in_a_session_needs_unused_processes(registry: Registry) -> None:

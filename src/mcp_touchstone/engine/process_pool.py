@@ -79,8 +79,6 @@ class ProcessPool:
         mark: text that identifies every process of the run.
         has_repositories: whether the roots of future fixture trees are git repositories; the world
             of the run does not change while a conversation uses it.
-        borrows_apart: whether ``apart`` of a branch that borrows returns a session too; the world
-            is then that of the run.
         is_single: whether only one process can run at a time: a start then ends all others.
     """
 
@@ -116,8 +114,6 @@ class ProcessPool:
         self._doorway = StartLimiter(lambda: STARTING * pace.started)
         self._profile = ServerProfile(pace)
         self._host = SessionHost(self._open_host, self._beside)
-        self.borrows_apart = False
-        self._lender: ProcessPool | None = None
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
         ours = inherited(os.environ, target)
@@ -145,10 +141,7 @@ class ProcessPool:
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
-        session = self._lent(revision, label) if self.borrows_apart else None
-        return session or self._admitted(
-            turn, lambda: self._start(revision, label, self._own_world(), None)
-        )
+        return self._admitted(turn, lambda: self._start(revision, label, self._own_world(), None))
 
     def _own_world(self) -> World:
         world = World(
@@ -308,21 +301,17 @@ class ProcessPool:
             rate=self._rate,
         )
 
-    def branch(self, *, borrows: bool = False) -> "ProcessPool":
+    def branch(self) -> "ProcessPool":
         """Return a pool of the same server, whose processes this one does not judge.
 
         The caller closes it. It ends early with this pool, which counts its processes and searches
         for its strays.
-
-        Args:
-            borrows: whether its ordinary shared process is a session of this pool, over HTTP.
         """
         pool = ProcessPool(self.target, self.world, self.pace, self.mark)
         pool.knows(self._profile)
         pool.allowance = self.allowance
         pool.is_single = self.is_single
         pool._doorway = self._doorway
-        pool._lender = self if borrows else None
         with self._lock:
             self._branches.append(pool)
             late = self._closed
@@ -335,12 +324,7 @@ class ProcessPool:
         """The number of processes that it and its branches started."""
         return self._started + sum(branch.started for branch in self._branches)
 
-    def session(
-        self,
-        revision: str,
-        label: str,
-        beside: Callable[[Connection, str, str], Connection] | None = None,
-    ) -> Connection | None:
+    def session(self, revision: str, label: str) -> Connection | None:
         """Return an unused session of a process with other sessions; None if there is none.
 
         There is one if we started the server, it speaks HTTP, and one process serves several
@@ -349,11 +333,10 @@ class ProcessPool:
         Args:
             revision: the revision to request.
             label: its name, for people.
-            beside: see ``SessionHost``; by default the connection belongs to this pool.
         """
         if rev.is_modern(revision) or not self._has_sessions:
             return None
-        return self._host.open(revision, label, beside)
+        return self._host.open(revision, label)
 
     @property
     def _has_sessions(self) -> bool:
@@ -430,11 +413,7 @@ class ProcessPool:
             raise Exhausted(f"the server {what} {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"
         turn = StartPriority.FIRST if share is Share.DRAWN else StartPriority.MANY
-        session = None
-        if share is Share.ORDINARY and key not in self._replaced:
-            session = self._lent(revision, label)
-        connection = session or self.spawn(revision, label, turn=turn)
-        self._shared[key] = self.opened(connection, share)
+        connection = self._shared[key] = self.opened(self.spawn(revision, label, turn=turn), share)
         return connection
 
     @staticmethod
@@ -445,15 +424,6 @@ class ProcessPool:
             connection.use(willing_client(connection.revision))
         connection.open()
         return connection
-
-    @property
-    def borrows(self) -> bool:
-        """Whether it uses sessions of the pool of which it is a branch."""
-        return self._lender is not None
-
-    def _lent(self, revision: str, label: str) -> Connection | None:
-        """Return a session of a process of the pool of which this one is a branch."""
-        return self._lender.session(revision, label, self._beside) if self._lender else None
 
     def release(self, revision: str, share: Share = Share.ORDINARY) -> None:
         """Begin to end a shared process that is no longer needed."""
@@ -520,17 +490,13 @@ class ProcessPool:
         with self._lock:
             return list(self._all)
 
-    def settle(self, *, host: bool = True) -> None:
-        """End every process politely and wait until all have ended.
-
-        Args:
-            host: whether that of the sessions ends too; a repetition may need it.
-        """
-        self._end_all(host=host)
+    def settle(self) -> None:
+        """End every process politely and wait until all have ended."""
+        self._end_all()
         self._shared.clear()
 
-    def _end_all(self, *, host: bool = True) -> None:
-        for place in Place if host else (Place.OTHER,):
+    def _end_all(self) -> None:
+        for place in Place:
             for connection in self.connections:
                 if self._host.place(connection) is place:
                     self.retire(connection)

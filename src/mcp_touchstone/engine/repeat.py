@@ -1,18 +1,17 @@
 """Repeat scenarios with findings, to distinguish stable findings from chance. Prints nothing.
 
 A scenario with a finding is run again on new processes, and so is the scenario whose traffic broke
-a rule on all traffic. Scenarios that shared a process share one in their first repetition too; over
-HTTP, that is a session of a process which others use. A finding that appears there is stable. Any
-other scenario is repeated more often and alone, and its judgement says how often the finding
-appeared. A scenario that races messages has no stable findings: its race may be lost twice and won
-the next time.
+a rule on all traffic. Scenarios that shared a process share one in their first repetition too. A
+finding that appears there is stable. Any other scenario is repeated more often and alone, and its
+judgement says how often the finding appeared. A scenario that races messages has no stable
+findings: its race may be lost twice and won the next time.
 
 The first repetition begins when the scenario, and those that shared its process, have ended, while
 others go on; or when a scenario that lasts says that a finding is certain. Then it may end as soon
-as all findings are certain again. A repetition that ended early, or was held in a session, counts
-only for a scenario of which it shows all findings; the others get a new process. A scenario with
-the same finding in a session before (``session_host``) is repeated already. Findings of rules on
-all traffic, and further repetitions, come at the end of the run.
+as all findings are certain again. A repetition that ended early counts only for a scenario of which
+it shows all findings; the others get a new process. A scenario with the same finding in a session
+before (``session_host``) is repeated already. Findings of rules on all traffic, and further
+repetitions, come at the end of the run.
 """
 
 import threading
@@ -106,7 +105,7 @@ class Repetitions:
             and not {judgement.clause for judgement in _findings(case)} <= case.before
         ]
         if repeated:
-            trial, keys = _Trial(self._work, borrows=True), [_key(case) for case in repeated]
+            trial, keys = _Trial(self._work), [_key(case) for case in repeated]
             with self._lock:
                 self._early.append((keys, trial))
                 held = self._threads.submit(trial.hold, sorted(repeated, key=_hurts))
@@ -314,11 +313,10 @@ class _Trial:
 
     Args:
         work: the common values of all conversations.
-        borrows: whether a session of a used process may do; see ``ProcessPool.branch``.
     """
 
-    def __init__(self, work: Work, *, borrows: bool = False) -> None:
-        self._pool = work.pool.branch(borrows=borrows)
+    def __init__(self, work: Work) -> None:
+        self._pool = work.pool.branch()
         self._work = replace(work, pool=self._pool)
         self._found: set[_Finding] = set()
         self._is_partial = False
@@ -330,7 +328,6 @@ class _Trial:
         try:
             if not first.case.fresh:  # as on the process that discovery opened
                 connection = pool.shared(first.revision, share(first))
-                self._is_partial = connection.channel.is_guest
                 read_lists(Spoken(connection.opening or Reply(0)), connection)
             for before in cases:
                 case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
@@ -370,9 +367,7 @@ class _Trial:
 class _EarlyTrial(_Trial):
     """A repetition that begins when a finding is certain, before its scenario has ended.
 
-    It ends as soon as all findings are certain again. Over HTTP it is held in a session, so it may
-    have the folder of others; then only such an end counts. The server has answered a request
-    while the call of the scenario went on, so the call stops no other session.
+    It ends as soon as all findings are certain again.
 
     Args:
         work: the common values of all conversations.
@@ -386,18 +381,9 @@ class _EarlyTrial(_Trial):
         first: Callable[[], PlannedCase | None],
         probable: Callable[[str], Example | None],
     ) -> None:
-        super().__init__(work, borrows=True)
+        super().__init__(work)
         self._first = first
-        self._pool.borrows_apart = True
         self._work = replace(self._work, on_certain=self._is_enough, probable=probable)
-
-    def hold(self, cases: Sequence[PlannedCase]) -> None:
-        """Repeat the conversation, and end the process."""
-        super().hold(cases)
-        is_session = any(one.channel.is_guest for one in self._pool.connections)
-        if is_session and not self._is_partial:
-            self._is_partial = True
-            self._found.clear()
 
     def _is_enough(self, _case: PlannedCase, certain: frozenset[str], _: object) -> bool:
         """Return whether a scenario may end, as it has the findings of the first time again."""

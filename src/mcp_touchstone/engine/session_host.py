@@ -3,8 +3,7 @@
 Over HTTP, a scenario that needs an unused process usually needs an unused session only, and a
 session costs much less than a process. A server of which a process serves two sessions at a time
 gets the sessions of all such scenarios on one process. A scenario that finds something there is
-held again on an unused process, and only that counts: ``worker``. Findings on a shared process are
-repeated there too: ``repeat``.
+held again on an unused process, and only that counts: ``worker``.
 """
 
 import threading
@@ -68,18 +67,12 @@ class SessionHost:
             return Place.HOST
         return Place.TRIED if connection in self._tried_with else Place.OTHER
 
-    def open(
-        self,
-        revision: str,
-        label: str,
-        beside: "Callable[[Connection, str, str], Connection] | None" = None,
-    ) -> "Connection | None":
+    def open(self, revision: str, label: str) -> "Connection | None":
         """Return an unused session; None if the server serves one at a time, or has exited.
 
         Args:
             revision: the revision to request.
             label: its name, for people.
-            beside: as for the class, for a pool that is a branch.
         """
         with self._lock:
             if not self._tried:
@@ -88,7 +81,7 @@ class SessionHost:
         host = self._host
         if host is None or host.gone or not self._serves:
             return None
-        return (beside or self._beside)(host, revision, label)
+        return self._beside(host, revision, label)
 
     def _try(self, revision: str) -> bool:
         """Open two sessions on one process; return whether it serves both."""

@@ -84,11 +84,10 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
     if pool.target.gentle:
         run.profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
     _converse(work, probing, registry, choice, run, repetitions)
-    pool.settle(host=False)
+    pool.settle()
     _watch(run, pool, partial=deadline.met)
     if not plan.trouble:  # else no process can be opened again
         repetitions.finish(run.slots)
-    pool.settle()
 
 
 def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:

@@ -159,7 +159,7 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
         hold(talk, scenario, work)
     if scenario.shares and not stop.is_set():
         talk = _release(talk, slot, scenario, work)
-    elif not pool.borrows and _is_doubtful(talk) and not stop.is_set():
+    elif _is_doubtful(talk) and not stop.is_set():
         talk = _without_sessions(talk, slot, scenario, wire_revision, work)
         connection = talk.server.connections[0]
     slot.fired = frozenset(talk.server.fired)

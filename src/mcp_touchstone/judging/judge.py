@@ -195,10 +195,6 @@ class Judge:
     def certain(self, *clauses: str) -> bool:
         """Let the repetition of the scenario begin: it will have findings, but needs more time.
 
-        Only for a scenario whose call does not block the server: over HTTP, the repetition makes it
-        in a session of a process that serves others. So the server must have answered a request
-        meanwhile.
-
         Args:
             clauses: the clauses that it will find broken.
 
