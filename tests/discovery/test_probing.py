@@ -154,7 +154,9 @@ def test_tool_whose_calls_are_all_errors_is_a_refused_call() -> None:
 def test_call_that_is_never_answered_is_cancelled() -> None:
     with probed("hang", "echo", words={"callable-tool"}, on=(LEGACY,), startup=1.5) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']
-        methods = [e.value.get("method") for e in found.pool.shared(LEGACY).transcript if e.value]
+        methods = [
+            e.value.get("method") for e in found.pool.shared.get(LEGACY).transcript if e.value
+        ]
         assert "notifications/cancelled" in methods
         assert found.examples("unanswered-call") == ["tools/call hang"]
 
@@ -327,7 +329,7 @@ def test_url_elicitation_error_counts_as_url_elicitation() -> None:
 
 def test_client_capabilities_are_reset_after_probing_questions() -> None:
     with probed("elicit", words={"mrtr"}, on=(MODERN,)) as found:
-        connection = found.pool.shared(MODERN)
+        connection = found.pool.shared.get(MODERN)
         assert connection.client.capabilities == {}
         assert connection.transcript.capabilities == {}
 

@@ -14,8 +14,8 @@ from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.discovery import probe_traffic
 from mcp_touchstone.discovery.probe_traffic import WISHED
 from mcp_touchstone.engine import head_start
-from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.engine.shared_processes import SharedProcesses
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -89,14 +89,14 @@ def test_scenario_makes_the_call_that_the_probe_tries(registry: Registry) -> Non
 def called(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Return an event for which the process of the probe waits."""
     event = threading.Event()
-    shared = ProcessPool.shared
+    get = SharedProcesses.get
 
-    def late(pool: ProcessPool, revision: str, share: Share = Share.ORDINARY) -> Connection:
+    def late(shared: SharedProcesses, revision: str, share: Share = Share.ORDINARY) -> Connection:
         if share is Share.DRAWN:
             assert event.wait(LONG)
-        return shared(pool, revision, share)
+        return get(shared, revision, share)
 
-    monkeypatch.setattr(ProcessPool, "shared", late)
+    monkeypatch.setattr(SharedProcesses, "get", late)
     return event
 
 

@@ -9,7 +9,7 @@ import pytest
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.needs import Probe
 from mcp_touchstone.discovery import probes
-from mcp_touchstone.engine import process_pool
+from mcp_touchstone.engine import launcher, process_pool
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.report.standing import closing
@@ -163,7 +163,7 @@ def test_total_output_of_all_processes_is_limited() -> None:
 
 
 def test_output_limit_causes_no_failures_or_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_pool, "Allowance", lambda: Allowance(limit=40_000))
+    monkeypatch.setattr(launcher, "Allowance", lambda: Allowance(limit=40_000))
 
     run = judged("ping", "jsonrpc", "tools")
 

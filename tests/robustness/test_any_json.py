@@ -140,18 +140,18 @@ def test_server_profile_accepts_any_json_in_server_lists(items: list[Any], resul
                 assemble(tool.get("inputSchema"), values, Places())
 
 
-class UnavailablePool:
-    """A pool that cannot start a process."""
+class UnavailableProcesses:
+    """Shared processes that cannot be started."""
 
-    def shared(self, *_: object) -> Any:
+    def get(self, *_: object) -> Any:
         raise LaunchError("none")
 
-    replace = kill = shared
+    replace = get
 
 
 @given(st.lists(ITEMS, max_size=3))
 def test_discovery_accepts_any_json_in_server_lists(items: list[Any]) -> None:
     spoken = Spoken(Reply(1), dict.fromkeys(LISTS, sent_over_the_wire(items)))
-    line = ProbeProcess(UnavailablePool(), rev.LATEST_LEGACY, Share.ORDINARY)
+    line = ProbeProcess(UnavailableProcesses(), rev.LATEST_LEGACY, Share.ORDINARY)
     for find in (find_calls, find_reads, find_prompts):
         find(Prober(rev.LATEST_LEGACY, spoken, line, trusted=frozenset({"wait", "echo"})))

@@ -87,7 +87,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     # the program of the server and its packages, in folders of the user
     "discovery/sdk.py": {"Path": 38},
     # names of the user's folders, which are given to a process or searched for new files
-    "engine/process_pool.py": {"Path": 3},
+    "engine/launcher.py": {"Path": 3},
     "engine/runner.py": {"Path": 2},
     "engine/stages.py": {"Path": 2},
     "judging/run_settings.py": {"Path": 2},

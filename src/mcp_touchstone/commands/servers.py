@@ -47,7 +47,7 @@ def _recon(options: argparse.Namespace, settings: Settings) -> int:
 
     from mcp_touchstone.catalog import revision as rev
     from mcp_touchstone.config import resolve
-    from mcp_touchstone.engine.process_pool import inherited
+    from mcp_touchstone.engine.launcher import inherited
     from mcp_touchstone.engine.runner import survey
     from mcp_touchstone.report import survey as report
 

@@ -36,7 +36,7 @@ PAGES: Final = 10
 class Processes(Protocol):
     """The shared processes of a run."""
 
-    def shared(self, revision: str, share: Share) -> Connection:
+    def get(self, revision: str, share: Share) -> Connection:
         """Return the live process of a revision.
 
         Raises:
@@ -45,9 +45,6 @@ class Processes(Protocol):
 
     def replace(self, revision: str, share: Share) -> None:
         """Abandon a process that no longer answers."""
-
-    def kill(self) -> None:
-        """Kill every process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class ProbeProcess:
         Raises:
             LaunchError: it could not be started.
         """
-        return self.processes.shared(self.revision, self.share)
+        return self.processes.get(self.revision, self.share)
 
     def drop(self) -> None:
         """Abandon it."""

@@ -81,12 +81,14 @@ class ProbeContext:
 
     Attributes:
         processes: the shared processes of each revision.
+        kill: kills every process.
         named: the names given by the user.
         places: the targets of generated paths.
         stop: set when the run ends.
     """
 
     processes: Processes
+    kill: Callable[[], None]
     named: Named = field(default_factory=Named)
     places: Places = field(default_factory=Places)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -195,7 +197,7 @@ class Probing:
                     yield
             except BaseException:
                 self._context.stop.set()
-                self._context.processes.kill()  # otherwise threads and we would wait for it
+                self._context.kill()  # otherwise threads and we would wait for it
                 raise
         for future in tried:
             future.result()

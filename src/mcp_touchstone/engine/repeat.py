@@ -327,7 +327,7 @@ class _Trial:
         assert isinstance(first.case, Scenario)  # noqa: S101  (only these are repeated)
         try:
             if not first.case.fresh:  # as on the process that discovery opened
-                connection = pool.shared(first.revision, share(first))
+                connection = pool.shared.get(first.revision, share(first))
                 read_lists(Spoken(connection.opening or Reply(0)), connection)
             for before in cases:
                 case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)

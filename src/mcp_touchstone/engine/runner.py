@@ -266,8 +266,10 @@ def _explored(
     if found[0].spoken or not pool.target.rooted:
         return found
     left = all(one.channel.wait(AFTER_END) is not None for one in found[1].values())
-    if not left or not pool.become_repository():
+    if not left or pool.world.is_repository:
         return found
+    pool.world.become_repository()  # some servers start in a repository only
+    pool.has_repositories = True
     again = explore(pool.spawn_at_once, pool.pace, revisions)
     first, second = (again, found) if again[0].spoken else (found, again)
     for connection in second[1].values():

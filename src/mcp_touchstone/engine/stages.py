@@ -29,9 +29,10 @@ from mcp_touchstone.engine.attack_sites import Sites
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.head_start import HeadStart
+from mcp_touchstone.engine.launcher import GENTLE_RATE
 from mcp_touchstone.engine.named_check import refuse_unknown
 from mcp_touchstone.engine.plan import Plan, besieged, nothing, wanted
-from mcp_touchstone.engine.process_pool import GENTLE_RATE, ProcessPool
+from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.scheduler import Schedule
 from mcp_touchstone.engine.worker import Work, drive
@@ -94,7 +95,7 @@ def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:
     """Return a ground that runs probes on the shared processes of a pool."""
     root = pool.world.root
     places = Places(folder=str(root), file=NOTE, text=NOTES[NOTE])
-    return ProbeContext(pool, pool.target.named_in(root), places, stop)
+    return ProbeContext(pool.shared, pool.kill, pool.target.named_in(root), places, stop)
 
 
 def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentity:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from mcp_touchstone.transport.process import now
 
@@ -27,6 +27,9 @@ class Starting(Protocol):
     @property
     def has_begun(self) -> bool:
         """Whether it has said something, or has exited."""
+
+
+_Started = TypeVar("_Started", bound=Starting)
 
 
 @dataclass(slots=True)
@@ -97,6 +100,16 @@ class StartLimiter:
                 self._moved.notify_all()
             self._inside.append(Newcomer(now()))
             return self._inside[-1]
+
+    def admitted(self, turn: StartPriority, start: Callable[[], _Started]) -> _Started:
+        """Wait for room, start a process, and return it."""
+        newcomer = self.enter(turn)
+        try:
+            newcomer.process = process = start()
+        except BaseException:
+            newcomer.gave_up = True
+            raise
+        return process
 
     def _has_room(self) -> bool:
         late = now() - self._patience()

@@ -18,6 +18,7 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.attack_sites import Sites, is_clean
 from mcp_touchstone.engine.plan import Plan, share
 from mcp_touchstone.engine.process_pool import ProcessPool
+from mcp_touchstone.engine.shared_processes import opened
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.judge import Judge
@@ -131,7 +132,7 @@ def drive(
             work.on_event(Done(slot))
         held.append(slot)
     if slot is not None and isinstance(slot.case, Scenario) and not slot.case.fresh:
-        work.pool.release(slot.revision, share(slot))
+        work.pool.shared.release(slot.revision, share(slot))
     after(held)
 
 
@@ -281,9 +282,9 @@ def begin(
     if scenario.fresh:
         first = spawn()
     elif work.separate:
-        first = pool.opened(spawn(), share(slot))
+        first = opened(spawn(), share(slot))
     else:
-        first = pool.shared(slot.revision, share(slot))
+        first = pool.shared.get(slot.revision, share(slot))
     server = UsedServer(first, spawn)
     judge = Judge(
         server,
@@ -333,4 +334,4 @@ def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -
         if connection.gone:
             return
         refusal = connection.channel.silence(reply.asked)
-        pool.replace(slot.revision, share(slot), refusal=refusal)
+        pool.shared.replace(slot.revision, share(slot), refusal=refusal)

@@ -1,0 +1,113 @@
+"""The process of each revision that many conversations share, one after the other.
+
+Start-up dominates the cost of judging, so conversations of one revision share a live process.
+A process that exited or no longer answers is replaced.
+"""
+
+from typing import Final, Protocol
+
+from mcp_touchstone.catalog.scenario import Share
+from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.profile import willing as willing_client
+from mcp_touchstone.engine.start_limiter import StartPriority
+from mcp_touchstone.transport.process import LaunchError
+
+DEATHS: Final = 12
+"""Shared processes of one revision that may exit before the run gives up."""
+
+SILENCES: Final = 3
+"""Shared processes of one revision that may stop answering; each costs a full deadline."""
+
+_Key = tuple[str, Share]
+"""A revision, and the kind of sharing."""
+
+
+class Exhausted(LaunchError):  # noqa: N818  (an outcome of the server's, not a fault of ours)
+    """The server exited too often to continue."""
+
+
+class Pool(Protocol):
+    """Starts and ends the processes; see ``ProcessPool``."""
+
+    def spawn(self, revision: str, label: str, *, turn: StartPriority) -> Connection:
+        """Start an unused process."""
+
+    def retire(self, connection: Connection, *, polite: bool = True) -> None:
+        """End a connection in the background."""
+
+
+class SharedProcesses:
+    """The shared processes of a pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._live: dict[_Key, Connection] = {}
+        self._replaced: dict[_Key, int] = {}
+        self._silent: dict[_Key, int] = {}
+        self._refusals: dict[_Key, str] = {}
+
+    def put(self, revision: str, connection: Connection) -> None:
+        """Share a process that is open already, with ordinary users."""
+        self._live[revision, Share.ORDINARY] = connection
+
+    def get(self, revision: str, share: Share = Share.ORDINARY) -> Connection:
+        """Return the live process of a revision, after its opening.
+
+        Args:
+            revision: the revision.
+            share: its users. A willing one is opened by a client that declares everything. Ambient
+                rules skip the process of properties: most of its messages belong to a search.
+
+        Raises:
+            LaunchError: a new one could not be started.
+            Exhausted: too many processes exited.
+        """
+        key = revision, share
+        connection = self._live.get(key)
+        if connection is not None and not connection.gone:
+            return connection
+        if connection is not None:
+            if connection.channel.ending is None:  # otherwise we ended it
+                self._replaced[key] = self._replaced.get(key, 0) + 1
+            self._pool.retire(connection)
+        if self._replaced.get(key, 0) > DEATHS:
+            what = "session" if connection and connection.channel.session_ended else "server"
+            raise Exhausted(f"the {what} ended {DEATHS} times; we stopped starting it")
+        if self._silent.get(key, 0) >= SILENCES:
+            refusal = self._refusals.get(key)
+            what = f"answered everything by {refusal}" if refusal else "stopped answering"
+            raise Exhausted(f"the server {what} {SILENCES} times; we stopped asking")
+        label = f"{share} {self._replaced.get(key, 0) + 1}"
+        turn = StartPriority.FIRST if share is Share.DRAWN else StartPriority.MANY
+        started = opened(self._pool.spawn(revision, label, turn=turn), share)
+        self._live[key] = started
+        return started
+
+    def release(self, revision: str, share: Share = Share.ORDINARY) -> None:
+        """Begin to end a process that is no longer needed."""
+        connection = self._live.pop((revision, share), None)
+        if connection is not None:
+            self._pool.retire(connection)
+
+    def replace(self, revision: str, share: Share = Share.ORDINARY, *, refusal: str = "") -> None:
+        """Abandon a process that no longer answers, or only by an HTTP status."""
+        key = revision, share
+        self._refusals[key] = refusal
+        connection = self._live.pop(key, None)
+        if connection is not None:
+            self._replaced[key] = self._replaced.get(key, 0) + 1
+            self._silent[key] = self._silent.get(key, 0) + 1
+            self._pool.retire(connection, polite=False)
+
+    def clear(self) -> None:
+        """Forget all: they have ended."""
+        self._live.clear()
+
+
+def opened(connection: Connection, share: Share) -> Connection:
+    """Open an unused process for some users; return it."""
+    connection.transcript.judged = share is not Share.DRAWN
+    if share is Share.WILLING:
+        connection.use(willing_client(connection.revision))
+    connection.open()
+    return connection
