@@ -18,7 +18,7 @@ from mcp_touchstone.catalog.scenario import (
 )
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.engine.choice import Choice, Traffic, is_attack
-from mcp_touchstone.results.run import Absent, PlannedCase, Run, unasked
+from mcp_touchstone.results.run import Absent, PlannedCase, unasked
 
 if TYPE_CHECKING:
     from mcp_touchstone.client.server_profile import ServerProfile
@@ -87,6 +87,7 @@ class Plan:
     """The plan of a run: each case is planned once, as soon as its needs are decided.
 
     Attributes:
+        profile: the profile of the server.
         trouble: the reason nothing can be judged; empty if something can.
         unbound: the reason no tool that handles files is attacked; empty if one is.
     """
@@ -95,7 +96,7 @@ class Plan:
         self, target: "Target", profile: "ServerProfile", registry: Registry, choice: Choice
     ) -> None:
         self._target = target
-        self._profile = profile
+        self.profile = profile
         self._choice = choice
         self._whole = choice.traffic(registry) is Traffic.WHOLE
         self._revisions = judged(profile, choice)
@@ -210,7 +211,7 @@ class Plan:
         free: Callable[[str, Share], bool],
     ) -> bool:
         case = entry.case
-        if entry.bound and self._profile.bindings is None:
+        if entry.bound and self.profile.bindings is None:
             return False
         if not all(decided(*word) for word in entry.words):
             return False
@@ -236,7 +237,7 @@ class Plan:
                 continue
             clauses = []
             for clause in self._chosen(case, revision):
-                fault = self._profile.fault(clause.needs, revision)
+                fault = self.profile.fault(clause.needs, revision)
                 why = self._absence(clause, revision)
                 if fault and why is not None and not why.by_choice:
                     faulty.append(_judged_broken(case, revision, clause, fault))
@@ -331,10 +332,10 @@ class Plan:
             why = f"the server promises no {clause.promise}: --promise {clause.promise}"
             return Absent(clause.id, revision, why)
         unmet = tuple(n for n in clause.needs if not {*needs.choices(n)} & {*assumed})
-        lacking = self._profile.lacks(unmet, revision)
+        lacking = self.profile.lacks(unmet, revision)
         if lacking:
-            why = f"the server offers {self._profile.why(lacking, revision)}"
-            self.unbound = self.unbound or _unbound(self._profile, clause, revision)
+            why = f"the server offers {self.profile.why(lacking, revision)}"
+            self.unbound = self.unbound or _unbound(self.profile, clause, revision)
             return Absent(clause.id, revision, why)
         return None
 
@@ -421,14 +422,15 @@ def share(slot: PlannedCase) -> Share:
     return Share.LASTING if slot.case.lasts else Share.ORDINARY
 
 
-def nothing(run: Run, choice: Choice) -> str:
+def nothing(plan: Plan, choice: Choice) -> str:
     """Return the reason a choice leaves nothing to judge."""
-    spoken = ", ".join(run.profile.spoken) or "none"
+    known = plan.profile.spoken
+    spoken = ", ".join(known) or "none"
     asked = ", ".join(choice.revisions)
-    if choice.revisions and not set(choice.revisions) & set(run.profile.spoken):
+    if choice.revisions and not set(choice.revisions) & set(known):
         return f"--revision {asked}: the server speaks {spoken}"
-    reasons = sorted({absent.why for absent in run.absent})
-    newest = max(run.profile.spoken, default="")
+    reasons = sorted({absent.why for absent in plan.absent})
+    newest = max(known, default="")
     where = f" in {newest}, the only revision that --quick judges" if choice.quick else ""
     return f"nothing selected applies to this server{where}" + (
         f": {reasons[0]}" if reasons else ""

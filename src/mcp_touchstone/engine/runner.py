@@ -1,10 +1,8 @@
 """Run a plan and combine its judgements into verdicts. Prints nothing."""
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -22,13 +20,13 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.runtime.scratch import World, abandoned, clear, entries
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.runtime.timing import account
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.orphans import end_abandoned
 from mcp_touchstone.transport.process import LaunchError, now, processor
 
 if TYPE_CHECKING:
     from mcp_touchstone.client.connection import Connection
+    from mcp_touchstone.engine.stages import Course
 
 # The stages, and what only they need, are imported while the server starts.
 
@@ -59,83 +57,52 @@ def judge(
     suite = _Suite(registry)
     if choice.looks_up:
         choice.check(suite.registry)
-    stop = stop or threading.Event()
-    begun, before = now(), processor()
+    before = datetime.now(UTC), now(), processor()
     tidy()
-    run = Run(
-        target,
-        ServerProfile(Pace(target.timeout, hurried=choice.quick)),
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
-        floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
-        accept_unbound=choice.accept_unbound,
-    )
-    there = entries(Path.cwd()) if target.method is None else None
-    limit = _in_a_world(run, suite, choice, on_event, stop)
-    if there is not None:
-        run.dropped = tuple(sorted((entries(Path.cwd()) or frozenset()) - there))
+    course = _in_a_world(target, suite, choice, on_event, stop or threading.Event())
     from mcp_touchstone.engine import stages  # noqa: PLC0415  (as above)
 
-    stages.conclude(run, suite.registry, choice, limit)
-    ended = now()
-    run.seconds = ended - begun
-    run.cost = account(
-        [connection.waits for connection in run.connections],
-        begun,
-        ended,
-        processor=processor() - before,
-        cores=os.cpu_count() or 1,
-    )
-    return run
+    return stages.conclude(course, suite.registry, choice, before)
 
 
 def _in_a_world(
-    run: Run, suite: "_Suite", choice: Choice, on_event: OnEvent, stop: threading.Event
-) -> str:
-    """Run the stages in a throw-away folder; return the exceeded limit of output, or nothing."""
-    limit = ""
-    target = run.target
+    target: Target, suite: "_Suite", choice: Choice, on_event: OnEvent, stop: threading.Event
+) -> "Course":
+    """Run the stages in a throw-away folder, and return what they came to, if interrupted too."""
+    profile = ServerProfile(Pace(target.timeout, hurried=choice.quick))
+    plan, pool, trouble, interrupted, strays = None, None, "", False, 0
+    there = entries(Path.cwd()) if target.method is None else None
     try:
         with interrupts.held(), World(target.world, seed=target.root_from) as world:
-            pool = ProcessPool(target, world, run.profile.pace)
+            pool = ProcessPool(target, world, profile.pace)
+            deadline = Deadline(choice.deadline, pool, stop)
             try:
-                with interrupts.allowed(), Deadline(choice.deadline, pool, stop) as deadline:
-                    _carry_out(run, pool, suite, choice, on_event, deadline)
+                with interrupts.allowed(), deadline, pool.killed_on_error(stop):
+                    profile, connections = _meet(pool, suite, choice)
+                    from mcp_touchstone.engine import plan as planning  # noqa: PLC0415  (as above)
+                    from mcp_touchstone.engine import stages  # noqa: PLC0415  (as above)
+
+                    profile.sdk = stages.find_sdk(pool, connections)
+                    pool.adopt(connections, profile)
+                    on_event(Met(profile))
+                    plan = planning.Plan(target, profile, suite.registry, choice)
+                    stages.after_meeting(plan, pool, suite.registry, choice, on_event, deadline)
+            except LaunchError:
+                if not deadline.met:
+                    raise
             except KeyboardInterrupt:
-                run.interrupted = True
+                interrupted = True
             finally:
                 stop.set()
-                run.strays = pool.close()
-                run.connections = pool.connections
-                run.processes = pool.started
-                limit = pool.allowance.met
+                trouble = deadline.sentence if deadline.met else ""
+                strays = pool.close()
     except KeyboardInterrupt:  # it came while the world was made or removed
-        run.interrupted = True
-    return limit
+        interrupted = True
+    now_there = frozenset() if there is None else entries(Path.cwd()) or frozenset()
+    dropped = tuple(sorted(now_there - (there or frozenset())))
+    from mcp_touchstone.engine.stages import Course  # noqa: PLC0415  (as above)
 
-
-def _carry_out(  # noqa: PLR0917  (one caller, named alike on both sides)
-    run: Run,
-    pool: ProcessPool,
-    suite: "_Suite",
-    choice: Choice,
-    on_event: OnEvent,
-    deadline: Deadline,
-) -> None:
-    """Meet the server, then run the other stages."""
-    try:
-        with pool.killed_on_error(deadline.stop):
-            run.profile, connections = _meet(pool, suite, choice)
-            from mcp_touchstone.engine import stages  # noqa: PLC0415  (as above)
-
-            run.profile.sdk = stages.find_sdk(pool, connections)
-            pool.adopt(connections, run.profile)
-            on_event(Met(run.profile))
-            stages.after_meeting(run, pool, suite.registry, choice, on_event, deadline)
-    except LaunchError:
-        if not deadline.met:
-            raise
-    if deadline.met:
-        run.trouble = deadline.sentence
+    return Course(target, profile, plan, pool, trouble, interrupted, strays, dropped)
 
 
 class _Suite:

@@ -6,11 +6,12 @@ They are imported while the server starts.
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog import revision as rev
@@ -46,7 +47,10 @@ from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, private
 from mcp_touchstone.runtime.timeouts import SLICE
+from mcp_touchstone.runtime.timing import account
 from mcp_touchstone.samples.from_schema import Places
+from mcp_touchstone.target.target import Target
+from mcp_touchstone.transport.process import now, processor
 from mcp_touchstone.wire.transcript import Source
 
 GENTLE: Final = (
@@ -61,18 +65,41 @@ ATTACKS: Final = 2 * (os.cpu_count() or 1)
 """Default number of simultaneous attacks: they hardly wait."""
 
 
+class Course(NamedTuple):
+    """What a run came to before its verdicts.
+
+    Attributes:
+        target: the server.
+        profile: the profile of the server.
+        plan: the plan with the results of its cases; None if the server was not met.
+        pool: its processes, all ended; None if it had none.
+        trouble: the reason the run was ended early; empty if it was not.
+        interrupted: whether the user stopped it.
+        strays: processes that the server left behind.
+        dropped: new files in the folder of the user.
+    """
+
+    target: Target
+    profile: ServerProfile
+    plan: Plan | None
+    pool: ProcessPool | None
+    trouble: str
+    interrupted: bool
+    strays: int
+    dropped: tuple[str, ...]
+
+
 def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
-    run: Run, pool: ProcessPool, registry: Registry, choice: Choice, on_event: OnEvent,
+    plan: Plan, pool: ProcessPool, registry: Registry, choice: Choice, on_event: OnEvent,
     deadline: Deadline,
 ) -> None:  # fmt: skip
-    """Run the stages after the server was met; each gets the results of the ones before it."""
-    plan = Plan(run.target, run.profile, registry, choice)
-    run.slots, run.trouble = plan.cases, plan.trouble
-    probes = wanted(run.profile, registry, choice)
-    probing = Probing(run.profile, probes, probe_context(pool, deadline.stop))
+    """Run the stages after the server was met; the cases of the plan get the results."""
+    profile = plan.profile
+    probes = wanted(profile, registry, choice)
+    probing = Probing(profile, probes, probe_context(pool, deadline.stop))
     work = Work(
         pool=pool,
-        profile=run.profile,
+        profile=profile,
         settings=_settings(pool, choice, deadline.stop),
         plan=plan,
         settle=probing.settle,
@@ -83,12 +110,12 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
     )
     repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
     if pool.target.gentle:
-        run.profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
-    _converse(work, probing, registry, choice, run, repetitions)
+        profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
+    _converse(work, probing, registry, choice, repetitions)
     pool.settle()
-    _watch(run, pool, partial=deadline.met)
+    _watch(plan, pool, partial=deadline.met)
     if not plan.trouble:  # else no process can be opened again
-        repetitions.finish(run.slots)
+        repetitions.finish(plan.cases)
 
 
 def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:
@@ -114,9 +141,9 @@ def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIde
     return identify(collect([*processes, *commands(target.command_in(root), cwd, env)], env))
 
 
-def _lines(run: Run) -> Iterator[str]:
+def _lines(connections: Iterable[Connection]) -> Iterator[str]:
     """Yield the short lines of the server."""
-    for connection in run.connections:
+    for connection in connections:
         for entry in connection.transcript:
             if entry.source is Source.THEM and entry.length < SHORT:
                 yield entry.text
@@ -136,25 +163,17 @@ def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSe
     )
 
 
-def _probe(
-    plan: Plan, probing: Probing, head_start: HeadStart, schedule: Schedule, run: Run
-) -> None:
+def _probe(plan: Plan, probing: Probing, head_start: HeadStart, schedule: Schedule) -> None:
     """Probe the server, and start each scenario whose needs are decided."""
     head_start.begin(plan.probable(probing.decided, probing.expects))
     for _ in probing.steps():
         head_start.begin(plan.probable(probing.decided, probing.expects))
-        if not run.profile.is_single:
+        if not plan.profile.is_single:
             schedule.add(plan.ready(probing.decided, probing.free))
-        run.slots, run.absent = plan.cases, plan.absent
 
 
-def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
-    work: Work,
-    probing: Probing,
-    registry: Registry,
-    choice: Choice,
-    run: Run,
-    repetitions: Repetitions,
+def _converse(
+    work: Work, probing: Probing, registry: Registry, choice: Choice, repetitions: Repetitions
 ) -> None:
     """Probe the server and run each scenario as soon as its needs are decided.
 
@@ -163,7 +182,6 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
         probing: the probes.
         registry: the suite.
         choice: the part of the suite to run.
-        run: gets the planned cases.
         repetitions: those of cases with findings.
 
     Raises:
@@ -195,16 +213,15 @@ def _converse(  # noqa: PLR0917  (one caller, named alike on both sides)
             )
             if profile.is_single:  # one after the other, as each ends the process of the other
                 wait([binding])
-            _probe(plan, probing, head_start, schedule, run)
+            _probe(plan, probing, head_start, schedule)
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a time limit would block Ctrl-C on some systems
             binding.result()
             work.on_event(Learnt(profile))
             rest = plan.rest()
-            run.slots, run.absent, run.unbound = plan.cases, plan.absent, plan.unbound
-            if not run.slots and not plan.trouble and not work.stop.is_set():
-                raise UsageError(nothing(run, choice))
-            work.on_event(Planned(run.slots))
+            if not plan.cases and not plan.trouble and not work.stop.is_set():
+                raise UsageError(nothing(plan, choice))
+            work.on_event(Planned(plan.cases))
             if not plan.trouble:
                 schedule.add(rest)
             schedule.finish()
@@ -240,16 +257,16 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: boo
         profile.bindings = found
 
 
-def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
+def _watch(plan: Plan, pool: ProcessPool, *, partial: bool) -> None:
     """Apply each rule on all traffic to the transcripts, after every process has ended.
 
     Args:
-        run: the run; gets their judgements.
+        plan: the plan; its cases get the judgements.
         pool: the pool with the records.
         partial: whether the run ended early: the transcripts may then be incomplete, so only
             findings count.
     """
-    for slot in run.slots:
+    for slot in plan.cases:
         if isinstance(slot.case, Ambient):
             try:
                 records = pool.records(slot.revision)
@@ -257,19 +274,19 @@ def _watch(run: Run, pool: ProcessPool, *, partial: bool) -> None:
             except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the run)
                 why = our_fault(error)
                 slot.judgements = [unasked(slot, clause, why) for clause in slot.clauses]
-            if run.trouble or partial:
+            if plan.trouble or partial:
                 grave = {Outcome.FAIL, Outcome.WARN}
                 slot.judgements = [j for j in slot.judgements if j.outcome in grave]
             slot.done = True
-        elif not run.profile.spoken:
-            slot.judgements = _refusal(run, slot, pool)
+        elif not plan.profile.spoken:
+            slot.judgements = _refusal(plan.profile, slot, pool)
             slot.done = True
-        if run.profile.diagnosis is not None:
-            slot.judgements = _diagnosed(run.profile.diagnosis, slot, pool)
+        if plan.profile.diagnosis is not None:
+            slot.judgements = _diagnosed(plan.profile.diagnosis, slot, pool)
 
 
-def _refusal(run: Run, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
-    reply = run.profile.refused[slot.revision]
+def _refusal(profile: ServerProfile, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+    reply = profile.refused[slot.revision]
     connection = next(c for c in pool.connections if c.revision == slot.revision)
     transcript = connection.transcript
     return [
@@ -316,30 +333,74 @@ def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> li
 # --- verdicts
 
 
-def conclude(run: Run, registry: Registry, choice: Choice, limit: str) -> None:
-    """Add the verdicts to a run, and what follows from them.
+def conclude(
+    course: Course, registry: Registry, choice: Choice, before: tuple[datetime, float, float]
+) -> Run:
+    """Fold the judgements of a run into verdicts, and return the run.
 
     Args:
-        run: the run; its processes have ended.
+        course: what it came to; its processes have ended.
         registry: the suite.
         choice: the part of it that was run.
-        limit: the limit of output that the server exceeded; empty if it kept all.
+        before: its start: the date, and the seconds of the clock and of the processor.
     """
-    run.verdicts = fold(run, registry, choice)
-    if not run.profile.sdk.sdks and not run.target.bundled:
-        run.profile.sdk = identify(SdkFacts(lines=_lines(run)))
+    plan, profile = course.plan, course.profile
+    connections = [] if course.pool is None else course.pool.connections
+    limit = "" if course.pool is None else course.pool.allowance.met
+    trouble = course.trouble or ("" if plan is None else plan.trouble)
+    slots = [] if plan is None else plan.cases
+    partial = course.interrupted or bool(trouble)
+    verdicts = fold(slots, registry, choice, partial=partial)
+    if not profile.sdk.sdks and not course.target.bundled:
+        profile.sdk = identify(SdkFacts(lines=_lines(connections)))
+    if limit and not trouble:
+        trouble = f"{limit}; we stopped listening, and not all was judged"
+    day, begun, spent = before
+    ended = now()
+    run = Run(
+        course.target,
+        profile,
+        slots=slots,
+        absent=[] if plan is None else plan.absent,
+        verdicts=verdicts,
+        trouble=trouble,
+        interrupted=course.interrupted,
+        processes=0 if course.pool is None else course.pool.started,
+        strays=course.strays,
+        dropped=course.dropped,
+        seconds=ended - begun,
+        started=day.isoformat(timespec="seconds"),
+        cost=account(
+            [connection.waits for connection in connections],
+            begun,
+            ended,
+            processor=processor() - spent,
+            cores=os.cpu_count() or 1,
+        ),
+        connections=connections,
+        floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
+        unbound="" if plan is None else plan.unbound,
+        accept_unbound=choice.accept_unbound,
+        clients=measured(choice.clients, profile, choice.record),
+        budgets=budgets.measured(profile, (one.transcript for one in connections)),
+    )
     attribute(run)
-    if limit and not run.trouble:
-        run.trouble = f"{limit}; we stopped listening, and not all was judged"
-    run.clients = measured(choice.clients, run.profile, choice.record)
-    run.budgets = budgets.measured(run.profile, (one.transcript for one in run.connections))
+    return run
 
 
-def fold(run: Run, registry: Registry, choice: Choice) -> list[Verdict]:
-    """Combine the judgements of a run into one verdict for each clause and revision."""
+def fold(
+    slots: Iterable[PlannedCase], registry: Registry, choice: Choice, *, partial: bool
+) -> list[Verdict]:
+    """Combine the judgements of cases into one verdict for each clause and revision.
+
+    Args:
+        slots: the cases.
+        registry: the suite.
+        choice: the part of it that was run.
+        partial: whether the run ended early: a case that has not ended is not judged then.
+    """
     found: dict[tuple[str, str], list[Judgement]] = {}
-    for slot in run.slots:
-        partial = run.interrupted or bool(run.trouble)
+    for slot in slots:
         if not slot.done and partial:
             continue
         for judgement in slot.judgements:

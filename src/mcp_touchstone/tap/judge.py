@@ -49,10 +49,19 @@ def judge(
     registry = load(SUITES[side])
     replays = [replay(one) for one in recordings]
     command = next((one.command for one in recordings if one.command), [])
-    run = Run(
+    trouble = trouble or trouble_of(recordings, replays)
+    slots: list[PlannedCase] = []
+    for revision in rev.ALL:
+        of = [one for one in replays if one.revision == revision]
+        records = [one.server_record() if side == SERVER else one.client_record() for one in of]
+        if records and (not choice.revisions or revision in choice.revisions):
+            slots += _slots(registry, choice, revision, records, side)
+    return Run(
         Target(command=tuple(command), origin=tuple(again)),
         _profile(replays, side),
-        trouble=trouble or trouble_of(recordings, replays),
+        slots=slots,
+        verdicts=fold(slots, registry, choice, partial=bool(trouble)),
+        trouble=trouble,
         processes=len(recordings),
         seconds=sum(one.rows[-1].at for one in recordings if one.rows),
         started=str(recordings[0].about.get("started", "")) if recordings else "",
@@ -60,13 +69,6 @@ def judge(
         again=tuple(again),
         judged=side,
     )
-    for revision in rev.ALL:
-        of = [one for one in replays if one.revision == revision]
-        records = [one.server_record() if side == SERVER else one.client_record() for one in of]
-        if records and (not choice.revisions or revision in choice.revisions):
-            run.slots += _slots(registry, choice, revision, records, side)
-    run.verdicts = fold(run, registry, choice)
-    return run
 
 
 def _slots(
