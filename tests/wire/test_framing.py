@@ -238,10 +238,6 @@ def test_cut_line_is_not_parsed() -> None:
     assert read(Line(b"{}", 99)) == Reading(None, frozenset({Fault.TOO_LONG}), readable=False)
 
 
-def test_parser_message_is_kept() -> None:
-    assert "Expecting value" in reading(b"hello").detail
-
-
 def depth(value: Any) -> int:
     parts = value.values() if isinstance(value, dict) else value
     return 1 + max(map(depth, parts), default=0) if isinstance(value, dict | list) else 0

@@ -134,13 +134,11 @@ class Reading:
         faults: the faults of the line.
         readable: whether ``value`` was read from the line. If it is TOO_DEEP, the arrays and
             objects of the deepest level that we read are empty there.
-        detail: the message of the parser for NOT_JSON.
     """
 
     value: Any = None
     faults: frozenset[Fault] = field(default_factory=frozenset)
     readable: bool = True
-    detail: str = ""
 
 
 def read(line: Line) -> Reading:
@@ -165,16 +163,14 @@ def read(line: Line) -> Reading:
     if beyond := excess(text):
         faults.add(beyond)
         text = _emptied(text) if beyond is Fault.TOO_DEEP else ""
-    try:
+    with contextlib.suppress(ValueError):
         return _parse(text, faults)
-    except ValueError as error:
-        detail = str(error)
     for text in _wider(raw):
         with contextlib.suppress(ValueError):
             return _parse("" if excess(text) else text, faults | {Fault.NOT_UTF8})
     if not beyond:
         faults.add(Fault.NOT_JSON)
-    return Reading(None, frozenset(faults), readable=False, detail=detail)
+    return Reading(None, frozenset(faults), readable=False)
 
 
 def excess(text: str, deepest: int = DEEPEST) -> Fault | None:
