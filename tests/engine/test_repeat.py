@@ -17,7 +17,7 @@ from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.judge import Judge
-from mcp_touchstone.results.events import Done, Event
+from mcp_touchstone.results.events import Done, Event, Found
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import ROOT, Target, reference
@@ -92,6 +92,36 @@ def test_finding_is_repeated_while_other_scenarios_go_on(tmp_path: Path) -> None
     assert outcomes(run) == {"toy-must": Outcome.FAIL, "toy-should": Outcome.PASS}
     (found,) = run.of(Outcome.FAIL)
     assert (found.gravest.found, found.gravest.tried) == (2, 2)
+
+
+@pytest.mark.parametrize("always", [True, False])
+def test_finding_is_told_as_soon_as_it_appeared_again(always: bool, tmp_path: Path) -> None:
+    held: list[bool] = []
+    ended, told = threading.Event(), threading.Event()
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", "toy-should", fresh=True)
+        def _(talk: Conversation) -> None:
+            held.append(True)
+            talk.judge("toy-must", passed=len(held) > 1 and not always, expected="this")
+            talk.judge("toy-should", passed=False, expected="this")
+
+        @declare("toy-may", name="waits", fresh=True)
+        def _(talk: Conversation) -> None:
+            talk.judge("toy-may", passed=told.wait(LONG), expected="a finding")
+            ended.set()
+
+    found: list[str] = []
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, Found):
+            assert not ended.is_set()
+            found.extend(judgement.clause for judgement in event.findings)
+            told.set()
+
+    judge(server(), registry, Choice(repeats=1), on_event=on_event)
+
+    assert sorted(found) == (["toy-must", "toy-should"] if always else ["toy-should"])
 
 
 def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:

@@ -5,13 +5,17 @@ import re
 import shlex
 import signal
 import sys
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.report.progress import Progress
+from mcp_touchstone.results.events import Found
+from mcp_touchstone.results.run import PlannedCase
+from mcp_touchstone.results.verdict import Outcome
+from tests import canned
 from tests.conftest import HERE, mutant_command
 from tests.goldens import Golden, scrubbed
 
@@ -164,6 +168,24 @@ def test_progress_counts_done_scenarios_before_the_total_is_known() -> None:
     assert progress.text() == "1/40"
 
 
+def test_progress_names_each_clause_that_certainly_fails(snapshot: SnapshotAssertion) -> None:
+    progress = Progress(clock=lambda: 0.0)
+    progress.plan(40)
+    progress.start("basic/ping  2025-11-25")
+    for rule, revision, outcome in (
+        (canned.KNOWN_RULE, canned.NEW, Outcome.FAIL),
+        (canned.WEAK_RULE, canned.NEW, Outcome.WARN),
+        (canned.BROKEN_RULE, canned.OLD, Outcome.FAIL),
+        (canned.BROKEN_RULE, canned.NEW, Outcome.FAIL),
+    ):
+        found = canned.verdict(rule, revision, outcome)
+        case = PlannedCase(cast("Any", None), revision, (rule,))
+        progress.on_event(Found(case, found.judgements))
+
+    text = f"{progress.text()}\n\n{progress.text(between=chr(10))}\n"
+    assert text == snapshot.use_extension(Golden)
+
+
 # --- whole screens
 
 
@@ -233,5 +255,6 @@ def test_command_is_removed_across_line_breaks(rest: str) -> None:
 def test_every_golden_screen_belongs_to_a_test() -> None:
     folder = HERE.parent / "golden" / "test_terminal"
     names = {f"test_what_is_seen_when_it_is_over[{name}].txt" for name in SEEN}
+    names.add("test_progress_names_each_clause_that_certainly_fails.txt")
 
     assert {path.name for path in folder.glob("*")} == names

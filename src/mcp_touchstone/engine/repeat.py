@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
 from mcp_touchstone.client.server_profile import Example, Spoken
@@ -30,6 +30,7 @@ from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.worker import Work, run_case
 from mcp_touchstone.judging import ambient
+from mcp_touchstone.results.events import Found
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome
 from mcp_touchstone.runtime.timeouts import SLICE
@@ -43,6 +44,9 @@ AT_ONCE: Final = 4
 """Scenarios repeated at a time: a failure under load must have a chance to appear again."""
 
 _FINDINGS: Final = frozenset({Outcome.FAIL, Outcome.WARN})
+
+_Finding = tuple[str, str, str]
+"""The scenario that led to a finding, the case that found it, and the clause."""
 
 
 class Repetitions:
@@ -61,7 +65,7 @@ class Repetitions:
         self._most = most
         self._deadline = deadline
         self._early: list[tuple[list[_Key], _Trial]] = []
-        self._begun: dict[_Key, Future[None]] = {}
+        self._begun: dict[_Key, Future[set[_Finding]]] = {}
         self._ended: dict[_Key, PlannedCase] = {}
         self._width = 1 if jobs == 1 or work.pool.is_single else AT_ONCE
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="repeat")
@@ -94,9 +98,11 @@ class Repetitions:
     def repeat_lane(self, lane: Sequence[PlannedCase]) -> None:
         """Begin to repeat the scenarios with findings among those of one process."""
         self._ended.update((_key(case), case) for case in lane)
+        found = [case for case in lane if not case.support and any(_findings(case))]
+        for case in found:
+            self._tell(case, case.before if _is_repeated(case.case) else None)
         if not self._are_early:
             return
-        found = [case for case in lane if not case.support and any(_findings(case))]
         repeated = [
             case
             for case in found
@@ -110,6 +116,19 @@ class Repetitions:
                 self._early.append((keys, trial))
                 held = self._threads.submit(trial.hold, sorted(repeated, key=_hurts))
                 self._begun.update(dict.fromkeys(keys, held))
+        for case in found:
+            if _key(case) in self._begun:
+                self._begun[_key(case)].add_done_callback(partial(self._tell_again, case))
+
+    def _tell_again(self, case: PlannedCase, held: Future[set[_Finding]]) -> None:
+        name = case.case.id
+        self._tell(case, {clause for _, found_by, clause in held.result() if found_by == name})
+
+    def _tell(self, case: PlannedCase, clauses: Collection[str] | None) -> None:
+        """Tell which findings of a case are certain: those of some clauses, or all."""
+        sure = [j for j in _findings(case) if clauses is None or j.clause in clauses]
+        if sure and not self._work.stop.is_set():
+            self._work.on_event(Found(case, sure))
 
     def finish(self, cases: list[PlannedCase]) -> None:
         """Repeat cases with findings; store in the judgements how often each was tried and found.
@@ -162,7 +181,7 @@ def _key(case: PlannedCase) -> _Key:
     return case.case.id, case.revision
 
 
-def _await(waiting: Collection[Future[None]], work: Work) -> None:
+def _await(waiting: Collection[Future[Any]], work: Work) -> None:
     """Wait for repetitions; return early if the run ends."""
     while wait(waiting, SLICE).not_done:
         if work.stop.is_set():
@@ -223,10 +242,6 @@ def _findings(case: PlannedCase) -> Iterator[Judgement]:
 
 def _origin(case: PlannedCase, judgement: Judgement) -> str:
     return judgement.origin or case.case.id
-
-
-_Finding = tuple[str, str, str]
-"""The scenario that led to a finding, the case that found it, and the clause."""
 
 
 class _Suspect:
@@ -321,8 +336,8 @@ class _Trial:
         self._found: set[_Finding] = set()
         self._is_partial = False
 
-    def hold(self, cases: Sequence[PlannedCase]) -> None:
-        """Repeat the conversations, and end the process."""
+    def hold(self, cases: Sequence[PlannedCase]) -> set[_Finding]:
+        """Repeat the conversations, end the process, and return the findings."""
         pool, first = self._pool, cases[0]
         assert isinstance(first.case, Scenario)  # noqa: S101  (only these are repeated)
         try:
@@ -339,6 +354,7 @@ class _Trial:
             self._found.clear()
         finally:
             pool.close()
+        return self._found
 
     def count(self, suspects: Sequence[_Suspect]) -> None:
         """Count this repetition, with the findings of rules on its traffic, unless the run ends.

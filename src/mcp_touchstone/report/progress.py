@@ -4,7 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from mcp_touchstone.results.events import Done, Event, Planned, Started
+from mcp_touchstone.results.events import Done, Event, Found, Planned, Started
+from mcp_touchstone.results.verdict import Outcome
 
 _ENOUGH: Final = 5.0
 """Seconds after which the pace so far permits an estimate."""
@@ -21,7 +22,7 @@ _STEP: Final = 5
 
 
 class Progress:
-    """Counter of finished steps, shown on one line; several threads may report to it.
+    """Counter of finished steps, and the clauses that certainly fail; several threads report.
 
     Args:
         clock: returns seconds.
@@ -33,6 +34,7 @@ class Progress:
         self._planned = 0
         self._done = 0
         self._under_way: list[str] = []
+        self._failed: dict[str, None] = {}
         self._shown = 0.0
         self._lock = threading.Lock()
 
@@ -44,6 +46,10 @@ class Progress:
             place = event.case.case.id.partition("::")[0].removesuffix(".py")
             step = f"{place}  {event.case.revision}"
             (self.start if isinstance(event, Started) else self.done)(step)
+        elif isinstance(event, Found):
+            with self._lock:
+                failed = (j.clause for j in event.findings if j.outcome is Outcome.FAIL)
+                self._failed.update(dict.fromkeys(failed))
 
     def plan(self, count: int) -> None:
         """Set the number of steps; some may be done already."""
@@ -61,11 +67,16 @@ class Progress:
             if step in self._under_way:
                 self._under_way.remove(step)
 
-    def text(self) -> str:
-        """Return the line: ``12/340  basic/ping  2025-11-25  about 40 s left``."""
+    def text(self, between: str = "  ") -> str:
+        """Return ``12/340  basic/ping  2025-11-25  about 40 s left  failed so far: ping-id``.
+
+        Args:
+            between: separates the steps from what failed.
+        """
         with self._lock:
             parts = [f"{self._done}/{self._planned or '…'}", *self._under_way[-1:], self._left()]
-        return "  ".join(part for part in parts if part)
+            failed = f"failed so far: {', '.join(self._failed)}" if self._failed else ""
+        return between.join(filter(None, ["  ".join(filter(None, parts)), failed]))
 
     def _left(self) -> str:
         """Return the time left; nothing while it would grow, as more steps are planned."""

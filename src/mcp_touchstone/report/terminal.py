@@ -60,12 +60,13 @@ class Terminal(Sheet):
                 self.row("remark", remark, STYLES[Outcome.WARN])
         else:
             self._progress.on_event(event)
-            self._show_progress(self._progress.text())
+            self._show_progress(self._progress.text("\n"))
 
     def _show_progress(self, text: str) -> None:
-        self._state = text
+        self._state = "  ".join(text.splitlines())
         if self._status:
-            self._status.update(Text(safe(text), no_wrap=True, overflow="ellipsis"))
+            lines = map(safe, text.splitlines())
+            self._status.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"))
 
     def name(self, side: str, profile: ServerProfile) -> None:
         """Print the name of the judged side of recorded conversations, and its revisions."""

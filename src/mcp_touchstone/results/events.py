@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_touchstone.results.run import PlannedCase
+from mcp_touchstone.results.verdict import Judgement
 
 if TYPE_CHECKING:
     from mcp_touchstone.discovery.recon import ServerProfile
@@ -39,5 +40,12 @@ class Done(NamedTuple):
     case: PlannedCase
 
 
-Event = Met | Learnt | Planned | Started | Done
+class Found(NamedTuple):
+    """Findings of a case are certain: they appeared again, or it repeats its findings itself."""
+
+    case: PlannedCase
+    findings: Sequence[Judgement]
+
+
+Event = Met | Learnt | Planned | Started | Done | Found
 OnEvent = Callable[[Event], None]
