@@ -62,6 +62,15 @@ mutants("meta-object", of=_Listed)(
         spoil=puts("_meta", [["cost", 1]])))  # fmt: skip
 
 
+@mutant("meta-object", revision=MODERN)
+class WritesANullMetaInAResource(AskingTool):
+    """Writes the missing _meta of an embedded resource as null."""
+
+    def on_ask(self, request: Json) -> None:
+        resource = {"uri": "note://1", "text": "nothing to ask", "_meta": None}
+        self.answer(request, {"content": [{"type": "resource", "resource": resource}]})
+
+
 @mutant("meta-object", revision=ITEMS)
 class WritesANullMetaInAPrompt(Fault):
     """Writes the missing _meta of a prompt message as null."""
