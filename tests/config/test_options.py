@@ -167,7 +167,11 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     "list": [("--suite", "all", "--level", "MUST", "ping")],
     "explain": [("ping-empty-response",)],
     "completion": [("bash",)],
-    "tap": [("--wrap", ".mcp.json", "--report", "kept"), ("--unwrap", ".mcp.json")],
+    "tap": [
+        ("--wrap", ".mcp.json", "--report", "kept"),
+        ("--unwrap", ".mcp.json"),
+        ("--listen", "0", "--to", "http://127.0.0.1:9/mcp", "--report", "kept"),
+    ],
     "tap show": [(FOUND,)],
     "judge": [(FOUND, "--side", "server", *ONE, *JUDGED), (FOUND, *QUIETLY)],
     "act": [("--list",), ("tools_call", "--report", "kept")],
@@ -249,7 +253,8 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
 
     for run in RUNS[command]:
         given = [*command.split(), *run]
-        sign = "http://" if command == "bridge" else "watching" if "--watch" in run else ""
+        serves = command == "bridge" or "--listen" in run
+        sign = "http://" if serves else "watching" if "--watch" in run else ""
         assert (run_and_stop(given, sign) if sign else main(given)) == 0, given
 
     used = {word for run in RUNS[command] for word in run}

@@ -107,7 +107,8 @@ IMPURE: Final[dict[str, set[str]]] = {
     "time": {"tap.drive", "transport.process", "transport.family"},
     "socket": {
         "security.http_caller", "security.http_listener", "security.name_server",
-        "bridge.listener", "bridge.reading", "bridge.responses", "transport.http_endpoint",
+        "bridge.listener", "bridge.reading", "bridge.responses", "tap.proxy",
+        "transport.http_endpoint",
         "transport.http_exchange", "transport.process", "sandbox.sandbox",
         "sandbox.init.network",
     },
@@ -115,7 +116,8 @@ IMPURE: Final[dict[str, set[str]]] = {
     "h11": {"transport.http_exchange"},
     "socketserver": {"bridge.listener"},
     "http": {
-        "tap.scenarios", "issuer.server", "client.login", "bridge.reading", "bridge.responses",
+        "tap.proxy", "tap.scenarios", "issuer.server", "client.login", "bridge.reading",
+        "bridge.responses",
     },
     "select": {
         "bridge.responses", "transport.http_exchange", "transport.process",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_touchstone.bridge.child import Launch, log
 from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.reading import Waiting
+from mcp_touchstone.bridge.responses import Responses
 from mcp_touchstone.bridge.sessions import Sessions
 from mcp_touchstone.bridge.stateless import Stateless
 
@@ -27,56 +28,32 @@ YIELDING: Final = 5.0
 """Seconds until a connection that was closed for a new one has ended its thread."""
 
 
-class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """HTTP server in front of a stdio server; use it as a context manager.
+class Loopback(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """HTTP server with a thread for each connection; use it as a context manager.
 
     Args:
-        launch: the parameters for starting a process of the server.
+        handler: answers the requests of a connection.
         port: port to listen on; 0 for a free one.
-        most: greatest number of simultaneous sessions.
-        startup: seconds the server may take until its first answer.
         host: address to listen on.
-        names: host names of clients beside those of loopback, in lower case.
-        token: bearer token that each request must have; empty for none.
-        access: checks the access tokens of requests; None if none is needed.
 
     Attributes:
-        sessions: the sessions of the legacy revisions.
-        stateless: the process for 2026-07-28.
-        startup, names, token, access: as above.
+        path: the path of the MCP endpoint.
         waiting: the connections that wait for their clients.
 
     Raises:
         OSError: the address or the port cannot be used.
     """
 
+    path = PATH
     allow_reuse_address = sys.platform != "win32"  # on Windows it would share a port that is in use
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(
-        self,
-        launch: Launch,
-        *,
-        port: int = 0,
-        most: int,
-        startup: float,
-        host: str = HOST,
-        names: AbstractSet[str] = frozenset(),
-        token: str = "",
-        access: "Access | None" = None,
-    ) -> None:
+    def __init__(self, handler: type[Responses], *, port: int = 0, host: str = HOST) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
-        super().__init__((host, port), Endpoint)
-        self.names = frozenset(names)
-        self.token = token
-        self.access = access
-        self.sessions = Sessions(launch, most)
-        self.stateless = Stateless(launch, startup)
-        self.startup = startup
-        self._launch = launch
+        super().__init__((host, port), handler)
         self.waiting = Waiting()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
@@ -85,27 +62,18 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
     def url(self) -> str:
         """The URL for clients."""
         host, port = str(self.server_address[0]), self.server_address[1]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}{self.path}"
 
     def start(self) -> str:
         """Serve in a new thread; return the URL."""
         self._thread.start()
         return self.url
 
-    def service_actions(self) -> None:
-        """End the sessions that were idle too long; called a few times a second."""
-        self.sessions.expire()
-
     def stop(self) -> None:
-        """Accept no more requests, end every process, and wait until all have ended."""
+        """Accept no more requests."""
         if self._thread.is_alive():
             self.shutdown()
         self.server_close()
-        other = threading.Thread(target=self.stateless.close)
-        other.start()
-        self.sessions.close()
-        other.join()
-        self._launch.sweep()
 
     def __exit__(self, *_error: object) -> None:
         """Stop."""
@@ -133,6 +101,66 @@ class Listener(socketserver.ThreadingMixIn, socketserver.TCPServer):
         error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             log(f"a defect of the bridge: {error!r}")
+
+
+class Listener(Loopback):
+    """HTTP server in front of a stdio server; use it as a context manager.
+
+    Args:
+        launch: the parameters for starting a process of the server.
+        port: port to listen on; 0 for a free one.
+        most: greatest number of simultaneous sessions.
+        startup: seconds the server may take until its first answer.
+        host: address to listen on.
+        names: host names of clients beside those of loopback, in lower case.
+        token: bearer token that each request must have; empty for none.
+        access: checks the access tokens of requests; None if none is needed.
+
+    Attributes:
+        sessions: the sessions of the legacy revisions.
+        stateless: the process for 2026-07-28.
+        startup, names, token, access: as above.
+        handler: answers the requests of a connection.
+
+    Raises:
+        OSError: the address or the port cannot be used.
+    """
+
+    handler: type[Responses] = Endpoint
+
+    def __init__(
+        self,
+        launch: Launch,
+        *,
+        port: int = 0,
+        most: int,
+        startup: float,
+        host: str = HOST,
+        names: AbstractSet[str] = frozenset(),
+        token: str = "",
+        access: "Access | None" = None,
+    ) -> None:
+        super().__init__(self.handler, port=port, host=host)
+        self.names = frozenset(names)
+        self.token = token
+        self.access = access
+        self.sessions = Sessions(launch, most)
+        self.stateless = Stateless(launch, startup)
+        self.startup = startup
+        self._launch = launch
+
+    def service_actions(self) -> None:
+        """End the sessions that were idle too long; called a few times a second."""
+        self.sessions.expire()
+
+    def stop(self) -> None:
+        """Accept no more requests, end every process, and wait until all have ended."""
+        super().stop()
+        other = threading.Thread(target=self.stateless.close)
+        other.start()
+        self.sessions.close()
+        other.join()
+        self._launch.sweep()
 
 
 def until_signal(begin: Callable[[], object]) -> int:

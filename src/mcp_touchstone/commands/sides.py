@@ -31,6 +31,11 @@ def _tap(line: CommandLine) -> int:
     from mcp_touchstone.tap import recording, relay
 
     options, command = line.options, line.server
+    if options.listen is not None or options.to:
+        mixed = options.wrap or options.unwrap or options.words or command
+        if mixed or options.listen is None or not (options.to and options.report):
+            return complain("tap: write --listen PORT --to URL --report DIR, and nothing else")
+        return _tap_http(options)
     if options.wrap or options.unwrap:
         return _wrap(options) if command is None else complain("--wrap and a command: keep one")
     if options.words or not command:
@@ -40,6 +45,24 @@ def _tap(line: CommandLine) -> int:
     about = {"command": recording.shown(command)}
     recorder = recording.recorder(options.report, about, os.environ)
     return relay.exit_like(relay.run(command, recorder))
+
+
+def _tap_http(options: argparse.Namespace) -> int:
+    """Stand between HTTP clients and a server until a signal comes."""
+    from mcp_touchstone.bridge.listener import until_signal
+    from mcp_touchstone.tap import proxy, recording
+
+    server = proxy.upstream(options.to)
+    env = {**os.environ, **proxy.path_secrets(server)}
+    recorder = recording.recorder(options.report, {"url": server.url}, env)
+    try:
+        listener = proxy.Proxy(server, recorder, options.listen)
+    except OSError as error:
+        why = f"port {options.listen} cannot be used: {error.strerror}"
+        recorder.event(why)
+        return complain(why)
+    with listener:
+        return until_signal(lambda: say(listener.start(), flush=True))
 
 
 def _wrap(options: argparse.Namespace) -> int:

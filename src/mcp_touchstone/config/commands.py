@@ -342,13 +342,15 @@ def _tap(tap: Parser) -> None:
         "mcp-touchstone tap --report DIR -- COMMAND ...\n"
         "       mcp-touchstone tap --wrap FILE [--report DIR] [NAME]\n"
         "       mcp-touchstone tap --unwrap FILE [NAME]\n"
+        "       mcp-touchstone tap --listen PORT --to URL --report DIR\n"
         "       mcp-touchstone tap show DIR"
     )
     tap.description = (
         "Stand between a client and a stdio server: pass every byte, signal and exit status on,\n"
         "and record each line in a file of DIR before it passes. `judge DIR` judges both sides,\n"
         "`tap show DIR` prints the conversations. --wrap puts the tap before the servers in the\n"
-        "configuration of a client (.mcp.json, Claude Desktop, VS Code)."
+        "configuration of a client (.mcp.json, Claude Desktop, VS Code). --listen puts it before\n"
+        "an HTTP server, and prints the URL for its clients."
     )
     tap.epilog = "exit status: that of the server; 126 or 127 if it cannot be started"
     words(tap, "a server in FILE (default: all that have a command)")
@@ -356,6 +358,11 @@ def _tap(tap: Parser) -> None:
     which = tap.add_mutually_exclusive_group()
     which.add_argument("--wrap", type=Path, metavar="FILE", help="put the tap into this file")
     which.add_argument("--unwrap", type=Path, metavar="FILE", help="take the tap out of this file")
+    own(
+        tap, "--listen", "port on 127.0.0.1 for HTTP clients; 0 for any free one", "PORT",
+        values.whole(0, PORTS), default=None,
+    )  # fmt: skip
+    own(tap, "--to", "the HTTP server behind --listen", "URL")
 
 
 def _tap_show(show: Parser) -> None:

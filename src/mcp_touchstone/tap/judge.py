@@ -1,5 +1,6 @@
 """Verdicts on both sides of recorded conversations, by the rules on all traffic."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -49,15 +50,16 @@ def judge(
     registry = load(SUITES[side])
     replays = [replay(one) for one in recordings]
     command = next((one.command for one in recordings if one.command), [])
+    url = next((one.url for one in recordings), "")
     trouble = trouble or trouble_of(recordings, replays)
     slots: list[PlannedCase] = []
-    for revision in rev.ALL:
-        of = [one for one in replays if one.revision == revision]
+    for revision, transport in itertools.product(rev.ALL, Transport):
+        of = [r for r in replays if r.revision == revision and r.transport is transport]
         records = [one.server_record() if side == SERVER else one.client_record() for one in of]
         if records and (not choice.revisions or revision in choice.revisions):
-            slots += _slots(registry, choice, revision, records, side)
+            slots += _slots(registry, choice, (revision, transport), records, side)
     return Run(
-        Target(command=tuple(command), origin=tuple(again)),
+        Target(command=tuple(command), url=url, origin=tuple(again)),
         _profile(replays, side),
         slots=slots,
         verdicts=fold(slots, registry, choice, partial=bool(trouble)),
@@ -72,14 +74,19 @@ def judge(
 
 
 def _slots(
-    registry: Registry, choice: Choice, revision: str, records: list[Record], side: str
+    registry: Registry,
+    choice: Choice,
+    where: tuple[str, Transport],
+    records: list[Record],
+    side: str,
 ) -> Iterator[PlannedCase]:
+    revision, transport = where
     for case in registry.ambients:
         clauses = tuple(
             clause
             for clause in case.clauses
             if revision in clause.revisions
-            and Transport.STDIO in clause.transports
+            and transport in clause.transports
             and choice.takes(case, clause)
         )
         if not clauses:
@@ -130,7 +137,8 @@ def trouble_of(recordings: Iterable[Recording], replays: Iterable[Replay]) -> st
             return f"{where}: {row.text}"
         lines = [row for row in source.rows if row.side in {Side.CLIENT, Side.SERVER}]
         if not one.revision:
-            end = next((row.text for row in source.rows[::-1] if row.side is Side.EVENT), "")
+            texts = (row.text for row in source.rows[::-1] if row.side is Side.EVENT)
+            end = next(filter(None, texts), "")
             if not any(row.side is Side.CLIENT for row in lines):
                 why = "the client sent nothing"
             elif not any(row.side is Side.SERVER for row in lines):
@@ -149,7 +157,11 @@ def breaches(one: Replay, side: str) -> Iterator[tuple[int | None, str, str]]:
     registry = load(SUITES[side])
     record = one.server_record() if side == SERVER else one.client_record()
     for case in registry.ambients:
-        clauses: list[Clause] = [c for c in case.clauses if one.revision in c.revisions]
+        clauses: list[Clause] = [
+            clause
+            for clause in case.clauses
+            if one.revision in clause.revisions and one.transport in clause.transports
+        ]
         for seen in case.watch(record) if clauses else ():
             if not seen.passed and any(clause.id == seen.clause for clause in clauses):
                 yield seen.n, seen.clause, seen.actual or f"expected {seen.expected}"

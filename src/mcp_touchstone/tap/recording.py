@@ -3,10 +3,16 @@
 The first line describes the recording. Each other line has ``at`` (seconds since the start) and
 ``from``: ``client``, ``server``, ``stderr`` or ``event``. Bytes that are not UTF-8 are lone
 surrogates, as in Python's ``surrogateescape``.
+
+Over HTTP each line has ``exchange``, the number of its request. A line with ``headers`` is the head
+of a request or a response, any other line a body or, with ``event``, the data of an event. Headers
+that may hold secrets have no value, and neither have parameters in a query.
 """
 
+import itertools
 import json
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,12 +27,17 @@ from mcp_touchstone.report.text import masked
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.framing import Line, LineSplitter
+from mcp_touchstone.wire.exchange import Headers
+from mcp_touchstone.wire.framing import Line, LineSplitter, value_in
+from mcp_touchstone.wire.framing import read as read_line
+from mcp_touchstone.wire.http_headers import SESSION
+from mcp_touchstone.wire.sse import ServerEvent
 
 FORMAT: Final = 1
 SUFFIX: Final = ".jsonl"
 
 CLIENT_CLOSED: Final = "the client closed the input of the server"
+CLIENT_LEFT: Final = "the client closed the connection"
 CLIENT_DEAF: Final = "the client reads no more"
 SERVER_CLOSED: Final = "the server closed its output"
 SERVER_DEAF: Final = "the server reads no more"
@@ -34,9 +45,27 @@ NOT_STARTED: Final = "the server could not be started: "
 EXITED: Final = "the server exited with status "
 DIED: Final = "the server was ended by "
 SIGNALLED: Final = "the client sent "
+REOPENED: Final = "the client opened a new session"
+ENDED: Final = "the client ended"
+FAILED: Final = "the client failed"
 FETCHED: Final = "the client fetched "
 LEFT: Final = "the client ended and left the server running"
 KILLED: Final = "the client killed the server without closing its input"
+
+
+SHORTEST: Final = 8
+"""Characters of a token that is hidden; a shorter one could be a common word."""
+
+MOST_SECRETS: Final = 16
+"""Greatest number of tokens of requests that are remembered; the oldest are forgotten."""
+
+_KEPT: Final = re.compile(
+    r"mcp-.*|accept|allow|cache-control|connection|content-(type|encoding|length)|date|host"
+    r"|last-event-id|origin|retry-after|server|transfer-encoding|user-agent|www-authenticate"
+    r"|x-accel-buffering",
+    re.IGNORECASE,
+)
+"""Headers whose values are recorded."""
 
 
 class Side(StrEnum):
@@ -69,6 +98,8 @@ class Recorder:
     ) -> None:
         names = dict.fromkeys(name for name, _ in secrets(environment))
         self._hidden = {name: environment[name] for name in names}
+        self._own = len(self._hidden)
+        self._numbers = itertools.count(1)
         self._begun = now()
         self._lock = threading.RLock()  # a signal may come while the main thread holds it
         self._splitters = {side: LineSplitter() for side in Side}
@@ -92,6 +123,38 @@ class Recorder:
     def event(self, sentence: str) -> None:
         """Record something that is no line."""
         self._write({"at": self._at(), "from": Side.EVENT, "text": sentence})
+
+    def http(
+        self, side: Side, exchange: int, text: str | Line, headers: Headers = (), **more: Any
+    ) -> None:
+        """Record a part of an HTTP exchange.
+
+        Args:
+            side: who sent it; EVENT for its end.
+            exchange: its number.
+            text: a body, the data of an event, a sentence, or what precedes headers.
+            headers: the headers of a request or response.
+            more: further members of the row.
+        """
+        row: dict[str, Any] = {"at": self._at(), "from": side, "exchange": exchange}
+        if isinstance(text, Line):
+            row["text"] = text.raw.decode("utf-8", "surrogateescape")
+            more |= {"length": text.length} if text.cut else {}
+        else:
+            row["text"] = text
+        if headers:
+            for secret in secret_values(headers):
+                self.hide(secret)
+            row["headers"] = [[k, v if is_kept(k) else "HIDDEN"] for k, v in headers]
+        self._write(row | more)
+
+    def hide(self, secret: str) -> None:
+        """Keep a secret out of all later rows."""
+        with self._lock:
+            if len(secret) >= SHORTEST and secret not in self._hidden.values():
+                self._hidden[f"TOKEN-{next(self._numbers)}"] = secret
+            while len(self._hidden) > self._own + MOST_SECRETS:
+                del self._hidden[next(itertools.islice(self._hidden, self._own, None))]
 
     def close(self) -> None:
         """Close the file."""
@@ -143,6 +206,23 @@ def recorder(folder: Path, about: Mapping[str, Any], environment: Mapping[str, s
         raise RecordingError(f"{folder}: no recording can be written: {error.strerror}") from error
 
 
+def is_kept(name: str) -> bool:
+    """Return whether the value of a header is recorded."""
+    return _KEPT.fullmatch(name) is not None
+
+
+def secret_values(headers: Headers) -> Iterator[str]:
+    """Yield the tokens in the headers of a request or a response."""
+    for name, value in headers:
+        if name.lower() in {"authorization", "proxy-authorization"}:
+            yield value.rpartition(" ")[2]
+        elif name.lower() in {"cookie", "set-cookie"}:
+            pairs = (part.partition("=")[2].strip() for part in value.split(";"))
+            yield from pairs if name.lower() == "cookie" else [next(pairs)]
+        elif not is_kept(name) and any(secrets({name: value})):
+            yield value
+
+
 def shown(command: Iterable[str]) -> list[str]:
     """Return a command without arguments that look like tokens."""
     words = list(command)
@@ -159,11 +239,17 @@ class Row:
         at: seconds since the start.
         side: where it comes from.
         line: its bytes; for an event its sentence.
+        exchange: number of its HTTP request; 0 on stdio.
+        headers: those of the head that it is; None for anything else.
+        event: the event of a stream that has it as its data; None for anything else.
     """
 
     at: float
     side: Side
     line: Line
+    exchange: int = 0
+    headers: Headers | None = None
+    event: ServerEvent | None = None
 
     @property
     def text(self) -> str:
@@ -190,6 +276,11 @@ class Recording:
         """The command of the server; empty if it is ours."""
         found = self.about.get("command")
         return [str(word) for word in found] if isinstance(found, list) else []
+
+    @property
+    def url(self) -> str:
+        """The URL of the server; empty on stdio."""
+        return str(self.about.get("url") or "")
 
     @property
     def scenario(self) -> str:
@@ -223,7 +314,15 @@ def read(path: Path) -> Recording:
 def _row(row: Mapping[str, Any]) -> Row:
     raw = row["text"].encode("utf-8", "surrogateescape")
     line = Line(raw, int(row.get("length", len(raw))), terminated="open" not in row)
-    return Row(float(row["at"]), Side(row["from"]), line)
+    headers, event = row.get("headers"), row.get("event")
+    return Row(
+        float(row["at"]),
+        Side(row["from"]),
+        line,
+        int(row.get("exchange", 0)),
+        None if headers is None else tuple((str(name), str(value)) for name, value in headers),
+        None if event is None else ServerEvent(raw or None, *event),
+    )
 
 
 def read_all(folder: Path) -> list[Recording]:
@@ -237,4 +336,66 @@ def read_all(folder: Path) -> list[Recording]:
         below = sorted({str(path.parent) for path in folder.glob(f"*/*{SUFFIX}")})
         hint = f"; name one of {', '.join(below)}" if below else "; `mcp-touchstone tap` makes them"
         raise RecordingError(f"{folder}: it has no recordings{hint}")
-    return [read(path) for path in paths]
+    return [one for path in paths for one in conversations(read(path))]
+
+
+def conversations(source: Recording) -> list[Recording]:
+    """Split what a tap over HTTP recorded into its sessions; return others as they are.
+
+    An ``initialize`` begins a session, to which earlier requests belong that got no result. Others
+    belong to the session whose id they have, or else to the last one.
+    """
+    if not source.url:
+        return [source]
+    facts: dict[int, _Facts] = {}
+    for row in source.rows:
+        if row.exchange:
+            facts.setdefault(row.exchange, _Facts()).learn(row)
+    groups: list[set[int]] = []
+    sessions: dict[str, set[int]] = {}
+    reopened: list[tuple[int, set[int]]] = []
+    current: set[int] = set()
+    for number, one in facts.items():
+        begun = any(facts[other].opens or facts[other].result for other in current)
+        if not groups or (one.opens and begun):
+            lost = [group for group in groups if any(facts[n].lost for n in group)]
+            reopened += [(number, group) for group in lost if one.opens]
+            groups.append(current := set())
+        group = current if one.opens else sessions.get(one.session, current)
+        group.add(number)
+        if one.opens and one.issued:
+            sessions[one.issued] = group
+    found = [Recording(source.path, source.about) for _ in groups or [set()]]
+    for row in source.rows:
+        for session, group in zip(found, groups or [set()], strict=True):
+            if not row.exchange or row.exchange in group:
+                session.rows.append(row)
+            elif (row.exchange, group) in reopened and row.headers and row.side is Side.CLIENT:
+                raw = REOPENED.encode()
+                session.rows.append(Row(row.at, Side.EVENT, Line(raw, len(raw))))
+    return found
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What tells to which session an exchange belongs."""
+
+    session: str = ""
+    issued: str = ""
+    opens: bool = False
+    result: bool = False
+    lost: bool = False
+
+    def learn(self, row: Row) -> None:
+        if row.headers is not None:
+            given = {name.lower(): value for name, value in row.headers}.get(SESSION.lower(), "")
+            if row.side is Side.CLIENT:
+                self.session = given
+            else:
+                self.issued = given
+                self.lost = bool(self.session) and row.text.startswith("404")
+        elif row.side is Side.CLIENT:
+            self.opens = value_in(read_line(row.line).value, "method") == "initialize"
+        elif row.side is Side.SERVER:
+            value = read_line(row.line).value
+            self.result |= isinstance(value, dict) and "result" in value

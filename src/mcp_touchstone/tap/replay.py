@@ -1,16 +1,20 @@
 """A recording as two transcripts, one for each side, and what rules need to judge them."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.server_profile import LISTS, ServerProfile, Spoken
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recording, Row, Side
+from mcp_touchstone.transport.http_exchange import is_message
 from mcp_touchstone.transport.process import Ending, Step
+from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
     Kind,
     Line,
@@ -60,6 +64,11 @@ class Replay:
     opening: Reply = field(default_factory=lambda: Reply(0))
     client_info: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def transport(self) -> Transport:
+        """The transport of the conversation."""
+        return Transport.HTTP if self.source.url else Transport.STDIO
+
     def server_record(self) -> Record:
         """Return what rules on servers read."""
         stderr = b"\n".join(r.line.raw for r in self.source.rows if r.side is Side.STDERR)
@@ -104,9 +113,13 @@ def replay(source: Recording) -> Replay:
     label = source.path.stem
     server, client = (Transcript(revision, lambda: now[0], label=label) for _ in range(2))
     found = Replay(source, revision, server, client)
+    client.exchanges = server.exchanges
+    known: dict[int, Exchange] = {}
     for row in source.rows:
         now[0] = row.at
-        if row.side is Side.STDERR:
+        if row.exchange:
+            _replay_http(found, row, known)
+        elif row.side is Side.STDERR:
             found.lines.append((0, row))
         elif row.side is Side.EVENT:
             sentence = _EVENTS.get(row.text, row.text)
@@ -128,6 +141,75 @@ def replay(source: Recording) -> Replay:
             break
     _know(found)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent(Origin):
+    """The request that carried a line of the client."""
+
+    @property
+    def refuses(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return self.exchange.request
+
+
+def _replay_http(found: Replay, row: Row, known: dict[int, Exchange]) -> None:
+    """Read a part of an HTTP exchange."""
+    exchange = known.get(row.exchange)
+    if row.headers is not None and row.side is Side.CLIENT:
+        verb, _, target = row.text.partition(" ")
+        made = Exchange(row.exchange, verb, 0, row.headers, row.at, target=target)
+        if target.partition("?")[0] == (urlsplit(found.source.url).path or "/"):
+            known[row.exchange] = made
+            found.server.exchanges.append(made)
+        if verb != "POST" or row.exchange not in known:
+            made.event_line = _happened(found, row, row.text)
+    elif exchange is None:
+        return
+    elif row.headers is not None:
+        exchange.status = int(row.text.partition(" ")[0])
+        exchange.headers, exchange.headed = row.headers, row.at
+        if Origin(exchange).refuses:
+            asked = exchange.line or exchange.event_line
+            _happened(found, row, f"HTTP {row.text}{f' to line {asked}' * bool(asked)}")
+    elif row.side is Side.EVENT:
+        exchange.ended, exchange.left = row.at, row.text == recording.CLIENT_LEFT
+        exchange.fault = "" if exchange.left else row.text
+        if row.text:
+            _happened(found, row, row.text)
+    elif row.side is Side.CLIENT:
+        found.client.heard(row.line, _Sent(exchange))
+        _said(found.server, row.line, modern=rev.is_modern(found.revision))
+        exchange.line = exchange.line or len(found.client)
+        found.lines.append((len(found.client), row))
+    else:
+        _replay_answer(found, row, exchange)
+
+
+def _replay_answer(found: Replay, row: Row, exchange: Exchange) -> None:
+    """Read the body of a response, or an event of it."""
+    origin = Origin(exchange, row.event and replace(row.event, data=None))
+    if origin.event is not None:
+        exchange.events.append(origin.event)
+        if not row.line.raw or origin.event.name != "message":
+            return
+    elif not is_message(read(row.line).value, origin.refuses):
+        exchange.body = row.line.raw
+        return
+    exchange.messages += 1
+    found.server.heard(row.line, origin)
+    _said(found.client, row.line, modern=rev.is_modern(found.revision))
+    found.lines.append((len(found.client), row))
+
+
+def _happened(found: Replay, row: Row, sentence: str) -> int:
+    """Record an event of an exchange in both transcripts; return its number."""
+    found.server.happened(sentence)
+    number = found.client.happened(sentence)
+    found.lines.append((number, Row(row.at, Side.EVENT, Line(raw := sentence.encode(), len(raw)))))
+    return number
 
 
 def _parts(line: Line) -> list[Line]:

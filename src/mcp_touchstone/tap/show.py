@@ -47,7 +47,7 @@ def text(recording: Recording, width: int) -> Iterator[str]:
 def _head(one: Replay) -> Iterator[str]:
     about = one.source.about
     yield f"{one.source.path.name}  {safe(str(about.get('started', '')))}"
-    what = one.source.scenario or " ".join(one.source.command)
+    what = one.source.scenario or one.source.url or " ".join(one.source.command)
     yield f"  server    {safe(what)}"
     info = one.client_info
     yield f"  client    {safe(brief(info.get('name', '')))} {safe(brief(info.get('version', '')))}"
@@ -55,7 +55,7 @@ def _head(one: Replay) -> Iterator[str]:
     trouble = trouble_of([one.source], [one])
     if trouble:
         yield f"  trouble   {safe(trouble)}"
-    lost = len(one.source.rows) - len(one.lines)
+    lost = 0 if one.source.url else len(one.source.rows) - len(one.lines)
     if lost > 0:
         yield f"  left out  {plural(lost, 'line')}"
 

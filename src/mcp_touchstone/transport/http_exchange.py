@@ -321,7 +321,7 @@ class _Plain(_Body):
     def end(self) -> None:
         data = bytes(self._data)
         line = Line(data, len(data))
-        if data.strip() and _is_message(read(line).value, Origin(self.exchange).refuses):
+        if data.strip() and is_message(read(line).value, Origin(self.exchange).refuses):
             self.exchange.messages += 1
             self._heard(line, Origin(self.exchange))
         else:
@@ -330,13 +330,13 @@ class _Plain(_Body):
                 self.exchange.lost = f"events, which are {EVENTS}"
 
 
-def _is_message(value: object, refuses: bool) -> bool:
+def is_message(value: object, refuses: bool) -> bool:
     """Return whether a body is meant as a message.
 
     With the status of an error it must say so: ``{"error": "invalid_token"}`` is of RFC 6750.
     """
     if isinstance(value, list):
-        return any(_is_message(one, refuses) for one in value)
+        return any(is_message(one, refuses) for one in value)
     if not isinstance(value, dict) or "jsonrpc" in value:
         return isinstance(value, dict)
     is_named = not refuses or ("id" in value and not isinstance(value.get("error"), str))
@@ -364,4 +364,4 @@ def _tls_reason(error: ssl.SSLError) -> str:
     return f"TLS failed: {said}"
 
 
-__all__ = ["HttpResponse", "reason", "request_bytes"]
+__all__ = ["HttpResponse", "is_message", "reason", "request_bytes"]

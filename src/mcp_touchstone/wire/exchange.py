@@ -40,6 +40,7 @@ class Exchange:
         events: the events of a stream, without their data.
         crafted: whether a scenario wrote the request itself.
         event_line: number of the event that records a request without a line; 0 for none.
+        target: path and query of the request; empty for those of the endpoint.
     """
 
     number: int
@@ -59,6 +60,7 @@ class Exchange:
     events: list[ServerEvent] = field(default_factory=list)
     crafted: bool = False
     event_line: int = 0
+    target: str = ""
 
     def header(self, name: str) -> str | None:
         """Return the first value of a response header; None if it is absent."""
