@@ -63,7 +63,7 @@ from mcp_touchstone.wire.framing import (
     object_in,
     type_name,
 )
-from mcp_touchstone.wire.http_headers import fits_header
+from mcp_touchstone.wire.http_headers import decoded, fits_header
 from mcp_touchstone.wire.lifecycle import LOOSE, Asked, Message, Phase, Role
 from mcp_touchstone.wire.matchers import (
     CLIENT_METHODS,
@@ -94,8 +94,8 @@ __all__ = [
     "Role", "Round", "SafePath", "Say", "Seen", "Sighting", "Slip", "Source", "Step",
     "Subscription", "Task", "Typed", "Unopened", "Window", "allows", "altered", "ambient", "answer",
     "arguments", "attempt", "base64_fault", "brief", "came_instead", "capability_faults",
-    "catalogue", "challenged", "clients", "covers", "dialect_of", "drawn", "each", "edit",
-    "first_response", "fits_header", "guessable", "id_key", "input_requests", "integral",
+    "catalogue", "challenged", "clients", "covers", "decoded", "dialect_of", "drawn", "each",
+    "edit", "first_response", "fits_header", "guessable", "id_key", "input_requests", "integral",
     "is_loopback", "is_modern", "is_read_only", "list_methods", "listings", "loads",
     "marked_arguments", "may_be_task", "misfit", "mrtr", "near_miss", "normalised", "object_in",
     "outcome", "questions", "read_pages", "same_outcome", "scenario", "served", "shapes",

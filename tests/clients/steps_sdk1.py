@@ -1,4 +1,4 @@
-"""Steps as data with the official Python SDK 1.x: ``python steps_sdk1.py {server}``."""
+"""Steps as data with the official Python SDK 1.x: ``python steps_sdk1.py {server}``, also a URL."""
 
 import asyncio
 import json
@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
 
 
 async def sample(_context: Any, _params: Any) -> types.CreateMessageResult:
@@ -57,15 +58,23 @@ async def step(session: ClientSession, one: dict[str, Any]) -> None:
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
     else:
-        await call
+        (result,) = await asyncio.gather(call, return_exceptions=True)
+        if isinstance(result, BaseException) and "fails" not in one:
+            raise result
 
 
 async def main() -> None:
     """Open a session, take the steps, and close it."""
     steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
-    server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:], env=dict(os.environ))
+    command, *args = sys.argv[1:]
+    if command.startswith("http"):
+        server: Any = streamablehttp_client(command)
+    else:
+        server = stdio_client(
+            StdioServerParameters(command=command, args=args, env=dict(os.environ))
+        )
     async with (
-        stdio_client(server) as (read, write),
+        server as (read, write, *_),
         ClientSession(
             read, write, sampling_callback=sample, elicitation_callback=elicit,
             list_roots_callback=roots,

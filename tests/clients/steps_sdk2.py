@@ -1,6 +1,7 @@
-"""Steps as data with the official Python SDK 2.x: ``python steps_sdk2.py {server}``."""
+"""Steps as data with the official Python SDK 2.x: ``python steps_sdk2.py {server}``, also a URL."""
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -46,17 +47,21 @@ async def step(client: Client, one: dict[str, Any]) -> None:
     arguments = {"a": one["a"], "b": one["b"]}
     callback = heard if one.get("progress") else None
     with anyio.move_on_after(one.get("cancel", 60)):
-        await client.call_tool(one["call"], arguments, progress_callback=callback)
+        with contextlib.suppress(*([Exception] if "fails" in one else [])):
+            await client.call_tool(one["call"], arguments, progress_callback=callback)
 
 
 async def main() -> None:
     """Connect, take the steps, and close."""
     steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
-    server = StdioServerParameters(command=sys.argv[1], args=sys.argv[2:], env=dict(os.environ))
+    command, *args = sys.argv[1:]
+    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
     async with Client(
-        stdio_client(server), sampling_callback=sample, elicitation_callback=elicit,
+        command if command.startswith("http") else stdio_client(server),
+        sampling_callback=sample,
+        elicitation_callback=elicit,
         list_roots_callback=roots,
-    ) as client:  # fmt: skip
+    ) as client:
         for one in steps:
             await step(client, one)
 

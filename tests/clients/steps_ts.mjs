@@ -1,6 +1,7 @@
-// Steps as data with the TypeScript SDK 1.x: node steps_ts.mjs {server}, where it is installed.
+// Steps as data with the TypeScript SDK 1.x: node steps_ts.mjs {server}, also a URL.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
   CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
@@ -17,7 +18,10 @@ client.setRequestHandler(ElicitRequestSchema, (request) => {
   return { action: "accept", content: Object.fromEntries(fields.map(([k, v]) => [k, v.default])) };
 });
 const [command, ...args] = process.argv.slice(2);
-await client.connect(new StdioClientTransport({ command, args, env: process.env }));
+const transport = command.startsWith("http")
+  ? new StreamableHTTPClientTransport(new URL(command))
+  : new StdioClientTransport({ command, args, env: process.env });
+await client.connect(transport);
 for (const one of steps) {
   if (one.list) {
     let cursor;
@@ -32,7 +36,8 @@ for (const one of steps) {
   try {
     await client.callTool(call, undefined, options);
   } catch (error) {
-    if (!one.cancel) throw error;
+    if (!one.cancel && !one.fails) throw error;
   }
 }
+await transport.terminateSession?.();
 await client.close();

@@ -1,5 +1,6 @@
 """Each rule on clients is broken by one mutant, and by nothing else."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,25 @@ import pytest
 from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.tap.drive import play
 from mcp_touchstone.tap.judge import CLIENT, judge
 from mcp_touchstone.tap.scenarios import SCENARIOS
+from tests.mutants.clients import http_client
 from tests.mutants.clients.client import Mutant, talk
+from tests.mutants.clients.http_client import FAULTS
 from tests.mutants.clients.rows import MUTANTS
 
 
 def outcomes(mutant: Mutant, folder: Path) -> dict[str, Outcome]:
     run = judge([talk(mutant, folder)], CLIENT, Choice())
+    return {v.clause.id: v.outcome for v in run.verdicts}
+
+
+def over_http(fault: str, scenario: str, folder: Path) -> dict[str, Outcome]:
+    command = (sys.executable, http_client.__file__, fault)
+    played = play(command, scenario, folder, http=True)
+    assert played.trouble == ""
+    run = judge(played.recordings, CLIENT, Choice())
     return {v.clause.id: v.outcome for v in run.verdicts}
 
 
@@ -30,6 +42,30 @@ def test_a_mutant_breaks_its_rule_and_no_other(mutant: Mutant, tmp_path: Path) -
     assert broken(found) == {mutant.clause}
     breach = load(CLIENTS).catalogue[mutant.clause].breach
     assert found[mutant.clause].value == breach.value
+
+
+@pytest.mark.parametrize("clause", FAULTS)
+def test_a_mutant_over_http_breaks_its_rule_and_no_other(clause: str, tmp_path: Path) -> None:
+    found = over_http(clause, FAULTS[clause][0], tmp_path)
+
+    assert broken(found) == {clause}
+    assert found[clause].value == load(CLIENTS).catalogue[clause].breach.value
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+def test_a_good_client_over_http_meets_each_rule(
+    revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REVISION", revision)
+    met = set()
+    for scenario in sorted({scenario for scenario, _ in FAULTS.values()}):
+        found = over_http("none", scenario, tmp_path / scenario)
+        assert broken(found) == set()
+        met |= {clause for clause, one in found.items() if one is Outcome.PASS}
+
+    assert {clause for clause in FAULTS if clause not in met} <= (
+        {"client-http-version"} if revision < "2025-06-18" else set()
+    )
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
@@ -52,7 +88,7 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
         found = outcomes(Mutant("", scenario, revision=revision), folder)
         met |= {clause for clause, one in found.items() if one is Outcome.PASS}
 
-    never = {clause.id for clause in load(CLIENTS).catalogue} - met
+    never = {clause.id for clause in load(CLIENTS).catalogue} - met - set(FAULTS)
     # The good client reports no progress, undeclared modes and versions only as a mutant.
     assert never == {
         "client-initialize-alone",
@@ -64,4 +100,5 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    assert sorted(m.clause for m in MUTANTS) == sorted(c.id for c in load(CLIENTS).catalogue)
+    broken = [*(mutant.clause for mutant in MUTANTS), *FAULTS]
+    assert sorted(broken) == sorted(clause.id for clause in load(CLIENTS).catalogue)

@@ -37,6 +37,7 @@ def post(body, **more):
     return urllib.request.urlopen(request)
 with post({"id": 1, "method": "initialize", "params": params}) as answer:
     session = {"Mcp-Session-Id": answer.headers["Mcp-Session-Id"]}
+session["MCP-Protocol-Version"] = "2025-11-25"
 post({"method": "notifications/initialized"}, **session).close()
 """
 
@@ -108,6 +109,7 @@ def test_a_client_of_the_other_era_is_not_accused(tmp_path: Path) -> None:
 def test_a_client_over_http_gets_the_url_as_its_last_argument(tmp_path: Path) -> None:
     assert client(tmp_path, TRANSPORT, "--http") == 0
 
+    assert outcomes(tmp_path)["client-http-accept"] == "pass"
     assert outcomes(tmp_path)["client-initialized"] != "fail"
     assert outcomes(tmp_path)["client-message-shape"] == "pass"
 

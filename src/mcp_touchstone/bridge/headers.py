@@ -4,8 +4,6 @@ Sources: basic/transports#streamable-http of 2025-03-26 to 2025-11-25 and
 basic/transports/streamable-http of 2026-07-28.
 """
 
-import base64
-import binascii
 import hmac
 import re
 from collections.abc import Mapping
@@ -21,7 +19,7 @@ from mcp_touchstone.bridge.refusals import (
 from mcp_touchstone.catalog.revision import LEGACY, META, is_modern
 from mcp_touchstone.wire.exchange import JSON
 from mcp_touchstone.wire.framing import brief, object_in, value_in
-from mcp_touchstone.wire.http_headers import METHOD, NAME, NAMED, VERSION
+from mcp_touchstone.wire.http_headers import METHOD, NAME, NAMED, VERSION, decoded
 
 WELL_KNOWN: Final = "/.well-known/"
 
@@ -29,8 +27,6 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine in ``Host`` and ``Origin``."""
 
 _AUTHORITY: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d{1,5})?")
-_SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
-_SAFE: Final = re.compile(r"[\t\x20-\x7e]*")
 
 
 class Headers(Protocol):
@@ -191,16 +187,3 @@ def _compare(
 def mismatch(message: Mapping[str, Any], why: str) -> Refusal:
     """Return the refusal for headers that differ from the body."""
     return Refusal(400, HEADER_MISMATCH, f"Header mismatch: {why}", id=message.get("id"))
-
-
-def decoded(value: str) -> str | None:
-    """Return the decoded header value; None if it is malformed (#value-encoding)."""
-    if not _SAFE.fullmatch(value):
-        return None
-    wrapped = _SENTINEL.fullmatch(value)
-    if wrapped is None:
-        return value
-    try:
-        return base64.b64decode(wrapped[1], validate=True).decode("utf-8")
-    except (binascii.Error, ValueError):
-        return None

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_touchstone.bridge.headers import Headers, decoded, mismatch, value_of
+from mcp_touchstone.bridge.headers import Headers, mismatch, value_of
 from mcp_touchstone.wire.framing import brief, value_in
-from mcp_touchstone.wire.http_headers import Path, parameters
+from mcp_touchstone.wire.http_headers import Path, decoded, parameters
 
 
 class Parameters:

@@ -30,6 +30,12 @@ Json = dict[str, Any]
 VERSION: Final = rev.META + "protocolVersion"
 METHOD_NOT_FOUND, INVALID_PARAMS, UNSUPPORTED = -32601, -32602, -32022
 INFO: Final = {"name": "mcp-touchstone-act", "version": "1"}
+DROPS: Final = "drops"
+"""The stream of the first call is closed behind its first message."""
+
+FORGETS: Final = "forgets"
+"""The session of the first call is over at the next request."""
+
 NUMBERS: Final = {
     "name": "add_numbers",
     "description": "Add two numbers together.",
@@ -48,12 +54,14 @@ class Part:
         steps: what the client is asked to do, as data.
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
         restarts: whether the client may start it again.
+        http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
         may_fail: whether a client may report an error, so that its exit status means nothing.
     """
 
     steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
     modern = False
     restarts = False
+    http_fault = ""
     may_fail = False
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 

@@ -14,12 +14,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Launch
+from mcp_touchstone.bridge.endpoint import Endpoint
+from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.tap import recording
-from mcp_touchstone.tap.act import Part
+from mcp_touchstone.tap.act import DROPS, FORGETS, Part
+from mcp_touchstone.tap.proxy import Proxy
 from mcp_touchstone.tap.recording import Recording, RecordingError, Row, Side
 from mcp_touchstone.tap.scenarios import find
+from mcp_touchstone.transport import http_endpoint
 from mcp_touchstone.transport.process import signal_name
 from mcp_touchstone.wire.framing import Line
 
@@ -29,8 +34,49 @@ SERVER: Final = "{server}"
 LIMIT: Final = 30.0
 """Seconds that a client has for a scenario, as in the official conformance suite."""
 
+BEHIND: Final = "server"
+"""The folder, within that of a scenario, of what our server behind HTTP recorded itself."""
+
 GONE: Final = 3.0
 """Seconds for the exit of our server after that of the client."""
+
+
+class FaultyEndpoint(Endpoint):
+    """One connection of a client, with the fault of the listener."""
+
+    def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
+        server, method = self.server, messages[0].get("method")
+        if isinstance(server, FaultyListener):
+            if server.fault == FORGETS and server.called and method and "id" in messages[0]:
+                server.fault = ""
+                server.sessions.finish(self._session())
+            server.called |= method == "tools/call"
+        super()._post(line, messages)
+
+    def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
+        """Write a stream, or its beginning."""
+        server = self.server
+        called = isinstance(stream, HttpExchange) and stream.asked.get("method") == "tools/call"
+        called = called and self.command == "POST"
+        if called and isinstance(server, FaultyListener) and server.fault == DROPS:
+            server.fault = ""
+            begun, stream = stream.after(0, 0.0), EventStream(stream.number)
+            stream.put(begun[0][1])
+            stream.close()
+        return super().write_stream(stream, after, resumable=resumable)
+
+
+class FaultyListener(Listener):
+    """The bridge, with a fault.
+
+    Attributes:
+        fault: DROPS or FORGETS; empty once it happened.
+        called: whether a tool was called.
+    """
+
+    handler = FaultyEndpoint
+    fault = ""
+    called = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +125,22 @@ def play(
         "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
     }
     with contextlib.ExitStack() as stack:
+        recorder = None
         if http:
-            listener = stack.enter_context(
-                Listener(Launch(command=tuple(words)), most=8, startup=limit)
-            )
-            listener.start()
-            words = [listener.url]
+            launch = Launch(command=tuple(acting(name, folder / BEHIND)))
+            listener = stack.enter_context(FaultyListener(launch, most=8, startup=limit))
+            listener.fault = part.http_fault
+            server = http_endpoint.Endpoint(listener.start())
+            about = {"url": server.url, "scenario": name}
+            recorder = recording.recorder(folder, about, os.environ)
+            words = [stack.enter_context(Proxy(server, recorder)).start()]
         status, said = _run(_filled(command, words, http=http), env, limit)
-        if not http:
+        if recorder is None:
             _await(folder)
+        else:
+            recorder.event(recording.FAILED if status else recording.ENDED)
+            for text in _fetched(folder / BEHIND):
+                recorder.event(text)
     try:
         found = recording.read_all(folder) if folder.is_dir() else []
     except RecordingError:
@@ -95,6 +148,13 @@ def play(
     found = [_completed(one) for one in found] if not http else found
     trouble = _trouble(status, found, limit, part, http=http)
     return Played(name, found, f"{name}: {trouble}" if trouble else "", tuple(said))
+
+
+def _fetched(folder: Path) -> Iterator[str]:
+    """Yield what our server behind HTTP saw of a client beside its messages."""
+    with contextlib.suppress(RecordingError):
+        for one in recording.read_all(folder):
+            yield from (row.text for row in one.events(recording.FETCHED))
 
 
 def _filled(command: Sequence[str], server: Sequence[str], *, http: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.tap.act import NUMBERS, Json, Part
+from mcp_touchstone.tap.act import DROPS, FORGETS, NUMBERS, Json, Part
 from mcp_touchstone.tap.recording import FETCHED, Recorder
 from mcp_touchstone.wire.framing import object_in
 
@@ -180,6 +180,30 @@ class Exit(Part):
         self.gone = 1
 
 
+class Resume(Part):
+    """Ask for a ping during a call, and answer later; over HTTP the stream ends in between."""
+
+    http_fault = DROPS
+
+    def call(self, request: Json) -> None:
+        """Ask, and answer later."""
+        self.ask("ping", lambda _response: None)
+        self.later(1.0, partial(super().call, request))
+
+
+class SessionLost(Part):
+    """Answer a call; over HTTP the session is over then."""
+
+    steps: ClassVar = (
+        {"list": "tools"},
+        {"call": "add_numbers", "a": 2, "b": 3},
+        {"call": "add_numbers", "a": 4, "b": 5, "fails": True},
+        {"call": "add_numbers", "a": 6, "b": 7, "fails": True},
+    )
+    http_fault = FORGETS
+    may_fail = True
+
+
 class Content(Part):
     """Answer with a content type, members and notifications that no revision has."""
 
@@ -268,6 +292,8 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
     "cancel": Cancel,
     "slow-exit": SlowExit,
     "exit": Exit,
+    "resume": Resume,
+    "session-lost": SessionLost,
     "content": Content,
     "stateless": Stateless,
     "schema-ref": SchemaRef,

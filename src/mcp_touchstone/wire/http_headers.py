@@ -5,6 +5,7 @@ basic/transports/streamable-http#request-metadata of 2026-07-28.
 """
 
 import base64
+import binascii
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -41,7 +42,8 @@ FIXED: Final = frozenset({
 })  # fmt: skip
 """Headers whose values the protocol decides, in lower case."""
 
-_SENTINEL: Final = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
+_SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+_SAFE: Final = re.compile(r"[\t\x20-\x7e]*")
 
 
 def fits_header(value: str) -> bool:
@@ -54,6 +56,19 @@ def encoded(value: str) -> str:
     if fits_header(value) and not _SENTINEL.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode('utf-8', 'surrogatepass')).decode()}?="
+
+
+def decoded(value: str) -> str | None:
+    """Return the decoded header value; None if it is malformed (#value-encoding)."""
+    if not _SAFE.fullmatch(value):
+        return None
+    wrapped = _SENTINEL.fullmatch(value)
+    if wrapped is None:
+        return value
+    try:
+        return base64.b64decode(wrapped[1], validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return None
 
 
 def repeated(

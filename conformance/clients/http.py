@@ -1,0 +1,224 @@
+"""clients/http: headers, sessions and streams of a client over HTTP."""
+
+from collections.abc import Iterator
+from urllib.parse import parse_qsl
+
+from mcp_touchstone.suite import (
+    LEGACY,
+    Breach,
+    HttpExchange,
+    Kind,
+    Record,
+    Seen,
+    Source,
+    ambient,
+    brief,
+    clients,
+    decoded,
+    is_modern,
+    object_in,
+)
+
+JSON, EVENTS = "application/json", "text/event-stream"
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+SESSION, VERSION, LAST_EVENT = "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID"
+NOT_FOUND, ENDS = 404, 500
+REOPENED, ENDED = "the client opened a new session", "the client ended"
+
+
+def _of(record: Record, *verbs: str) -> list[HttpExchange]:
+    return [one for one in record.transcript.exchanges if one.verb in verbs]
+
+
+def _at(exchange: HttpExchange) -> int | None:
+    return exchange.line or exchange.event_line or None
+
+
+def _event(record: Record, beginning: str) -> tuple[int, str] | None:
+    """Return the first event with this beginning, with its number."""
+    events = ((e.n, e.text) for e in record.transcript if e.source is Source.EVENT)
+    return next((one for one in events if one[1].startswith(beginning)), None)
+
+
+def _later(record: Record) -> Iterator[tuple[HttpExchange, HttpExchange]]:
+    """Yield the exchange of the accepted initialize with each one that began after its answer."""
+    accepted = clients.acceptance(record)
+    if accepted is None:
+        return
+    opening = next(
+        (e for e in _of(record, "POST") if e.line and _answered(record, e) == accepted[0].n), None
+    )
+    for exchange in _of(record, "POST", "GET", "DELETE") if opening is not None else ():
+        if exchange.began >= accepted[0].at and opening is not None:
+            yield opening, exchange
+
+
+def _answered(record: Record, exchange: HttpExchange) -> int | None:
+    """Return the line of the answer to a request."""
+    found = clients.peer(record).answer_to(exchange.line)
+    return None if found is None else found[0].n
+
+
+@ambient("client-http-accept", "client-http-get-accept")
+def accepts_both_kinds_of_answers(record: Record) -> Iterator[Seen]:
+    """A POST accepts JSON and streams of events, a GET streams."""
+    for exchange in _of(record, "POST", "GET"):
+        wanted = (JSON, EVENTS) if exchange.verb == "POST" else (EVENTS,)
+        clause = "client-http-accept" if exchange.verb == "POST" else "client-http-get-accept"
+        said = exchange.said("Accept")
+        ranges = {one.partition(";")[0].strip().lower() for one in (said or "").split(",")}
+        missing = [kind for kind in wanted if kind not in ranges]
+        wild = all(ranges & {"*/*", kind.partition("/")[0] + "/*"} for kind in missing)
+        actual = f"Accept: {said}" if said is not None else "no Accept"
+        mild = Breach.WARN if wild else None
+        expected = f"Accept with {' and '.join(wanted)}"
+        yield Seen(clause, not missing, _at(exchange), expected, actual, mild=mild)
+
+
+@ambient("client-http-version")
+def names_the_version(record: Record) -> Iterator[Seen]:
+    """Requests name the version of the protocol in a header."""
+    clause = "client-http-version"
+    if not is_modern(record.revision):
+        accepted = clients.acceptance(record)
+        negotiated = accepted[1].get("protocolVersion") if accepted else None
+        for _, exchange in _later(record) if negotiated in LEGACY else ():
+            said = exchange.said(VERSION)
+            mild = Breach.WARN if said is not None else None
+            actual = f"{exchange.verb} with {VERSION}: {said}" if said else f"no {VERSION}"
+            expected = f"{VERSION}: {brief(negotiated)}"
+            yield Seen(clause, said == negotiated, _at(exchange), expected, actual, mild=mild)
+        return
+    for exchange, message in _requests(record):
+        version = object_in(message, "params", "_meta").get(clients.VERSION)
+        if version is not None:
+            said = exchange.said(VERSION)
+            expected, actual = f"{VERSION}: {brief(version)}", brief(said) if said else "none"
+            yield Seen(clause, said == version, _at(exchange), expected, actual)
+
+
+def _requests(record: Record) -> Iterator[tuple[HttpExchange, dict[str, object]]]:
+    """Yield the POSTs of single requests of 2026-07-28 with their messages."""
+    by_line = {asked.line: asked for asked in clients.requests(record)}
+    for exchange in _of(record, "POST"):
+        asked = by_line.get(exchange.line)
+        if asked is not None and asked.method != "initialize":
+            yield exchange, asked.value
+
+
+@ambient("client-http-method", "client-http-name")
+def repeats_the_body_in_headers(record: Record) -> Iterator[Seen]:
+    """The headers Mcp-Method and Mcp-Name equal the body."""
+    for exchange, message in _requests(record):
+        method = str(message.get("method"))
+        name = object_in(message, "params").get(NAMED.get(method, ""))
+        for clause, header, value in (
+            ("client-http-method", "Mcp-Method", method),
+            ("client-http-name", "Mcp-Name", name),
+        ):
+            if isinstance(value, str):
+                said = exchange.said(header)
+                read = decoded(said) if said is not None and header == "Mcp-Name" else said
+                actual = f"{header}: {said}" if said is not None else f"no {header}"
+                yield Seen(clause, read == value, _at(exchange), f"{header}: {value}", actual)
+
+
+@ambient("client-http-session")
+def sends_the_session_id_back(record: Record) -> Iterator[Seen]:
+    """Each request of a session has its id."""
+    for opening, exchange in _later(record):
+        issued, said = opening.header(SESSION), exchange.said(SESSION)
+        if issued is not None:
+            actual = f"{exchange.verb} with {brief(said)}" if said else f"no {SESSION}"
+            expected = f"{SESSION}: {issued}"
+            yield Seen("client-http-session", said == issued, _at(exchange), expected, actual)
+
+
+@ambient("client-http-session-lost")
+def opens_a_new_session_after_a_lost_one(record: Record) -> Iterator[Seen]:
+    """After a 404 comes initialize without a session id."""
+    clause, expected = "client-http-session-lost", "initialize without a session id"
+    lost = [e for e in _of(record, "POST") if e.status == NOT_FOUND and e.said(SESSION)]
+    if not lost:
+        return
+    reopened = _event(record, REOPENED)
+    if reopened is not None:
+        yield Seen(clause, reopened[1] == REOPENED, reopened[0], expected, reopened[1])
+        return
+    over = lost[0].headed or lost[0].began  # the end comes after the client has read it
+    again = next((e for e in _of(record, "POST") if e.began > over), None)
+    if again is not None:
+        yield Seen(clause, False, _at(again), expected, "a further request with the old id")
+    elif _event(record, ENDED):
+        actual = "the client ended without a new session"
+        yield Seen(clause, False, _at(lost[0]), expected, actual, mild=Breach.WARN)
+
+
+@ambient("client-http-session-deleted")
+def deletes_its_session(record: Record) -> Iterator[Seen]:
+    """A client that ends sends DELETE with the session id."""
+    opening = next((one for one, _ in _later(record)), None)
+    issued = None if opening is None else opening.header(SESSION)
+    over = any(e.status == NOT_FOUND or e.status >= ENDS for e in _of(record, "POST", "GET"))
+    if issued is None or over:
+        return
+    deleted = [e for e in _of(record, "DELETE") if e.said(SESSION) == issued]
+    ended = _event(record, ENDED)
+    if deleted or ended:
+        at = _at(deleted[0]) if deleted else ended and ended[0]
+        actual = "the client ended without it"
+        yield Seen("client-http-session-deleted", bool(deleted), at, "DELETE", actual)
+
+
+@ambient("client-http-resumes")
+def resumes_a_stream_behind_its_last_event(record: Record) -> Iterator[Seen]:
+    """A GET that resumes a stream has the id of its last event; a closed stream is resumed."""
+    clause = "client-http-resumes"
+    last = {}
+    for exchange in _of(record, "POST", "GET"):
+        ids = [event.id for event in exchange.events if event.id]
+        if ids:
+            last[exchange.number] = ids[-1]
+    wanted = {}
+    for exchange in _of(record, "GET"):
+        said = exchange.said(LAST_EVENT)
+        if said is not None:
+            earlier = {one for number, one in last.items() if number < exchange.number}
+            wanted[said] = exchange
+            actual = f"{LAST_EVENT}: {brief(said)}"
+            expected = f"one of {brief(sorted(earlier))}"
+            yield Seen(clause, said in earlier, _at(exchange), expected, actual)
+    ended = _event(record, ENDED)
+    if record.revision < "2025-11-25" or ended is None:
+        return
+    for exchange in _of(record, "POST"):
+        closed = exchange.ended is not None and not exchange.left
+        named = last.get(exchange.number)
+        asked = any(one.line == exchange.line for one in clients.requests(record))
+        if closed and asked and named is not None and not _carries_answer(record, exchange):
+            actual = "the client never asked for the rest"
+            expected = f"a GET with {LAST_EVENT}: {named}"
+            yield Seen(clause, named in wanted, exchange.line, expected, actual)
+
+
+def _carries_answer(record: Record, exchange: HttpExchange) -> bool:
+    """Whether the response to a request came in the stream of its POST."""
+    found = clients.peer(record).answer_to(exchange.line)
+    return (
+        found is not None
+        and found[1].kind in {Kind.RESULT, Kind.ERROR}
+        and found[0].origin is not None
+        and found[0].origin.exchange is exchange
+    )
+
+
+@ambient("client-http-token-in-query")
+def writes_no_token_into_the_query(record: Record) -> Iterator[Seen]:
+    """No request has access_token in its query."""
+    for exchange in record.transcript.exchanges:
+        query = exchange.target.partition("?")[2]
+        names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
+        passed = "access_token" not in names
+        expected = "the Authorization header"
+        actual = "access_token in the query"
+        yield Seen("client-http-token-in-query", passed, _at(exchange), expected, actual)
