@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.cli import main
+from mcp_touchstone.tap import drive
 
 if os.name != "posix":
     pytest.skip("signals of POSIX", allow_module_level=True)
@@ -131,3 +132,21 @@ def test_a_client_that_leaves_a_process_has_ended(tmp_path: Path) -> None:
         " start_new_session=True)\n"
     )
     assert client(tmp_path, GOOD + CLOSE + leaves, "--timeout", "8") == 0
+
+
+def test_only_the_last_words_of_a_client_are_kept(tmp_path: Path) -> None:
+    import tracemalloc  # noqa: PLC0415  (for one test)
+
+    loud = (
+        "import os\nfor _ in range(640): os.write(2, b'x' * 99_999 + b'\\n')\nos.write(2, b'end')\n"
+    )
+    tracemalloc.start()
+    try:
+        played = drive.play([sys.executable, "-c", loud, "{server}"], "tools_call", tmp_path / "r")
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert "never connected" in played.trouble
+    assert played.said[-1] == "end"
+    assert most < 10_000_000

@@ -7,6 +7,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,9 @@ SERVER: Final = "{server}"
 
 LIMIT: Final = 30.0
 """Seconds that a client has for a scenario, as in the official conformance suite."""
+
+KEPT: Final = 1 << 16
+"""Bytes of the standard error of a client that are kept, the last ones."""
 
 BEHIND: Final = "server"
 """The folder, within that of a scenario, of what our server behind HTTP recorded itself."""
@@ -175,6 +179,14 @@ def _run(
 
     A process that it left may keep its standard error open: it has ended even so.
     """
+    tail = bytearray()
+
+    def keep(pipe: int) -> None:
+        with open(pipe, "rb", buffering=0) as stderr:
+            while chunk := stderr.read(KEPT):
+                tail.extend(chunk)
+                del tail[:-KEPT]
+
     with subprocess.Popen(
         list(words),
         env=env,
@@ -183,18 +195,17 @@ def _run(
         stderr=subprocess.PIPE,
         start_new_session=True,
     ) as process:
+        assert process.stderr is not None  # noqa: S101  (it is a pipe)
+        reader = threading.Thread(target=keep, args=(os.dup(process.stderr.fileno()),), daemon=True)
+        reader.start()
+        status: int | None = None
         try:
-            _, stderr = process.communicate(timeout=limit)
-            status: int | None = process.returncode
+            status = process.wait(limit)
         except subprocess.TimeoutExpired:
-            status = process.poll()
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
-            try:
-                _, stderr = process.communicate(timeout=GONE)
-            except subprocess.TimeoutExpired as late:
-                stderr = late.stderr or b""
-    return status, last_lines(stderr.decode("utf-8", "replace"), 6)
+        reader.join(GONE)
+    return status, last_lines(bytes(tail).decode("utf-8", "replace"), 6)
 
 
 def _await(folder: Path) -> None:
