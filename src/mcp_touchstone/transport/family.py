@@ -62,7 +62,7 @@ class Family:
         found: set[tuple[str, int]] = set()
         for pid in (self._popen.pid, *(process.pid for process in self.members())):
             with contextlib.suppress(OSError):
-                found |= _listening(pid)
+                found |= listening(pid)
         return found
 
     def facts(self) -> list[ProcessFacts]:
@@ -150,14 +150,17 @@ def alive(process: psutil.Process) -> bool:
     return False
 
 
-def _listening(pid: int) -> set[tuple[str, int]]:
+def listening(pid: int) -> set[tuple[str, int]]:
     """Return the addresses and ports on which a process listens, in its own network (Linux only).
 
     Raises:
         OSError: it has exited, or the system does not say.
     """
     home = f"/proc/{pid}"
-    own = {os.readlink(f"{home}/fd/{number}") for number in os.listdir(f"{home}/fd")}  # noqa: PTH115, PTH208
+    own = set()
+    for number in os.listdir(f"{home}/fd"):  # noqa: PTH208
+        with contextlib.suppress(FileNotFoundError):  # closed since
+            own.add(os.readlink(f"{home}/fd/{number}"))  # noqa: PTH115
     found = set()
     for table in ("tcp", "tcp6"):
         with open(f"{home}/net/{table}", encoding="ascii") as rows:  # noqa: PTH123
