@@ -200,8 +200,8 @@ def writes_cancellations_in_the_right_types(record: Record) -> Iterator[Seen]:
 def ignores_late_answers(talk: Conversation) -> None:
     """A late answer to a cancelled request of the server has no effect."""
     clause = "cancellation-ignore-late-response"
-    client = replace(talk.wire.client, tasks=None)
-    talk.wire.use(client)
+    client = replace(talk.wire.answers.client, tasks=None)
+    talk.wire.answers.use(client)
     given_up = _give_up(talk, clause, "elicits", "samples", "lists-roots")
     if given_up is None:
         return
@@ -235,7 +235,7 @@ def ignores_late_answers(talk: Conversation) -> None:
 def cancels_tasks_with_tasks_cancel(talk: Conversation) -> None:
     """A server request that the client runs as a task is cancelled with tasks/cancel."""
     clause = "cancellation-tasks-use-cancel"
-    talk.wire.use(replace(talk.wire.client, tasks=ClientTasks(polls=None)))
+    talk.wire.answers.use(replace(talk.wire.answers.client, tasks=ClientTasks(polls=None)))
     given_up = _give_up(talk, clause, "elicits", "samples", augmented=True)
     if given_up is None:
         return
@@ -271,7 +271,7 @@ def _give_up(
     methods = {one["method"] for one in calls[0].asked}
     if not augmented:
         mute: dict[str, Any] = {ASKED[method]: answer.silence() for method in methods}
-        talk.wire.use(replace(talk.wire.client, **mute))
+        talk.wire.answers.use(replace(talk.wire.answers.client, **mute))
     pending = Pending(talk.wire, calls[0])
 
     def asked() -> list[Message]:

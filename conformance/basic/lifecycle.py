@@ -292,7 +292,7 @@ def answers_only_pings_before_initialized(talk: Conversation) -> None:
     early = talk.wire.say(talk.wire.build("ping"), required=False)
     talk.wire.quiet(talk.pace.silence)
     _judge_early_requests(talk, Phase.AGREED)
-    talk.wire.initialized()
+    talk.wire.notify("notifications/initialized")
     later = talk.wire.request("ping", required=False)
     ping = talk.wire.answer_to(early, talk.pace.settle)
     talk.judge.expect(
@@ -311,8 +311,8 @@ def gives_up_on_unanswered_requests(talk: Conversation) -> None:
     """
     reply = talk.wire.initialize(capabilities=FULL_CAPABILITIES, required=False)
     talk.need(reply, "an ordinary initialize")
-    talk.wire.answering = False
-    talk.wire.initialized()
+    talk.wire.answers.enabled = False
+    talk.wire.notify("notifications/initialized")
     _judge_ping(talk, "after initialized")
     clause = "lifecycle-timeout-cancels"
     tools = [*talk.spoken.harmless[:TRIED]]

@@ -134,6 +134,6 @@ def _retry(talk: Conversation, asking: Example, asked: Mapping[str, Any]) -> Rep
     """Send a request again, with the state and the responses that its result asked for."""
     client = willing(talk.revision)
     params = {**asking.params, "requestState": asked["requestState"]}
-    params["inputResponses"] = talk.wire.filled(client, asked.get("inputRequests"))
+    params["inputResponses"] = talk.wire.answers.filled(client, asked.get("inputRequests"))
     meta = talk.wire.meta(capabilities=client.capabilities)
     return talk.wire.request(asking.method, params, meta=meta, seconds=talk.pace.startup)

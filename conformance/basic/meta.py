@@ -215,7 +215,7 @@ def requires_version_and_capabilities(talk: Conversation) -> None:
         del message["params"]["_meta"]
         _judge_refusal(talk, message, "_meta", lenient=False)
         del message["params"]
-        message["id"] = talk.wire.next_id()
+        message["id"] = next(talk.wire.ids)
         _judge_refusal(talk, message, "params", lenient=False)
 
 

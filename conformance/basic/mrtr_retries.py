@@ -33,7 +33,7 @@ GARBAGE = ("", "touchstone", "A" * LONG, "\0\x01\x1b[2J\x7f\u202e\uffff", "e30="
 def _asked(talk: Conversation, example: Exchange) -> Round | None:
     """Return a round with input requests that the client can answer; None if there is none."""
     first = mrtr.begin(talk.wire, example, willing(talk.revision))
-    answered = talk.wire.filled(first.client, first.requests)
+    answered = talk.wire.answers.filled(first.client, first.requests)
     return first if first.asks and set(answered) == set(first.requests) else None
 
 
@@ -65,7 +65,7 @@ def serves_a_retry(talk: Conversation) -> None:
         again = _asked(talk, example) if passed else None
         if again is None:
             continue
-        answers = talk.wire.filled(again.client, again.requests)
+        answers = talk.wire.answers.filled(again.client, again.requests)
         more = mrtr.retry(talk.wire, again, responses={**answers, ELSEWHERE: {"action": "cancel"}})
         talk.judge.expect_result(
             more.reply,

@@ -25,6 +25,7 @@ from mcp_touchstone.suite import (
     scenario,
     shapes,
     sightings,
+    tagged,
     type_name,
 )
 
@@ -232,7 +233,7 @@ def serves_a_request_with_any_token(talk: Conversation) -> None:
         talk.judge.unseen("progress-token-types-accepted", why)
     for method in served:
         for token in TOKENS:
-            meta = talk.wire.tagged(token=token)
+            meta = tagged(talk.wire, token=token)
             reply = talk.wire.request(method, meta=meta, required=False)
             talk.judge.expect_result(
                 reply,

@@ -58,7 +58,9 @@ def marks_a_task_that_waits_for_input(talk: Conversation) -> None:
     )
     example = talk.examples.best("asking-task")
     passed = answer.late(HOLD, answer.accept()), answer.late(HOLD, answer.say())
-    talk.wire.use(replace(talk.wire.client, elicitation=passed[0], sampling=passed[1]))
+    talk.wire.answers.use(
+        replace(talk.wire.answers.client, elicitation=passed[0], sampling=passed[1])
+    )
     task = Task(talk.wire, example)
     question = _first_question(talk, task)
     if question is None:
@@ -174,7 +176,7 @@ def respects_the_poll_interval_of_the_client(talk: Conversation) -> None:
         # The server may still poll tasks of an earlier client, at their own pace.
         name = f"touchstone-{secrets.token_hex(4)}"
         tasks = ClientTasks(polls=POLLS, poll_interval=INTERVAL, name=name)
-        talk.wire.use(replace(willing(talk.revision), tasks=tasks))
+        talk.wire.answers.use(replace(willing(talk.revision), tasks=tasks))
         line = len(talk.wire.transcript)
         mrtr.provoke(talk.wire, example)
         for own in tasks.ids:
@@ -199,7 +201,7 @@ def fetches_the_result_of_a_task_that_needs_input(talk: Conversation) -> None:
     clause = "tasks-requestor-polling"
     for example in _asking(talk):
         tasks = _own_tasks(needs_input=True)
-        talk.wire.use(replace(willing(talk.revision), tasks=tasks))
+        talk.wire.answers.use(replace(willing(talk.revision), tasks=tasks))
         pending = Pending(talk.wire, example)
         line = pending.line
 
@@ -255,7 +257,7 @@ def finishes_without_status_notifications(talk: Conversation) -> None:
 def _ends(talk: Conversation, example: Example, *, notified: bool) -> bool | None:
     """Whether a call ends, or its task of the client is polled; None if there is no task."""
     tasks = _own_tasks()
-    talk.wire.use(replace(willing(talk.revision), tasks=tasks))
+    talk.wire.answers.use(replace(willing(talk.revision), tasks=tasks))
     pending = Pending(talk.wire, example)
     talk.wire.wait(lambda: tasks.ids or pending.answers(), talk.pace.reply)
     if not tasks.ids:

@@ -166,7 +166,7 @@ def _refusal(talk: Conversation, version: str) -> str:
 )
 def refuses_a_handshake(talk: Conversation) -> None:
     """A server without handshake revisions answers initialize with an error."""
-    seen = talk.profile.refused.get(talk.wire.revision)
+    seen = talk.profile.refused.get(talk.wire.transcript.revision)
     patience = talk.pace.startup if seen and seen.answered else talk.pace.reply
     reply = talk.wire.initialize(seconds=patience)
     talk.judge.expect(

@@ -82,7 +82,7 @@ def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
     """
     example = talk.examples.here(talk.examples.best("lists-roots"))
     client = replace(willing(talk.revision), roots=policy)
-    talk.wire.use(client)
+    talk.wire.answers.use(client)
     line = len(talk.wire.transcript)
     if not line:
         talk.need(talk.wire.open(), "an opening that declares roots")

@@ -39,7 +39,7 @@ def samples_without_undeclared_tools_and_context(talk: Conversation) -> None:
     """A client that declares plain sampling gets no requests with tools or context."""
     clauses = ("sampling-tools-require-capability", "sampling-include-context")
     plain = Client(capabilities={"sampling": {}})
-    talk.wire.use(plain)
+    talk.wire.answers.use(plain)
     talk.need(talk.wire.open(), "an opening that declares sampling")
     asked = _sampled(mrtr.provoke(talk.wire, talk.examples.best("samples"), plain))
     if not asked:

@@ -301,7 +301,7 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
         requests = object_in(state, "inputRequests")
         new = {key: value for key, value in requests.items() if key not in answered}
         if new:
-            responses = talk.wire.filled(client, new)
+            responses = talk.wire.answers.filled(client, new)
             answered |= {*responses}
             update = _ask(talk, UPDATE, own, inputResponses=responses)
             if talk.judge.covers(ACKNOWLEDGES):
@@ -315,7 +315,7 @@ def _follow(talk: Conversation, own: str) -> dict[str, Any]:
 def sends_only_tasks_to_subscribers_of_tasks(talk: Conversation) -> None:
     """A subscription to a task has no progress and no log messages."""
     client = willing(talk.revision)
-    talk.wire.use(replace(client, capabilities={**client.capabilities, **ABLE}))
+    talk.wire.answers.use(replace(client, capabilities={**client.capabilities, **ABLE}))
     given = _giving(talk)
     stream = Subscription(talk.wire, {"taskIds": [given[1]]}) if given else None
     if given is None or stream is None or stream.acknowledged() is None:

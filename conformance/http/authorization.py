@@ -19,6 +19,7 @@ from mcp_touchstone.suite import (
     ambient,
     attempt,
     challenged,
+    guarded,
     is_loopback,
     loads,
     scenario,
@@ -88,8 +89,8 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
     clause = "authorization-each-request"
     if challenged(talk, clause) is None:
         return
-    if talk.wire.guarded:
-        talk.judge.unseen(clause, f"it guards some requests only: {talk.wire.guarded['method']}")
+    if request := guarded(talk):
+        talk.judge.unseen(clause, f"it guards some requests only: {request['method']}")
         return
     tokens = {"no token": None, "an invalid token": f"Bearer {GARBAGE}"}
     if attempt(talk, tokens["an invalid token"]).status != UNAUTHORIZED:

@@ -123,7 +123,7 @@ def requests(talk: Conversation) -> Iterator[tuple[str, Send]]:
     """Yield the guarded request, lists and a call: what each is, and what sends it with a token."""
 
     def later(message: dict[str, Any], authorization: str) -> HttpAnswer:
-        again = {**message, "id": talk.wire.next_id()}
+        again = {**message, "id": next(talk.wire.ids)}
         return talk.http.post(again, {"Authorization": authorization})
 
     yield FIRST, partial(attempt, talk)
@@ -200,7 +200,7 @@ def calls_private_what_differs(talk: Conversation) -> None:
     for message in messages:
         answers = []
         for user in ({}, {"Authorization": other}) * 2:
-            again = {**message, "id": talk.wire.next_id()}
+            again = {**message, "id": next(talk.wire.ids)}
             answers.append(talk.http.post(again, user))
         found = [one.reply.result or {} for one in answers]
         shown = [{k: v for k, v in one.items() if k not in HINTS} for one in found]

@@ -22,6 +22,7 @@ from mcp_touchstone.suite import (
     mrtr,
     object_in,
     scenario,
+    tagged,
 )
 
 SUCCESS = range(200, 300)
@@ -406,7 +407,7 @@ def reporting(talk: Conversation) -> HttpAnswer | None:
     if not calls:
         return None
     call = min(calls, key=lambda example: example.seconds)
-    meta = talk.wire.tagged(token=f"touchstone-{len(talk.wire.transcript)}")
+    meta = tagged(talk.wire, token=f"touchstone-{len(talk.wire.transcript)}")
     return talk.http.post(talk.wire.build(call.method, call.params, meta=meta))
 
 
@@ -461,7 +462,7 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
     talk.wire.open()
     talk.wire.transcript.judged = False  # its answer comes on another stream as we ask
     call = max(talk.examples("slow-call"), key=lambda example: example.seconds)
-    meta = talk.wire.tagged(token="touchstone-closed")  # noqa: S106
+    meta = tagged(talk.wire, token="touchstone-closed")  # noqa: S106
     answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta), wait=False)
     talk.wire.wait(lambda: _ids(answer) or answer.closed, call.seconds + talk.pace.reply)
     if answer.reply.answered or not _ids(answer):

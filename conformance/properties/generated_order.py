@@ -89,7 +89,7 @@ def _lines(
     taken_back: set[int] = set()
     for step in steps:
         if step.kind == "request":
-            number = talk.wire.next_id()
+            number = next(talk.wire.ids)
             own = str(number) if step.text else number
             requests.append((len(made), talk.wire.build(methods[step.which], id=own)))
             made.append(requests[-1][1])

@@ -79,7 +79,7 @@ def _answers_pieces(line_attack: LineAttack, threat: str, *groups: str) -> None:
         raw = encode(message)
         cuts = _cuts(raw, given)
         pause = min(given.get("delay_ms", 1000 * PAUSE) / 1000, DRIPPING / len(cuts))
-        asked = wire.say_in_pieces(message, cuts, pause)
+        asked = wire.say_raw(encode(message), message, required=False, cuts=cuts, pause=pause)
         reply = wire.answer_to(asked, line_attack.limit, patient=True)
         count += 1
         if reply.result is None:

@@ -50,7 +50,7 @@ class Probed:
             entry.value["params"]["name"]
             for connection in self.pool.connections
             for entry in connection.transcript
-            if revision in {None, connection.revision}
+            if revision in {None, connection.transcript.revision}
             if isinstance(entry.value, dict) and entry.value.get("method") == "tools/call"
         ]
 
@@ -304,7 +304,7 @@ def test_probing_questions_starts_one_more_process() -> None:
     with probed("elicit", words={"elicits"}, on=rev.ALL) as found:
         assert found.pool.started == len(rev.ALL) + 1
         willing = [
-            connection.revision
+            connection.transcript.revision
             for connection in found.pool.connections
             if not connection.modern and connection.transcript.capabilities
         ]
@@ -330,7 +330,7 @@ def test_url_elicitation_error_counts_as_url_elicitation() -> None:
 def test_client_capabilities_are_reset_after_probing_questions() -> None:
     with probed("elicit", words={"mrtr"}, on=(MODERN,)) as found:
         connection = found.pool.shared.get(MODERN)
-        assert connection.client.capabilities == {}
+        assert connection.answers.client.capabilities == {}
         assert connection.transcript.capabilities == {}
 
 

@@ -12,7 +12,7 @@ def test_apart_process_has_its_own_root_folder() -> None:
         pool = ProcessPool(reference(timeout=20.0), world, Pace(20.0))
         try:
             connection = pool.apart("2026-07-28", "alone")
-            root = connection.root
+            root = connection.answers.root
             assert isinstance(root, SafePath)
             (root / "added.txt").write_text("added\n")
             connection.open()

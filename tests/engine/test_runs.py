@@ -442,7 +442,7 @@ def test_ambient_rule_counts_over_every_conversation(
     lines = [
         entry
         for connection in run.connections
-        if connection.revision == LEGACY
+        if connection.transcript.revision == LEGACY
         for entry in connection.transcript
         if entry.source == "them"
     ]

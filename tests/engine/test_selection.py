@@ -250,7 +250,7 @@ def test_willing_scenarios_share_one_process_per_revision(needs_registry: Regist
         seen.append((talk.revision, id(talk.wire), "elicitation" in declared))
         provoked = mrtr.provoke(talk.wire, talk.examples.best("elicits"))
         talk.judge("toy-asked", bool(provoked.questions), expected="a question")
-        talk.wire.use(Client(elicitation=answers.silence()))
+        talk.wire.answers.use(Client(elicitation=answers.silence()))
 
     for number in range(3):
         declare("toy-asked", name=f"asks_{number}", willing=True)(body)
@@ -268,11 +268,13 @@ def test_willing_scenarios_share_one_process_per_revision(needs_registry: Regist
 def test_ordinary_scenario_gets_no_willing_client(needs_registry: Registry) -> None:
     @declare("toy-plain", name="is_plain")
     def _(talk: Conversation) -> None:
-        talk.judge("toy-plain", not talk.wire.client.capabilities, expected="nothing declared")
+        talk.judge(
+            "toy-plain", not talk.wire.answers.client.capabilities, expected="nothing declared"
+        )
 
     @declare("toy-asked", name="is_willing", willing=True)
     def _(talk: Conversation) -> None:
-        talk.judge("toy-asked", bool(talk.wire.client.capabilities), expected="everything")
+        talk.judge("toy-asked", bool(talk.wire.answers.client.capabilities), expected="everything")
 
     assert judge_toy(needs_registry).exit_code == 0
 

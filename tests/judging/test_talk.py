@@ -102,7 +102,7 @@ def test_example_paths_are_moved_to_the_current_root() -> None:
         talk.profile.root = str(talk.root)
         nested = {"text": f"{talk.root}/a", "more": [f"file://{talk.root}", 1]}
         example = replace(talk.examples.best("callable-tool"), params={"arguments": nested})
-        talk.wire.root = world.root
+        talk.wire.answers.root = world.root
 
         assert talk.examples.here(example).arguments == {
             "text": f"{world.root}/a",

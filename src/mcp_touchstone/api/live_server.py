@@ -47,8 +47,8 @@ class Live:
         reply = connection.initialize()
         named = (reply.result or {}).get("protocolVersion")
         if isinstance(named, str):
-            connection.revision = connection.transcript.revision = named
-            connection.initialized()
+            connection.transcript.revision = named
+            connection.notify("notifications/initialized")
             return connection
         if reply.is_error:
             return self._opened(rev.LATEST_MODERN, "session")

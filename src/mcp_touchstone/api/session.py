@@ -101,7 +101,7 @@ class Session:
     @property
     def revision(self) -> str:
         """The protocol revision in use."""
-        return self.connection.revision
+        return self.connection.transcript.revision
 
     @property
     def server(self) -> dict[str, Any]:

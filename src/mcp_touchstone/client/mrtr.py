@@ -70,7 +70,7 @@ class Provoked:
 
 def begin(connection: Connection, exchange: Exchange, client: Client | None = None) -> Round:
     """Send a request that the server may answer with a request for input."""
-    who = client or connection.client
+    who = client or connection.answers.client
     return _send(connection, exchange, who, dict(exchange.params))
 
 
@@ -96,7 +96,9 @@ def retry(
     goal = exchange or before.exchange
     params = dict(goal.params)
     if responses is SAME:
-        responses = connection.filled(before.client, before.requests) if before.requests else None
+        responses = (
+            connection.answers.filled(before.client, before.requests) if before.requests else None
+        )
     if responses is not None:
         params["inputResponses"] = responses
     if state is SAME:
@@ -113,7 +115,7 @@ def rounds(
     found = [begin(connection, exchange, client)]
     while found[-1].asks and len(found) < most:
         last = found[-1]
-        filled = connection.filled(last.client, last.requests)  # once: a policy may count
+        filled = connection.answers.filled(last.client, last.requests)  # once: a policy may count
         if set(filled) != set(last.requests):
             break
         found.append(retry(connection, last, responses=filled or None))
@@ -129,7 +131,7 @@ def provoke(
 ) -> Provoked:
     """Make the server send requests, let the client answer, and wait, in either era."""
     if client is not None:
-        connection.use(client)
+        connection.answers.use(client)
     transcript = connection.transcript
     start = len(transcript) if exchange.method else 0
     if not exchange.method:

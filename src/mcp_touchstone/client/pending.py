@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.connection import META, Connection
 from mcp_touchstone.client.server_profile import Exchange
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import Kind, id_key, value_in
@@ -13,6 +13,16 @@ from mcp_touchstone.wire.transcript import Entry, Source
 
 PAGES: Final = 50
 """Greatest number of pages read from a list."""
+
+
+def tagged(
+    connection: Connection, *, token: Any = None, level: str | None = None
+) -> dict[str, Any] | None:
+    """Build a ``_meta`` with a progress token or, in a stateless request, a log level."""
+    more = {} if token is None else {"progressToken": token}
+    if not connection.modern:
+        return more or None
+    return connection.meta(**more, **({} if level is None else {META + "logLevel": level}))
 
 
 class Pending:
@@ -37,7 +47,7 @@ class Pending:
         """Send it, with a progress token and a log level if given."""
         self._connection = connection
         self.token = token
-        meta = connection.tagged(token=token, level=level)
+        meta = tagged(connection, token=token, level=level)
         message = connection.build(exchange.method, exchange.params, id=id, meta=meta)
         self.id = message["id"]
         self.sent = now()

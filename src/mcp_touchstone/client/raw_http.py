@@ -264,7 +264,7 @@ class RawHttp:
         if wire.modern:
             return self.post(wire.build(wire.everyday), change, path=path)
         params = {
-            "protocolVersion": wire.revision,
+            "protocolVersion": wire.transcript.revision,
             "capabilities": wire.transcript.capabilities,
             "clientInfo": CLIENT_INFO,
         }

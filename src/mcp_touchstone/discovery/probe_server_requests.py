@@ -37,7 +37,7 @@ def find_questions(scout: Prober, wanted: set[str]) -> None:
     connection = scout.connection()
     if connection is None:
         return
-    before = connection.client
+    before = connection.answers.client
     try:
         _use(scout, wanted - {TASK})
         if TASK in wanted and scout.spoken.declares("tasks.requests.tools.call"):
@@ -45,7 +45,7 @@ def find_questions(scout: Prober, wanted: set[str]) -> None:
     finally:
         after = scout.connection()
         if after is not None and after.modern:
-            after.use(before)
+            after.answers.use(before)
 
 
 def _use(scout: Prober, wanted: set[str]) -> None:
@@ -58,7 +58,7 @@ def _use(scout: Prober, wanted: set[str]) -> None:
             if connection is None or wanted <= scout.spoken.found.keys():
                 return
             if connection.modern:
-                connection.use(willing(scout.revision))
+                connection.answers.use(willing(scout.revision))
             provoked = provoke(connection, exchange)
             if exchange.method and not provoked.reply.answered:
                 scout.unanswered(connection)

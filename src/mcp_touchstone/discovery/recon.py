@@ -22,6 +22,7 @@ from typing import Any, Final, TypeVar
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.no_answer import in_words
 from mcp_touchstone.client.server_profile import LISTS, Diagnosis, ServerProfile, Spoken
 from mcp_touchstone.discovery.silence import explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
@@ -228,15 +229,14 @@ def _unmatched(connections: Mapping[str, Connection]) -> Diagnosis | None:
     """Return that no answer of a server can be matched to its request."""
     for revision in sorted(connections, key=rev.is_modern):
         connection = connections[revision]
-        near = connection.near_miss
+        near = connection.near.found
         if near is not None and connection.transcript.slip is None:
             return Diagnosis(
                 "jsonrpc-response-id-echo",
                 "the id of the request",
                 f"{near.words}: {near.cure}",
                 revision,
-                connection.near_miss_lines[0],
-                connection.near_miss_lines[1],
+                *connection.near.lines,
             )
     return None
 
@@ -256,7 +256,7 @@ def _open_all(
     }
     times: list[float] = []
     for revision in sorted(waiting, key=rev.is_modern):
-        missed = any(one.near_miss is not None for one in connections.values())
+        missed = any(one.near.found is not None for one in connections.values())
         if rev.is_modern(revision) and (times or missed):
             profile.pace.started = max(times, default=profile.pace.started)
             settled.set()
@@ -298,10 +298,9 @@ def _open_modern(
     times as long as they did.
     """
     asked = connection.say(connection.build("server/discover"))
-    almost = connection.near_miss_watch(asked)
     while True:
         reply = connection.answer_to(asked, SLICE)
-        if not reply.answered and almost():
+        if not reply.answered and connection.near.go_on(asked):
             reply = connection.opening_answer(asked, SLICE)
             spent = now() - begun
             break
@@ -313,7 +312,7 @@ def _open_modern(
             break
         if connection.channel.silence(asked):
             return reply, spent
-    if not reply.answered and connection.near_miss is None:
+    if not reply.answered and connection.near.found is None:
         reply = Reply(asked, why=connection.absence(spent))
     connection.opening = reply
     return reply, spent
@@ -395,7 +394,7 @@ def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
         method = "server/discover" if rev.is_modern(newest) else "initialize"
         connection = connections[newest]
         advice = connection.channel.advice()
-        refusal = connection.in_words(replies[newest])
+        refusal = in_words(connection.transcript, replies[newest])
         profile.trouble = advice or f"{method} got no result: {refusal}"
         profile.stderr = connection.channel.stderr()
         profile.is_excused = connection.channel.bars

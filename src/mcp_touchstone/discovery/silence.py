@@ -60,7 +60,7 @@ def _opening(connection: Connection) -> dict[str, Any]:
     if connection.modern:
         return connection.build("server/discover")
     params = {
-        "protocolVersion": connection.revision,
+        "protocolVersion": connection.transcript.revision,
         "capabilities": {},
         "clientInfo": CLIENT_INFO,
     }
@@ -93,6 +93,10 @@ def _initialized(connection: Connection) -> None:
 
 def _pings(connection: Connection) -> None:
     connection.say_together(*(connection.build(connection.everyday) for _ in range(MANY)))
+
+
+def _end_of_input(connection: Connection) -> None:
+    connection.process.close_stdin()
 
 
 WHOLE_LINES: Final = "an answer while stdin stays open"
@@ -133,8 +137,8 @@ ATTEMPTS: Final = (
         WHOLE_LINES,
         "it answers only after the end of its input: read one line at a time, and flush each "
         "answer",
-        _send_and(Connection.close_input),
-        Connection.close_input,
+        _send_and(_end_of_input),
+        _end_of_input,
     ),
 )
 """The attempts; of several that are answered, the first one counts."""
@@ -169,7 +173,7 @@ def explain_silence(
         connection = spawn(revision, "silence")
         started.append(connection)
         connection.transcript.judged = False
-        connection.answering = False
+        connection.answers.enabled = False
         return connection
 
     try:
@@ -226,7 +230,9 @@ def _proven(attempt: Attempt, plain: Connection) -> Diagnosis | None:
         if not _is_answered(plain, asked):
             return None
         entry = next(e.n for e in transcript.since(asked) if e.source is Source.THEM)
-    return Diagnosis(attempt.clause, attempt.expected, attempt.actual, plain.revision, asked, entry)
+    return Diagnosis(
+        attempt.clause, attempt.expected, attempt.actual, plain.transcript.revision, asked, entry
+    )
 
 
 def _on_stderr(plain: Connection) -> Diagnosis | None:
@@ -244,7 +250,7 @@ def _on_stderr(plain: Connection) -> Diagnosis | None:
                 "an answer on stdout",
                 "it writes JSON-RPC to stderr, and nothing to stdout: write messages to stdout, "
                 "and logs to stderr",
-                plain.revision,
+                plain.transcript.revision,
                 asked.n,
             )
     return None

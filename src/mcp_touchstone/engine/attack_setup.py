@@ -98,7 +98,7 @@ def spawn(
     if pool.target.started:
         rlimits.hold(connection.process.pid)
     asked = {k: v for k, v in CAPABILITIES[revision].items() if k == "elicitation"}
-    connection.use(Client(capabilities=asked, elicitation=answers.accept()))
+    connection.answers.use(Client(capabilities=asked, elicitation=answers.accept()))
     return connection
 
 

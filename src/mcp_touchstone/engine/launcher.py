@@ -109,7 +109,7 @@ class Launcher:
         assert isinstance(host.channel, HttpChannel)  # noqa: S101  (no other has sessions)
         transcript = self._transcript(revision, label, now())
         channel = host.channel.another(transcript)
-        return Connection(channel, transcript, self._pace, root=host.root)
+        return Connection(channel, transcript, self._pace, root=host.answers.root)
 
     def _env_in(self, world: World, target: Target) -> dict[str, str]:
         ours = inherited(os.environ, target)

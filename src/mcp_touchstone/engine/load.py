@@ -129,7 +129,7 @@ def load(target: Target) -> Load:
                 pool.knows(profile)
                 connection = pool.spawn_at_once(max(profile.spoken), "load")
                 if connection.open().result is not None:
-                    found.revision = connection.revision
+                    found.revision = connection.transcript.revision
                     _measure(found, connection)
         finally:
             pool.close()

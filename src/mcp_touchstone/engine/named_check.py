@@ -61,7 +61,7 @@ def refuse_unknown(pool: ProcessPool, profile: ServerProfile, named: Named) -> N
     revision = profile.legacy[-1] if profile.legacy else list(profile.spoken)[-1]
     connection = pool.spawn(revision, "names")
     connection.transcript.judged = False
-    connection.use(willing_client(revision))
+    connection.answers.use(willing_client(revision))
     connection.open()
     try:
         for one in unlisted:

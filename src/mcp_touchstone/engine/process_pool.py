@@ -234,7 +234,7 @@ class ProcessPool:
         profile = self._launcher.profile
         for connection in self.connections:
             ended, transcript = connection.channel.ending, connection.transcript
-            if connection.revision == revision and transcript.judged:
+            if connection.transcript.revision == revision and transcript.judged:
                 tail = connection.channel.stderr_tail
                 known = self._records.get(id(connection))
                 record = known or Record(transcript, profile, ended, tail)

@@ -108,6 +108,6 @@ def opened(connection: Connection, share: Share) -> Connection:
     """Open an unused process for some users; return it."""
     connection.transcript.judged = share is not Share.DRAWN
     if share is Share.WILLING:
-        connection.use(willing_client(connection.revision))
+        connection.answers.use(willing_client(connection.transcript.revision))
     connection.open()
     return connection

@@ -23,6 +23,7 @@ from mcp_touchstone.catalog.scenario import Ambient, Registry
 from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.no_answer import in_words
 from mcp_touchstone.client.server_profile import Diagnosis, ServerProfile
 from mcp_touchstone.discovery.probes import ProbeContext, Probing
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
@@ -287,7 +288,7 @@ def _watch(plan: Plan, pool: ProcessPool, *, partial: bool) -> None:
 
 def _refusal(profile: ServerProfile, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
     reply = profile.refused[slot.revision]
-    connection = next(c for c in pool.connections if c.revision == slot.revision)
+    connection = next(c for c in pool.connections if c.transcript.revision == slot.revision)
     transcript = connection.transcript
     return [
         Judgement(
@@ -296,7 +297,7 @@ def _refusal(profile: ServerProfile, slot: PlannedCase, pool: ProcessPool) -> li
             outcome=Outcome.FAIL,
             scenario=slot.case.id,
             expected="a result that names a version, for initialize in at least one revision",
-            actual=connection.in_words(reply),
+            actual=in_words(transcript, reply),
             wire=evidence(list(transcript), reply.entry, [reply.asked], transcript.exchanges),
         )
         for clause in slot.clauses
@@ -311,7 +312,7 @@ def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> li
     transcript = next(
         c.transcript
         for c in pool.connections
-        if c.revision == diagnosis.revision and c.transcript.judged
+        if c.transcript.revision == diagnosis.revision and c.transcript.judged
     )
     found = Judgement(
         clause=diagnosis.clause,

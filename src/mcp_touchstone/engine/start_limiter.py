@@ -1,4 +1,4 @@
-"""A limit of simultaneous starts: more of them would make all slower. Knows no MCP."""
+"""A limit of simultaneous starts: more of them would make all slower."""
 
 import heapq
 import itertools
@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
+from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.transport.process import now
 
 WIDTH: Final = max(2, os.cpu_count() or 1)
@@ -21,35 +22,25 @@ LOOK: Final = 0.004
 """Seconds between two checks of started processes."""
 
 
-class Starting(Protocol):
-    """A process that was started."""
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has said something, or has exited."""
-
-
-_Started = TypeVar("_Started", bound=Starting)
-
-
 @dataclass(slots=True)
 class Newcomer:
     """A start that was admitted.
 
     Attributes:
         since: time of the admission.
-        process: its process; None before.
+        process: the connection to its process; None before.
         gave_up: whether no process was started.
     """
 
     since: float
-    process: Starting | None = None
+    process: Connection | None = None
     gave_up: bool = False
 
     @property
     def settled(self) -> bool:
         """Whether it is over."""
-        return self.gave_up or (self.process is not None and self.process.has_begun)
+        one = self.process
+        return self.gave_up or (one is not None and (one.transcript.spoke or one.gone))
 
 
 class StartPriority(IntEnum):
@@ -101,7 +92,7 @@ class StartLimiter:
             self._inside.append(Newcomer(now()))
             return self._inside[-1]
 
-    def admitted(self, turn: StartPriority, start: Callable[[], _Started]) -> _Started:
+    def admitted(self, turn: StartPriority, start: Callable[[], Connection]) -> Connection:
         """Wait for room, start a process, and return it."""
         newcomer = self.enter(turn)
         try:

@@ -202,9 +202,9 @@ def hold(talk: Talk, scenario: Scenario, work: Work) -> None:
     """Hold the conversation of a scenario; a clause that it did not judge is BROKEN."""
     connection = talk.wire
     connection.transcript.scenario = scenario.id
-    before = connection.client
+    before = connection.answers.client
     if scenario.willing:
-        connection.use(willing(connection.revision))
+        connection.answers.use(willing(connection.transcript.revision))
     why = "the scenario ended without judging this clause"
     try:
         scenario.body(talk)
@@ -214,7 +214,7 @@ def hold(talk: Talk, scenario: Scenario, work: Work) -> None:
         why = our_fault(error)
         if isinstance(error, OSError) and is_about_files(error):
             why = f"a file of the throw-away folder could not be used: {error}"
-    connection.use(before)
+    connection.answers.use(before)
     if not work.stop.is_set():
         hear_late_answers(talk.judge)
         talk.judge.broken(why)

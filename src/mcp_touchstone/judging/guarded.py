@@ -15,11 +15,20 @@ MOST: Final = 8
 """Greatest number of tools that are called without a token."""
 
 
+def guarded(talk: Conversation) -> dict[str, Any] | None:
+    """Return the request that the server refuses without a token.
+
+    It is empty for the first one of a client, and None until somebody looked for it.
+    """
+    found: dict[str, Any] | None = talk.wire.transcript.memo.get(guarded)
+    return found
+
+
 def attempt(talk: Conversation, authorization: Change, path: str | None = None) -> HttpAnswer:
     """Send the guarded request with another Authorization header; None omits it."""
     change = {"Authorization": authorization}
-    if talk.wire.guarded:
-        message = {**talk.wire.guarded, "id": talk.wire.next_id()}
+    if request := guarded(talk):
+        message = {**request, "id": next(talk.wire.ids)}
         return talk.http.post(message, change, path=path)
     answer = talk.http.first_request(change, path=path)
     talk.http.end_session(answer)
@@ -44,7 +53,7 @@ def challenged(talk: Conversation, *clauses: str) -> HttpAnswer | None:
 
 
 def _refuses(talk: Conversation, answer: HttpAnswer) -> bool:
-    if talk.wire.guarded:
+    if guarded(talk):
         return answer.status in BARRED
     return answer.reply.result is None and answer.status > 0
 
@@ -52,13 +61,13 @@ def _refuses(talk: Conversation, answer: HttpAnswer) -> bool:
 def _without_a_token(talk: Conversation) -> HttpAnswer:
     """Return the answer to the guarded request without a token; look for that request once."""
     first = attempt(talk, None)
-    if talk.wire.guarded is not None or _refuses(talk, first):
+    if guarded(talk) is not None or _refuses(talk, first):
         return first
-    talk.wire.guarded = {}
+    talk.wire.transcript.memo[guarded] = {}
     for message in _later(talk):
         answer = talk.http.post(message, {"Authorization": None})
         if answer.status in BARRED and talk.http.post(message).status in SUCCESS:
-            talk.wire.guarded = message
+            talk.wire.transcript.memo[guarded] = message
             return answer
     return first
 

@@ -65,9 +65,9 @@ class UsedServer:
     @property
     def root(self) -> SafePath:
         """The folder of the server; a scenario that is ``apart`` may change it."""
-        if self.wire.root is None:
+        if self.wire.answers.root is None:
             raise Broken("the server was given no folder")
-        return self.wire.root
+        return self.wire.answers.root
 
     def hears_notifications(self) -> bool:
         """Return whether the server can send messages that belong to no request.
@@ -126,9 +126,9 @@ class UsedServer:
         Modern requests declare their own capabilities, so there the process does not change.
         """
         if self.wire.modern:
-            self.wire.use(client)
+            self.wire.answers.use(client)
             return self.opening
-        self.restart().use(client)
+        self.restart().answers.use(client)
         return self.wire.open()
 
     def mark(self) -> None:

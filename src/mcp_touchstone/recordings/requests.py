@@ -249,7 +249,9 @@ class Tour:
         self._connections.append(connection)
         reply = connection.open()
         if reply.result is None:
-            raise LaunchError(f"{connection.revision}: the opening got no result: {reply}")
+            raise LaunchError(
+                f"{connection.transcript.revision}: the opening got no result: {reply}"
+            )
         return connection
 
     def _opening(self, reply: Reply) -> Document:

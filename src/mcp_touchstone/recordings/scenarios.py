@@ -102,7 +102,7 @@ def responses(run: Run, registry: Registry, now: datetime, places: Mapping[str, 
     folders = dict(places)
     opening: dict[str, Any] = {}
     for connection in run.connections:
-        folders |= _folders(connection.root) | _http_names(connection)
+        folders |= _folders(connection.answers.root) | _http_names(connection)
         for scenario, line in _lines(connection.transcript):
             if scenario in chapters:
                 sent[connection.transcript.revision][scenario].append(line)

@@ -141,7 +141,7 @@ class LineAttack:
         """Return the lines of some classes of payloads that ``only`` accepts."""
         names, wire = self.names(), self.session.wire
         return [
-            line_payloads.load(row, names, (wire.next_id(), wire.next_id()))
+            line_payloads.load(row, names, (next(wire.ids), next(wire.ids)))
             for row in self.session.payloads(*groups, via="line")
             if only(row)
         ]

@@ -65,18 +65,15 @@ class Channel(Protocol):
     def stderr(self) -> str:
         """Return the end of the server's stderr as text."""
 
-    def say(self, said: Sequence[Said], seconds: float) -> None:
+    def say(
+        self, said: Sequence[Said], seconds: float, cuts: Sequence[int] = (), pause: float = 0.0
+    ) -> None:
         """Send some messages, in order, waiting at most some seconds until they are taken.
+
+        They are cut at some bytes, with a pause in seconds after each piece.
 
         Raises:
             Gone: the server does not take them.
-        """
-
-    def say_in_pieces(self, said: Said, cuts: Sequence[int], pause: float, seconds: float) -> None:
-        """Send a message cut at some bytes, with a pause in seconds after each piece.
-
-        Raises:
-            Gone: the server does not take it.
         """
 
     def silence(self, line: int) -> str:
@@ -121,15 +118,14 @@ class StdioChannel(ServerProcess):
         """The process of the server: this one."""
         return self
 
-    def say(self, said: Sequence[Said], seconds: float) -> None:
-        """Write some messages in one write."""
-        self.send(b"".join(one.raw for one in said), seconds)
-
-    def say_in_pieces(self, said: Said, cuts: Sequence[int], pause: float, seconds: float) -> None:
-        """Write a line in pieces."""
-        for begin, end in itertools.pairwise((0, *cuts, len(said.raw))):
-            self.send(said.raw[begin:end], seconds)
-            if end < len(said.raw):
+    def say(
+        self, said: Sequence[Said], seconds: float, cuts: Sequence[int] = (), pause: float = 0.0
+    ) -> None:
+        """Write some messages in one write, or in pieces."""
+        raw = b"".join(one.raw for one in said)
+        for begin, end in itertools.pairwise((0, *cuts, len(raw))):
+            self.send(raw[begin:end], seconds)
+            if end < len(raw):
                 sleep(pause)
 
     def silence(self, line: int) -> str:  # noqa: ARG002  (a later line may always be the answer)

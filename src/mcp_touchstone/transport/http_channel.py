@@ -119,29 +119,20 @@ class HttpChannel(HttpServer):
 
     # --- sending
 
-    def say(self, said: Sequence[Said], seconds: float) -> None:
+    def say(
+        self, said: Sequence[Said], seconds: float, cuts: Sequence[int] = (), pause: float = 0.0
+    ) -> None:
         """Send each message as a POST; wait for the response to each that is no proper request.
 
         Raises:
             Gone: the server cannot be reached, does not read, or has ended the session.
         """
         for one in said:
-            self._post(one, seconds, [one.raw.rstrip(b"\n")])
+            body = one.raw.rstrip(b"\n")
+            places = [0, *(cut for cut in cuts if cut < len(body)), len(body)]
+            self._post(one, seconds, [body[i:j] for i, j in itertools.pairwise(places)], pause)
 
-    def say_in_pieces(self, said: Said, cuts: Sequence[int], pause: float, seconds: float) -> None:
-        """Send a message as the body of a POST, in pieces.
-
-        Raises:
-            Gone: the server cannot be reached, or does not read.
-        """
-        body = said.raw.rstrip(b"\n")
-        places = [0, *(cut for cut in cuts if cut < len(body)), len(body)]
-        pieces = [body[begin:end] for begin, end in itertools.pairwise(places)]
-        self._post(said, seconds, pieces, pause)
-
-    def _post(
-        self, said: Said, seconds: float, pieces: Sequence[bytes], pause: float = 0.0
-    ) -> None:
+    def _post(self, said: Said, seconds: float, pieces: Sequence[bytes], pause: float) -> None:
         if closed := self.session.closed:
             raise Gone(closed)
         self._await_start()

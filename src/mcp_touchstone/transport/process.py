@@ -335,8 +335,9 @@ class ServerProcess:
             return line is not None
 
     def close_stdin(self) -> None:
-        """Close its input, after delivering earlier bytes."""
+        """Close its input, after delivering earlier bytes; it may still answer."""
         if not self._stdin_closed:
+            self.transcript.input_closed()
             self._stdin_closed = True
             self._feed.close()
 
@@ -380,8 +381,6 @@ class ServerProcess:
         if status is None and self.transcript.ended:
             status = self.wait(1.0)
         if status is None and polite:
-            if not self._stdin_closed:
-                self.transcript.input_closed()
             self.close_stdin()
             step = Step.INPUT_CLOSED
             status = self.wait(patience if hurry is None else hurry)
@@ -397,7 +396,8 @@ class ServerProcess:
         spent = now() - begun
         waits = step is Step.INPUT_CLOSED and hurry is None
         strays = self.family.end_strays(members, min(patience, GRACE) if waits else 0.0)
-        self.close_stdin()
+        self._stdin_closed = True
+        self._feed.close()
         self.join(0.5)  # each closes its pipe; a daemon may keep one open until ``sweep``
         launched.discard(self._popen.pid)
         code = -9 if status is None else status
