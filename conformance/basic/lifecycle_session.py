@@ -127,7 +127,7 @@ def answers_what_it_read_before_the_end(talk: Conversation) -> None:
     if not later.answered or call.answers():
         talk.judge.unseen(clause, "no later request was answered while the call lasted")
         return
-    talk.wire.process.close_stdin()
+    talk.wire.process.pipes.close_input()
     reply = call.reply(talk.pace.reply)
     if not reply.answered and not talk.wire.gone:
         talk.judge.unseen(clause, f"the server lives on: {reply}")

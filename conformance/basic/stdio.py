@@ -489,7 +489,7 @@ def exits_although_a_request_is_in_flight(talk: Conversation) -> None:
         talk.need(talk.wire.open(), "an ordinary opening")
         if how.startswith("after"):
             talk.wire.transcript.judged = False  # what it writes into a closed pipe is no finding
-            talk.wire.process.hang_up()
+            talk.wire.process.pipes.hang_up()
             talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
             Window(talk.wire, talk.pace.settle).wait()
         talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)

@@ -115,7 +115,7 @@ class Leaks:
                 asked = self._asked(entry)
                 says = bool({*words(asked)} & {"env", "environment", "variables"})
                 leaks.append((asked or "a message nobody asked for", entry, says))
-        for line in wire.process.stderr_tail.splitlines():
+        for line in wire.process.pipes.stderr_tail.splitlines():
             if field.canaries.found(line, {Area.ENVIRONMENT}):
                 leaks.append((f"its stderr: {_excerpt(line)}", None, False))
                 break
@@ -224,7 +224,7 @@ class Leaks:
 
     def _logged(self, kept: list[Secret]) -> tuple[Entry | None, str]:
         wire = self.session.wire
-        stderr = wire.process.stderr()
+        stderr = wire.process.pipes.stderr()
         for secret in kept:
             line = next((one for one in stderr.splitlines() if secret.needle in one), "")
             if line:

@@ -49,15 +49,15 @@ class _Log:
 
     def __init__(self, session: AttackSession) -> None:
         self._wire = session.wire
-        self._bytes = self._wire.process.stderr_bytes
+        self._bytes = self._wire.process.pipes.stderr_bytes
         self._line = len(self._wire.transcript)
 
     @property
     def printed(self) -> list[str]:
         """The lines on standard error."""
-        process = self._wire.process
-        new = process.stderr_bytes - self._bytes
-        return process.stderr_tail[-new:].decode("utf-8", "replace").split("\n") if new else []
+        pipes = self._wire.process.pipes
+        new = pipes.stderr_bytes - self._bytes
+        return pipes.stderr_tail[-new:].decode("utf-8", "replace").split("\n") if new else []
 
     @property
     def records(self) -> list[str]:

@@ -158,7 +158,7 @@ class Load(LineAttack):
             sent[id_key(request["id"])] = said(
                 encode(request), request, required=False, modern=wire.modern
             )
-        wire.process.post(data + encode(_cancelled({})) + encode(_cancelled(None)))
+        wire.process.pipes.post(data + encode(_cancelled({})) + encode(_cancelled(None)))
         hit = self.pulse()
         answers: dict[Any, list[int]] = {id_key(request["id"]): [] for request in asked}
         for entry in wire.transcript.since(line):
@@ -195,11 +195,11 @@ class Load(LineAttack):
         size = max(60, *(len(e.raw) for e in wire.transcript.since(line)))
         count = min(4000, UNREAD // size + 8)
         asked = [wire.build(method) for _ in range(count)]
-        wire.process.neglect(OutputStream.STDOUT)
+        wire.process.pipes.neglect(OutputStream.STDOUT)
         owed = self._say(asked, b"".join(encode(request) for request in asked))
         self._until_full(OutputStream.STDOUT)
         gone = wire.gone
-        wire.process.heed()
+        wire.process.pipes.heed()
         what = f"{count} answers of {size} bytes, read when the pipe was full"
         if gone:
             self._conclude(threat, lambda: owed() or "left while nobody read its answers", what)
@@ -225,22 +225,22 @@ class Load(LineAttack):
             return
         self.ready()
         wire = self.session.wire
-        before, sample = wire.process.stderr_bytes, 20
+        before, sample = wire.process.pipes.stderr_bytes, 20
         for request in self._failing(sample):
             wire.answer_to(wire.say(request, required=False))
         wire.quiet()
-        each = (wire.process.stderr_bytes - before) // sample
+        each = (wire.process.pipes.stderr_bytes - before) // sample
         if not each:
             self.session.judge.conclude(
                 threat, "", expected=GOES_ON, passed=f"{sample} failing calls write nothing there"
             )
             return
-        wire.process.neglect(OutputStream.STDERR)
+        wire.process.pipes.neglect(OutputStream.STDERR)
         count = min(3000, 5 * FILLED // each + sample)
         asked = self._failing(count)
         owed = self._say(asked, b"".join(encode(request) for request in asked))
         found = owed()
-        wire.process.heed()
+        wire.process.pipes.heed()
         if found:
             found += f" while nobody read its stderr: {each} bytes for each failing call"
         self.session.judge.conclude(
@@ -260,7 +260,7 @@ class Load(LineAttack):
             )
             for request in asked
         }
-        wire.process.post(data)
+        wire.process.pipes.post(data)
         return self._owed(said, line)
 
     def _owed(self, said: Mapping[Any, int], line: int) -> Callable[[], str]:
@@ -313,7 +313,7 @@ class Load(LineAttack):
         until, before, same = now() + FULL, -1, 0
         while now() < until and process.running and same < LOOKS:
             sleep(0.05)
-            there = process.unread(stream)
+            there = process.pipes.unread(stream)
             same = same + 1 if there == before and there != 0 else 0
             before = -1 if there is None else there
 

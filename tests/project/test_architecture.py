@@ -86,8 +86,8 @@ Each row names earlier rows only, so there is no cycle. ``__init__`` may be impo
 
 IMPURE: Final[dict[str, set[str]]] = {
     "subprocess": {
-        "fleet.child", "transport.family", "transport.process", "sandbox.sandbox",
-        "transport.tokens", "runtime.no_network", "tap.drive", "tap.relay",
+        "fleet.child", "transport.family", "transport.pipes", "transport.process",
+        "sandbox.sandbox", "transport.tokens", "runtime.no_network", "tap.drive", "tap.relay",
     },
     "psutil": {"security.resource_usage", "transport.family", "transport.orphans"},
     "signal": {

@@ -73,7 +73,7 @@ def said(run: Run) -> Iterator[str]:
     yield html.render(run)
     yield markdown.render(run)
     for connection in run.connections:
-        yield connection.process.stderr_tail.decode("utf-8", "replace")
+        yield connection.process.pipes.stderr_tail.decode("utf-8", "replace")
         for entry in connection.transcript:
             yield entry.raw.decode("utf-8", "replace")
 

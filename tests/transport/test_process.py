@@ -18,15 +18,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.transport.orphans import sweep
-from mcp_touchstone.transport.process import (
-    MARK,
-    STDERR_KEPT,
-    Gone,
-    LaunchError,
-    ServerProcess,
-    Step,
-    signal_name,
-)
+from mcp_touchstone.transport.pipes import STDERR_KEPT, Gone
+from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, Step, signal_name
 from mcp_touchstone.wire import transcript
 from mcp_touchstone.wire.framing import Fault
 from mcp_touchstone.wire.transcript import Source, Transcript
@@ -146,7 +139,7 @@ def test_lines_arrive_as_they_are_written(start: Start) -> None:
     )
 
     assert heard(process) == ["one"]
-    process.send(b"two\n", LONG)
+    process.pipes.send(b"two\n", LONG)
     assert heard(process, 2) == ["one", "two"]
     assert process.running
 
@@ -175,20 +168,20 @@ def test_complete_message_without_a_line_feed_can_be_taken(start: Start) -> None
         READS,
     )
 
-    assert eventually(process._splitter.peek)
-    assert not process.take_unfinished(), "half a message is not taken"
-    process.send(b"\n", LONG)
+    assert eventually(process.pipes._splitter.peek)
+    assert not process.pipes.take_unfinished(), "half a message is not taken"
+    process.pipes.send(b"\n", LONG)
 
-    assert eventually(process.take_unfinished)
+    assert eventually(process.pipes.take_unfinished)
     assert lines(process) == ['{"a":1}']
-    assert not process.take_unfinished(), "and nothing is taken twice"
+    assert not process.pipes.take_unfinished(), "and nothing is taken twice"
 
 
 def test_stderr_of_an_exited_server_is_read_completely(start: Start) -> None:
     process = start("sys.stderr.write('x' * 60_000 + ' last words')", "os._exit(3)")
 
     assert process.wait(LONG) == 3
-    assert process.stderr().endswith("last words")
+    assert process.pipes.stderr().endswith("last words")
 
 
 def test_stderr_is_drained_and_its_end_is_kept(start: Start) -> None:
@@ -202,9 +195,9 @@ def test_stderr_is_drained_and_its_end_is_kept(start: Start) -> None:
     assert heard(process) == ["ready"]
     process.end(LONG)
 
-    assert process.stderr_bytes > 3_000_000
-    assert len(process.stderr_tail) == STDERR_KEPT
-    assert "last words" in process.stderr()
+    assert process.pipes.stderr_bytes > 3_000_000
+    assert len(process.pipes.stderr_tail) == STDERR_KEPT
+    assert "last words" in process.pipes.stderr()
 
 
 def test_flooding_server_is_killed(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +217,7 @@ def test_send_to_a_server_that_never_reads_times_out(start: Start) -> None:
     begun = time.monotonic()
 
     with pytest.raises(Gone, match=r"did not read its input for 0\.3 s"):
-        process.send(b"x" * 1_000_000, SHORT)
+        process.pipes.send(b"x" * 1_000_000, SHORT)
 
     assert time.monotonic() - begun < LONG / 2
     assert process.running
@@ -234,10 +227,10 @@ def test_second_send_to_a_blocked_server_fails_at_once(start: Start) -> None:
     process = start(READY, FOREVER)
     heard(process)
     with pytest.raises(Gone):
-        process.send(b"x" * 1_000_000, SHORT)
+        process.pipes.send(b"x" * 1_000_000, SHORT)
 
     with pytest.raises(Gone, match="still does not read its input"):
-        process.send(b"x", 600.0)
+        process.pipes.send(b"x", 600.0)
 
 
 def test_server_that_writes_an_endless_line_is_killed(start: Start) -> None:
@@ -252,21 +245,21 @@ def test_send_reports_that_the_server_closed_its_input(start: Start) -> None:
     heard(process)
 
     with pytest.raises(Gone, match="closed its input"):
-        process.send(b"{}\n", LONG)
+        process.pipes.send(b"{}\n", LONG)
 
 
 @pytest.mark.parametrize("ended", [False, True])
 def test_send_after_closing_stdin_fails_at_once(start: Start, ended: bool) -> None:
     """It waited for the whole deadline once, and then blamed the server."""
     process = start(READS, READY, FOREVER)
-    process.close_stdin()
+    process.pipes.close_input()
     assert heard(process) == ["ready"]
     if ended:
         process.end(0.0, polite=False)
     begun = time.monotonic()
 
     with pytest.raises(Gone, match="we closed it"):
-        process.send(b"{}\n", LONG)
+        process.pipes.send(b"{}\n", LONG)
 
     assert time.monotonic() - begun < LONG / 2
 
@@ -461,7 +454,7 @@ def test_ended_process_leaves_no_thread_and_no_descriptor(
     record_of(process).wait(lambda: lines(process), LONG)
     if FOREVER in statements:
         with contextlib.suppress(Gone):
-            process.send(b"x" * 500_000, 0.05)
+            process.pipes.send(b"x" * 500_000, 0.05)
 
     process.end(SHORT)
 

@@ -13,7 +13,8 @@ from mcp_touchstone.report.text import cut
 from mcp_touchstone.runtime.console import relay, say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.transport.orphans import sweep
-from mcp_touchstone.transport.process import MARK, Gone, LaunchError, ServerProcess, left
+from mcp_touchstone.transport.pipes import Gone
+from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, left
 from mcp_touchstone.wire.framing import Fault, Line, encode, read
 
 WRITING: Final = 30.0
@@ -104,7 +105,7 @@ class Child:
         Raises:
             Gone: it has exited, or does not read.
         """
-        self._process.send(line + b"\n", WRITING)
+        self._process.pipes.send(line + b"\n", WRITING)
 
     def end(self) -> None:
         """Close its input, then end it and all processes it started."""

@@ -14,7 +14,8 @@ from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
 from mcp_touchstone.transport.channel import Channel, Said
 from mcp_touchstone.transport.deadline import Patience
-from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, left, now
+from mcp_touchstone.transport.pipes import Gone
+from mcp_touchstone.transport.process import Ending, ServerProcess, left, now
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Message
 from mcp_touchstone.wire.near_miss import READ_ON

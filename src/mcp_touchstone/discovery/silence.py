@@ -96,7 +96,7 @@ def _pings(connection: Connection) -> None:
 
 
 def _end_of_input(connection: Connection) -> None:
-    connection.process.close_stdin()
+    connection.process.pipes.close_input()
 
 
 WHOLE_LINES: Final = "an answer while stdin stays open"
@@ -237,7 +237,7 @@ def _proven(attempt: Attempt, plain: Connection) -> Diagnosis | None:
 
 def _on_stderr(plain: Connection) -> Diagnosis | None:
     asked = next(e for e in plain.transcript if e.source is Source.US)
-    for text in plain.process.stderr_tail.decode("utf-8", "replace").splitlines():
+    for text in plain.process.pipes.stderr_tail.decode("utf-8", "replace").splitlines():
         try:
             said = loads(text)
         except ValueError:

@@ -241,7 +241,7 @@ class _CallAttack:
             tally.hits.append(Hit(None, str(damage[0]), session.wire))
         for connection in session.server.connections:
             for canary in session.tree.canaries.found(
-                connection.process.stderr_tail, session.canaries.protected
+                connection.process.pipes.stderr_tail, session.canaries.protected
             ):
                 tally.hits.append(Hit(None, f"{whose(canary)} went to stderr", connection))
 

@@ -78,7 +78,8 @@ from mcp_touchstone.security.tally import DEATHS, TimeBudget, shown, whose
 from mcp_touchstone.security.targeting import FILE, FOLDER, AttackCall
 from mcp_touchstone.security.tree_snapshot import Fact, changes, take
 from mcp_touchstone.security.trigger import Trigger
-from mcp_touchstone.transport.process import PIPE, OutputStream, now, sleep
+from mcp_touchstone.transport.pipes import PIPE, OutputStream
+from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.framing import brief, encode, id_key
 from mcp_touchstone.wire.lifecycle import Role

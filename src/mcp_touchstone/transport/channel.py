@@ -124,9 +124,26 @@ class StdioChannel(ServerProcess):
         """Write some messages in one write, or in pieces."""
         raw = b"".join(one.raw for one in said)
         for begin, end in itertools.pairwise((0, *cuts, len(raw))):
-            self.send(raw[begin:end], seconds)
+            self.pipes.send(raw[begin:end], seconds)
             if end < len(raw):
                 sleep(pause)
+
+    @property
+    def stderr_tail(self) -> bytes:
+        """The end of its stderr."""
+        return self.pipes.stderr_tail
+
+    def stderr(self) -> str:
+        """Return the end of its stderr as text, completely read if it has exited."""
+        return self.pipes.stderr()
+
+    def take_unfinished(self) -> bool:
+        """Accept a message whose line feed is missing."""
+        return self.pipes.take_unfinished()
+
+    def join(self, seconds: float) -> None:
+        """Wait for the threads of its pipes."""
+        self.pipes.join(seconds)
 
     def silence(self, line: int) -> str:  # noqa: ARG002  (a later line may always be the answer)
         """Return nothing: on a pipe an answer can come as long as the process runs."""

@@ -25,7 +25,8 @@ from mcp_touchstone.transport.http_session import (
     delay,
     last_id,
 )
-from mcp_touchstone.transport.process import Ending, Gone, ServerProcess, Step, left, now
+from mcp_touchstone.transport.pipes import Gone
+from mcp_touchstone.transport.process import Ending, ServerProcess, Step, left, now
 from mcp_touchstone.wire.exchange import Exchange, Headers, Origin
 from mcp_touchstone.wire.framing import Line, read
 from mcp_touchstone.wire.http_headers import AUTHORIZATION
@@ -405,4 +406,4 @@ class HttpChannel(HttpServer):
         for thread in self._streams:
             thread.join(seconds)
         if self._owned is not None:
-            self._owned.join(seconds)
+            self._owned.pipes.join(seconds)

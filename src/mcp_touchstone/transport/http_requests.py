@@ -8,7 +8,8 @@ from typing import Final
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.transport.http_exchange import HttpResponse, request_bytes
 from mcp_touchstone.transport.http_session import HttpSession
-from mcp_touchstone.transport.process import Gone, now, sleep
+from mcp_touchstone.transport.pipes import Gone
+from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.transport.tokens import TokenError
 from mcp_touchstone.wire.exchange import Exchange, Headers, Origin
 from mcp_touchstone.wire.framing import Line

@@ -100,7 +100,7 @@ class HttpServer:
     @property
     def stderr_tail(self) -> bytes:
         """The end of the server's stderr."""
-        return b"" if self._server is None else self.session.hide(self._server.stderr_tail)
+        return b"" if self._server is None else self.session.hide(self._server.pipes.stderr_tail)
 
     def logs(self, secret: str) -> bool:
         """Return whether the end of the server's stderr, or of its output, has a secret."""
@@ -108,7 +108,7 @@ class HttpServer:
             return False
         output = self._server.transcript
         lines = output.tail if isinstance(output, ServerOutput) else ()
-        return secret.encode() in b"\n".join((self._server.stderr_tail, *lines))
+        return secret.encode() in b"\n".join((self._server.pipes.stderr_tail, *lines))
 
     def stderr(self) -> str:
         """Return the end of the server's stderr as text, or that of its output if it has none."""
@@ -116,7 +116,7 @@ class HttpServer:
             return ""
         output = self._server.transcript
         lines = output.tail if isinstance(output, ServerOutput) else ()
-        text = self._server.stderr() or b"\n".join(lines).decode("utf-8", "replace")
+        text = self._server.pipes.stderr() or b"\n".join(lines).decode("utf-8", "replace")
         return self.session.hide(text.encode()).decode()
 
     def wait(self, seconds: float) -> int | None:

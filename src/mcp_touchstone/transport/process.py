@@ -1,6 +1,6 @@
-"""Start a server, read and write its pipes, end it and all processes it started.
+"""The life of a server: start it, wait for it, end it and all processes it started.
 
-Knows no MCP: bytes in, lines out, deadlines on every wait. Features of POSIX alone (process groups,
+Knows no MCP; deadlines on every wait. Features of POSIX alone (process groups,
 signals) have a Windows alternative here, which was never run, see ``docs/reference/platforms.md``.
 """
 
@@ -11,13 +11,11 @@ import select
 import signal
 import socket
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import IO, Final, Protocol
+from typing import Final
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.sandbox.sandbox import (
@@ -31,25 +29,10 @@ from mcp_touchstone.sandbox.sandbox import (
 from mcp_touchstone.transport.cpu_wait import turns
 from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.family import WINDOWS, Family
-from mcp_touchstone.transport.stdin_writer import Feed
-from mcp_touchstone.wire.framing import Line, LineSplitter, is_whole
-
-if sys.platform == "linux":
-    import fcntl
-    import termios
-
-CHUNK: Final = 65_536
-PIPE: Final = 4096
-"""Size of the pipe of an unread output in bytes, if the system permits to set it."""
-
-STDERR_KEPT: Final = 65_536
-"""Bytes of the end of stderr kept for people; all of it is drained."""
+from mcp_touchstone.transport.pipes import LineSink, Pipes
 
 GRACE: Final = 2.0
 """Greatest seconds for the descendants of a process to exit after it."""
-
-LAST_WORDS: Final = 1.0
-"""Greatest seconds for reading the stderr of an exited process to its end."""
 
 MARK: Final = "MCP_TOUCHSTONE_RUN"
 """Environment variable that every process of a run inherits, so that strays can be found."""
@@ -64,17 +47,6 @@ sleep = time.sleep
 
 class LaunchError(UserError):
     """The server could not be started; the message names the reason and the remedy."""
-
-
-class Gone(Exception):  # noqa: N818  (an event of the server's life, not a fault of ours)
-    """The server has exited, or no longer reads."""
-
-
-class OutputStream(StrEnum):
-    """An output of a process."""
-
-    STDOUT = "stdout"
-    STDERR = "stderr"
 
 
 class Step(StrEnum):
@@ -127,32 +99,14 @@ def left(status: int) -> str:
     return f"the server left ({_how(status)})"
 
 
-class LineSink(Protocol):
-    """A receiver of the lines of a server and of events, above all a transcript.
+class ServerProcess:
+    """One running server; lines of its output go into the transcript.
 
     Attributes:
-        ended: whether the server's output reached end of file.
-        overflow: the reason it stopped listening; empty while it listens.
+        pipes: its input and its outputs.
+        family: its processes.
+        ending: its end; None while it runs.
     """
-
-    ended: bool
-    overflow: str
-
-    def heard(self, line: Line, /) -> None:
-        """Record a line of its output."""
-
-    def happened(self, sentence: str, /) -> object:
-        """Record an event that is not a line."""
-
-    def input_closed(self) -> None:
-        """Record that its input was closed."""
-
-    def finished(self) -> None:
-        """Record the end of its output."""
-
-
-class ServerProcess:
-    """One running server with its pipes; lines of its output go into the transcript."""
 
     def __init__(
         self,
@@ -175,27 +129,15 @@ class ServerProcess:
         self.transcript = transcript
         self.command = tuple(command)
         self.born = now() if born is None else born
-        self._stderr = bytearray()
-        self._stderr_bytes = 0
-        self._on_stderr = on_stderr
         self.ending: Ending | None = None
-        self._stuck: threading.Event | None = None
-        self._stdin_closed = self._terminated = False
-        self._hung_up = False
-        self._heeded = {stream: threading.Event() for stream in OutputStream}
-        self.heed()
-        self._splitter = LineSplitter()
-        self._splitting = threading.Lock()
+        self._terminated = False
         self.sandbox = sandbox
         self._found: int | None = None
         self._sandbox_sockets: SandboxSockets | None = None
         self._popen = _launch(self.command, env, cwd, sandbox)
         self.family = Family(self._popen, in_sandbox=sandbox is not None)
         launched.add(self._popen.pid)
-        assert self._popen.stdin is not None  # noqa: S101  (a pipe was asked for)
-        self._feed = Feed(self._popen.stdin)
-        self._stdout_reader = _thread(self._read_stdout, self._popen.stdout)
-        self._stderr_reader = _thread(self._read_stderr, self._popen.stderr)
+        self.pipes = Pipes(self._popen, self.family, transcript, on_stderr)
 
     @property
     def pid(self) -> int:
@@ -252,95 +194,6 @@ class ServerProcess:
         """Exit status, or None while it runs."""
         return self._popen.poll()
 
-    def stderr(self) -> str:
-        """Return the end of its stderr as text, completely read if it has exited."""
-        if not self.running:
-            self._stderr_reader.join(LAST_WORDS)
-        return bytes(self._stderr).decode("utf-8", "replace")
-
-    @property
-    def stderr_tail(self) -> bytes:
-        """The end of its stderr."""
-        return bytes(self._stderr)
-
-    @property
-    def stderr_bytes(self) -> int:
-        """Length of its stderr, in bytes."""
-        return self._stderr_bytes
-
-    def send(self, data: bytes, seconds: float) -> None:
-        """Write bytes to its input, waiting at most ``seconds`` for the pipe to take them.
-
-        Raises:
-            Gone: it exited, closed its input, or did not read in time; or we closed its input.
-                After a timeout, later calls do not wait until it has read.
-        """
-        if self._stdin_closed:
-            raise Gone("gets no more input: we closed it")
-        done = self._feed.write(data)
-        if self._stuck is not None and not self._stuck.is_set():
-            raise Gone("still does not read its input")
-        self._stuck = None
-        if not done.wait(seconds):
-            self._stuck = done
-            raise Gone(f"did not read its input for {seconds:.1f} s")
-        if self._feed.broken:
-            raise Gone("closed its input")
-
-    def post(self, data: bytes) -> None:
-        """Queue bytes for its input; return at once."""
-        self._feed.write(data)
-
-    def neglect(self, stream: OutputStream) -> None:
-        """Stop reading one of its outputs, after the read in progress, until ``heed``.
-
-        On Linux its pipe is reduced to ``PIPE`` bytes, so that little output fills it.
-        """
-        self._heeded[stream].clear()
-        pipe = self._popen.stdout if stream is OutputStream.STDOUT else self._popen.stderr
-        if sys.platform == "linux" and pipe is not None:
-            with contextlib.suppress(OSError, ValueError):
-                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIPE)
-
-    def hang_up(self) -> None:
-        """Drop its next output, and then close our end of its stdout."""
-        self._hung_up = True
-
-    def unread(self, stream: OutputStream) -> int | None:
-        """Return the number of bytes in the pipe of an output; None if unknown."""
-        pipe = self._popen.stdout if stream is OutputStream.STDOUT else self._popen.stderr
-        if sys.platform == "linux" and pipe is not None:
-            with contextlib.suppress(OSError, ValueError):
-                room = bytearray(4)
-                fcntl.ioctl(pipe.fileno(), termios.FIONREAD, room)
-                return int.from_bytes(room, sys.byteorder)
-        return None
-
-    def heed(self) -> None:
-        """Read its outputs again."""
-        for heeded in self._heeded.values():
-            heeded.set()
-
-    def take_unfinished(self) -> bool:
-        """Accept the bytes after the last line feed as a line, if they are complete JSON.
-
-        For a server that omits the line feed: the alternative is to wait for ever.
-        """
-        with self._splitting:
-            if not self._splitter.closed or not is_whole(self._splitter.peek()):
-                return False
-            line = self._splitter.close()
-            if line is not None:
-                self.transcript.heard(line)
-            return line is not None
-
-    def close_stdin(self) -> None:
-        """Close its input, after delivering earlier bytes; it may still answer."""
-        if not self._stdin_closed:
-            self.transcript.input_closed()
-            self._stdin_closed = True
-            self._feed.close()
-
     def wait(self, seconds: float) -> int | None:
         """Wait for its exit; return None if the seconds pass first."""
         patience = self.patience(seconds)
@@ -353,11 +206,11 @@ class ServerProcess:
 
     def patience(self, seconds: float) -> Patience:
         """Begin to wait for it, for ``seconds`` in which it and its reader threads had a core."""
-        return Patience(seconds, lambda: turns(self._popen.pid, (self._stdout_reader,)), now)
+        return Patience(seconds, lambda: turns(self._popen.pid, (self.pipes.reader,)), now)
 
     def terminate(self) -> None:
         """Send SIGTERM once, and leave its input open."""
-        self.heed()
+        self.pipes.heed()
         self._terminated = True
         self.transcript.happened("we sent SIGTERM")
         self.family.signal(self.family.members(), force=False)
@@ -372,7 +225,7 @@ class ServerProcess:
         """
         if self.ending is not None:
             return self.ending
-        self.heed()
+        self.pipes.heed()
         if self._sandbox_sockets is not None:
             self._sandbox_sockets.close()
         begun = now()
@@ -381,7 +234,7 @@ class ServerProcess:
         if status is None and self.transcript.ended:
             status = self.wait(1.0)
         if status is None and polite:
-            self.close_stdin()
+            self.pipes.close_input()
             step = Step.INPUT_CLOSED
             status = self.wait(patience if hurry is None else hurry)
         members = self.family.members()
@@ -396,9 +249,8 @@ class ServerProcess:
         spent = now() - begun
         waits = step is Step.INPUT_CLOSED and hurry is None
         strays = self.family.end_strays(members, min(patience, GRACE) if waits else 0.0)
-        self._stdin_closed = True
-        self._feed.close()
-        self.join(0.5)  # each closes its pipe; a daemon may keep one open until ``sweep``
+        self.pipes.close()
+        self.pipes.join(0.5)  # each closes its pipe; a daemon may keep one open until ``sweep``
         launched.discard(self._popen.pid)
         code = -9 if status is None else status
         self.ending = Ending(step, code, spent, strays, hurried=hurry is not None)
@@ -419,50 +271,6 @@ class ServerProcess:
                 self.family.signal(members, force=True)
 
         return end
-
-    def join(self, seconds: float) -> None:
-        """Wait for the threads that read and write its pipes, after all processes have exited."""
-        self._stdout_reader.join(seconds)
-        self._stderr_reader.join(seconds)
-        self._feed.join(seconds)
-
-    def _read(self, descriptor: int, stream: OutputStream) -> bytes:
-        self._heeded[stream].wait()
-        return _read(descriptor)
-
-    def _read_stdout(self, pipe: IO[bytes]) -> None:
-        descriptor = pipe.fileno()
-        while chunk := self._read(descriptor, OutputStream.STDOUT):
-            if self._hung_up:
-                break
-            with self._splitting:
-                for line in self._splitter.feed(chunk):
-                    self.transcript.heard(line)
-                if self._splitter.overlong:  # its end may never come
-                    endless = self._splitter.close()
-                    if endless is not None:
-                        self.transcript.heard(endless)
-            if self.transcript.overflow:
-                self.family.signal((), force=True)
-                break
-        pipe.close()
-        with self._splitting:
-            rest = self._splitter.close()
-        if rest is not None and not self.transcript.overflow:
-            self.transcript.heard(rest)
-        if not self._stdin_closed and not self._hung_up:
-            self.transcript.happened("the server closed its output")
-        self.transcript.finished()
-
-    def _read_stderr(self, pipe: IO[bytes]) -> None:
-        descriptor = pipe.fileno()
-        while chunk := self._read(descriptor, OutputStream.STDERR):
-            self._stderr_bytes += len(chunk)
-            self._stderr += chunk
-            del self._stderr[:-STDERR_KEPT]
-            if self._on_stderr is not None:
-                self._on_stderr(chunk)
-        pipe.close()
 
 
 def processor() -> float:
@@ -489,19 +297,6 @@ def _await_exit(process: "subprocess.Popen[bytes]", seconds: float) -> None:
             watch.poll(1000 * max(0.0, seconds))
         finally:
             os.close(descriptor)
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, CHUNK)
-    except OSError:
-        return b""
-
-
-def _thread(target: object, pipe: IO[bytes] | None) -> threading.Thread:
-    thread = threading.Thread(target=target, args=(pipe,), daemon=True)  # type: ignore[arg-type]
-    thread.start()
-    return thread
 
 
 def _launch(
