@@ -163,7 +163,7 @@ def test_total_output_of_all_processes_is_limited() -> None:
 
 
 def test_output_limit_causes_no_failures_or_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "Allowance", lambda: Allowance(limit=40_000))
+    monkeypatch.setattr(launcher, "Allowance", lambda lock: Allowance(40_000, lock))
 
     run = judged("ping", "jsonrpc", "tools")
 

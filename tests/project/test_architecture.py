@@ -252,6 +252,12 @@ def test_library_is_imported_in_the_named_modules_only(library: str) -> None:
     assert users == IMPURE[library]
 
 
+def test_wire_leaves_threads_to_others_except_in_the_cache_of_schemas() -> None:
+    wire = {name: path for name, path in MODULES.items() if name.startswith("wire.")}
+
+    assert [name for name, path in wire.items() if "threading" in outside(path)] == ["wire.schema"]
+
+
 def test_table_is_read_from_real_imports() -> None:
     assert "transport.process" in imported_modules("client.connection")
     assert "discovery.recon" in imported_modules("results.run"), "an import for types counts"

@@ -12,6 +12,7 @@ SOURCE = Path(mcp_touchstone.__file__).parents[1]
 PURE = (
     *("catalog.errors", "catalog.revision", "catalog.attack_level", "catalog.clause"),
     *("wire.framing", "wire.lifecycle", "wire.near_miss", "wire.allowance", "wire.transcript"),
+    "wire.spread",
     *("wire.exchange", "wire.sse", "wire.http_headers", "transport.http_session"),
     *("results.tool_use", "results.verdict", "catalog.scenario", "catalog.sdk", "wire.matchers"),
     *("samples.from_regex", "samples.from_schema", "samples.uri_template", "runtime.timeouts"),
@@ -89,7 +90,7 @@ for byte in b'hello\\n{"jsonrpc":"2.0","id":1,\\n"result":{}}\\n{"id":1,"error":
 record.heard(splitter.close())
 record.happened("the end")
 record.finished()
-assert record.wait(lambda: len(record) == 6, 0), len(record)
+assert len(record) == 6, len(record)
 roles = [str(m.role) for e in record for m in e.messages]
 assert roles == ["answer", "second answer"], roles
 assert record.session.phase.name == "AGREED"

@@ -17,8 +17,8 @@ from mcp_touchstone.transport import cpu_wait
 from mcp_touchstone.transport.channel import StdioChannel
 from mcp_touchstone.transport.cpu_wait import turns
 from mcp_touchstone.transport.deadline import MOST, SHORT, Patience, ThreadTimes, Turns
+from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.transcript import Transcript
 from tests.conftest import eventually
 
 needs_counts = pytest.mark.skipif(
@@ -178,7 +178,7 @@ def connected(
     program: str, *, patience: float = 20.0, crowded: float = 0.0
 ) -> Iterator[Connection]:
     """Connect to a program that gets only idle time of its core for some seconds."""
-    transcript = Transcript("2025-11-25", now)
+    transcript = LiveTranscript("2025-11-25", now)
     process = StdioChannel([sys.executable, "-S", "-c", program], transcript, env={})
     hogs: list[subprocess.Popen[bytes]] = []
     timer: threading.Timer | None = None

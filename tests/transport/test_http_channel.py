@@ -16,10 +16,11 @@ from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_channel import MOST_RESUMED, HttpChannel
 from mcp_touchstone.transport.http_endpoint import FIRST_PORT, Endpoint, EndpointError, free_port
+from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Phase, Role
-from mcp_touchstone.wire.transcript import Source, Transcript
+from mcp_touchstone.wire.transcript import Source
 from tests.conftest import eventually
 from tests.http_canned import (
     Answer,
@@ -44,7 +45,7 @@ def connected(
     url: str, revision: str = LEGACY, patience: float = 1.0, **more: Any
 ) -> Iterator[Connection]:
     born = now()
-    transcript = Transcript(revision, clock=lambda: now() - born)
+    transcript = LiveTranscript(revision, clock=lambda: now() - born)
     channel = HttpChannel(Endpoint(url), transcript, born=born, **more)
     connection = Connection(channel, transcript, Pace(patience))
     try:

@@ -17,12 +17,13 @@ import psutil
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.pipes import STDERR_KEPT, Gone
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, Step, signal_name
 from mcp_touchstone.wire import transcript
 from mcp_touchstone.wire.framing import Fault
-from mcp_touchstone.wire.transcript import Source, Transcript
+from mcp_touchstone.wire.transcript import Source
 from tests.conftest import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups of POSIX")
@@ -42,8 +43,8 @@ READY = "print('ready', flush=True)"
 CHILD = "subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)']"
 
 
-def record_of(process: ServerProcess) -> Transcript:
-    assert isinstance(process.transcript, Transcript)
+def record_of(process: ServerProcess) -> LiveTranscript:
+    assert isinstance(process.transcript, LiveTranscript)
     return process.transcript
 
 
@@ -76,7 +77,7 @@ def start() -> Iterator[Start]:
         code = "import os, signal, subprocess, sys, time\n" + "\n".join(statements)
         env = {"PATH": os.environ["PATH"], **how.pop("env", {})}
         command = [sys.executable, "-S", "-c", code]
-        record = Transcript("2025-11-25", clock=time.monotonic)
+        record = LiveTranscript("2025-11-25", clock=time.monotonic)
         process = ServerProcess(command, record, env=env, **how)
         started.append(process)
         return process
@@ -90,7 +91,7 @@ def start() -> Iterator[Start]:
 
 
 def launch(*command: str, cwd: str | None = None) -> str:
-    record = Transcript("2025-11-25", clock=time.monotonic)
+    record = LiveTranscript("2025-11-25", clock=time.monotonic)
     before = set(threading.enumerate())
     with pytest.raises(LaunchError) as caught:
         ServerProcess(command, record, env=dict(os.environ), cwd=cwd)

@@ -10,8 +10,9 @@ from mcp_touchstone.client.pending import came_instead
 from mcp_touchstone.client.raw_http import RawHttp, changed
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_endpoint import free_port
+from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.wire.lifecycle import Role
-from mcp_touchstone.wire.transcript import Source, Transcript
+from mcp_touchstone.wire.transcript import Source
 from tests.http_canned import mcp, response
 from tests.transport.test_http_channel import (
     EVENTS,
@@ -144,7 +145,7 @@ def test_refusal_without_a_message_is_not_called_silence() -> None:
 
 def test_there_is_no_http_on_stdio() -> None:
     channel: Any = object()
-    connection = Connection(channel, Transcript("2025-11-25", clock=lambda: 0.0), Pace(1.0))
+    connection = Connection(channel, LiveTranscript("2025-11-25", clock=lambda: 0.0), Pace(1.0))
 
     with pytest.raises(LookupError, match="stdio"):
         RawHttp(connection)

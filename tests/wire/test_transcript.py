@@ -1,9 +1,7 @@
-"""The transcript: numbered in order, bounded, and safe between threads."""
+"""The transcript: numbered in order, and bounded."""
 
 import json
-import threading
 import time
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -14,9 +12,6 @@ from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Fault, Line, LineSplitter, read
 from mcp_touchstone.wire.lifecycle import Phase, Role
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
-
-LONG = 20.0
-"""Seconds of patience where the thing waited for happens at once."""
 
 
 @pytest.fixture
@@ -243,94 +238,6 @@ def test_own_lines_and_events_are_recorded_after_a_flood(record: Transcript) -> 
     record.happened("the server ended")
 
     assert [entry.source for entry in record] == [Source.US, Source.EVENT]
-
-
-# --- waiting
-
-
-def test_wait_ends_when_its_condition_becomes_true(record: Transcript) -> None:
-    later = threading.Timer(0.05, lambda: hear(record, b'{"method":"hello"}'))
-    later.start()
-
-    found = record.wait(lambda: [e for e in record if e.messages], LONG)
-    later.join()
-
-    assert found[0].messages[0].method == "hello"
-
-
-def test_wait_returns_at_once_when_its_condition_is_true(record: Transcript) -> None:
-    assert record.wait(lambda: "here", 0.0) == "here"
-    assert record.wait(lambda: "here", -5.0) == "here"
-
-
-def test_wait_ends_at_its_timeout(record: Transcript) -> None:
-    begun = time.monotonic()
-
-    assert not record.wait(lambda: False, 0.05)
-    assert time.monotonic() - begun >= 0.05
-
-
-@pytest.mark.parametrize("end", ["finished", "overflow"])
-def test_wait_ends_with_the_output_of_the_server(
-    record: Transcript, end: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transcript, "ENTRIES_LIMIT", 0)
-    action = record.finished if end == "finished" else lambda: record.heard(Line(b"{}", 2))
-    later = threading.Timer(0.05, action)
-    later.start()
-    begun = time.monotonic()
-
-    assert not record.wait(lambda: False, LONG)
-    assert time.monotonic() - begun < LONG / 2
-    later.join()
-
-
-def test_message_before_the_end_is_seen(record: Transcript) -> None:
-    hear(record, b'{"method":"last words"}')
-    record.finished()
-
-    assert record.wait(lambda: len(record) == 1, 0.0)
-
-
-# --- between threads
-
-
-def test_concurrent_writers_and_readers_agree_on_one_order() -> None:
-    record = Transcript("2025-11-25", clock=time.monotonic)
-    each = 150
-
-    def write(worker: int) -> None:
-        for i in range(each):
-            ask(record, f"{worker}-{i}")
-
-    def asked(wanted: str) -> bool:
-        return any(entry.value is not None and entry.value["id"] == wanted for entry in record)
-
-    def answer(worker: int) -> None:
-        for i in range(each):
-            wanted = f"{worker}-{i}"
-            assert record.wait(partial(asked, wanted), LONG)
-            hear(record, json.dumps({"id": wanted, "result": {}}).encode())
-
-    threads = [
-        threading.Thread(target=work, args=(worker,))
-        for worker in range(3)
-        for work in (write, answer)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(LONG)
-
-    entries = list(record)
-    assert [entry.n for entry in entries] == list(range(1, 6 * each + 1))
-    assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
-    assert record.session.unanswered() == []
-    for entry in entries:
-        for message in entry.messages:
-            assert message.role is Role.ANSWER
-            assert message.answers is not None
-            assert record[message.answers].value["id"] == message.value["id"]
 
 
 def test_reading_of_an_entry_equals_a_second_reading(record: Transcript) -> None:

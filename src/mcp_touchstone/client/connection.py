@@ -14,13 +14,14 @@ from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
 from mcp_touchstone.transport.channel import Channel, Said
 from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import Ending, ServerProcess, left, now
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Message
 from mcp_touchstone.wire.near_miss import READ_ON
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+from mcp_touchstone.wire.transcript import Entry, Source
 
 META: Final = rev.META
 CLIENT_INFO: Final = {"name": "mcp-touchstone", "version": __version__}
@@ -55,7 +56,7 @@ class Connection:
     def __init__(
         self,
         channel: Channel,
-        transcript: Transcript,
+        transcript: LiveTranscript,
         pace: Pace,
         *,
         root: SafePath | None = None,

@@ -1,6 +1,7 @@
 """Start a process of the server and open a connection to it. Keeps none of them."""
 
 import os
+import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,9 +19,9 @@ from mcp_touchstone.sandbox.sandbox import Sandbox, variables
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
 from mcp_touchstone.transport.http_endpoint import free_port, values_of
+from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, now
 from mcp_touchstone.wire.allowance import Allowance
-from mcp_touchstone.wire.transcript import Transcript
 
 if TYPE_CHECKING:
     from mcp_touchstone.transport.http_channel import HttpChannel
@@ -56,7 +57,7 @@ class Launcher:
         self._target = target
         self._world = world
         self._pace = pace
-        self.allowance = Allowance()
+        self.allowance = Allowance(lock=threading.Lock())
         self.limiter = StartLimiter(lambda: STARTING * pace.started)
         self.mark = f"{os.getpid()}-{uuid.uuid4().hex}"
         self.profile = ServerProfile(pace)
@@ -115,8 +116,8 @@ class Launcher:
         ours = inherited(os.environ, target)
         return {**world.env(ours), **target.env_in(world.root), MARK: self.mark}
 
-    def _transcript(self, revision: str, label: str, born: float) -> Transcript:
-        return Transcript(
+    def _transcript(self, revision: str, label: str, born: float) -> LiveTranscript:
+        return LiveTranscript(
             revision,
             clock=lambda: now() - born,
             label=label,
@@ -125,7 +126,7 @@ class Launcher:
         )
 
     def _http(
-        self, target: Target, transcript: Transcript, env: Mapping[str, str], world: World
+        self, target: Target, transcript: LiveTranscript, env: Mapping[str, str], world: World
     ) -> "HttpChannel":
         """Open a channel to an HTTP server, and start the server if it is ours.
 

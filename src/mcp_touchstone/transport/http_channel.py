@@ -25,12 +25,12 @@ from mcp_touchstone.transport.http_session import (
     delay,
     last_id,
 )
+from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import Ending, ServerProcess, Step, left, now
 from mcp_touchstone.wire.exchange import Exchange, Headers, Origin
 from mcp_touchstone.wire.framing import Line, read
 from mcp_touchstone.wire.http_headers import AUTHORIZATION
-from mcp_touchstone.wire.transcript import Transcript
 
 EXITING: Final = 0.2
 """Greatest seconds from the loss of a connection to the exit of a server that ends."""
@@ -68,7 +68,7 @@ class HttpChannel(HttpServer):
     def __init__(
         self,
         endpoint: Endpoint,
-        transcript: Transcript,
+        transcript: LiveTranscript,
         *,
         server: ServerProcess | None = None,
         startup: float = 0.0,
@@ -102,7 +102,7 @@ class HttpChannel(HttpServer):
         self._left = threading.Event()
         self._sending_get = threading.Lock()
 
-    def another(self, transcript: Transcript) -> "HttpChannel":
+    def another(self, transcript: LiveTranscript) -> "HttpChannel":
         """Return a channel for another session on the same process, which this one ends."""
         return HttpChannel(
             self.endpoint,
@@ -237,7 +237,8 @@ class HttpChannel(HttpServer):
                 # a resumed stream is resumed again by the thread that follows it
                 if self._resumes(exchange):
                     self._listen(exchange.events[-1].id, exchange)
-        self.transcript.changed()
+        with self.transcript.changing():
+            pass  # wake those that wait for the exchange
 
     def _resumes(self, exchange: Exchange) -> bool:
         answered = self.transcript.answer_to(exchange.line) is not None

@@ -1,7 +1,7 @@
-"""The memory limit of the transcripts of one run. Pure; thread-safe."""
+"""The memory limit of the transcripts of one run. Pure."""
 
 import hashlib
-import threading
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
 LIMIT: Final = 192 * 1024 * 1024
@@ -25,18 +25,21 @@ class Allowance:
 
     Args:
         limit: in bytes.
+        lock: held at each change, if threads share it.
 
     Attributes:
         met: message that the limit was reached; empty until then.
     """
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(
+        self, limit: int = LIMIT, lock: AbstractContextManager[object] | None = None
+    ) -> None:
         self._limit = limit
         self.met = ""
         self._taken = 0
         self._asked = 0
         self._results: dict[bytes, dict[str, Any]] = {}
-        self._lock = threading.Lock()
+        self._lock = lock or nullcontext()
 
     def ask(self) -> None:
         """Count a request of ours."""

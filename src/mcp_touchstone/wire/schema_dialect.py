@@ -6,8 +6,8 @@ schema that is validated.
 
 import functools
 import json
-import threading
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -111,7 +111,7 @@ def misfit(schema: Any, value: Any) -> str | None:
             return None
         if excess(text, WHOLE) or excess(told, WHOLE):
             return None
-        _budget.left, _budget.depth = MOST_STEPS, 0
+        _budget.set([MOST_STEPS, 0])
         found = _reader(dialect)(schema, registry=Registry()).iter_errors(value)  # fetches nothing
         error = next(found, None)
     except (ArithmeticError, LookupError, TypeError, Unresolvable, ValueError, _TooMuchError):
@@ -126,25 +126,27 @@ class _TooMuchError(Exception):
     """A schema needs more steps than the limit."""
 
 
-_budget: Final = threading.local()
+_budget: Final[ContextVar[list[int]]] = ContextVar("_budget")
+"""The steps left, and the depth, of the validation in this thread."""
 
 
 def _counted(judge: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap the check of a keyword so that it counts its steps, up to a limit."""
 
     def counting(validator: Any, asked: Any, value: Any, schema: Any) -> Any:
-        _budget.left -= 1
+        budget = _budget.get()
+        budget[0] -= 1
         if isinstance(asked, list | dict):
             schemas = isinstance(asked, list) and any(isinstance(one, dict) for one in asked[:1])
             dear = schemas or isinstance(value, list)
-            _budget.left -= len(asked) // (1 if dear else CHEAP)
-        if _budget.left < 0 or _budget.depth >= MOST_NESTED:
+            budget[0] -= len(asked) // (1 if dear else CHEAP)
+        if budget[0] < 0 or budget[1] >= MOST_NESTED:
             raise _TooMuchError
-        _budget.depth += 1
+        budget[1] += 1
         try:
             yield from judge(validator, asked, value, schema) or ()
         finally:
-            _budget.depth -= 1
+            budget[1] -= 1
 
     return counting
 

@@ -1,30 +1,21 @@
 """The numbered record of one connection: lines sent, lines received, events.
 
-Thread-safe: the reader thread of a process appends, the conversation waits. Bounded: the output of
-a server is cut off at a limit, and the record says so.
+It may be read while another thread appends, see ``transport.live_transcript``. Bounded: the output
+of a server is cut off at a limit, and the record says so.
 """
 
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
 from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.exchange import Exchange, Origin
-from mcp_touchstone.wire.framing import (
-    Fault,
-    Kind,
-    Line,
-    Reading,
-    joined,
-    kind_of,
-    open_brackets,
-    read,
-    split_glued,
-)
+from mcp_touchstone.wire.framing import Fault, Kind, Line, Reading, kind_of, read, split_glued
 from mcp_touchstone.wire.lifecycle import Event, Message, Phase, Role, SessionState
 from mcp_touchstone.wire.near_miss import Slip, corrected
+from mcp_touchstone.wire.spread import SpreadReader
 
 BYTES_LIMIT: Final = 96 * 1024 * 1024
 """Bytes of server output kept for one process."""
@@ -34,9 +25,6 @@ ENTRIES_LIMIT: Final = 20_000
 
 UNJUDGED: Final = f"not judged: a message is {Fault.TOO_DEEP}"
 """The reason a clause was not judged at a line of ``unjudged``."""
-
-SPREAD_LIMIT: Final = 4_000
-"""Lines that one message may be broken over and still be read."""
 
 
 class Source(StrEnum):
@@ -137,31 +125,29 @@ class Transcript:
     exchanges: list[Exchange] = field(default_factory=list)
     _entries: list[Entry] = field(default_factory=list)
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
-    _pieces: list[bytes] = field(default_factory=list)
-    _open: int = 0
+    _spread: SpreadReader = field(default_factory=SpreadReader)
     _bytes: int = 0
     _spared: int = 0
-    _change: threading.Condition = field(default_factory=threading.Condition)
+
+    def changing(self) -> AbstractContextManager[None]:
+        """Return a context in which a change is made; one that threads share locks in it."""
+        return nullcontext()
 
     def __iter__(self) -> Iterator[Entry]:
         """Iterate over a copy of the present entries."""
-        with self._change:
-            return iter(list(self._entries))
+        return iter(list(self._entries))
 
     def __len__(self) -> int:
         """Return the number of entries."""
-        with self._change:
-            return len(self._entries)
+        return len(self._entries)
 
     def since(self, n: int) -> list[Entry]:
         """Return the entries after line ``n``."""
-        with self._change:
-            return self._entries[n:]
+        return self._entries[n:]
 
     def __getitem__(self, n: int) -> Entry:
         """Return line ``n``, counted from 1."""
-        with self._change:
-            return self._entries[n - 1]
+        return self._entries[n - 1]
 
     def said(
         self,
@@ -173,7 +159,7 @@ class Transcript:
         modern: bool = False,
     ) -> int:
         """Record a line of ours; return its number."""
-        with self._change:
+        with self.changing():
             entry = self._append(
                 Source.US,
                 raw.removesuffix(b"\n"),
@@ -186,7 +172,6 @@ class Transcript:
             if isinstance(value, dict) and "method" in value and "id" in value:
                 self.allowance.ask()
             self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
-            self._change.notify_all()
             return entry.n
 
     def heard(self, line: Line, origin: Origin | None = None) -> None:
@@ -201,13 +186,13 @@ class Transcript:
                 return
 
     def _take(self, line: Line, reading: Reading, origin: Origin | None = None) -> None:
-        with self._change:
+        with self.changing():
             if self.overflow:
                 return
             self.spoke = True
             spread = 0
             if origin is None:
-                reading, spread = self._put_together(line, reading)
+                reading, spread = self._spread.read(line, reading)
             self._spared += spread * 9 // 10
             full = self.allowance.take(line.raw, reading.value)
             messages: tuple[Message, ...] = ()
@@ -215,7 +200,7 @@ class Transcript:
             if meant is not None:
                 messages = tuple(self.session.heard(meant))
                 reading = _as_meant(reading, meant)
-            elif reading.readable and not self._pieces:
+            elif reading.readable and not self._spread.unfinished:
                 messages = tuple(self.session.heard(reading.value, self._refused(origin)))
             entry = self._append(
                 Source.THEM,
@@ -242,11 +227,10 @@ class Transcript:
             elif full:
                 self.overflow = self.limit = full
                 self.judged = False
-            self._change.notify_all()
 
     def read_on(self, slip: Slip) -> None:
         """Read all messages, earlier ones too, in spite of a fault that each of them has."""
-        with self._change:
+        with self.changing():
             self.slip = slip
             for position, entry in enumerate(self._entries):
                 if entry.source is not Source.THEM or entry.reading is None:
@@ -261,7 +245,6 @@ class Transcript:
                         reading=_as_meant(entry.reading, meant),
                     )
                     self._note_answers(self._entries[position])
-            self._change.notify_all()
 
     def _meant(self, raw: bytes, reading: Reading) -> Any:
         if self.slip is None:
@@ -287,78 +270,34 @@ class Transcript:
         said = self._entries[origin.exchange.line - 1]
         return said.n if not said.malformed or _is_notification(said.value) else None
 
-    def _put_together(self, line: Line, reading: Reading) -> tuple[Reading, int]:
-        """Read a message that spans several lines, as a pretty-printed one does.
-
-        Returns the reading of the line and, on the last line of such a message, its line count.
-        """
-        if not self._pieces:
-            if Fault.NOT_JSON in reading.faults and line.raw.lstrip().startswith((b"{", b"[")):
-                self._open = open_brackets(line.raw)
-                if self._open > 0:
-                    self._pieces.append(line.raw)
-            return reading, 0
-        if _is_message(reading.value) or len(self._pieces) >= SPREAD_LIMIT:
-            self._pieces.clear()
-            return reading, 0
-        if line.raw.rstrip() in {b"{", b"["}:
-            self._pieces.clear()
-            self._open = 0
-        self._pieces.append(line.raw)
-        self._open += open_brackets(line.raw)
-        if self._open <= 0:
-            whole = joined(self._pieces)
-            if isinstance(whole, dict | list):
-                spread = len(self._pieces)
-                self._pieces.clear()
-                faults = frozenset({Fault.SPREAD, *(reading.faults & {Fault.UNTERMINATED})})
-                return Reading(whole, faults), spread
-            self._pieces.clear()
-        return reading, 0
-
     def happened(self, sentence: str) -> int:
         """Record an event that is not a line: an exit, a signal, end of file."""
-        with self._change:
+        with self.changing():
             entry = self._append(Source.EVENT, sentence.encode(), 0)
-            self._change.notify_all()
             return entry.n
-
-    def changed(self) -> None:
-        """Wake the waiting threads, because an exchange has changed."""
-        with self._change:
-            self._change.notify_all()
 
     def finished(self) -> None:
         """Record the end of the server's output."""
-        with self._change:
+        with self.changing():
             self.ended = True
-            self._change.notify_all()
 
     def input_closed(self, event: str = "we closed its input") -> None:
         """Record, once, the event after which the server reads no more messages."""
-        with self._change:
+        with self.changing():
             if self.session.phase is Phase.CLOSING:
                 return
             self.session.move(Event.INPUT_CLOSED)
             self._append(Source.EVENT, event.encode(), 0)
-            self._change.notify_all()
 
     def session_ended(self, line: int, event: str) -> None:
         """Record that the server ended the session in place of an answer to a line of ours."""
-        with self._change:
+        with self.changing():
             self.session.expired(line)
             self.input_closed(event)
 
-    def wait(self, seen: Callable[[], Any], seconds: float) -> Any:
-        """Wait until ``seen`` returns a true value, the output ends, or the seconds have passed."""
-        with self._change:
-            self._change.wait_for(lambda: self.ended or self.overflow or seen(), max(0.0, seconds))
-            return seen()
-
     def answer_to(self, asked: int) -> tuple[Entry, Message] | None:
         """Return the answer to the request on line ``asked``, and its line."""
-        with self._change:
-            return self._answers.get(asked)
+        return self._answers.get(asked)
 
     def _append(self, source: Source, raw: bytes, length: int, **more: Any) -> Entry:
         n, at = len(self._entries) + 1, self.clock()
@@ -378,9 +317,3 @@ def _is_notification(value: Any) -> bool:
     """Return whether a value is a notification, or a batch of nothing else."""
     several = value if isinstance(value, list) else [value]
     return bool(several) and all(kind_of(one) is Kind.NOTIFICATION for one in several)
-
-
-def _is_message(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(map(_is_message, value))
-    return kind_of(value) is not Kind.ODD or (isinstance(value, dict) and "jsonrpc" in value)
