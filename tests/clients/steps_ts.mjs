@@ -1,26 +1,42 @@
-// Steps as data with the TypeScript SDK 1.x: node steps_ts.mjs {server}, also a URL.
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import {
-  CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema,
-} from "@modelcontextprotocol/sdk/types.js";
-
+// Steps as data with the TypeScript SDK, 2.x or 1.x, whichever is installed here:
+// node steps_ts.mjs {server}, also a URL.
 const { steps } = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT);
+const [command, ...args] = process.argv.slice(2);
+const sdk = await import("@modelcontextprotocol/client").then(sdk2, sdk1);
+
+async function sdk2(main) {
+  const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+  return { ...main, StdioClientTransport, options: { versionNegotiation: { mode: "auto" } } };
+}
+
+async function sdk1() {
+  const home = "@modelcontextprotocol/sdk";
+  const parts = ["client/index.js", "client/stdio.js", "client/streamableHttp.js", "types.js"];
+  const [main, stdio, http, types] = await Promise.all(parts.map((one) => import(`${home}/${one}`)));
+  const schemas = {
+    "roots/list": types.ListRootsRequestSchema,
+    "sampling/createMessage": types.CreateMessageRequestSchema,
+    "elicitation/create": types.ElicitRequestSchema,
+  };
+  return { ...main, ...stdio, ...http, schemas, options: {} };
+}
+
 const can = { roots: { listChanged: true }, sampling: {}, elicitation: {} };
-const client = new Client({ name: "steps-ts", version: "1" }, { capabilities: can });
-client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: "file:///work" }] }));
-client.setRequestHandler(CreateMessageRequestSchema, () => ({
+const identity = { name: "steps-ts", version: "1" };
+const client = new sdk.Client(identity, { capabilities: can, ...sdk.options });
+const answer = (method, handler) =>
+  client.setRequestHandler(sdk.schemas ? sdk.schemas[method] : method, handler);
+answer("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
+answer("sampling/createMessage", () => ({
   role: "assistant", content: { type: "text", text: "something" }, model: "none",
 }));
-client.setRequestHandler(ElicitRequestSchema, (request) => {
+answer("elicitation/create", (request) => {
   const fields = Object.entries(request.params.requestedSchema.properties);
   return { action: "accept", content: Object.fromEntries(fields.map(([k, v]) => [k, v.default])) };
 });
-const [command, ...args] = process.argv.slice(2);
 const transport = command.startsWith("http")
-  ? new StreamableHTTPClientTransport(new URL(command))
-  : new StdioClientTransport({ command, args, env: process.env });
+  ? new sdk.StreamableHTTPClientTransport(new URL(command))
+  : new sdk.StdioClientTransport({ command, args, env: process.env });
 await client.connect(transport);
 for (const one of steps) {
   if (one.list) {
@@ -34,7 +50,7 @@ for (const one of steps) {
   if (one.cancel) options.signal = AbortSignal.timeout(one.cancel * 1000);
   const call = { name: one.call, arguments: { a: one.a, b: one.b } };
   try {
-    await client.callTool(call, undefined, options);
+    await (sdk.schemas ? client.callTool(call, undefined, options) : client.callTool(call, options));
   } catch (error) {
     if (!one.cancel && !one.fails) throw error;
   }

@@ -62,6 +62,14 @@ def test_a_good_client_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert outcomes(tmp_path)["client-closes-input-first"] == "pass"
 
 
+def test_a_client_may_ask_one_process_for_its_eras_and_talk_to_another(tmp_path: Path) -> None:
+    opening = 'say(id=1, method="initialize", params=params)'
+    probe, after = GOOD.partition(opening)[0], "server.stdout.readline()\n" + CLOSE
+    asks = probe + "say(id=1, method='server/discover', params={})\n" + after
+
+    assert client(tmp_path, asks + GOOD + CLOSE) == 0
+
+
 def test_a_fault_fails(tmp_path: Path) -> None:
     assert client(tmp_path, GOOD + "say(id=1, method='tools/list')\n" + CLOSE) == 1
 

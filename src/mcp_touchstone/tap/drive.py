@@ -257,8 +257,9 @@ def _trouble(
         return f"the client never connected (exit status {status})"
     if not spoke:
         return f"the client connected and sent nothing (exit status {status})"
-    if len(spoke) > 1 and not restarts:
-        return f"the client connected {len(spoke)} times"
+    talked = [one for one in spoke if not one.probes]
+    if len(talked) > 1 and not restarts:
+        return f"the client connected {len(talked)} times"
     fails = status and not part.may_fail and not foreign
     return f"the client ended with exit status {status}" if fails else ""
 

@@ -137,6 +137,8 @@ def trouble_of(recordings: Iterable[Recording], replays: Iterable[Replay]) -> st
             return f"{where}: {row.text}"
         lines = [row for row in source.rows if row.side in {Side.CLIENT, Side.SERVER}]
         if not one.revision:
+            if source.probes and any(row.side is Side.SERVER for row in lines):
+                continue
             texts = (row.text for row in source.rows[::-1] if row.side is Side.EVENT)
             end = next(filter(None, texts), "")
             if not any(row.side is Side.CLIENT for row in lines):

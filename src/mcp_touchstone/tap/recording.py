@@ -287,6 +287,12 @@ class Recording:
         """The scenario that our server played; empty for another server."""
         return str(self.about.get("scenario") or "")
 
+    @property
+    def probes(self) -> bool:
+        """Whether the client only asked which eras the server speaks."""
+        said = [read_line(row.line).value for row in self.rows if row.side is Side.CLIENT]
+        return {str(value_in(message, "method")) for message in said} == {"server/discover"}
+
     def events(self, beginning: str) -> Iterator[Row]:
         """Yield the events whose sentences begin like this."""
         return (r for r in self.rows if r.side is Side.EVENT and r.text.startswith(beginning))
