@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -171,7 +172,7 @@ def test_a_response_that_breaks_off_breaks_off_for_the_client(tmp_path: Path) ->
 
 
 def test_a_server_that_cannot_be_reached_is_a_502_that_is_recorded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tapped(mcp(), tmp_path) as (port, _):
         assert asked(port, "GET").status == 405
@@ -179,6 +180,13 @@ def test_a_server_that_cannot_be_reached_is_a_502_that_is_recorded(
         url = f"http://127.0.0.1:{free.getsockname()[1]}/mcp"
     folder = tmp_path / "r"
     recorder = recording.recorder(folder, {"url": url}, {})
+    record = recorder.http
+
+    def late(side: Side, *row: Any, **more: Any) -> None:
+        time.sleep(0.2 * (side is Side.EVENT))  # the client has its answer meanwhile
+        record(side, *row, **more)
+
+    monkeypatch.setattr(recorder, "http", late)
     with Proxy(proxy.upstream(url), recorder) as tap:
         tap.start()
         assert asked(tap.server_address[1], "POST", body=b"{}").status == 502

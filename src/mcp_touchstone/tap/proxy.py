@@ -40,6 +40,9 @@ HOP: Final = frozenset({
 })  # fmt: skip
 """Headers that belong to one connection (RFC 9110 section 7.6.1)."""
 
+RECORDING: Final = 3.0
+"""Greatest seconds for the end of the exchanges under way when a tap ends."""
+
 BROKE_OFF: Final = "the server broke off: "
 REFUSED: Final = "the tap answered with "
 
@@ -66,6 +69,26 @@ class Proxy(Loopback):
         self.upstream = server
         self.recorder = recorder
         self.numbers = itertools.count(1)
+        self._under_way = 0
+        self._ended = threading.Condition()
+
+    @contextlib.contextmanager
+    def exchange(self) -> Iterator[int]:
+        """Count an exchange until it is recorded; yield its number."""
+        with self._ended:
+            self._under_way += 1
+        try:
+            yield next(self.numbers)
+        finally:
+            with self._ended:
+                self._under_way -= 1
+                self._ended.notify_all()
+
+    def stop(self) -> None:
+        """Accept no more requests, and wait until those under way are recorded."""
+        super().stop()
+        with self._ended:
+            self._ended.wait_for(lambda: not self._under_way, RECORDING)
 
 
 def upstream(url: str) -> Endpoint:
@@ -102,7 +125,11 @@ class Passing(Responses):
 
     def _pass(self) -> None:
         """Pass a request on, and its response."""
-        self.number, self.left = next(self.server.numbers), False
+        with self.server.exchange() as self.number:
+            self._record()
+
+    def _record(self) -> None:
+        self.left = False
         record = self.server.recorder
         path, _, query = self.path.partition("?")
         given = parse_qsl(query, keep_blank_values=True)
