@@ -265,7 +265,7 @@ class Watch:
 
     def _ended(self, stream: Stream) -> Iterator[Seen]:
         """Judge the end of a stream that we did not cancel, while stdin was open."""
-        if stream.opened is None or not stream.carries or stream.cancelled is not None:
+        if stream.opened is None or stream.cancelled is not None:
             return
         result, notified = stream.result, stream.notified
         asked = self._terminated  # ends_subscriptions_on_sigterm judges later messages
@@ -280,7 +280,8 @@ class Watch:
         if min(over) - stream.opened < STRAIGHT:
             expected = "a subscription that stays open"
             actual = "its end immediately after the acknowledgment"
-            yield Seen("subscriptions-stays-open", False, self._line(stream), expected, actual)
+            if stream.carries:
+                yield Seen("subscriptions-stays-open", False, self._line(stream), expected, actual)
             return
         lacking = "no result" if result is None else "no notifications/cancelled"
         clause, expected = "subscriptions-graceful-close", "a result and notifications/cancelled"
@@ -430,9 +431,11 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         Pending(talk.wire, call, token=BESIDE, level="debug").reply()
         break
     window.wait()
-    for stream in (wide, narrow):
-        if _acknowledged(stream) and any(stream.granted.values()):
-            _judge_open(talk, stream)
+    carrying = [s for s in (wide, narrow) if _acknowledged(s) and any(s.granted.values())]
+    for stream in carrying:
+        _judge_open(talk, stream)
+    if not carrying:
+        talk.judge.unseen("subscriptions-stays-open", "no acknowledgment names what may come")
     if narrow.refusal.answered or wide.refusal.answered:
         talk.judge.unseen(
             "subscriptions-cancel-ends", "no stream stayed open until it was cancelled"
