@@ -45,11 +45,13 @@ def _later(record: Record) -> Iterator[tuple[HttpExchange, HttpExchange]]:
     accepted = clients.acceptance(record)
     if accepted is None:
         return
-    opening = next(
-        (e for e in _of(record, "POST") if e.line and _answered(record, e) == accepted[0].n), None
-    )
-    for exchange in _of(record, "POST", "GET", "DELETE") if opening is not None else ():
-        if exchange.began >= accepted[0].at and opening is not None:
+    answer = accepted[0]
+    posts = (one for one in _of(record, "POST") if one.line)
+    opening = next((one for one in posts if _answered(record, one) == answer.n), None)
+    if opening is None:
+        return
+    for exchange in _of(record, "POST", "GET", "DELETE"):
+        if exchange.began >= answer.at:
             yield opening, exchange
 
 
