@@ -180,8 +180,8 @@ class Passing(Responses):
                 try:
                     response.begin()
                 except (OSError, http.client.HTTPException) as error:
-                    told = reason(error) if isinstance(error, OSError) else repr(error)
-                    raise self._unreachable(CLIENT_LEFT if self.left else told) from error
+                    why = reason(error) if isinstance(error, OSError) else repr(error)
+                    raise self._unreachable(CLIENT_LEFT if self.left else why) from error
                 self._respond(response, ours=ours)
 
     def _unreachable(self, why: str) -> Refusal:
@@ -293,8 +293,8 @@ class Passing(Responses):
                 heard.end()
             self._write(b"0\r\n\r\n" if framed else b"")
         except (http.client.HTTPException, OSError) as error:
-            told = reason(error) if isinstance(error, OSError) else "its response has no end"
-            self.end = f"{BROKE_OFF}{told}"
+            why = reason(error) if isinstance(error, OSError) else "its response has no end"
+            self.end = f"{BROKE_OFF}{why}"
             self.close_connection = True
 
     def _write(self, data: bytes) -> None:

@@ -101,7 +101,7 @@ class Recorder:
         self._own = len(self._hidden)
         self._numbers = itertools.count(1)
         self._begun = now()
-        self._lock = threading.RLock()  # a signal may come while the main thread holds it
+        self._lock = threading.RLock()  # `_write` takes it again
         self._splitters = {side: LineSplitter() for side in Side}
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -186,7 +186,7 @@ class _Route:
 
 def exit_like(status: int) -> int:
     """Return an exit status, or end by the signal that ended the server."""
-    if status < 0 and os.name == "posix":
+    if status < 0 and POSIX:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(-status, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [-status])
