@@ -95,9 +95,9 @@ def test_finding_is_repeated_while_other_scenarios_go_on(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("always", [True, False])
-def test_finding_is_told_as_soon_as_it_appeared_again(always: bool, tmp_path: Path) -> None:
+def test_finding_is_reported_as_soon_as_it_appeared_again(always: bool, tmp_path: Path) -> None:
     held: list[bool] = []
-    ended, told = threading.Event(), threading.Event()
+    ended, reported = threading.Event(), threading.Event()
     with toy_registry(tmp_path) as registry:
 
         @declare("toy-must", "toy-should", fresh=True)
@@ -108,7 +108,7 @@ def test_finding_is_told_as_soon_as_it_appeared_again(always: bool, tmp_path: Pa
 
         @declare("toy-may", name="waits", fresh=True)
         def _(talk: Conversation) -> None:
-            talk.judge("toy-may", passed=told.wait(LONG), expected="a finding")
+            talk.judge("toy-may", passed=reported.wait(LONG), expected="a finding")
             ended.set()
 
     found: list[str] = []
@@ -117,7 +117,7 @@ def test_finding_is_told_as_soon_as_it_appeared_again(always: bool, tmp_path: Pa
         if isinstance(event, Found):
             assert not ended.is_set()
             found.extend(judgement.clause for judgement in event.findings)
-            told.set()
+            reported.set()
 
     judge(server(), registry, Choice(repeats=1), on_event=on_event)
 

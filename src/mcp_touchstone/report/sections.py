@@ -1,4 +1,4 @@
-"""The sections of the report on a run: counts, findings, what was not judged, the next step."""
+"""Write the sections of a report: counts, findings, clauses that were not judged, advice."""
 
 import io
 import textwrap
