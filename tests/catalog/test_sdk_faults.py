@@ -404,6 +404,21 @@ def test_a_range_has_the_faults_of_each_release_in_it() -> None:
     assert owners(run(both, "mcp==^1.9.0")) == ["own", "own"]
 
 
+@pytest.mark.parametrize("number", ["1.15.0", "^1.15.0"])
+def test_a_neighbour_without_the_revision_says_nothing_about_it(number: str) -> None:
+    before = {**row("mcp", "1.10.0"), "revisions": [OLD]}
+    table = sdk_faults.read(
+        {"releases": [before, row("mcp", "1.20.0", f"{PING} s fail {NEW}")]}, {}
+    )
+    made = run({(PING, NEW): Outcome.FAIL, (PING, OLD): Outcome.FAIL})
+    made.profile.sdk = SdkIdentity((Sdk("mcp", number, "pypi"),))
+    attribute(made, table)
+
+    assert owners(made) == [f"mcp {number}", "own"]
+    assert made.verdicts[0].sdk is not None
+    assert made.verdicts[0].sdk.like == "mcp 1.20.0"
+
+
 def test_a_finding_that_some_sdk_has_says_so_if_the_sdk_is_unknown() -> None:
     made = run(FAILING)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
-from mcp_touchstone.results.tool_use import SHOWN, ToolUse, tool_use
+from mcp_touchstone.results.tool_use import SHOWN, FailedTool, ToolUse, tool_use
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.reply import Reply
 from tests.conftest import HERE
@@ -40,7 +40,7 @@ def test_each_tool_is_in_one_group() -> None:
     found = tool_use(profile(_2025_11_25={"tool list": "error -32602 no"}))
 
     assert found.called == ("get",)
-    assert [str(tool) for tool in found.failed] == ["list (error -32602 no)"]
+    assert [(tool.name, tool.reason) for tool in found.failed] == [("list", "error -32602 no")]
     assert (found.left_out, found.unreached) == (("put",), ("late",))
 
 
@@ -90,7 +90,9 @@ def test_probes_tell_errors_silence_and_refused_calls_apart() -> None:
     with probed("echo", "picky", "write", words={"callable-tool"}, on=(NEW,)) as found:
         use = tool_use(found.profile)
         assert use.called == ("echo",)
-        assert [str(tool) for tool in use.failed] == ["picky (isError: picky does not do that)"]
+        assert [f"{tool.name} ({tool.reason})" for tool in use.failed] == [
+            "picky (isError: picky does not do that)"
+        ]
         assert use.left_out == ("write",)
 
 
@@ -126,6 +128,15 @@ def test_json_has_the_tools(judged: dict[str, str]) -> None:
         "not_reached": [],
         "not_called_quick": [],
     }
+
+
+def test_a_reason_is_shown_once_behind_its_tools() -> None:
+    alike = FailedTool("map", "no key"), FailedTool("pin", "no key", (NEW,))
+    use = ToolUse(failed=(*alike, FailedTool("pie", "no key"), FailedTool("bar", "offline")))
+
+    assert dict(use.rows())["no call succeeded"] == (
+        f"map, pie (no key); pin (no key, in {NEW}); bar (offline)"
+    )
 
 
 def test_pytest_names_them_with_its_own_option(tmp_path: Path) -> None:

@@ -144,7 +144,8 @@ def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
 
     A version between two judged releases of its major version has the faults that both have. One
     that is newer than all of them has those of the newest. Others have none.
-    A range such as ``^1.25.1`` has the faults that each release in it has.
+    A range such as ``^1.25.1`` has the faults that each release in it has. A neighbour that does
+    not speak a revision says nothing about the faults there.
     """
     known = [one for one in table if (one.sdk.name, one.sdk.registry) == (sdk.name, sdk.registry)]
     wanted = version(sdk.version.removeprefix("^"))
@@ -179,10 +180,11 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
     found: dict[str, list[Verdict]] = {}
     for verdict in run.verdicts:
         if verdict.gravest.outcome in FINDINGS:
-            layer = _layer(verdict, layers)
+            there = [(sdk, _speaking(verdict.revision, near)) for sdk, near in layers]
+            layer = _layer(verdict, there)
             if layer is not None:
                 found.setdefault(verdict.clause.id, []).append(verdict)
-                verdict.sdk = SdkFault(layer[0], _like(*layer), _fixed(verdict, layers, known))
+                verdict.sdk = SdkFault(layer[0], _like(*layer), _fixed(verdict, there, known))
     for verdicts in found.values():
         last = max(verdict.revision for verdict in verdicts)
         newer = any(revision > last for revision in run.profile.spoken)
@@ -192,6 +194,10 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
 
 
 _Layer = tuple[Sdk, tuple[Release, ...]]
+
+
+def _speaking(revision: str, near: Iterable[Release]) -> tuple[Release, ...]:
+    return tuple(one for one in near if revision in one.revisions)
 
 
 def _layer(verdict: Verdict, layers: Iterable[_Layer]) -> _Layer | None:

@@ -3,7 +3,7 @@
 Reports lay this out. Otherwise a tool that stopped working would only make the run shorter.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -36,10 +36,10 @@ class FailedTool:
     error: str
     revisions: tuple[str, ...] = ()
 
-    def __str__(self) -> str:
-        """Return it as text."""
-        only = f", in {', '.join(self.revisions)}" if self.revisions else ""
-        return f"{_short(self.name)} ({self.error}{only})"
+    @property
+    def reason(self) -> str:
+        """Its error and revisions."""
+        return self.error + (f", in {', '.join(self.revisions)}" if self.revisions else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ToolUse:
             if tools:
                 more = [f"{len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
                 comma = "; " if tools is self.failed else ", "
-                yield label, comma.join([*map(_shown, tools[:SHOWN]), *more])
+                yield label, comma.join([*_shown(tools[:SHOWN]), *more])
         if any(tool.error.startswith("HTTP 401") for tool in self.failed):
             yield "to call them", "give a token: --header Authorization=env:NAME or --token-command"
         elif self.failed or self.left_out or self.unreached:
@@ -144,5 +144,13 @@ def _short(text: str) -> str:
     return escaped if len(escaped) <= LONGEST else f"{escaped[: LONGEST - 1]}…"
 
 
-def _shown(tool: str | FailedTool) -> str:
-    return _short(tool) if isinstance(tool, str) else str(tool)
+def _shown(tools: Sequence[str | FailedTool]) -> Iterator[str]:
+    """Yield each name, and each reason of failed tools once, behind their names."""
+    reasons: dict[str, list[str]] = {}
+    for tool in tools:
+        if isinstance(tool, str):
+            yield _short(tool)
+        else:
+            reasons.setdefault(tool.reason, []).append(_short(tool.name))
+    for reason, names in reasons.items():
+        yield f"{', '.join(names)} ({reason})"
