@@ -30,38 +30,30 @@ class Records(Guard):
         return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-class OmitsRecordsOfEdits(Records):
+class OmitsRecordsOfEdits(Records, trips={"audit-writes"}):
     """Records new and moved files, and no edits."""
-
-    trips = frozenset({"audit-writes"})
 
     def record(self, tool: str, path: str) -> None:
         if tool != "edit_file":
             super().record(tool, path)
 
 
-class RecordsNoTime(Records):
+class RecordsNoTime(Records, trips={"audit-writes"}):
     """Records each write without its time."""
-
-    trips = frozenset({"audit-writes"})
 
     def time(self) -> str:
         return "just now"
 
 
-class RecordsNamesUnescaped(Records):
+class RecordsNamesUnescaped(Records, trips={"audit-forged"}):
     """Puts names into a record unescaped."""
-
-    trips = frozenset({"audit-forged"})
 
     def record(self, tool: str, path: str) -> None:
         print(f"{self.time()} written by {tool}: {path}", file=sys.stderr, flush=True)
 
 
-class EscapesLineFeeds(RecordsNamesUnescaped):
+class EscapesLineFeeds(RecordsNamesUnescaped, trips={"audit-forged"}):
     """Escapes line feeds in records and no other control characters."""
-
-    trips = frozenset({"audit-forged"})
 
     def record(self, tool: str, path: str) -> None:
         super().record(tool, path.replace("\n", "\\n"))
@@ -75,7 +67,5 @@ class RecordsToItsClient(Records):
         self.emit({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
 
-class PromisesNoAudit(Guard):
+class PromisesNoAudit(Guard, families=("audit", "links")):
     """Records nothing, and does not promise it."""
-
-    families = ("audit", "links")

@@ -64,10 +64,8 @@ class RunsListedPrograms(RunsPrograms):
     """Takes a command line."""
 
 
-class RunsListsOfWords(RunsPrograms):
+class RunsListsOfWords(RunsPrograms, tools=("run_words",)):
     """Takes the words of a command as a list, and the folder in which it runs."""
-
-    tools = ("run_words",)
 
     def schema(self, tool: str) -> dict[str, Any]:
         words = {"type": "array", "items": STRING}
@@ -80,10 +78,8 @@ class RunsListsOfWords(RunsPrograms):
         return self.ran(command)
 
 
-class RunsProgramsWithWords(RunsPrograms):
+class RunsProgramsWithWords(RunsPrograms, tools=("execute",)):
     """Takes a program, and its words as a list."""
-
-    tools = ("execute",)
 
     def schema(self, tool: str) -> dict[str, Any]:
         known = {"command": STRING, "args": {"type": "array", "items": STRING}}
@@ -117,19 +113,15 @@ class RunsAnything(RunsPrograms):
         return self.started(command)
 
 
-class ComparesBaseNames(RunsPrograms):
+class ComparesBaseNames(RunsPrograms, trips={"commands-unlisted"}):
     """Compares the last component of the program with its list."""
-
-    trips = frozenset({"commands-unlisted"})
 
     def check(self, words: list[str]) -> None:
         super().check([os.path.basename(words[0]), *words[1:]])
 
 
-class SkipsAssignments(RunsPrograms):
+class SkipsAssignments(RunsPrograms, trips={"commands-unlisted"}):
     """Skips assignments when it checks, and lets a shell look for the program along them."""
-
-    trips = frozenset({"commands-unlisted"})
 
     def run_command(self, command: str) -> str:
         words = shlex.split(command)
@@ -139,10 +131,8 @@ class SkipsAssignments(RunsPrograms):
         return self.started(" ".join([*first, shlex.join(plain)]))
 
 
-class ChecksTheFirstWord(RunsPrograms):
+class ChecksTheFirstWord(RunsPrograms, trips={"commands-shell"}):
     """Passes the line to a shell if its words are harmless, up to the first separator."""
-
-    trips = frozenset({"commands-shell"})
 
     def run_command(self, command: str) -> str:
         if ".." in command or "/" in command or "~" in command or "lnk" in command:
@@ -151,10 +141,8 @@ class ChecksTheFirstWord(RunsPrograms):
         return self.started(command)
 
 
-class SplitsAtSemicolons(RunsPrograms):
+class SplitsAtSemicolons(RunsPrograms, trips={"commands-shell"}):
     """Checks each part of a line between semicolons, and not between lines."""
-
-    trips = frozenset({"commands-shell"})
 
     def run_command(self, command: str) -> str:
         for sign in "&|<>$`(){}*?~'\"\\":
@@ -165,10 +153,8 @@ class SplitsAtSemicolons(RunsPrograms):
         return self.started(command)
 
 
-class RedirectsAnywhere(RunsPrograms):
+class RedirectsAnywhere(RunsPrograms, trips={"commands-shell"}):
     """Redirects output as the caller says, to any file."""
-
-    trips = frozenset({"commands-shell"})
 
     def run_command(self, command: str) -> str:
         line, _, place = command.partition(">")
@@ -178,10 +164,8 @@ class RedirectsAnywhere(RunsPrograms):
         return found
 
 
-class PassesOptionsThatRun(RunsPrograms):
+class PassesOptionsThatRun(RunsPrograms, trips={"commands-options"}):
     """Checks the program and the paths, and no option."""
-
-    trips = frozenset({"commands-options"})
 
     def check_word(self, word: str) -> None:
         if not word.startswith(("-", "{")):
@@ -193,10 +177,8 @@ class PassesOptionsThatRun(RunsPrograms):
         super().check(words)
 
 
-class ChecksAbsolutePathsOnly(RunsPrograms):
+class ChecksAbsolutePathsOnly(RunsPrograms, trips={"commands-folder"}):
     """Refuses absolute paths outside, and lets climbs through."""
-
-    trips = frozenset({"commands-folder"})
 
     def check_word(self, word: str) -> None:
         self.check_option(word)
@@ -204,10 +186,8 @@ class ChecksAbsolutePathsOnly(RunsPrograms):
             self.strictly(word)
 
 
-class ComparesWordsAsText(RunsPrograms):
+class ComparesWordsAsText(RunsPrograms, trips={"commands-folder"}):
     """Compares paths as text, so that links lead outside."""
-
-    trips = frozenset({"commands-folder"})
 
     def check_word(self, word: str) -> None:
         self.check_option(word)

@@ -13,12 +13,10 @@ MOMENT = 0.1
 """Seconds in which another call can come between."""
 
 
-class AtOnce(Guard):
+class AtOnce(Guard, promises=("whole-writes",), tools=("read_file", "write_file", "edit_file")):
     """Runs each call on a thread of its own, and replaces the file by a new one."""
 
-    promises = ("whole-writes",)
     families: tuple[str, ...] = ("crowds",)
-    tools = ("read_file", "write_file", "edit_file")
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -59,10 +57,8 @@ class AtOnce(Guard):
         return "edited"
 
 
-class WritesInPlace(AtOnce):
+class WritesInPlace(AtOnce, trips={"crowds-whole"}):
     """Truncates the file and writes it in parts, without a lock."""
-
-    trips = frozenset({"crowds-whole"})
 
     def write_file(self, path: str, content: str) -> str:
         with Path(self.place(path, writing=True)).open("w", encoding="utf-8") as file:
@@ -71,10 +67,8 @@ class WritesInPlace(AtOnce):
         return "written"
 
 
-class LosesConcurrentEdits(AtOnce):
+class LosesConcurrentEdits(AtOnce, trips={"crowds-confirmed"}):
     """Writes back its edit after a pause, without a lock."""
-
-    trips = frozenset({"crowds-confirmed"})
 
     def edit_file(self, path: str, old_text: str, new_text: str) -> str:
         return self.edit(Path(self.place(path, writing=True)), old_text, new_text)

@@ -59,30 +59,24 @@ class DeniesItsOwnFilesByName(DeniesItsOwn):
             super().check(place, writing=writing)
 
 
-class DeniesItsOwnContent(DeniesItsOwn):
+class DeniesItsOwnContent(DeniesItsOwn, tools=IN_PLACE):
     """Lists a denied folder, whose names are not secret, and denies its content."""
-
-    tools = IN_PLACE
 
     def check(self, place: str, *, writing: bool) -> None:
         if self.parts(place) != ("private",):
             super().check(place, writing=writing)
 
 
-class DeniesItsOwnAtTheTop(DeniesItsOwn):
+class DeniesItsOwnAtTheTop(DeniesItsOwn, trips={DIRECT}):
     """Checks only the first part of a path for denied folders."""
-
-    trips = frozenset({DIRECT})
 
     def check(self, place: str, *, writing: bool) -> None:
         if ".ssh" not in self.parts(place)[1:]:
             super().check(place, writing=writing)
 
 
-class DeniesItsOwnFilesAtTheTop(DeniesItsOwn):
+class DeniesItsOwnFilesAtTheTop(DeniesItsOwn, trips={DIRECT, SPELLING}):
     """Matches files in the root only, also if an unusual name makes a folder of its own."""
-
-    trips = frozenset({DIRECT, SPELLING})
 
     def check(self, place: str, *, writing: bool) -> None:
         parts = self.parts(place)
@@ -90,11 +84,8 @@ class DeniesItsOwnFilesAtTheTop(DeniesItsOwn):
             super().check(place, writing=writing)
 
 
-class DeniesItsOwnOneLevel(DeniesItsOwn):
+class DeniesItsOwnOneLevel(DeniesItsOwn, trips={DIRECT, ALIAS}, tools=IN_PLACE):
     """Denies the direct content of a folder, also through a link to it."""
-
-    trips = frozenset({DIRECT, ALIAS})
-    tools = IN_PLACE
 
     def check(self, place: str, *, writing: bool) -> None:
         parts = self.parts(place)
@@ -102,10 +93,8 @@ class DeniesItsOwnOneLevel(DeniesItsOwn):
             super().check(place, writing=writing)
 
 
-class DeniesItsOwnWhereNoSlashFollows(DeniesItsOwn):
+class DeniesItsOwnWhereNoSlashFollows(DeniesItsOwn, trips={SPELLING}):
     """Matches the end of the text, so a trailing slash opens the file."""
-
-    trips = frozenset({SPELLING})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -114,31 +103,23 @@ class DeniesItsOwnWhereNoSlashFollows(DeniesItsOwn):
         return place
 
 
-class DeniesItsOwnCase(FoldsCaseAfterTheList, DeniesItsOwn):
+class DeniesItsOwnCase(FoldsCaseAfterTheList, DeniesItsOwn, trips={CASE}):
     """Checks the list before the name is folded to lower case."""
 
-    trips = frozenset({CASE})
 
-
-class DeniesItsOwnCharacters(NormalisesAfterTheList, DeniesItsOwn):
+class DeniesItsOwnCharacters(NormalisesAfterTheList, DeniesItsOwn, trips={EQUIVALENCE}):
     """Checks the list before invisible characters are removed."""
 
-    trips = frozenset({EQUIVALENCE})
 
-
-class DeniesItsOwnPrefixes(DeniesItsOwn):
+class DeniesItsOwnPrefixes(DeniesItsOwn, trips={NEAR}):
     """Matches prefixes of names."""
-
-    trips = frozenset({NEAR})
 
     def is_named(self, part: str) -> bool:
         return super().is_named(part) or part.startswith((".ssh", "secrets.yml"))
 
 
-class DeniesItsOwnButLinks(DeniesItsOwn):
+class DeniesItsOwnButLinks(DeniesItsOwn, trips={ALIAS}):
     """Trusts links in the root to lead to allowed files."""
-
-    trips = frozenset({ALIAS})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)

@@ -53,10 +53,8 @@ class ListsAnything(Guard):
         return "\n".join(sorted(os.listdir(os.path.join(self.root, path))))
 
 
-class ReadsByAnotherArgument(Joined):
+class ReadsByAnotherArgument(Joined, tools=("read_file",)):
     """Joins the path to the root; the command line names the argument of its only tool."""
-
-    tools = ("read_file",)
 
     def schema(self, tool: str) -> dict[str, Any]:
         names = list(self.options)
@@ -78,10 +76,8 @@ class RemovesAnywhere(Guard):
         return "removed"
 
 
-class LeadingDotsOnly(Guard):
+class LeadingDotsOnly(Guard, trips={DOTDOT}):
     """Checks for dot-dot only at the beginning of the path, then normalises and opens it."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         if text.startswith(("/", "..")) or self.has_links(text):
@@ -104,10 +100,8 @@ class MakesFoldersFirst(Guard):
         return super().write_file(path, content)
 
 
-class OpensBeforeItChecks(Guard):
+class OpensBeforeItChecks(Guard, trips={"traversal-opened"}):
     """Opens the path, and then checks the opened file."""
-
-    trips = frozenset({"traversal-opened"})
 
     def place(self, text: str, *, writing: bool) -> str:
         if not writing:
@@ -117,19 +111,15 @@ class OpensBeforeItChecks(Guard):
         return self.strictly(text)
 
 
-class NetworkShare(Guard):
+class NetworkShare(Guard, trips={ABSOLUTE}):
     """Treats a path with two leading slashes as a network share and allows it."""
-
-    trips = frozenset({ABSOLUTE})
 
     def place(self, text: str, *, writing: bool) -> str:
         return text if text.startswith("//") else self.strictly(text)
 
 
-class TextPrefix(Guard):
+class TextPrefix(Guard, trips={SIBLING}):
     """Compares the prefix of the normalised path with the root, without the separator."""
-
-    trips = frozenset({SIBLING})
 
     def place(self, text: str, *, writing: bool) -> str:
         path = os.path.normpath(os.path.join(self.root, text))
@@ -138,30 +128,25 @@ class TextPrefix(Guard):
         return path
 
 
-class TrimsBeforeCheck(Guard):
+class TrimsBeforeCheck(Guard, trips={SIBLING}):
     """Trims the path for the check and opens the original."""
-
-    trips = frozenset({SIBLING})
 
     def place(self, text: str, *, writing: bool) -> str:
         self.strictly(text.strip())
         return os.path.join(self.root, text)
 
 
-class ResolvesThenNormalises(Guard):
+class ResolvesThenNormalises(Guard, trips={TWO_READINGS}):
     """Checks the resolved path, and opens the text without dot-dot."""
-
-    trips = frozenset({TWO_READINGS})
 
     def place(self, text: str, *, writing: bool) -> str:
         self.strictly(text)
         return os.path.normpath(os.path.join(self.root, text))
 
 
-class NormalisesThenOpens(Guard):
+class NormalisesThenOpens(Guard, trips={TWO_READINGS, "links-read", "links-write"}):
     """Checks the text without dot-dot and without resolving links, and opens the original."""
 
-    trips = frozenset({TWO_READINGS, "links-read", "links-write"})
     tools = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
 
     def place(self, text: str, *, writing: bool) -> str:
@@ -172,10 +157,8 @@ class NormalisesThenOpens(Guard):
         return os.path.join(self.root, text)
 
 
-class TrimsAfterCheck(Guard):
+class TrimsAfterCheck(Guard, trips={TWO_READINGS}):
     """Checks the path and trims it before it is opened."""
-
-    trips = frozenset({TWO_READINGS})
 
     def place(self, text: str, *, writing: bool) -> str:
         self.strictly(text)
@@ -183,10 +166,8 @@ class TrimsAfterCheck(Guard):
         return os.path.join(self.root, stripped) if stripped != text else self.strictly(text)
 
 
-class UnquotesAfterCheck(Guard):
+class UnquotesAfterCheck(Guard, trips={TWO_READINGS}):
     """Checks the path and removes quotes before it is opened."""
-
-    trips = frozenset({TWO_READINGS})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -194,20 +175,16 @@ class UnquotesAfterCheck(Guard):
         return os.path.join(self.root, bare) if bare != text else place
 
 
-class DecodesAfterCheck(Guard):
+class DecodesAfterCheck(Guard, trips={ENCODED}):
     """Checks the path and decodes percent before it is opened."""
-
-    trips = frozenset({ENCODED})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
         return os.path.join(self.root, unquote(text)) if "%" in text else place
 
 
-class NormalisesUnicodeAfterCheck(Guard):
+class NormalisesUnicodeAfterCheck(Guard, trips={UNICODE}):
     """Checks the path and normalises its characters before it is opened."""
-
-    trips = frozenset({UNICODE})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -218,10 +195,8 @@ class NormalisesUnicodeAfterCheck(Guard):
         )
 
 
-class StripsDotdotOnce(Guard):
+class StripsDotdotOnce(Guard, trips={SEPARATORS}):
     """Deletes "../" instead of refusing it, once."""
-
-    trips = frozenset({SEPARATORS})
 
     def place(self, text: str, *, writing: bool) -> str:
         if text.startswith("/") or text.endswith("..") or self.has_links(text):
@@ -229,20 +204,16 @@ class StripsDotdotOnce(Guard):
         return os.path.join(self.root, text.replace("../", "").lstrip("/"))
 
 
-class TurnsBackslashesAfterCheck(Guard):
+class TurnsBackslashesAfterCheck(Guard, trips={SEPARATORS}):
     """Turns backslashes into slashes after the check."""
-
-    trips = frozenset({SEPARATORS})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
         return os.path.join(self.root, text.replace("\\", "/")) if "\\" in text else place
 
 
-class ExpandsAfterCheck(Guard):
+class ExpandsAfterCheck(Guard, trips={EXPANSION}):
     """Expands the tilde and variables after the check."""
-
-    trips = frozenset({EXPANSION})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -250,10 +221,8 @@ class ExpandsAfterCheck(Guard):
         return wide if wide != text else place
 
 
-class TrustsUnresolvablePaths(Guard):
+class TrustsUnresolvablePaths(Guard, trips={NAMES}):
     """Opens the part of a path before a NUL if resolving fails."""
-
-    trips = frozenset({NAMES})
 
     def place(self, text: str, *, writing: bool) -> str:
         try:
@@ -262,10 +231,8 @@ class TrustsUnresolvablePaths(Guard):
             return os.path.join(self.root, text.partition("\0")[0])
 
 
-class DiesOfLongNames(Guard):
+class DiesOfLongNames(Guard, trips={NAMES}):
     """Exits at a long path."""
-
-    trips = frozenset({NAMES})
 
     def place(self, text: str, *, writing: bool) -> str:
         if len(text) > 4096:
@@ -280,10 +247,8 @@ class Resolves(Guard):
     """Resolves the path like the kernel and opens the result."""
 
 
-class OpensEachComponent(Guard):
+class OpensEachComponent(Guard, tools=("read_file", "list_directory", "write_file")):
     """Opens each component relative to the one before, and follows no links."""
-
-    tools = ("read_file", "list_directory", "write_file")
 
     def place(self, text: str, *, writing: bool) -> str:
         below = text.removeprefix(self.root).lstrip("/") if text.startswith(self.root) else text
@@ -357,10 +322,8 @@ class HangsOnHugeNames(Guard):
         return self.strictly(text)
 
 
-class HangsOnLongNames(HangsOnHugeNames):
+class HangsOnLongNames(HangsOnHugeNames, longest=2_000):
     """Hangs on a long name."""
-
-    longest = 2_000
 
 
 class RefusesAllAfterAClimb(Guard):

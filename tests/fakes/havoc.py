@@ -13,11 +13,10 @@ INSIDE = 2
 """Process id of a server in a sandbox."""
 
 
-class WreaksHavoc(Guard):
+class WreaksHavoc(Guard, sandboxed=True):
     """At each read it kills all processes that it sees, and removes the files of the user."""
 
     families: tuple[str, ...] = ("traversal",)
-    sandboxed = True
 
     def __init__(self, root: str) -> None:
         super().__init__(root)

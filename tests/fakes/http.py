@@ -29,17 +29,13 @@ from tests.fakes.server import Guard
 ALL = ("rebinding", "callers", "requests")
 
 
-class Behind(Guard):
+class Behind(Guard, families=()):
     """The correct server behind the HTTP side of each fake."""
 
-    families = ()
 
-
-class RunsTasks(Guard):
+class RunsTasks(Guard, families=(), tools=("greet",)):
     """Runs a tool as a task; all its processes keep their tasks in one file."""
 
-    families = ()
-    tools = ("greet",)
     lists_all = False
     knows_all = True
 
@@ -89,29 +85,20 @@ class RunsTasks(Guard):
         return found
 
 
-class RunsOwnTasks(RunsTasks):
+class RunsOwnTasks(RunsTasks, knows_all=False):
     """Knows the tasks of its own process only."""
 
-    knows_all = False
 
-
-class ListsTasksOfAll(RunsTasks):
+class ListsTasksOfAll(RunsTasks, lists_all=True):
     """Lists the tasks of all its processes."""
 
-    lists_all = True
 
-
-class ListsTasksOnly(RunsOwnTasks):
+class ListsTasksOnly(RunsOwnTasks, lists_all=True):
     """Lists the tasks of all its processes, and knows those of its own only."""
 
-    lists_all = True
 
-
-class WatchesFiles(Guard):
+class WatchesFiles(Guard, families=(), tools=("list_directory",)):
     """Gives files as resources, and tells its subscribers of changes."""
-
-    families = ()
-    tools = ("list_directory",)
 
     def emit(self, answer: dict[str, Any]) -> None:
         if "serverInfo" in answer.get("result", {}):
@@ -147,14 +134,13 @@ class WatchesFiles(Guard):
                 self.emit({"jsonrpc": "2.0", **update})
 
 
-class SpeaksHttp(Guard):
+class SpeaksHttp(Guard, over_http=True):
     """The HTTP side of the bridge; a subclass breaks one rule of it.
 
     Its first option is its port.
     """
 
     families: tuple[str, ...] = ()
-    over_http = True
     endpoint: type[Endpoint] = Endpoint
     behind = "Behind"
 
@@ -193,10 +179,8 @@ class StreamsEveryAnswer(SpeaksHttp):
 # --- pages
 
 
-class AllowsAnyOrigin(SpeaksHttp):
+class AllowsAnyOrigin(SpeaksHttp, trips={"rebinding-origin"}):
     """Checks Host only."""
-
-    trips = frozenset({"rebinding-origin"})
 
     class endpoint(Endpoint):
         def _check(self) -> None:
@@ -204,10 +188,8 @@ class AllowsAnyOrigin(SpeaksHttp):
             super()._check()
 
 
-class ComparesOriginWithHost(SpeaksHttp):
+class ComparesOriginWithHost(SpeaksHttp, trips={"rebinding-page"}):
     """Allows pages whose origin is the host that they name."""
-
-    trips = frozenset({"rebinding-page"})
 
     class endpoint(Endpoint):
         def _check(self) -> None:
@@ -219,10 +201,8 @@ class ComparesOriginWithHost(SpeaksHttp):
             super()._check()
 
 
-class AllowsAnyHost(SpeaksHttp):
+class AllowsAnyHost(SpeaksHttp, trips={"rebinding-host"}):
     """Checks Origin only."""
-
-    trips = frozenset({"rebinding-host"})
 
     class endpoint(Endpoint):
         def _check(self) -> None:
@@ -234,10 +214,8 @@ class AllowsAnyHost(SpeaksHttp):
 # --- callers
 
 
-class CountsSessions(SpeaksHttp):
+class CountsSessions(SpeaksHttp, trips={"callers-guessed"}):
     """Numbers its sessions."""
-
-    trips = frozenset({"callers-guessed"})
 
     def arrange(self, listener: Listener) -> None:
         numbers = itertools.count(123)
@@ -251,10 +229,8 @@ class CountsSessions(SpeaksHttp):
         listener.sessions.begin = counted  # type: ignore[method-assign]
 
 
-class TakesAnySession(SpeaksHttp):
+class TakesAnySession(SpeaksHttp, trips={"callers-made-up"}):
     """Makes a session for each id it is given."""
-
-    trips = frozenset({"callers-made-up"})
 
     def arrange(self, listener: Listener) -> None:
         find = listener.sessions.find
@@ -270,10 +246,8 @@ class TakesAnySession(SpeaksHttp):
         listener.sessions.find = any_session  # type: ignore[assignment,method-assign]
 
 
-class SharesOneTable(SpeaksHttp):
+class SharesOneTable(SpeaksHttp, trips={"callers-crossed"}):
     """Keeps the waiting clients of all sessions in one table by the id of the request."""
-
-    trips = frozenset({"callers-crossed"})
 
     def arrange(self, listener: Listener) -> None:
         owners: dict[Any, Exchanges] = {}
@@ -292,10 +266,9 @@ class SharesOneTable(SpeaksHttp):
         Exchanges.open = note  # type: ignore[assignment,method-assign]
 
 
-class GivesNoSessionIds(SpeaksHttp):
+class GivesNoSessionIds(SpeaksHttp, families=("callers",)):
     """Gives out no session id, and answers one request after the other."""
 
-    families = ("callers",)
     answering = threading.Lock()
 
     class endpoint(Endpoint):
@@ -310,10 +283,8 @@ class GivesNoSessionIds(SpeaksHttp):
                 super()._post(line, messages)
 
 
-class SharesOneTableWithoutSessions(SpeaksHttp):
+class SharesOneTableWithoutSessions(SpeaksHttp, trips={"callers-crossed"}):
     """Gives out no session id, and answers to the last client that used the id of a request."""
-
-    trips = frozenset({"callers-crossed"})
 
     class endpoint(GivesNoSessionIds.endpoint):
         def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
@@ -338,11 +309,8 @@ class SharesOneTableWithoutSessions(SpeaksHttp):
         Exchanges.open = add_first  # type: ignore[assignment,method-assign]
 
 
-class ReplaysAnyStream(StreamsEveryAnswer):
+class ReplaysAnyStream(StreamsEveryAnswer, trips={"callers-replayed"}, families=()):
     """Looks for the stream of an event id in all sessions."""
-
-    trips = frozenset({"callers-replayed"})
-    families = ()
 
     class endpoint(StreamsEveryAnswer.endpoint):
         def _wanted(self, session: BridgeSession) -> tuple[EventStream, int]:
@@ -354,32 +322,20 @@ class ReplaysAnyStream(StreamsEveryAnswer):
             return super()._wanted(session)
 
 
-class KeepsTasksApart(SpeaksHttp):
+class KeepsTasksApart(SpeaksHttp, families=("callers",), behind="RunsTasks"):
     """Lists to each session its own tasks."""
 
-    families = ("callers",)
-    behind = "RunsTasks"
 
-
-class ListsTasksOfOthers(SpeaksHttp):
+class ListsTasksOfOthers(SpeaksHttp, trips={"callers-listed"}, behind="ListsTasksOfAll"):
     """Lists the tasks of all sessions to everybody."""
 
-    trips = frozenset({"callers-listed"})
-    behind = "ListsTasksOfAll"
 
-
-class NotifiesSubscribersOnly(SpeaksHttp):
+class NotifiesSubscribersOnly(SpeaksHttp, families=("callers",), behind="WatchesFiles"):
     """Sends each session the updates to which it has subscribed."""
 
-    families = ("callers",)
-    behind = "WatchesFiles"
 
-
-class NotifiesEverySession(SpeaksHttp):
+class NotifiesEverySession(SpeaksHttp, trips={"callers-overheard"}, behind="WatchesFiles"):
     """Sends every update to all sessions."""
-
-    trips = frozenset({"callers-overheard"})
-    behind = "WatchesFiles"
 
     def arrange(self, listener: Listener) -> None:
         route = BridgeSession._route
@@ -397,11 +353,10 @@ class NotifiesEverySession(SpeaksHttp):
 # --- users
 
 
-class ChecksTokens(SpeaksHttp):
+class ChecksTokens(SpeaksHttp, env={"ISSUER": "{issuer}", "AUDIENCE": "{audience}"}):
     """Accepts the tokens of the issuer of the run, and binds sessions to their users."""
 
     families: tuple[str, ...] = ("users", "callers")
-    env = {"ISSUER": "{issuer}", "AUDIENCE": "{audience}"}  # noqa: RUF012  (never changed)
 
     def arrange(self, listener: Listener) -> None:
         from mcp_touchstone.bridge.access import Access  # noqa: PLC0415  (few fakes need it)
@@ -409,18 +364,12 @@ class ChecksTokens(SpeaksHttp):
         listener.access = Access(os.environ["ISSUER"], os.environ["AUDIENCE"])
 
 
-class BindsTasksToUsers(ChecksTokens):
+class BindsTasksToUsers(ChecksTokens, families=("users",), behind="RunsOwnTasks"):
     """Gives each session its own tasks."""
 
-    families = ("users",)
-    behind = "RunsOwnTasks"
 
-
-class SharesSessions(ChecksTokens):
+class SharesSessions(ChecksTokens, trips={"users-session"}, families=()):
     """Serves a session for any user who knows its id."""
-
-    trips = frozenset({"users-session"})
-    families = ()
 
     class endpoint(Endpoint):
         def _session(self) -> BridgeSession:
@@ -429,27 +378,16 @@ class SharesSessions(ChecksTokens):
             return super()._session()
 
 
-class SharesTasks(ChecksTokens):
+class SharesTasks(ChecksTokens, trips={"users-task"}, families=(), behind="RunsTasks"):
     """Gives a task to any user who knows its id."""
 
-    trips = frozenset({"users-task"})
-    families = ()
-    behind = "RunsTasks"
 
-
-class ListsTasksToUsers(ChecksTokens):
+class ListsTasksToUsers(ChecksTokens, trips={"users-task"}, families=(), behind="ListsTasksOnly"):
     """Lists the tasks of all users to each of them."""
 
-    trips = frozenset({"users-task"})
-    families = ()
-    behind = "ListsTasksOnly"
 
-
-class LogsHeaders(ChecksTokens):
+class LogsHeaders(ChecksTokens, trips={"users-token-logged"}, families=()):
     """Logs the headers of each refused request."""
-
-    trips = frozenset({"users-token-logged"})
-    families = ()
 
     class endpoint(Endpoint):
         def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
@@ -461,10 +399,8 @@ class LogsHeaders(ChecksTokens):
 # --- requests
 
 
-class TakesTheFirstLength(SpeaksHttp):
+class TakesTheFirstLength(SpeaksHttp, trips={"requests-smuggled"}):
     """Takes the first of two lengths, and ignores chunks and malformed headers."""
-
-    trips = frozenset({"requests-smuggled"})
 
     class endpoint(Endpoint):
         def _check(self) -> None:
@@ -472,10 +408,8 @@ class TakesTheFirstLength(SpeaksHttp):
             head.guard(self.headers)
 
 
-class RepeatsTheMethod(SpeaksHttp):
+class RepeatsTheMethod(SpeaksHttp, trips={"requests-injected"}):
     """Repeats the method of a request in a header of the response."""
-
-    trips = frozenset({"requests-injected"})
 
     class endpoint(Endpoint):
         method = ""
@@ -490,10 +424,8 @@ class RepeatsTheMethod(SpeaksHttp):
             super().end_headers()
 
 
-class ServesOneAtATime(SpeaksHttp):
+class ServesOneAtATime(SpeaksHttp, trips={"requests-endless"}):
     """Has one thread for all connections."""
-
-    trips = frozenset({"requests-endless"})
 
     class endpoint(Endpoint):
         def do_GET(self) -> None:  # noqa: N802  (the base class's name)
@@ -505,10 +437,8 @@ class ServesOneAtATime(SpeaksHttp):
         listener.process_request = serve  # type: ignore[method-assign]
 
 
-class KeepsConnections(SpeaksHttp):
+class KeepsConnections(SpeaksHttp, trips={"requests-abandoned"}):
     """Never closes a connection."""
-
-    trips = frozenset({"requests-abandoned"})
 
     def arrange(self, listener: Listener) -> None:
         kept: list[Any] = []

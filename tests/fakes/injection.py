@@ -39,17 +39,12 @@ class SortsAfterOptions(Guard):
         return done.stdout
 
 
-class PassesOptionsOn(SortsAfterOptions):
+class PassesOptionsOn(SortsAfterOptions, trips={"injection-options"}, ended=()):
     """Sorts a file whose name may be an option: --output=PATH is inside the root."""
 
-    trips = frozenset({"injection-options"})
-    ended = ()
 
-
-class Greps(SortsAfterOptions):
+class Greps(SortsAfterOptions, tools=("read_file", "list_directory", "search_file")):
     """Searches with a shell, with correct quotes around every argument."""
-
-    tools = ("read_file", "list_directory", "search_file")
 
     def schema(self, tool: str) -> dict[str, object]:
         found = super().schema(tool)
@@ -65,10 +60,8 @@ class Greps(SortsAfterOptions):
         return shlex.quote(text)
 
 
-class QuotesByHand(Greps):
+class QuotesByHand(Greps, trips={"injection-commands"}):
     """Puts quotes around the search text without escaping quotes in it."""
-
-    trips = frozenset({"injection-commands"})
 
     def quoted(self, text: str) -> str:
         return '"' + text.replace('"', '\\"') + '"'
@@ -92,10 +85,8 @@ class ComparesAfterOptions(SortsAfterOptions):
         return self.ran("sort", "--", path, self.place(target, writing=False))
 
 
-class ComparesWithAnyTarget(ComparesAfterOptions):
+class ComparesWithAnyTarget(ComparesAfterOptions, trips={"injection-options"}):
     """Ends its options before the path, and passes the target of the caller before that."""
-
-    trips = frozenset({"injection-options"})
 
     def compare_files(self, path: str, target: str) -> str:
         self.place(path, writing=False)
@@ -123,7 +114,7 @@ class Reports(SortsAfterOptions):
         return self.ran("printf", "%s", f"report {subject}")
 
 
-class ReportsVariables(Reports):
+class ReportsVariables(Reports, tools=("read_file", "report", "get_status")):
     """Shows the environment beside the report, whatever the key: that is no injection."""
 
     def report(self, subject: str) -> str:
@@ -132,25 +123,19 @@ class ReportsVariables(Reports):
     def get_status(self, path: str = "") -> str:
         return str(dict(os.environ))
 
-    tools = ("read_file", "report", "get_status")
-
     def schema(self, tool: str) -> dict[str, object]:
         return {"type": "object"} if tool == "get_status" else super().schema(tool)
 
 
-class ReportsByShell(Reports):
+class ReportsByShell(Reports, trips={"injection-commands"}):
     """Puts the key of a report into the line of a shell."""
-
-    trips = frozenset({"injection-commands"})
 
     def report(self, subject: str) -> str:
         return self.ran("sh", "-c", f'printf %s "report {subject}"')
 
 
-class FetchesInContainers(Reports):
+class FetchesInContainers(Reports, tools=("read_file", "container_exec")):
     """Has a tool that says that it runs commands, and passes them to a container unseen."""
-
-    tools = ("read_file", "container_exec")
 
     def schema(self, tool: str) -> dict[str, object]:
         if tool != "container_exec":
@@ -162,10 +147,8 @@ class FetchesInContainers(Reports):
         return self.ran("printf", "%s", f"in {box}: {command}")
 
 
-class ExecutesInContainers(FetchesInContainers):
+class ExecutesInContainers(FetchesInContainers, trips={"injection-commands"}):
     """Puts the name of the container into the line of a shell."""
-
-    trips = frozenset({"injection-commands"})
 
     def container_exec(self, box: str, command: str) -> str:
         return self.ran("sh", "-c", f"printf %s {box}")
@@ -196,10 +179,8 @@ class FindsInFolders(SortsAfterOptions):
         return self.ran("find", *[self.place(one, writing=False) for one in folder_paths])
 
 
-class PassesFolderOptionsOn(FindsInFolders):
+class PassesFolderOptionsOn(FindsInFolders, trips={"injection-options"}):
     """Checks the folders to search, and passes on names that begin with a dash."""
-
-    trips = frozenset({"injection-options"})
 
     def find_files(self, folder_paths: list[str]) -> str:
         if not folder_paths[0].startswith("-"):
@@ -207,10 +188,8 @@ class PassesFolderOptionsOn(FindsInFolders):
         return self.ran("find", *folder_paths)
 
 
-class ReadsAnyOfMany(FindsInFolders):
+class ReadsAnyOfMany(FindsInFolders, tools=("read_files", "make_folders")):
     """Opens each path of a list unchecked; it is odd, because traversal reports that."""
-
-    tools = ("read_files", "make_folders")
 
     def schema(self, tool: str) -> dict[str, object]:
         texts = {"paths": {"type": "array", "items": {"type": "string"}}}
@@ -229,10 +208,8 @@ class ReadsAnyOfMany(FindsInFolders):
 # --- slow ones
 
 
-class CopiesFolders(SortsAfterOptions):
+class CopiesFolders(SortsAfterOptions, tools=("read_file", "list_directory", "sync_folders")):
     """Copies one folder into another, also the root into itself."""
-
-    tools = ("read_file", "list_directory", "sync_folders")
 
     def schema(self, tool: str) -> dict[str, object]:
         if tool != "sync_folders":

@@ -39,10 +39,8 @@ class WritesANewFileSlowly(ByDescriptor):
         os.replace(beside, name, src_dir_fd=here, dst_dir_fd=here)
 
 
-class RemovesTheOldFirst(WritesANewFileSlowly):
+class RemovesTheOldFirst(WritesANewFileSlowly, trips={"storage-killed"}):
     """Removes the old file shortly before the new one takes its place."""
-
-    trips = frozenset({"storage-killed"})
 
     def put(self, here: int, beside: str, name: str) -> None:
         if name in os.listdir(here):
@@ -51,10 +49,8 @@ class RemovesTheOldFirst(WritesANewFileSlowly):
         super().put(here, beside, name)
 
 
-class CopiesIntoTheFile(WritesANewFileSlowly):
+class CopiesIntoTheFile(WritesANewFileSlowly, trips={"storage-killed"}):
     """Writes a new file, which may fail, then copies it into the old one in parts."""
-
-    trips = frozenset({"storage-killed"})
 
     def put(self, here: int, beside: str, name: str) -> None:
         with os.fdopen(os.open(beside, os.O_RDONLY, dir_fd=here), encoding="utf-8") as file:
@@ -64,20 +60,16 @@ class CopiesIntoTheFile(WritesANewFileSlowly):
         os.unlink(beside, dir_fd=here)
 
 
-class TruncatesAndWritesSlowly(WritesANewFileSlowly):
+class TruncatesAndWritesSlowly(WritesANewFileSlowly, trips={"storage-full", "storage-killed"}):
     """Truncates the file, then writes it in parts."""
-
-    trips = frozenset({"storage-full", "storage-killed"})
 
     def write_file(self, path: str, content: str) -> str:
         slowly(self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), content)
         return "written"
 
 
-class TakesSmallFilesOnly(TruncatesAndWritesSlowly):
+class TakesSmallFilesOnly(TruncatesAndWritesSlowly, trips={"storage-killed"}):
     """Truncates the file and writes it in parts; refuses more than a hundred thousand bytes."""
-
-    trips = frozenset({"storage-killed"})
 
     def write_file(self, path: str, content: str) -> str:
         if len(content) > 100_000:
@@ -85,11 +77,8 @@ class TakesSmallFilesOnly(TruncatesAndWritesSlowly):
         return super().write_file(path, content)
 
 
-class StampsFiles(CopiesIntoTheFile):
+class StampsFiles(CopiesIntoTheFile, trips=set(), promises=()):
     """Adds a new stamp to each long file, so the right content is unknown."""
-
-    trips: frozenset[str] = frozenset()
-    promises = ()
 
     def write_file(self, path: str, content: str) -> str:
         stamp = secrets.token_hex(8) if len(content) > LONG else ""

@@ -10,11 +10,9 @@ LARGEST = 8192
 LONGEST = 4096
 
 
-class Limited(Guard):
+class Limited(Guard, promises=("size-limit",), families=("limits",)):
     """Reads and creates no file above its limit."""
 
-    promises = ("size-limit",)
-    families = ("limits",)
     terms = MappingProxyType({"size-limit": {"limit": LARGEST}})
 
     def size(self, place: str) -> int:
@@ -48,19 +46,15 @@ class ReturnsTheBeginning(Limited):
         return Guard.read_file(self, path)[:LARGEST]
 
 
-class IsOffByOne(Limited):
+class IsOffByOne(Limited, trips={"limits-size-read"}):
     """Allows one byte more than its limit."""
-
-    trips = frozenset({"limits-size-read"})
 
     def fits(self, size: int) -> bool:
         return size <= LARGEST + 1
 
 
-class MeasuresTheLink(Limited):
+class MeasuresTheLink(Limited, trips={"limits-size-alias"}):
     """Measures the path without following links."""
-
-    trips = frozenset({"limits-size-alias"})
 
     def read_file(self, path: str) -> str:
         if os.lstat(os.path.join(self.root, path)).st_size > LARGEST:
@@ -68,10 +62,8 @@ class MeasuresTheLink(Limited):
         return Guard.read_file(self, path)
 
 
-class LimitsTheSentTextOnly(Limited):
+class LimitsTheSentTextOnly(Limited, trips={"limits-size-write"}):
     """Checks the size of the sent text and not of the resulting file."""
-
-    trips = frozenset({"limits-size-write"})
 
     def edit_file(self, path: str, old_text: str, new_text: str) -> str:
         if len(new_text) > LARGEST:
@@ -79,20 +71,16 @@ class LimitsTheSentTextOnly(Limited):
         return Guard.edit_file(self, path, old_text, new_text)
 
 
-class RefusesJustBelowTheLimit(Limited):
+class RefusesJustBelowTheLimit(Limited, trips={"limits-size-served"}):
     """Reserves room for the rest of an answer."""
-
-    trips = frozenset({"limits-size-served"})
 
     def fits(self, size: int) -> bool:
         return size < LARGEST - 64
 
 
-class Brief(Guard):
+class Brief(Guard, promises=("read-limit",), families=("limits",)):
     """Answers with at most the promised number of characters of a file."""
 
-    promises = ("read-limit",)
-    families = ("limits",)
     terms = MappingProxyType({"read-limit": {"limit": LONGEST, "tools": ("read_file",)}})
 
     def read_file(self, path: str) -> str:
@@ -105,19 +93,15 @@ class Brief(Guard):
         return len(text)
 
 
-class IgnoresItsReadLimit(Brief):
+class IgnoresItsReadLimit(Brief, trips={"limits-answer"}):
     """Ignores its limit."""
-
-    trips = frozenset({"limits-answer"})
 
     def length(self, text: str) -> int:
         return 0
 
 
-class CountsBytes(Brief):
+class CountsBytes(Brief, trips={"limits-answer-served"}):
     """Counts bytes in place of characters."""
-
-    trips = frozenset({"limits-answer-served"})
 
     def length(self, text: str) -> int:
         return len(text.encode())

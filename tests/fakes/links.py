@@ -23,38 +23,31 @@ class Lexical(Guard):
         return path
 
 
-class FollowsLinks(Lexical):
+class FollowsLinks(Lexical, trips={READ, WRITE, "moves-in", "moves-out"}):
     """Normalises the path, compares it correctly, and follows links when it opens it."""
-
-    trips = frozenset({READ, WRITE, "moves-in", "moves-out"})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.lexically(text)
 
 
-class FollowsLinksToRead(Lexical):
+class FollowsLinksToRead(Lexical, trips={READ}):
     """Resolves links only for writes."""
-
-    trips = frozenset({READ})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.strictly(text) if writing else self.lexically(text)
 
 
-class FollowsLinksToWrite(Lexical):
+class FollowsLinksToWrite(Lexical, trips={WRITE}):
     """Resolves links only for reads."""
 
-    trips = frozenset({WRITE})
     tools = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.lexically(text) if writing else self.strictly(text)
 
 
-class ChecksTheLastComponentOnly(Lexical):
+class ChecksTheLastComponentOnly(Lexical, trips={READ, WRITE, "moves-in", "moves-out"}):
     """Refuses a path that is a link and follows a path through a link."""
-
-    trips = frozenset({READ, WRITE, "moves-in", "moves-out"})
 
     def place(self, text: str, *, writing: bool) -> str:
         path = self.lexically(text)
@@ -63,10 +56,8 @@ class ChecksTheLastComponentOnly(Lexical):
         return path
 
 
-class TrustsDanglingLinks(Lexical):
+class TrustsDanglingLinks(Lexical, trips={WRITE}):
     """Treats a dangling link as a missing file, and creates its target."""
-
-    trips = frozenset({WRITE})
 
     def place(self, text: str, *, writing: bool) -> str:
         path = self.lexically(text)
@@ -75,10 +66,8 @@ class TrustsDanglingLinks(Lexical):
         return self.strictly(text)
 
 
-class WalksThroughLinks(Guard):
+class WalksThroughLinks(Guard, trips={WALK}):
     """Checks the start of a listing and follows every link below it."""
-
-    trips = frozenset({WALK})
 
     def list_directory(self, path: str) -> str:
         found = []
@@ -99,10 +88,8 @@ class WalksEndlessly(WalksThroughLinks):
         return super().list_directory(path)
 
 
-class TrustsTheBaseOfTheCall(Guard):
+class TrustsTheBaseOfTheCall(Guard, trips={BASE}):
     """Checks the path against the base of the call."""
-
-    trips = frozenset({BASE})
 
     def schema(self, tool: str) -> dict[str, Any]:
         known = super().schema(tool)
@@ -116,10 +103,8 @@ class TrustsTheBaseOfTheCall(Guard):
         return str(getattr(type(self)(os.path.join(self.root, base)), tool)(**given))
 
 
-class TakesOptionsFromCalls(Guard):
+class TakesOptionsFromCalls(Guard, trips={SMUGGLED}):
     """Merges the arguments of a call into its options."""
-
-    trips = frozenset({SMUGGLED})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         known = self.schema(tool)["properties"]
@@ -130,20 +115,16 @@ class TakesOptionsFromCalls(Guard):
         return os.path.join(self.root, text) if self.unsafe else self.strictly(text)
 
 
-class OpensPipes(Guard):
+class OpensPipes(Guard, trips={"special-pipes"}):
     """Opens any file, also a pipe, and waits for it."""
-
-    trips = frozenset({"special-pipes"})
 
     def read_file(self, path: str) -> str:
         with open(self.strictly(path), encoding="utf-8", errors="replace") as file:
             return file.read()
 
 
-class TrustsProc(Guard):
+class TrustsProc(Guard, trips={"special-procfs"}):
     """Allows paths below /proc, to show the state of the system."""
-
-    trips = frozenset({"special-procfs"})
 
     def place(self, text: str, *, writing: bool) -> str:
         return text if text.startswith("/proc/") and not writing else self.strictly(text)
@@ -181,10 +162,8 @@ class ReplacesLinks(Guard):
         return "written"
 
 
-class ChecksTheBase(TrustsTheBaseOfTheCall):
+class ChecksTheBase(TrustsTheBaseOfTheCall, trips=set()):
     """Checks the base of the call against the root, then the path against the root."""
-
-    trips = frozenset()
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         base = self.strictly(given.pop("cwd", "."))

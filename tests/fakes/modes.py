@@ -9,11 +9,8 @@ from tests.fakes.moves import EDITING, Undoes
 from tests.fakes.server import Guard, Refused
 
 
-class ReadOnly(Guard):
+class ReadOnly(Guard, promises=("read-only",), families=("modes",)):
     """Refuses every write."""
-
-    promises = ("read-only",)
-    families = ("modes",)
 
     def place(self, text: str, *, writing: bool) -> str:
         if writing:
@@ -21,10 +18,8 @@ class ReadOnly(Guard):
         return self.strictly(text)
 
 
-class ReadOnlyButForEdits(ReadOnly):
+class ReadOnlyButForEdits(ReadOnly, trips={"modes-read-only"}):
     """Checks in all tools except one whether it is read-only."""
-
-    trips = frozenset({"modes-read-only"})
 
     def edit_file(self, path: str, old_text: str, new_text: str) -> str:
         place = Path(self.strictly(path))
@@ -32,21 +27,17 @@ class ReadOnlyButForEdits(ReadOnly):
         return "edited"
 
 
-class ReadOnlyButForMoves(ReadOnly):
+class ReadOnlyButForMoves(ReadOnly, trips={"modes-read-only"}):
     """Checks whether it is read-only only in tools that write contents."""
-
-    trips = frozenset({"modes-read-only"})
 
     def move_file(self, source: str, destination: str) -> str:
         os.replace(self.strictly(source), self.strictly(destination))
         return "moved"
 
 
-class ReadOnlyOnRequest(Guard):
+class ReadOnlyOnRequest(Guard, promises=("read-only",), families=("modes",)):
     """Is read-only if it is started so, without declaring it, and ignores arguments to write."""
 
-    promises = ("read-only",)
-    families = ("modes",)
     terms = MappingProxyType({"read-only": {"args": ("--read-only",)}})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
@@ -56,18 +47,15 @@ class ReadOnlyOnRequest(Guard):
         return super().run(tool, {name: value for name, value in given.items() if name in known})
 
 
-class ReadOnlyForAllTools(ReadOnlyOnRequest, Undoes):
+class ReadOnlyForAllTools(ReadOnlyOnRequest, Undoes, families=("modes",)):
     """Is read-only for tools that remove and undo, too."""
 
     tools = (*EDITING, "delete_file")
-    families = ("modes",)
     callable = ("delete_file",)
 
 
-class WritesWhenForced(ReadOnlyOnRequest):
+class WritesWhenForced(ReadOnlyOnRequest, trips={"modes-read-only-switch"}):
     """Lets an argument of a call disable the read-only mode."""
-
-    trips = frozenset({"modes-read-only-switch"})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         started = self.options
@@ -79,10 +67,8 @@ class WritesWhenForced(ReadOnlyOnRequest):
             self.options = started
 
 
-class CachesFilesNextToThem(ReadOnlyOnRequest):
+class CachesFilesNextToThem(ReadOnlyOnRequest, trips={"modes-read-only"}):
     """Keeps a cache of each file it read next to the file."""
-
-    trips = frozenset({"modes-read-only"})
 
     def read_file(self, path: str) -> str:
         text = super().read_file(path)
@@ -91,10 +77,8 @@ class CachesFilesNextToThem(ReadOnlyOnRequest):
         return text
 
 
-class ReadOnlyButForALog(ReadOnly):
+class ReadOnlyButForALog(ReadOnly, trips={"modes-read-only"}):
     """Writes a log next to the files it serves."""
-
-    trips = frozenset({"modes-read-only"})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         with open(os.path.join(self.root, "access.log"), "a", encoding="utf-8") as log:
@@ -102,12 +86,10 @@ class ReadOnlyButForALog(ReadOnly):
         return super().run(tool, given)
 
 
-class DryRunByDefault(Guard):
+class DryRunByDefault(Guard, families=("modes",), tools=("read_file", "edit_file")):
     """Writes only if a call disables the dry run."""
 
     promises: tuple[str, ...] = ("dry-run",)
-    families = ("modes",)
-    tools = ("read_file", "edit_file")
 
     def schema(self, tool: str) -> dict[str, Any]:
         known = super().schema(tool)
@@ -128,28 +110,22 @@ class DryRunByDefault(Guard):
         return said is not None and said[0] is False
 
 
-class TreatsNullAsFalse(DryRunByDefault):
+class TreatsNullAsFalse(DryRunByDefault, trips={"modes-dry-run-default"}):
     """Tests its switch for truth, if it is present."""
-
-    trips = frozenset({"modes-dry-run-default"})
 
     def is_meant(self, said: tuple[Any] | None) -> bool:
         return said is not None and not said[0]
 
 
-class WritesByDefault(DryRunByDefault):
+class WritesByDefault(DryRunByDefault, promises=()):
     """Writes by default, as it promises its users."""
-
-    promises = ()
 
     def is_meant(self, said: tuple[Any] | None) -> bool:
         return said is None or not said[0]
 
 
-class BacksUpBeforeADryRun(WritesByDefault):
+class BacksUpBeforeADryRun(WritesByDefault, trips={"modes-dry-run"}):
     """Makes a copy of the file before it checks the switch."""
-
-    trips = frozenset({"modes-dry-run"})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         if tool == "edit_file":
@@ -158,10 +134,8 @@ class BacksUpBeforeADryRun(WritesByDefault):
         return super().run(tool, given)
 
 
-class IgnoresItsSwitch(WritesByDefault):
+class IgnoresItsSwitch(WritesByDefault, trips={"modes-dry-run"}):
     """Has a switch for dry runs in its schema and ignores it."""
-
-    trips = frozenset({"modes-dry-run"})
 
     def is_meant(self, said: tuple[Any] | None) -> bool:
         return True

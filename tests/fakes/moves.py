@@ -19,11 +19,8 @@ MOVING = ("read_file", "list_directory", "write_file", "move_file", "copy_file")
 EDITING = ("read_file", "write_file", "edit_file", "undo_edit")
 
 
-class Carrier(Guard):
+class Carrier(Guard, tools=MOVING, families=("moves",)):
     """Moves by renaming and copies folders with their links as links."""
-
-    tools = MOVING
-    families = ("moves",)
 
     def schema(self, tool: str) -> dict[str, Any]:
         return super().schema("move_file" if tool == "copy_file" else tool)
@@ -50,20 +47,16 @@ class Carrier(Guard):
         return "copied"
 
 
-class MovesFromAnywhere(Carrier):
+class MovesFromAnywhere(Carrier, trips={IN}):
     """Checks the destination of a move and not the source."""
-
-    trips = frozenset({IN})
 
     def move_file(self, source: str, destination: str) -> str:
         os.rename(os.path.join(self.root, source), self.end(destination))
         return "moved"
 
 
-class CopiesLinkTargets(Carrier):
+class CopiesLinkTargets(Carrier, trips={IN}):
     """Checks the path of a link, and copies its target."""
-
-    trips = frozenset({IN})
 
     def copy_file(self, source: str, destination: str) -> str:
         here, there = self.end(source), self.end(destination)
@@ -72,40 +65,32 @@ class CopiesLinkTargets(Carrier):
         return "copied"
 
 
-class MovesToAnywhere(Carrier):
+class MovesToAnywhere(Carrier, trips={OUT}):
     """Checks the source of a move and not the destination."""
-
-    trips = frozenset({OUT})
 
     def move_file(self, source: str, destination: str) -> str:
         os.rename(self.end(source), os.path.join(self.root, destination))
         return "moved"
 
 
-class MovesIntoFolders(Carrier):
+class MovesIntoFolders(Carrier, trips={OVER}):
     """Moves into a destination that is a folder or a link to one."""
-
-    trips = frozenset({OVER})
 
     def move_file(self, source: str, destination: str) -> str:
         shutil.move(self.end(source), self.end(destination))
         return "moved"
 
 
-class CopiesOverLinks(Carrier):
+class CopiesOverLinks(Carrier, trips={OVER}):
     """Checks the folder of the destination and opens the destination, also a link."""
-
-    trips = frozenset({OVER})
 
     def copy_file(self, source: str, destination: str) -> str:
         shutil.copyfile(self.strictly(source), self.end(destination))
         return "copied"
 
 
-class CopiesTreesThroughLinks(Carrier):
+class CopiesTreesThroughLinks(Carrier, trips={TREES}):
     """Copies a folder with the targets of its links."""
-
-    trips = frozenset({TREES})
 
     def copy_file(self, source: str, destination: str) -> str:
         here, there = self.end(source), self.end(destination)
@@ -115,11 +100,8 @@ class CopiesTreesThroughLinks(Carrier):
         return super().copy_file(source, destination)
 
 
-class DeniesFilesOnly(Denies):
+class DeniesFilesOnly(Denies, trips={DENIED}, families=("deny", "moves")):
     """Checks the list for files, and moves any folder."""
-
-    trips = frozenset({DENIED})
-    families = ("deny", "moves")
 
     def move_file(self, source: str, destination: str) -> str:
         here, there = self.strictly(source), self.strictly(destination)
@@ -130,11 +112,10 @@ class DeniesFilesOnly(Denies):
         return "moved"
 
 
-class Undoes(Guard):
+class Undoes(Guard, families=("moves",)):
     """Keeps the old content, and restores it if it may write there now."""
 
     tools: tuple[str, ...] = EDITING
-    families = ("moves",)
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -155,20 +136,16 @@ class Undoes(Guard):
         return "undone"
 
 
-class UndoesByName(Undoes):
+class UndoesByName(Undoes, trips={UNDO}):
     """Checks a path at the edit, and writes there at the undo without a check."""
-
-    trips = frozenset({UNDO})
 
     def undo_edit(self, path: str) -> str:
         Path(os.path.join(self.root, path)).write_text(self.kept(path), encoding="utf-8")
         return "undone"
 
 
-class UndoesIntoLinkedFolders(Undoes):
+class UndoesIntoLinkedFolders(Undoes, trips={UNDO}):
     """Checks at the undo whether the file is a link, and not its folder."""
-
-    trips = frozenset({UNDO})
 
     def undo_edit(self, path: str) -> str:
         place = Path(os.path.join(self.root, path))

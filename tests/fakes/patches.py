@@ -13,11 +13,9 @@ HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
 ENDLESS = 10**9
 
 
-class Patching(Guard):
+class Patching(Guard, promises=("patch-only", "deny-list"), families=("patches",)):
     """Applies a diff to the file of the call, completely or not at all."""
 
-    promises = ("patch-only", "deny-list")
-    families = ("patches",)
     tools = ("read_file", "apply_patch")
 
     def schema(self, tool: str) -> dict[str, Any]:
@@ -116,10 +114,8 @@ class TakesAnySpellingOfAHash(Patching):
         return isinstance(given, str) and given.strip().lower().removeprefix("sha256:") == right
 
 
-class GoesByHeaders(Unnamed):
+class GoesByHeaders(Unnamed, trips={"patches-target"}):
     """Patches the file of a header if it is outside the root."""
-
-    trips = frozenset({"patches-target"})
 
     def named(self, file: Path, diff: str) -> Path:
         for name in re.findall(r"^\+\+\+ (?:b/)?(\S+)", diff, re.MULTILINE):
@@ -133,10 +129,8 @@ class GoesByHeaders(Unnamed):
         return b"changed\n" if astray else super().patched(data, diff)
 
 
-class ForgetsTheListInHeaders(Patching):
+class ForgetsTheListInHeaders(Patching, trips={"patches-denied"}):
     """Checks the file of a header against the root, and not against the deny list."""
-
-    trips = frozenset({"patches-denied"})
 
     def named(self, file: Path, diff: str) -> Path:
         for name in re.findall(r"^\+\+\+ b/(\S+)", diff, re.MULTILINE):
@@ -149,10 +143,8 @@ class ForgetsTheListInHeaders(Patching):
         return data + b"changed\n" if named else super().patched(data, diff)
 
 
-class SetsModes(Patching):
+class SetsModes(Patching, trips={"patches-special"}):
     """Sets the mode in a diff."""
-
-    trips = frozenset({"patches-special"})
 
     def named(self, file: Path, diff: str) -> Path:
         mode = re.search(r"^new mode 10(\d{4})", diff, re.MULTILINE)
@@ -161,10 +153,8 @@ class SetsModes(Patching):
         return super().named(file, diff)
 
 
-class PatchesTheFileInTheHeader(Unnamed):
+class PatchesTheFileInTheHeader(Unnamed, trips={"patches-one-file"}):
     """Patches the file of a header if it is in the root."""
-
-    trips = frozenset({"patches-one-file"})
 
     def named(self, file: Path, diff: str) -> Path:
         for name in re.findall(r"^\+\+\+ b/(\S+)", diff, re.MULTILINE):
@@ -178,10 +168,8 @@ class PatchesTheFileInTheHeader(Unnamed):
         return data + b"changed\n" if not data else super().patched(data, diff)
 
 
-class PatchesWithFuzz(Patching):
+class PatchesWithFuzz(Patching, trips={"patches-true"}):
     """Compares removed lines and not the context around them."""
-
-    trips = frozenset({"patches-true"})
 
     def patched(self, data: bytes, diff: str) -> bytes:
         try:
@@ -192,10 +180,8 @@ class PatchesWithFuzz(Patching):
             return data.replace(b"line2\n", b"new\n")
 
 
-class WritesHunkByHunk(Patching):
+class WritesHunkByHunk(Patching, trips={"patches-true"}):
     """Writes each hunk as soon as it fits."""
-
-    trips = frozenset({"patches-true"})
 
     def apply_patch(self, path: str, diff: str, expected_hash: Any = None) -> str:
         file = Path(self.place(path, writing=True))
@@ -208,39 +194,31 @@ class WritesHunkByHunk(Patching):
         return "patched"
 
 
-class TranslatesNewlines(Patching):
+class TranslatesNewlines(Patching, trips={"patches-newlines"}):
     """Reads text with newline translation and writes it with the newlines of the platform."""
-
-    trips = frozenset({"patches-newlines"})
 
     def patched(self, data: bytes, diff: str) -> bytes:
         return super().patched(data.replace(b"\r\n", b"\n"), diff)
 
 
-class IgnoresTheHash(Patching):
+class IgnoresTheHash(Patching, trips={"patches-hash"}):
     """Accepts a hash and ignores it."""
-
-    trips = frozenset({"patches-hash"})
 
     def knows(self, given: Any, right: str) -> bool:
         return True
 
 
-class ComparesTheBeginning(Patching):
+class ComparesTheBeginning(Patching, trips={"patches-hash"}):
     """Compares only as many characters of a hash as it is given."""
-
-    trips = frozenset({"patches-hash"})
 
     def knows(self, given: Any, right: str) -> bool:
         return isinstance(given, str) and len(given) >= 8 and right.startswith(given)
 
 
-class MakesSeveralEdits(Guard):
+class MakesSeveralEdits(Guard, promises=("whole-writes",), tools=("read_file", "edit_file")):
     """Takes a list of edits, and writes the file when all of them fit."""
 
-    promises = ("whole-writes",)
     families: tuple[str, ...] = ("patches",)
-    tools = ("read_file", "edit_file")
 
     def schema(self, tool: str) -> dict[str, Any]:
         if tool != "edit_file":
@@ -273,10 +251,8 @@ class MakesSeveralEdits(Guard):
         return text.replace(old, new)
 
 
-class WritesEachEdit(MakesSeveralEdits):
+class WritesEachEdit(MakesSeveralEdits, trips={"patches-edits"}):
     """Writes the file after each edit."""
-
-    trips = frozenset({"patches-edits"})
 
     def edit(self, place: Path, edits: list[tuple[str, str]]) -> str:
         for one in edits:

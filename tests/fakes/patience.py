@@ -8,10 +8,9 @@ from tests.fakes.server import Refused
 LONGEST = 4096
 
 
-class RefusesLongPaths(Denies):
+class RefusesLongPaths(Denies, families=("traversal", "deny", "injection", "lines", "load")):
     """Refuses paths above the limit of any system, and lines of several megabytes."""
 
-    families = ("traversal", "deny", "injection", "lines", "load")
     tiers = ("deep", "platform")
 
     def place(self, text: str, *, writing: bool) -> str:

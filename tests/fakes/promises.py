@@ -46,17 +46,14 @@ class Denies(Guard):
         return "\n".join(sorted(name for name in found if name not in LISTED))
 
 
-class RemovesNothingDenied(Denies):
+class RemovesNothingDenied(Denies, callable=("delete_file",)):
     """Has a tool that removes files and checks the list like all others."""
 
     tools = (*Guard.tools, "delete_file")
-    callable = ("delete_file",)
 
 
-class DeniesOneLevel(Denies):
+class DeniesOneLevel(Denies, trips={DIRECT}):
     """Denies a folder and its direct content, for one of its names."""
-
-    trips = frozenset({DIRECT})
 
     def check(self, place: str, *, writing: bool) -> None:
         parts = self.parts(place)
@@ -65,10 +62,8 @@ class DeniesOneLevel(Denies):
         super().check(place, writing=writing)
 
 
-class DeniesRelativePathsOnly(Denies):
+class DeniesRelativePathsOnly(Denies, trips={SPELLING}):
     """Ignores the list if the path is absolute."""
-
-    trips = frozenset({SPELLING})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -77,10 +72,8 @@ class DeniesRelativePathsOnly(Denies):
         return place
 
 
-class FoldsCaseAfterTheList(Denies):
+class FoldsCaseAfterTheList(Denies, trips={CASE}):
     """Checks the list before the name is folded to lower case."""
-
-    trips = frozenset({CASE})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = super().place(text, writing=writing)
@@ -97,10 +90,8 @@ class FoldsCaseBeforeTheList(Denies):
         return place if os.path.exists(place) else super().place(folded, writing=writing)
 
 
-class NormalisesAfterTheList(Denies):
+class NormalisesAfterTheList(Denies, trips={EQUIVALENCE}):
     """Checks the list before invisible characters are removed."""
-
-    trips = frozenset({EQUIVALENCE})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = super().place(text, writing=writing)
@@ -108,11 +99,8 @@ class NormalisesAfterTheList(Denies):
         return place if plain == text else self.strictly(plain)
 
 
-class CutsNamesAfterTheList(Denies):
+class CutsNamesAfterTheList(Denies, trips={EQUIVALENCE}, tiers=("platform",)):
     """Checks the list before trailing dots and blanks are removed."""
-
-    trips = frozenset({EQUIVALENCE})
-    tiers = ("platform",)
 
     def place(self, text: str, *, writing: bool) -> str:
         place = super().place(text, writing=writing)
@@ -121,10 +109,8 @@ class CutsNamesAfterTheList(Denies):
         return self.strictly(cut) if dotted and ".." not in text.split("/") else place
 
 
-class DeniesBeforeResolving(Denies):
+class DeniesBeforeResolving(Denies, trips={ALIAS, SPELLING, BUILD}):
     """Matches the path without dot-dot, before links are resolved."""
-
-    trips = frozenset({ALIAS, SPELLING, BUILD})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -134,48 +120,38 @@ class DeniesBeforeResolving(Denies):
         return place
 
 
-class ForgetsNestedRepositories(Denies):
+class ForgetsNestedRepositories(Denies, trips={ALIAS}):
     """Matches .git at the top of the root only."""
-
-    trips = frozenset({ALIAS})
 
     def check(self, place: str, *, writing: bool) -> None:
         if ".git" not in self.parts(place)[1:]:
             super().check(place, writing=writing)
 
 
-class ForgetsBuildOutputWhenMaking(Denies):
+class ForgetsBuildOutputWhenMaking(Denies, trips={BUILD}):
     """Matches bin and obj only for existing files."""
-
-    trips = frozenset({BUILD})
 
     def check(self, place: str, *, writing: bool) -> None:
         super().check(place, writing=writing and os.path.exists(place))
 
 
-class ForgetsBuildOutputWhenMoving(Denies):
+class ForgetsBuildOutputWhenMoving(Denies, trips={BUILD}):
     """Checks whether the source of a move is denied, and not the destination."""
-
-    trips = frozenset({BUILD})
 
     def move_file(self, source: str, destination: str) -> str:
         os.replace(self.place(source, writing=True), self.place(destination, writing=False))
         return "moved"
 
 
-class DeniesPrefixes(Denies):
+class DeniesPrefixes(Denies, trips={NEAR}):
     """Matches prefixes of names."""
-
-    trips = frozenset({NEAR})
 
     def is_listed(self, part: str, listed: set[str]) -> bool:
         return any(part.startswith(name) for name in listed)
 
 
-class DeniesEndingsWhenWriting(Denies):
+class DeniesEndingsWhenWriting(Denies, trips={NEAR}):
     """Matches bin and obj at the end of names."""
-
-    trips = frozenset({NEAR})
 
     def is_listed(self, part: str, listed: set[str]) -> bool:
         return part in LISTED or any(part.endswith(name) for name in listed - LISTED)

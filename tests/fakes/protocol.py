@@ -20,28 +20,22 @@ class Talks(Guard):
     families: tuple[str, ...] = ()
 
 
-class TalksWell(Talks):
+class TalksWell(Talks, families=("lines", "messages", "load")):
     """A correct server that is tested with all threats of the protocol."""
-
-    families = ("lines", "messages", "load")
 
 
 # --- lines
 
 
-class ExitsOnBadUtf8(Talks):
+class ExitsOnBadUtf8(Talks, trips={"lines-broken"}):
     """Decodes strictly and does not catch the error."""
-
-    trips = frozenset({"lines-broken"})
 
     def parse(self, raw: bytes) -> list[Any]:
         return super().parse(raw.decode().encode())
 
 
-class ExitsOnSurrogates(Talks):
+class ExitsOnSurrogates(Talks, trips={"lines-strings"}):
     """Prints the request to a log that accepts only UTF-8."""
-
-    trips = frozenset({"lines-strings"})
 
     def parse(self, raw: bytes) -> list[Any]:
         found = super().parse(raw)
@@ -50,10 +44,9 @@ class ExitsOnSurrogates(Talks):
         return found
 
 
-class LooksForDotsInTheLine(Talks):
+class LooksForDotsInTheLine(Talks, trips={"lines-strings"}):
     """Checks for climbs in the raw line, and opens the decoded path."""
 
-    trips = frozenset({"lines-strings"})
     raw = b""
 
     def parse(self, raw: bytes) -> list[Any]:
@@ -66,10 +59,8 @@ class LooksForDotsInTheLine(Talks):
         return self.strictly(text)
 
 
-class ExitsOnDepth(Talks):
+class ExitsOnDepth(Talks, trips={"lines-depth"}):
     """Parses by recursion and does not catch the error."""
-
-    trips = frozenset({"lines-depth"})
 
     def parse(self, raw: bytes) -> list[Any]:
         try:
@@ -78,10 +69,8 @@ class ExitsOnDepth(Talks):
             return []
 
 
-class ExitsOnOddArguments(Talks):
+class ExitsOnOddArguments(Talks, trips={"lines-values"}):
     """Uses arguments as an object without a check."""
-
-    trips = frozenset({"lines-values"})
 
     def take(self, message: Any) -> None:
         params = message.get("params") if isinstance(message, dict) else None
@@ -90,10 +79,8 @@ class ExitsOnOddArguments(Talks):
         super().take(message)
 
 
-class JoinsLists(Talks):
+class JoinsLists(Talks, trips={"lines-values"}):
     """Joins a list to a path, which is not checked."""
-
-    trips = frozenset({"lines-values"})
 
     def place(self, text: Any, *, writing: bool) -> str:
         return os.path.join(self.root, *text) if isinstance(text, list) else self.strictly(text)
@@ -120,19 +107,15 @@ class LeavesOnInvalidRequests(Talks):
         return [found]
 
 
-class EditsOnly(Talks):
+class EditsOnly(Talks, tools=("read_file", "edit_file")):
     """Makes no files."""
-
-    tools = ("read_file", "edit_file")
 
 
 # --- messages
 
 
-class UnescapesBeforeItSplits(Talks):
+class UnescapesBeforeItSplits(Talks, trips={"messages-inside"}):
     """Passes lines on unescaped to a worker that splits them again."""
-
-    trips = frozenset({"messages-inside"})
 
     def parse(self, raw: bytes) -> list[Any]:
         inner = raw.decode("utf-8", "replace").replace("\\n", "\n").replace('\\"', '"')
@@ -140,10 +123,8 @@ class UnescapesBeforeItSplits(Talks):
         return [*super().parse(raw), *(m for m in more if _is_probe(m))]
 
 
-class LooksForTheNextBrace(Talks):
+class LooksForTheNextBrace(Talks, trips={"messages-inside"}):
     """Continues at the next brace after an unreadable line."""
-
-    trips = frozenset({"messages-inside"})
 
     def parse(self, raw: bytes) -> list[Any]:
         found, text = super().parse(raw), raw.decode("utf-8", "replace")
@@ -157,10 +138,8 @@ class LooksForTheNextBrace(Talks):
         return []
 
 
-class PrintsRequests(Talks):
+class PrintsRequests(Talks, trips={"messages-echoed"}):
     """Prints the requested path for debugging."""
-
-    trips = frozenset({"messages-echoed"})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         path = given.get("path")
@@ -169,10 +148,8 @@ class PrintsRequests(Talks):
         return super().run(tool, given)
 
 
-class PrintsFiles(Talks):
+class PrintsFiles(Talks, trips={"messages-echoed"}):
     """Prints the files it reads."""
-
-    trips = frozenset({"messages-echoed"})
 
     def read_file(self, path: str) -> str:
         found = super().read_file(path)
@@ -181,10 +158,8 @@ class PrintsFiles(Talks):
         return found
 
 
-class ConcatenatesErrors(Talks):
+class ConcatenatesErrors(Talks, trips={"messages-echoed"}):
     """Writes errors by string concatenation."""
-
-    trips = frozenset({"messages-echoed"})
 
     def emit(self, answer: dict[str, Any]) -> None:
         if isinstance(answer["id"], str) and "\n" in answer["id"]:
@@ -194,10 +169,8 @@ class ConcatenatesErrors(Talks):
         super().emit(answer)
 
 
-class ChecksTheFirstOfTwo(Talks):
+class ChecksTheFirstOfTwo(Talks, trips={"messages-keys"}):
     """Checks the first of two equal members and opens the last."""
-
-    trips = frozenset({"messages-keys"})
 
     def parse(self, raw: bytes) -> list[Any]:
         try:
@@ -211,10 +184,8 @@ class ChecksTheFirstOfTwo(Talks):
         return Path(os.path.join(self.root, last)).read_text(encoding="utf-8", errors="replace")
 
 
-class RunsNotifications(Talks):
+class RunsNotifications(Talks, trips={"messages-without-id"}):
     """Dispatches every message with a method, and answers if there is an id."""
-
-    trips = frozenset({"messages-without-id"})
 
     def take(self, message: Any) -> None:
         if _is_call(message) and message.get("id") is None:
@@ -222,10 +193,8 @@ class RunsNotifications(Talks):
         super().take(message)
 
 
-class FailsOnUnknownAnswers(Talks):
+class FailsOnUnknownAnswers(Talks, trips={"messages-misplaced"}):
     """Looks up every answer in a table, also unsolicited ones."""
-
-    trips = frozenset({"messages-misplaced"})
 
     def take(self, message: Any) -> None:
         if isinstance(message, dict) and "result" in message and "method" not in message:
@@ -233,10 +202,8 @@ class FailsOnUnknownAnswers(Talks):
         super().take(message)
 
 
-class RunsBeforeTheHandshake(Talks):
+class RunsBeforeTheHandshake(Talks, trips={"messages-early"}):
     """Runs calls before the handshake."""
-
-    trips = frozenset({"messages-early"})
 
     def take(self, message: Any) -> None:
         self.opened = True
@@ -246,10 +213,8 @@ class RunsBeforeTheHandshake(Talks):
 # --- load
 
 
-class ExitsOnLongLines(Talks):
+class ExitsOnLongLines(Talks, trips={"load-oversize"}):
     """Exits if a line is longer than its buffer."""
-
-    trips = frozenset({"load-oversize"})
 
     def parse(self, raw: bytes) -> list[Any]:
         if len(raw) > BIG:
@@ -257,21 +222,18 @@ class ExitsOnLongLines(Talks):
         return super().parse(raw)
 
 
-class CopiesLongLines(Talks):
+class CopiesLongLines(Talks, trips={"load-memory"}):
     """Keeps a message forty times in memory."""
 
     copies: bytes | bytearray = b""
-    trips = frozenset({"load-memory"})
 
     def parse(self, raw: bytes) -> list[Any]:
         self.copies = bytearray(b"x") * (len(raw) * 40) if len(raw) > BIG else b""
         return super().parse(raw)
 
 
-class HasAShortQueue(Talks):
+class HasAShortQueue(Talks, trips={"load-flood"}):
     """Reads much at once and keeps only as many requests as its queue can hold."""
-
-    trips = frozenset({"load-flood"})
 
     def serve(self) -> None:
         rest = b""
@@ -285,10 +247,8 @@ class HasAShortQueue(Talks):
                         self.take(message)
 
 
-class ExitsOnABlockedWrite(Talks):
+class ExitsOnABlockedWrite(Talks, trips={"load-unread"}):
     """Exits if answers are not read for a while."""
-
-    trips = frozenset({"load-unread"})
 
     def emit(self, answer: dict[str, Any]) -> None:
         data = json.dumps(answer).encode() + b"\n"
@@ -303,20 +263,16 @@ class ExitsOnABlockedWrite(Talks):
         os.set_blocking(1, True)
 
 
-class ListsTwice(Talks):
+class ListsTwice(Talks, families=("load",)):
     """Answers each list of tools twice, also if it is read; a clause names that."""
-
-    families = ("load",)
 
     def emit(self, answer: dict[str, Any]) -> None:
         for _ in range(1 + ("tools" in (answer.get("result") or {}))):
             super().emit(answer)
 
 
-class ListsOverSeveralLines(Talks):
+class ListsOverSeveralLines(Talks, families=("load",)):
     """Writes each list of tools as indented JSON; a clause names that."""
-
-    families = ("load",)
 
     def emit(self, answer: dict[str, Any]) -> None:
         if "tools" in (answer.get("result") or {}):
@@ -325,10 +281,8 @@ class ListsOverSeveralLines(Talks):
             super().emit(answer)
 
 
-class ExitsOnOddCancellations(Talks):
+class ExitsOnOddCancellations(Talks, trips={"load-cancel"}):
     """Uses a cancelled id as a key without a check."""
-
-    trips = frozenset({"load-cancel"})
 
     def take(self, message: Any) -> None:
         if isinstance(message, dict) and message.get("method") == "notifications/cancelled":
@@ -336,10 +290,8 @@ class ExitsOnOddCancellations(Talks):
         super().take(message)
 
 
-class AnswersWhatIsCancelledAgain(Talks):
+class AnswersWhatIsCancelledAgain(Talks, trips={"load-cancel"}):
     """Answers a request, and once more when it is cancelled."""
-
-    trips = frozenset({"load-cancel"})
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -357,20 +309,16 @@ class AnswersWhatIsCancelledAgain(Talks):
         super().take(message)
 
 
-class LogsRefusals(Talks):
+class LogsRefusals(Talks, trips={"load-stderr"}):
     """Writes a line to stderr for each refusal before it answers."""
-
-    trips = frozenset({"load-stderr"})
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         os.write(2, text[:300].encode("utf-8", "replace").ljust(400) + b"\n")
         return super().refusal(text, arguments)
 
 
-class OpensBeforeItLooks(Talks):
+class OpensBeforeItLooks(Talks, trips={"load-descriptors"}):
     """Opens the root first and does not close it if the file is missing."""
-
-    trips = frozenset({"load-descriptors"})
 
     def read_file(self, path: str) -> str:
         here = os.open(self.root, os.O_RDONLY)
@@ -379,10 +327,8 @@ class OpensBeforeItLooks(Talks):
         return found
 
 
-class TakesEachReadForALine(Talks):
+class TakesEachReadForALine(Talks, trips={"lines-pieces"}):
     """Treats the data of one read as complete lines."""
-
-    trips = frozenset({"lines-pieces"})
 
     def serve(self) -> None:
         while data := os.read(0, 1 << 20):
@@ -393,10 +339,8 @@ class TakesEachReadForALine(Talks):
                     self.take(message)
 
 
-class DecodesEachRead(Talks):
+class DecodesEachRead(Talks, trips={"lines-pieces"}):
     """Decodes the data of each read, and exits at half a character."""
-
-    trips = frozenset({"lines-pieces"})
 
     def serve(self) -> None:
         text = ""
@@ -413,10 +357,8 @@ class DecodesEachRead(Talks):
                     self.take(message)
 
 
-class SpinsOnHalfALine(Talks):
+class SpinsOnHalfALine(Talks, trips={"load-idle"}):
     """Polls for the rest of a line without a pause."""
-
-    trips = frozenset({"load-idle"})
 
     def serve(self) -> None:
         rest = b""
@@ -435,11 +377,8 @@ class SpinsOnHalfALine(Talks):
 # --- good ones
 
 
-class CopiesLongLinesOnce(CopiesLongLines):
+class CopiesLongLinesOnce(CopiesLongLines, trips=set(), families=("load",)):
     """Keeps a message forty times in memory in one process of several."""
-
-    trips = frozenset()
-    families = ("load",)
 
     def parse(self, raw: bytes) -> list[Any]:
         mark = Path(self.root, ".copied")

@@ -52,10 +52,8 @@ class Keeper(Guard):
         return self.strictly(path)
 
 
-class AddsToAnyRepository(Keeper):
+class AddsToAnyRepository(Keeper, trips={"bases-argument"}):
     """Adds files of a repository to any repository that a call names."""
-
-    trips = frozenset({"bases-argument"})
 
     def base(self, repo_path: str) -> str:
         return os.path.join(self.root, repo_path)
@@ -99,10 +97,9 @@ class MakesRepositoriesAnywhere(Keeper):
         return os.path.join(self.root, text) if writing else self.strictly(text)
 
 
-class UpdatesTheIndex(Keeper):
+class UpdatesTheIndex(Keeper, families=("annotations",)):
     """Updates the file times in the index when it reads, like git status."""
 
-    families = ("annotations",)
     tools: tuple[str, ...] = ("git_log",)
     changed = 12  # seconds of the first entry
 
@@ -117,11 +114,8 @@ class UpdatesTheIndex(Keeper):
         return super().git_log(repo_path)
 
 
-class StagesWhileReading(UpdatesTheIndex):
+class StagesWhileReading(UpdatesTheIndex, trips={"annotations-read-only"}, changed=12 + 40):
     """Claims to read only, and puts another blob into the index."""
-
-    trips = frozenset({"annotations-read-only"})
-    changed = 12 + 40
 
 
 # --- servers that run git on repositories of others
@@ -196,21 +190,18 @@ class RunsGitSafely(RunsGit):
     """Runs no program of the repository and follows nothing outside."""
 
 
-class TrustsTheConfiguration(RunsGit):
+class TrustsTheConfiguration(RunsGit, trips={"repositories-programs"}, options_of_diff=()):
     """Runs git with the whole configuration of the repository, but without hooks."""
 
-    trips = frozenset({"repositories-programs"})
     safe: Mapping[str, str] = MappingProxyType({"core.hooksPath": "/dev/null"})
-    options_of_diff = ()
 
     def check(self, folder: Path) -> None:
         self.check_ways(folder)
 
 
-class RunsHooks(RunsGit):
+class RunsHooks(RunsGit, trips={"repositories-hooks"}):
     """Commits with the hooks of the repository."""
 
-    trips = frozenset({"repositories-hooks"})
     tools = ("git_status", "git_log", "git_diff", "git_commit")
     safe: Mapping[str, str] = MappingProxyType({**SAFE, "core.hooksPath": ".git/hooks"})
 
@@ -221,10 +212,8 @@ class RunsHooks(RunsGit):
             raise Refused("that configuration is not safe")
 
 
-class FollowsGitFiles(RunsGit):
+class FollowsGitFiles(RunsGit, trips={"repositories-outside"}):
     """Follows a .git file and a work tree wherever they lead."""
-
-    trips = frozenset({"repositories-outside"})
 
     def check_ways(self, folder: Path) -> None:
         pass

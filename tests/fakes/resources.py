@@ -12,12 +12,11 @@ from tests.fakes.promises import LISTED
 from tests.fakes.server import STRING, Guard, Refused, answered
 
 
-class Workspace(Guard):
+class Workspace(Guard, tools=("read_file",)):
     """Serves files as resources by their path below the root, decoded once and then checked."""
 
     promises: tuple[str, ...] = ("deny-list",)
     families: tuple[str, ...] = ("resources",)
-    tools = ("read_file",)
     prefix = "workspace:///"
 
     def take(self, message: Any) -> None:
@@ -62,10 +61,8 @@ def fetch(url: str) -> None:
         urlopen(url, timeout=5).close()  # noqa: S310  (that is the fault)
 
 
-class FetchesPaths(Guard):
+class FetchesPaths(Guard, trips={"resources-fetched"}):
     """Opens paths with a function that also opens URLs."""
-
-    trips = frozenset({"resources-fetched"})
 
     def read_file(self, path: str) -> str:
         if path.startswith("http://"):
@@ -73,10 +70,8 @@ class FetchesPaths(Guard):
         return super().read_file(path)
 
 
-class FetchesUris(Workspace):
+class FetchesUris(Workspace, trips={"resources-fetched"}):
     """Serves files as resources, and any other URI."""
-
-    trips = frozenset({"resources-fetched"})
 
     def resource(self, uri: str) -> dict[str, Any]:
         if uri.startswith("http://"):
@@ -84,10 +79,8 @@ class FetchesUris(Workspace):
         return super().resource(uri)
 
 
-class FollowsReferences(Guard):
+class FollowsReferences(Guard, trips={"resources-fetched"}):
     """Fetches the references in its arguments before it checks them."""
-
-    trips = frozenset({"resources-fetched"})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         reference = given.pop("$ref", given.pop("$schema", ""))
@@ -96,20 +89,17 @@ class FollowsReferences(Guard):
         return super().run(tool, given)
 
 
-class FetchesAsItSays(FetchesPaths):
+class FetchesAsItSays(FetchesPaths, trips=set()):
     """Reads files and URLs, and declares that."""
 
-    trips = frozenset()
     families = (*Guard.families, "resources")
 
     def listed(self, tool: str) -> dict[str, Any]:
         return {**super().listed(tool), "description": "A path in the workspace, or an http: URL"}
 
 
-class Files(Workspace):
+class Files(Workspace, prefix="file://"):
     """Serves files by file: URIs, whose path is decoded once and then checked."""
-
-    prefix = "file://"
 
     def opened_by(self, uri: str) -> str:
         parts = urlsplit(uri)
@@ -118,10 +108,8 @@ class Files(Workspace):
         return self.place(unquote(parts.path), writing=False)
 
 
-class TrustsHosts(Files):
+class TrustsHosts(Files, trips={"resources-file-uri"}):
     """Does not check files on another host, and opens them on this one."""
-
-    trips = frozenset({"resources-file-uri"})
 
     def opened_by(self, uri: str) -> str:
         parts = urlsplit(uri)
@@ -130,10 +118,8 @@ class TrustsHosts(Files):
         return super().opened_by(uri)
 
 
-class DecodesTwice(Workspace):
+class DecodesTwice(Workspace, trips={"resources-template"}):
     """Checks the path decoded once and opens it decoded twice."""
-
-    trips = frozenset({"resources-template"})
 
     def opened_by(self, uri: str) -> str:
         once = unquote(uri.removeprefix(self.prefix))
@@ -143,10 +129,8 @@ class DecodesTwice(Workspace):
         return place if unquote(once) == once or inside else twice
 
 
-class AsksTheListAboutText(Workspace):
+class AsksTheListAboutText(Workspace, trips={"resources-denied"}):
     """Checks for denied names in the raw URI."""
-
-    trips = frozenset({"resources-denied"})
 
     def opened_by(self, uri: str) -> str:
         place = super().strictly(unquote(uri.removeprefix(self.prefix)))
@@ -155,11 +139,8 @@ class AsksTheListAboutText(Workspace):
         return place
 
 
-class MatchesWithoutLimit(Workspace):
+class MatchesWithoutLimit(Workspace, trips={"matchers-backtrack"}, families=("matchers",)):
     """Matches URIs with an expression that backtracks."""
-
-    trips = frozenset({"matchers-backtrack"})
-    families = ("matchers",)
 
     def resource(self, uri: str) -> dict[str, Any]:
         if not re.fullmatch(self.prefix + "[^/]+(?:,[^/]+)*", uri):
@@ -167,11 +148,9 @@ class MatchesWithoutLimit(Workspace):
         return super().resource(uri)
 
 
-class ChecksPatternsWithoutLimit(Guard):
+class ChecksPatternsWithoutLimit(Guard, trips={"matchers-backtrack"}, families=("matchers",)):
     """Checks an argument with an expression that backtracks."""
 
-    trips = frozenset({"matchers-backtrack"})
-    families = ("matchers",)
     callable: tuple[str, ...] = ("read_file",)
     pattern = "^(\\w+\\.?)+$"
 
@@ -186,14 +165,9 @@ class ChecksPatternsWithoutLimit(Guard):
         return super().read_file(path)
 
 
-class ChecksPatternsInOnePass(ChecksPatternsWithoutLimit):
+class ChecksPatternsInOnePass(ChecksPatternsWithoutLimit, trips=set(), pattern="^[\\w.]+$"):
     """Checks an argument with an expression that cannot backtrack."""
 
-    trips = frozenset()
-    pattern = "^[\\w.]+$"
 
-
-class MatchesInOnePass(Workspace):
+class MatchesInOnePass(Workspace, families=("matchers",)):
     """Matches URIs by their prefix."""
-
-    families = ("matchers",)

@@ -17,12 +17,10 @@ MOVED = re.compile(r'MV FILE "([^"]+)" TO "([^"]+)"')
 REMOVED = re.compile(r'RM FILE "([^"]+)"')
 
 
-class Carries(Guard):
+class Carries(Guard, promises=("deny-list",), tools=("read_file", "apply_script")):
     """Checks every path of every command before it runs the first command."""
 
-    promises = ("deny-list",)
     families: tuple[str, ...] = ("injection", "deny")
-    tools = ("read_file", "apply_script")
 
     def schema(self, tool: str) -> dict[str, object]:
         if tool != "apply_script":
@@ -70,39 +68,31 @@ class Carries(Guard):
         Path(place).write_text("", encoding="utf-8")
 
 
-class ChecksTheFirstPath(Carries):
+class ChecksTheFirstPath(Carries, trips={"injection-scripts"}):
     """Checks the main target of a command, and not its destination."""
-
-    trips = frozenset({"injection-scripts"})
 
     def second(self, path: str) -> str:
         return os.path.join(self.root, path)
 
 
-class RunsFilters(Carries):
+class RunsFilters(Carries, trips={"injection-scripts"}):
     """Passes an edit to a program with a shell escape."""
-
-    trips = frozenset({"injection-scripts"})
 
     def edit(self, place: str, given: str) -> None:
         if given.startswith("!"):
             subprocess.run(["sh", "-c", given[1:]], timeout=5, check=False, capture_output=True)
 
 
-class ReadsFilters(Carries):
+class ReadsFilters(Carries, trips={"injection-scripts"}):
     """Lets an edit read any file into its own file."""
-
-    trips = frozenset({"injection-scripts"})
 
     def edit(self, place: str, given: str) -> None:
         if given.startswith("0r /"):
             Path(place).write_bytes(Path(given[3:]).read_bytes())
 
 
-class AllowsInScripts(Carries):
+class AllowsInScripts(Carries, trips={"deny-scripts"}):
     """Applies the deny list to arguments, and not to scripts."""
-
-    trips = frozenset({"deny-scripts"})
 
     def first(self, path: str) -> str:
         return self.strictly(path)

@@ -16,39 +16,31 @@ class Keeps(Guard):
     families: tuple[str, ...] = ("secrets",)
 
 
-class ShowsItsConfiguration(Keeps):
+class ShowsItsConfiguration(Keeps, trips={"secrets-environment"}):
     """Puts its configuration into an error."""
-
-    trips = frozenset({"secrets-environment"})
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return super().refusal(f"{text} ({os.environ.get('MCP_CANARY_SECRET')})", arguments)
 
 
-class LogsItsEnvironment(Keeps):
+class LogsItsEnvironment(Keeps, trips={"secrets-environment"}):
     """Writes its environment to stderr."""
-
-    trips = frozenset({"secrets-environment"})
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
         print(dict(os.environ), file=sys.stderr, flush=True)
 
 
-class LogsCalls(Keeps):
+class LogsCalls(Keeps, trips={"secrets-logs"}):
     """Logs each call completely."""
-
-    trips = frozenset({"secrets-logs"})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         print(f"{tool} {str(given)[:500]}", file=sys.stderr, flush=True)
         return super().run(tool, given)
 
 
-class LogsToItsClient(Keeps):
+class LogsToItsClient(Keeps, trips={"secrets-logs"}):
     """Sends its client log messages with written content."""
-
-    trips = frozenset({"secrets-logs"})
 
     def write_file(self, path: str, content: str) -> str:
         params = {"level": "info", "data": content}
@@ -56,19 +48,15 @@ class LogsToItsClient(Keeps):
         return super().write_file(path, content)
 
 
-class ShowsItsStackInErrors(Keeps):
+class ShowsItsStackInErrors(Keeps, trips={"secrets-errors"}):
     """Answers with its stack trace."""
-
-    trips = frozenset({"secrets-errors"})
 
     def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
         return super().refusal(traceback.format_exc(), arguments)
 
 
-class NamesTheTargetOfALink(Keeps):
+class NamesTheTargetOfALink(Keeps, trips={"secrets-errors"}):
     """Names the resolved path in a refusal."""
-
-    trips = frozenset({"secrets-errors"})
 
     def strictly(self, text: str) -> str:
         try:
@@ -104,8 +92,5 @@ class NamesTheNormalisedUri(NamesTheNormalisedPath, Workspace):
     """Names the normalised path of a URI in a refusal."""
 
 
-class PromisesNothing(LogsCalls):
+class PromisesNothing(LogsCalls, trips=set(), promises=()):
     """Logs each call completely, and does not promise otherwise."""
-
-    trips = frozenset()
-    promises = ()

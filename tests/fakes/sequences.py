@@ -9,11 +9,8 @@ from tests.fakes.server import Guard, Refused
 ESCAPE = "sequences-escape"
 
 
-class RemembersChecks(Guard):
+class RemembersChecks(Guard, trips={ESCAPE}, families=("sequences",)):
     """Checks a path once, and trusts it afterwards."""
-
-    trips = frozenset({ESCAPE})
-    families = ("sequences",)
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
@@ -26,18 +23,14 @@ class RemembersChecks(Guard):
         return os.path.join(self.root, text)
 
 
-class ChecksEachTime(Guard):
+class ChecksEachTime(Guard, families=("sequences",)):
     """Checks a path each time."""
 
-    families = ("sequences",)
 
-
-class ByDescriptor(Guard):
+class ByDescriptor(Guard, tools=("read_file", "write_file"), tiers=("race",)):
     """Opens each component without following links, and uses the opened descriptors."""
 
-    tools = ("read_file", "write_file")
     families: tuple[str, ...] = ("races", "sequences")
-    tiers = ("race",)
 
     def parent(self, text: str) -> tuple[int, str]:
         """Open the folder of a path; return its descriptor and the last name."""
@@ -72,11 +65,8 @@ class ByDescriptor(Guard):
         return "written"
 
 
-class ReadsAfterTheCheck(ByDescriptor):
+class ReadsAfterTheCheck(ByDescriptor, trips={"races-read"}, families=("races",)):
     """Resolves and checks, and shortly after opens by name, to read."""
-
-    trips = frozenset({"races-read"})
-    families = ("races",)
 
     def read_file(self, path: str) -> str:
         self.strictly(path)
@@ -84,11 +74,8 @@ class ReadsAfterTheCheck(ByDescriptor):
         return Path(os.path.join(self.root, path)).read_text(encoding="utf-8", errors="replace")
 
 
-class WritesAfterTheCheck(ByDescriptor):
+class WritesAfterTheCheck(ByDescriptor, trips={"races-write"}, families=("races",)):
     """Resolves and checks, and shortly after opens by name, to write."""
-
-    trips = frozenset({"races-write"})
-    families = ("races",)
 
     def write_file(self, path: str, content: str) -> str:
         self.strictly(path)

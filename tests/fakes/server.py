@@ -6,7 +6,7 @@ It is not a reference or an example. It tests that attacks find faults, and noth
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -49,6 +49,12 @@ class Guard:
     tools: tuple[str, ...] = (
         "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",
     )  # fmt: skip
+
+    def __init_subclass__(cls, trips: Iterable[str] | None = None, **members: Any) -> None:
+        """Take the attributes of a fake from the line that names its base."""
+        own = members if trips is None else {"trips": frozenset(trips), **members}
+        for name, value in own.items():
+            setattr(cls, name, value)
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)

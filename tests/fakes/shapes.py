@@ -24,10 +24,9 @@ def schema(**properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-class Shaped(Guard):
+class Shaped(Guard, families=("traversal", "links")):
     """Its tools have schemas and descriptions of their own; the guard is the strict one."""
 
-    families = ("traversal", "links")
     schemas: dict[str, dict[str, Any]] = {}  # noqa: RUF012
     about: dict[str, str] = {}  # noqa: RUF012
 
@@ -44,10 +43,9 @@ class Shaped(Guard):
         return os.path.normpath(os.path.join(self.root, text))
 
 
-class Notes(Shaped):
+class Notes(Shaped, tools=("read_note", "write_note", "list_notes")):
     """Takes Markdown files only, by paths with their suffix."""
 
-    tools = ("read_note", "write_note", "list_notes")
     schemas = {  # noqa: RUF012
         "read_note": schema(path=STRING),
         "write_note": schema(path=STRING, content=STRING),
@@ -73,19 +71,16 @@ class Notes(Shaped):
         return "\n".join(name for name in sorted(names) if name.endswith(".md"))
 
 
-class ClimbingNotes(Notes):
+class ClimbingNotes(Notes, trips={DOTDOT}):
     """Takes Markdown files only, and checks for dot-dot at the beginning."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.climbs(text)
 
 
-class Titles(Shaped):
+class Titles(Shaped, tools=("create_note", "get_note")):
     """Makes a note from its title: adds the suffix and keeps all notes in one folder."""
 
-    tools = ("create_note", "get_note")
     schemas = {  # noqa: RUF012
         "create_note": schema(title=STRING, body=STRING),
         "get_note": schema(title=STRING),
@@ -124,10 +119,9 @@ class ClimbingTitles(Titles):
         return os.path.join(self.root, text)
 
 
-class Projects(Shaped):
+class Projects(Shaped, tools=("project_read", "project_write")):
     """Takes a project and the name of a file in two arguments."""
 
-    tools = ("project_read", "project_write")
     schemas = {  # noqa: RUF012
         "project_read": schema(projectName=STRING, fileName=STRING),
         "project_write": schema(projectName=STRING, fileName=STRING, content=STRING),
@@ -148,10 +142,8 @@ class Projects(Shaped):
         return "written"
 
 
-class ClimbingProjects(Projects):
+class ClimbingProjects(Projects, trips={DOTDOT}):
     """Checks the name of the file, and of the project only how it begins."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.climbs(text)
@@ -171,10 +163,9 @@ class ClimbingNames(Projects):
         return Path(os.path.normpath(os.path.join(folder, name)))
 
 
-class Sheets(Shaped):
+class Sheets(Shaped, tools=("create_workbook", "read_cells")):
     """Reads workbooks, which have to be well-formed, and makes empty ones."""
 
-    tools = ("create_workbook", "read_cells")
     schemas = {  # noqa: RUF012
         "create_workbook": schema(filepath=STRING),
         "read_cells": schema(filepath=STRING, sheet_name=STRING),
@@ -203,19 +194,16 @@ class Sheets(Shaped):
             raise Refused("no workbook") from error
 
 
-class ClimbingSheets(Sheets):
+class ClimbingSheets(Sheets, trips={DOTDOT}):
     """Reads and makes workbooks, and checks for dot-dot at the beginning."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.climbs(text)
 
 
-class Notebooks(Shaped):
+class Notebooks(Shaped, tools=("read_notebook",)):
     """Reads the cells of a notebook, which is JSON of a known form."""
 
-    tools = ("read_notebook",)
     schemas = {"read_notebook": schema(notebook_path=STRING)}  # noqa: RUF012
 
     def read_notebook(self, notebook_path: str) -> str:
@@ -241,19 +229,16 @@ class Vaults(Shaped):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingVaults(Vaults):
+class ClimbingVaults(Vaults, trips={DOTDOT}):
     """Takes the name of a vault, and a path that may climb."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.climbs(text)
 
 
-class Addresses(Shaped):
+class Addresses(Shaped, tools=("convert",)):
     """Takes the URI of a file."""
 
-    tools = ("convert",)
     schemas = {"convert": schema(uri=STRING)}  # noqa: RUF012
     about = {"convert": "Convert a file:// resource to text."}  # noqa: RUF012
 
@@ -264,10 +249,8 @@ class Addresses(Shaped):
         return Path(path).read_text(encoding="utf-8")
 
 
-class ClimbingAddresses(Addresses):
+class ClimbingAddresses(Addresses, trips={DOTDOT, ABSOLUTE}):
     """Takes the URI of a file that may climb after an allowed beginning."""
-
-    trips = frozenset({DOTDOT, ABSOLUTE})
 
     def place(self, text: str, *, writing: bool) -> str:
         below = text.removeprefix(self.root + "/")
@@ -276,12 +259,10 @@ class ClimbingAddresses(Addresses):
         return self.climbs(below)
 
 
-class Lines(Shaped):
+class Lines(Shaped, tools=("open_by_command",), about={"open_by_command": "Takes 'cat FILE'."}):
     """Takes a command line that prints one file."""
 
-    tools = ("open_by_command",)
     schemas = {"open_by_command": schema(command=STRING)}  # noqa: RUF012
-    about = {"open_by_command": "Takes 'cat FILE'."}  # noqa: RUF012
 
     def open_by_command(self, command: str) -> str:
         program, *paths = shlex.split(command)
@@ -290,19 +271,16 @@ class Lines(Shaped):
         return Path(self.place(paths[0], writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingLines(Lines):
+class ClimbingLines(Lines, trips={DOTDOT}):
     """Takes a command line, and checks its path for dot-dot at the beginning."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.climbs(text)
 
 
-class ChosenVaults(Vaults):
+class ChosenVaults(Vaults, tools=("read_in_vault",)):
     """Takes the name of a vault from the values in its schema; only the last one has files."""
 
-    tools = ("read_in_vault",)
     schemas = {  # noqa: RUF012
         "read_in_vault": schema(vault={"type": "string", "enum": ["old", "main"]}, path=STRING),
     }
@@ -313,19 +291,16 @@ class ChosenVaults(Vaults):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingChosenVaults(ChosenVaults):
+class ClimbingChosenVaults(ChosenVaults, trips={DOTDOT}):
     """Takes a vault from the values in its schema, and a path that may climb."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.climbs(text)
 
 
-class Mentions(Shaped):
+class Mentions(Shaped, tools=("ask",)):
     """Takes a text, in which @ and a path insert a file."""
 
-    tools = ("ask",)
     schemas = {  # noqa: RUF012
         "ask": schema(prompt={"type": "string", "description": "A question; @file inserts one."}),
     }
@@ -337,19 +312,16 @@ class Mentions(Shaped):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingMentions(Mentions):
+class ClimbingMentions(Mentions, trips={DOTDOT}):
     """Takes a text with a path that may climb after an @."""
-
-    trips = frozenset({DOTDOT})
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.climbs(text)
 
 
-class NotesInFolders(Shaped):
+class NotesInFolders(Shaped, tools=("create_note", "read_note")):
     """Takes a path, and optionally a folder that it is below; checks the whole."""
 
-    tools = ("create_note", "read_note")
     schemas = {  # noqa: RUF012
         "create_note": schema(filename=STRING, content=STRING) | {"required": ["filename"]},
         "read_note": schema(filename=STRING) | {"required": ["filename"]},
@@ -370,10 +342,8 @@ class NotesInFolders(Shaped):
         return self.within(folder, filename).read_text(encoding="utf-8")
 
 
-class NotesInAnyFolder(NotesInFolders):
+class NotesInAnyFolder(NotesInFolders, trips={DOTDOT}):
     """Checks the path alone, and no folder that climbs."""
-
-    trips = frozenset({DOTDOT})
 
     def within(self, folder: str, filename: str) -> Path:
         self.strictly(filename)

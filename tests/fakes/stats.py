@@ -42,19 +42,15 @@ class DescribesLinks(DescribesFiles):
         return f"size: {known.st_size}\nmodified: {known.st_mtime}{target}"
 
 
-class SizesOfTargets(DescribesFiles):
+class SizesOfTargets(DescribesFiles, trips={"stats-links"}):
     """Lists the sizes of what links lead to."""
-
-    trips = frozenset({"stats-links"})
 
     def sized(self, path: str) -> int:
         return os.stat(path).st_size if os.path.exists(path) else 0
 
 
-class DescribesTargets(DescribesFiles):
+class DescribesTargets(DescribesFiles, trips={"stats-links"}):
     """Checks the path as text, and describes what a link in it leads to."""
-
-    trips = frozenset({"stats-links"})
 
     def described(self, path: str) -> str:
         plain = os.path.normpath(os.path.join(self.root, path))
@@ -63,20 +59,16 @@ class DescribesTargets(DescribesFiles):
         return plain
 
 
-class DescribesAnyPath(DescribesFiles):
+class DescribesAnyPath(DescribesFiles, trips={"stats-paths"}):
     """Describes links themselves, and files by any path."""
-
-    trips = frozenset({"stats-paths"})
 
     def described(self, path: str) -> str:
         whole = os.path.join(self.root, path)
         return whole if not self.has_links(path) else self.strictly(path)
 
 
-class NamesTargets(DescribesFiles):
+class NamesTargets(DescribesFiles, trips={"stats-names"}):
     """Names in its refusal what a link leads to."""
-
-    trips = frozenset({"stats-names"})
 
     def described(self, path: str) -> str:
         try:

@@ -6,25 +6,19 @@ from pathlib import Path
 from tests.fakes.crowds import AtOnce
 
 
-class WritesANewFile(AtOnce):
+class WritesANewFile(AtOnce, families=("storage",)):
     """Writes a new file and removes it if the write fails."""
 
-    families = ("storage",)
 
-
-class TruncatesFirst(WritesANewFile):
+class TruncatesFirst(WritesANewFile, trips={"storage-full"}):
     """Truncates the file, then writes as much as fits."""
-
-    trips = frozenset({"storage-full"})
 
     def put(self, place: Path, text: str) -> None:
         place.write_text(text, encoding="utf-8")
 
 
-class LeavesHalves(WritesANewFile):
+class LeavesHalves(WritesANewFile, trips={"storage-full"}):
     """Writes a new file, and leaves it there if the write fails."""
-
-    trips = frozenset({"storage-full"})
 
     def put(self, place: Path, text: str) -> None:
         beside = place.with_suffix(".part")
@@ -32,10 +26,8 @@ class LeavesHalves(WritesANewFile):
         beside.replace(place)
 
 
-class DiesDuringTheWrite(LeavesHalves):
+class DiesDuringTheWrite(LeavesHalves, trips=set()):
     """Is killed by a write without enough space, as is the default for programs."""
-
-    trips: frozenset[str] = frozenset()
 
     def __init__(self, root: str) -> None:
         super().__init__(root)

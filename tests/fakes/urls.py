@@ -19,12 +19,10 @@ def special(address: str) -> bool:
     return not (mapped or found).is_global
 
 
-class FetchesPublicUrls(Guard):
+class FetchesPublicUrls(Guard, tools=("read_file", "fetch_url"), sandboxed=True):
     """Resolves each host once, refuses special addresses, and checks each redirect likewise."""
 
     families: tuple[str, ...] = ("urls",)
-    tools = ("read_file", "fetch_url")
-    sandboxed = True
 
     def schema(self, tool: str) -> dict[str, Any]:
         if tool == "fetch_url":
@@ -62,39 +60,31 @@ class FetchesPublicUrls(Guard):
         return answer.getheader("Location") or "", answer.read().decode("utf-8", "replace")
 
 
-class FetchesAnyUrl(FetchesPublicUrls):
+class FetchesAnyUrl(FetchesPublicUrls, trips={"urls-internal"}):
     """Fetches whatever its user names; that is what it is for."""
-
-    trips = frozenset({"urls-internal"})
 
     def permitted(self, host: str) -> str:
         return host
 
 
-class FollowsRedirects(FetchesPublicUrls):
+class FollowsRedirects(FetchesPublicUrls, trips={"urls-redirects"}):
     """Checks the first address only."""
-
-    trips = frozenset({"urls-redirects"})
 
     def get(self, url: str) -> tuple[str, str]:
         moved, text = super().get(url)
         return self.request(urlsplit(moved).hostname or "", moved) if moved else ("", text)
 
 
-class ResolvesTwice(FetchesPublicUrls):
+class ResolvesTwice(FetchesPublicUrls, trips={"urls-names"}):
     """Checks one answer of the name server, and connects to the next one."""
-
-    trips = frozenset({"urls-names"})
 
     def permitted(self, host: str) -> str:
         super().permitted(host)
         return host
 
 
-class ChecksTheTextOfHosts(FetchesPublicUrls):
+class ChecksTheTextOfHosts(FetchesPublicUrls, trips={"urls-names"}):
     """Refuses hosts that look like a special address."""
-
-    trips = frozenset({"urls-names"})
 
     def permitted(self, host: str) -> str:
         if host.startswith(("127.", "10.", "192.168.", "169.254.")) or host == "localhost":
@@ -102,10 +92,8 @@ class ChecksTheTextOfHosts(FetchesPublicUrls):
         return host
 
 
-class FetchesAnyScheme(FetchesPublicUrls):
+class FetchesAnyScheme(FetchesPublicUrls, trips={"urls-schemes"}):
     """Refuses special addresses, and opens every scheme that its library knows."""
-
-    trips: frozenset[str] = frozenset({"urls-schemes"})
 
     def get(self, url: str) -> tuple[str, str]:
         scheme = urlsplit(url).scheme
@@ -123,10 +111,8 @@ class FetchesAnyScheme(FetchesPublicUrls):
         return text
 
 
-class FetchesFilesAsItSays(FetchesAnyScheme):
+class FetchesFilesAsItSays(FetchesAnyScheme, trips=set()):
     """Fetches http:, ftp: and file: URLs, and declares that."""
-
-    trips = frozenset()
 
     def listed(self, tool: str) -> dict[str, Any]:
         return {**super().listed(tool), "description": "Fetches http:, ftp: and file: URLs"}

@@ -10,11 +10,10 @@ from tests.fakes.promises import LISTED, Denies
 from tests.fakes.server import STRING, Guard, answered
 
 
-class Walks(Guard):
+class Walks(Guard, tools=("read_file", "find_files", "search_text")):
     """Finds names by a pattern and lines by a text, and leaves out files outside."""
 
     families: tuple[str, ...] = ("walks", "links")
-    tools = ("read_file", "find_files", "search_text")
     follows = False
 
     def schema(self, tool: str) -> dict[str, Any]:
@@ -55,10 +54,8 @@ class Walks(Guard):
         return self.is_shown(str(path))
 
 
-class MatchesAnywhere(Walks):
+class MatchesAnywhere(Walks, trips={"walks-pattern"}):
     """Returns every match of a pattern."""
-
-    trips = frozenset({"walks-pattern"})
 
     def is_shown(self, name: str) -> bool:
         return True
@@ -67,10 +64,8 @@ class MatchesAnywhere(Walks):
         return super().is_shown(str(path))
 
 
-class MatchesThroughLinks(Walks):
+class MatchesThroughLinks(Walks, trips={"walks-pattern"}):
     """Normalises the matches of a pattern, and does not resolve links."""
-
-    trips = frozenset({"walks-pattern"})
 
     def is_shown(self, name: str) -> bool:
         path = os.path.normpath(os.path.join(self.root, name))
@@ -80,11 +75,8 @@ class MatchesThroughLinks(Walks):
         return super().is_shown(os.path.realpath(path))
 
 
-class SearchesThroughLinks(Walks):
+class SearchesThroughLinks(Walks, trips={"links-walk"}, follows=True):
     """Follows links in a search, except those that lead up again."""
-
-    trips = frozenset({"links-walk"})
-    follows = True
 
     def goes_into(self, folder: str, name: str) -> bool:
         here = os.path.join(folder, name)
@@ -94,11 +86,8 @@ class SearchesThroughLinks(Walks):
         return True
 
 
-class WalksAroundDenied(Walks):
+class WalksAroundDenied(Walks, promises=("deny-list",), families=("walks", "deny")):
     """Searches no denied folder and no denied file, whatever a call excludes."""
-
-    promises = ("deny-list",)
-    families = ("walks", "deny")
 
     def place(self, text: str, *, writing: bool) -> str:
         return Denies.place(self, text, writing=writing)  # type: ignore[arg-type]
@@ -117,19 +106,16 @@ class WalksAroundDenied(Walks):
         return super().is_shown(name) and not LISTED & {*self.parts(real)}
 
 
-class SearchesDenied(WalksAroundDenied):
+class SearchesDenied(WalksAroundDenied, trips={"deny-walk"}):
     """Applies the deny list to names, and searches all files."""
-
-    trips = frozenset({"deny-walk"})
 
     def is_searched(self, path: Path) -> bool:
         return os.path.realpath(path).startswith(self.root + os.sep)
 
 
-class LetsItsListBeCleared(WalksAroundDenied):
+class LetsItsListBeCleared(WalksAroundDenied, trips={"deny-walk"}):
     """Excludes denied files, unless a call gives its own exclusions."""
 
-    trips = frozenset({"deny-walk"})
     cleared = False
 
     def schema(self, tool: str) -> dict[str, Any]:
@@ -186,19 +172,15 @@ class Completes(Guard):
         return real
 
 
-class CompletesAnywhere(Completes):
+class CompletesAnywhere(Completes, trips={"walks-completion"}):
     """Completes a path from any folder."""
-
-    trips = frozenset({"walks-completion"})
 
     def looked_into(self, folder: str) -> str:
         return os.path.join(self.root, folder)
 
 
-class CompletesNothingDenied(Completes, Denies):
+class CompletesNothingDenied(Completes, Denies, families=("walks", "deny")):
     """Completes paths from the content of a folder that is not denied."""
-
-    families = ("walks", "deny")
 
     def looked_into(self, folder: str) -> str:
         real = super().looked_into(folder)
