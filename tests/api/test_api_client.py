@@ -10,6 +10,7 @@ import pytest
 import mcp_touchstone
 from mcp_touchstone import LaunchError, Session, Tool, ToolResult, connect
 from mcp_touchstone.catalog.loader import home
+from tests.cases import cases
 from tests.conftest import HERE
 
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
@@ -70,9 +71,7 @@ def test_session_exposes_sent_and_received_messages(session: Session) -> None:
     assert len(mine.transcript) > len(mine.sent)
 
 
-@pytest.mark.parametrize(
-    "offer", ["file_read*", ["file_read", "file_read_range"], lambda tool: "read" in tool.name]
-)
+@cases("file_read*", ["file_read", "file_read_range"], lambda tool: "read" in tool.name)
 def test_only_offered_tools_can_be_called(session: Session, offer: object) -> None:
     mine = Session(session.connection, offer)  # type: ignore[arg-type]
     before = len(mine.sent)
@@ -138,15 +137,12 @@ def test_command_string_is_split_like_a_shell_and_home_is_kept(tmp_path: Path) -
         assert session.server["name"] == str(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (["no-such-program-at-all"], "there is no program 'no-such-program-at-all'"),
-        (
-            [sys.executable, "-S", "-c", "import sys; sys.exit('no key is set')"],
-            r"initialize got no result: the server left \(status 1\); its stderr ends: no key",
-        ),
-    ],
+@cases(
+    (["no-such-program-at-all"], "there is no program 'no-such-program-at-all'"),
+    (
+        [sys.executable, "-S", "-c", "import sys; sys.exit('no key is set')"],
+        r"initialize got no result: the server left \(status 1\); its stderr ends: no key",
+    ),
 )
 def test_failed_start_raises_a_one_line_launch_error(command: list[str], said: str) -> None:
     with pytest.raises(LaunchError, match=said) as caught, connect(command):

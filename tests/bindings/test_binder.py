@@ -12,6 +12,7 @@ from mcp_touchstone.bindings.call_variants import ways
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import ROOT, Target, reference
+from tests.cases import cases
 
 pytestmark = pytest.mark.slow
 
@@ -28,39 +29,36 @@ def roles(found: dict[str, Any]) -> dict[str, ArgumentRole]:
     return {"/".join(map(str, slot.pointer)): slot.role for slot in slots(found)}
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (schema("path"), {"path": ArgumentRole.PATH}),
-        (
-            schema("file_path", "content"),
-            {"file_path": ArgumentRole.PATH, "content": ArgumentRole.CONTENT},
-        ),
-        (
-            schema("source", "destination"),
-            {"source": ArgumentRole.FROM, "destination": ArgumentRole.TO},
-        ),
-        (schema("path", cwd=STRING), {"path": ArgumentRole.PATH, "cwd": ArgumentRole.BASE}),
-        (schema("repo_path"), {"repo_path": ArgumentRole.PATH}),
-        (schema(paths={"type": "array", "items": STRING}), {"paths/0": ArgumentRole.PATH}),
-        (
-            schema("path", edits={"type": "array", "items": schema("oldText", "newText")}),
-            {
-                "path": ArgumentRole.PATH,
-                "edits/0/oldText": ArgumentRole.OLD,
-                "edits/0/newText": ArgumentRole.NEW,
-            },
-        ),
-        (
-            schema("path", "insert_text"),
-            {"path": ArgumentRole.PATH, "insert_text": ArgumentRole.CONTENT},
-        ),
-        (schema("name"), {}),
-        (
-            schema(where={"type": "string", "description": "Path of the note"}),
-            {"where": ArgumentRole.PATH},
-        ),
-    ],
+@cases(
+    (schema("path"), {"path": ArgumentRole.PATH}),
+    (
+        schema("file_path", "content"),
+        {"file_path": ArgumentRole.PATH, "content": ArgumentRole.CONTENT},
+    ),
+    (
+        schema("source", "destination"),
+        {"source": ArgumentRole.FROM, "destination": ArgumentRole.TO},
+    ),
+    (schema("path", cwd=STRING), {"path": ArgumentRole.PATH, "cwd": ArgumentRole.BASE}),
+    (schema("repo_path"), {"repo_path": ArgumentRole.PATH}),
+    (schema(paths={"type": "array", "items": STRING}), {"paths/0": ArgumentRole.PATH}),
+    (
+        schema("path", edits={"type": "array", "items": schema("oldText", "newText")}),
+        {
+            "path": ArgumentRole.PATH,
+            "edits/0/oldText": ArgumentRole.OLD,
+            "edits/0/newText": ArgumentRole.NEW,
+        },
+    ),
+    (
+        schema("path", "insert_text"),
+        {"path": ArgumentRole.PATH, "insert_text": ArgumentRole.CONTENT},
+    ),
+    (schema("name"), {}),
+    (
+        schema(where={"type": "string", "description": "Path of the note"}),
+        {"where": ArgumentRole.PATH},
+    ),
 )
 def test_argument_roles_come_from_names_and_descriptions(
     given: dict[str, Any], expected: dict[str, ArgumentRole]

@@ -3,11 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot
 from mcp_touchstone.bindings.command_line import filled, folder_slots, split, ways_to_run
 from mcp_touchstone.security.file_facts import FileFacts, unique
+from tests.cases import cases
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
@@ -18,16 +17,13 @@ def ways(name: str, *needed: str, **properties: Any) -> list[tuple[ArgumentSlot,
     return list(ways_to_run({"name": name, "inputSchema": schema}))
 
 
-@pytest.mark.parametrize(
-    ("properties", "arguments"),
-    [
-        ({"command": TEXT}, {("command",): "grep 'a b' x"}),
-        ({"command": TEXTS}, {("command",): ["grep", "a b", "x"]}),
-        ({"command_line": TEXT, "cwd": TEXT}, {("command_line",): "grep 'a b' x"}),
-        ({"command": TEXT, "args": TEXTS}, {("command",): "grep", ("args",): ["a b", "x"]}),
-        ({"program": TEXT, "args": TEXT}, {("program",): "grep", ("args",): "'a b' x"}),
-        ({"argv": {"type": ["array", "null"], "items": TEXT}}, {("argv",): ["grep", "a b", "x"]}),
-    ],
+@cases(
+    ({"command": TEXT}, {("command",): "grep 'a b' x"}),
+    ({"command": TEXTS}, {("command",): ["grep", "a b", "x"]}),
+    ({"command_line": TEXT, "cwd": TEXT}, {("command_line",): "grep 'a b' x"}),
+    ({"command": TEXT, "args": TEXTS}, {("command",): "grep", ("args",): ["a b", "x"]}),
+    ({"program": TEXT, "args": TEXT}, {("program",): "grep", ("args",): "'a b' x"}),
+    ({"argv": {"type": ["array", "null"], "items": TEXT}}, {("argv",): ["grep", "a b", "x"]}),
 )
 def test_command_is_written_into_the_arguments_for_it(
     properties: dict[str, Any], arguments: dict[Any, Any]
@@ -60,28 +56,25 @@ def test_new_lines_and_open_quotes_of_a_command_are_kept() -> None:
 NOON = int(datetime(1984, 3, 2, 12, tzinfo=UTC).timestamp())
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("size: 61234", "size"),
-        ("61,234 bytes", "size"),
-        ("59.8 KB", "size"),
-        ("59.80 KiB", "size"),
-        ("61.2 kB", "size"),
-        (f'"mtime": {NOON}', "time"),
-        (f'"mtimeMs": {NOON}000', "time"),
-        (f'"mtime": {NOON}.0', "time"),
-        ("1984-03-02T12:00:00Z", "time"),
-        ("Mar 02 1984", "time"),
-        ("3/2/1984, 12:00:00 PM", "time"),
-        ("612345", ""),
-        ("161234", ""),
-        ("0.61234", ""),
-        ("159.8 KB", ""),
-        ("59.8 seconds", ""),
-        ("13/2/1984", ""),
-        ("1984-03-20", ""),
-    ],
+@cases(
+    ("size: 61234", "size"),
+    ("61,234 bytes", "size"),
+    ("59.8 KB", "size"),
+    ("59.80 KiB", "size"),
+    ("61.2 kB", "size"),
+    (f'"mtime": {NOON}', "time"),
+    (f'"mtimeMs": {NOON}000', "time"),
+    (f'"mtime": {NOON}.0', "time"),
+    ("1984-03-02T12:00:00Z", "time"),
+    ("Mar 02 1984", "time"),
+    ("3/2/1984, 12:00:00 PM", "time"),
+    ("612345", ""),
+    ("161234", ""),
+    ("0.61234", ""),
+    ("159.8 KB", ""),
+    ("59.8 seconds", ""),
+    ("13/2/1984", ""),
+    ("1984-03-20", ""),
 )
 def test_size_and_time_are_found_in_the_forms_of_servers(text: str, found: str) -> None:
     assert FileFacts(61234, NOON).shown_in(text) == found

@@ -16,6 +16,7 @@ from mcp_touchstone.config.toml_keys import choose, layer
 from mcp_touchstone.config.toml_keys import read as settings
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.target.target import ROOT, Target
+from tests.cases import cases
 
 SERVER = """
 import json, pathlib, sys
@@ -76,21 +77,18 @@ def test_bindings_option_is_parsed() -> None:
     assert move.styles == (Style.ABSOLUTE,)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("raed={}", "no operation is called 'raed'; did you mean 'read'"),
-        ("undo={}", "no operation is called 'undo'"),
-        ("read", "write OPERATION="),
-        ("read=[]", "write OPERATION="),
-        ('read={"tol": "x"}', "read: unknown key 'tol'; did you mean 'tool'"),
-        ('read={"tool": "x"}', "read: tool and path are needed"),
-        ('read={"path": "x"}', "read: tool and path are needed"),
-        ('move={"tool": "x", "path": "a"}', "move: to is missing"),
-        ('read={"tool": "x", "path": 3}', "path names an argument, or the way to it"),
-        ('read={"tool": "x", "path": "a", "style": "rel"}', "style is relative or absolute"),
-        ('read={"tool": "x", "path": "a", "arguments": 1}', "arguments is not a table"),
-    ],
+@cases(
+    ("raed={}", "no operation is called 'raed'; did you mean 'read'"),
+    ("undo={}", "no operation is called 'undo'"),
+    ("read", "write OPERATION="),
+    ("read=[]", "write OPERATION="),
+    ('read={"tol": "x"}', "read: unknown key 'tol'; did you mean 'tool'"),
+    ('read={"tool": "x"}', "read: tool and path are needed"),
+    ('read={"path": "x"}', "read: tool and path are needed"),
+    ('move={"tool": "x", "path": "a"}', "move: to is missing"),
+    ('read={"tool": "x", "path": 3}', "path names an argument, or the way to it"),
+    ('read={"tool": "x", "path": "a", "style": "rel"}', "style is relative or absolute"),
+    ('read={"tool": "x", "path": "a", "arguments": 1}', "arguments is not a table"),
 )
 def test_invalid_binding_is_refused(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):

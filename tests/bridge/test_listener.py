@@ -29,6 +29,7 @@ from tests.bridge_client import (
     request,
     session,
 )
+from tests.cases import cases
 from tests.conftest import HERE, eventually
 
 pytestmark = pytest.mark.slow
@@ -369,33 +370,30 @@ def test_local_host_and_origin_are_accepted(bridge: Bridge) -> None:
 ODD_IDS = (b"1.5", b"1e400", b"1e300", b"1" + b"0" * 400, b"true", b"{}", b"9007199254740992.0")
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "headers"),
-    [
-        (400, b"{", {}),
-        (400, b"", {}),
-        (400, b"[]", {}),
-        (400, b"5", {}),
-        (400, b'"x"', {}),
-        (400, b"{}", {}),
-        (400, b'{"jsonrpc":"2.0","id":1,"method":5}', {}),
-        (400, b'{"jsonrpc":"2.0","id":null,"method":"x"}', {}),
-        (400, b'{"jsonrpc":"2.0","id":[],"method":"x"}', {}),
-        (400, b'{"id":NaN,"method":"x"}', {}),
-        *((400, b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % odd, {}) for odd in ODD_IDS),
-        (400, b'[{"id":1.5,"method":"ping"},{"method":"x"}]', {}),
-        (400, b'{"id":[],"method":5}', {}),
-        (400, b'{"id":1,"id":2,"method":"x"}', {}),
-        (400, b'{"id":1,"method":"\xff"}', {}),
-        (400, b"[" * 100_000, {}),
-        (415, b"{}", {"Content-Type": "text/plain"}),
-        (415, b"{}", {"Content-Type": None}),
-        (406, b"{}", {"Accept": "application/json"}),
-        (406, b"{}", {"Accept": "text/html"}),
-        (411, None, {"Transfer-Encoding": "chunked"}),
-        (400, None, {"Content-Length": "-1"}),
-        (413, None, {"Content-Length": str(BODY_LIMIT + 1)}),
-    ],
+@cases(
+    (400, b"{", {}),
+    (400, b"", {}),
+    (400, b"[]", {}),
+    (400, b"5", {}),
+    (400, b'"x"', {}),
+    (400, b"{}", {}),
+    (400, b'{"jsonrpc":"2.0","id":1,"method":5}', {}),
+    (400, b'{"jsonrpc":"2.0","id":null,"method":"x"}', {}),
+    (400, b'{"jsonrpc":"2.0","id":[],"method":"x"}', {}),
+    (400, b'{"id":NaN,"method":"x"}', {}),
+    *((400, b'{"jsonrpc":"2.0","id":%s,"method":"ping"}' % odd, {}) for odd in ODD_IDS),
+    (400, b'[{"id":1.5,"method":"ping"},{"method":"x"}]', {}),
+    (400, b'{"id":[],"method":5}', {}),
+    (400, b'{"id":1,"id":2,"method":"x"}', {}),
+    (400, b'{"id":1,"method":"\xff"}', {}),
+    (400, b"[" * 100_000, {}),
+    (415, b"{}", {"Content-Type": "text/plain"}),
+    (415, b"{}", {"Content-Type": None}),
+    (406, b"{}", {"Accept": "application/json"}),
+    (406, b"{}", {"Accept": "text/html"}),
+    (411, None, {"Transfer-Encoding": "chunked"}),
+    (400, None, {"Content-Length": "-1"}),
+    (413, None, {"Content-Length": str(BODY_LIMIT + 1)}),
 )
 def test_bad_request_is_refused_without_starting_a_process(
     serverless_bridge: Http, status: int, body: bytes | None, headers: dict[str, str | None]

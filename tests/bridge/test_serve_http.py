@@ -23,6 +23,7 @@ from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import shared
 from mcp_touchstone.wire.framing import encode
 from tests.bridge_client import SCRIBE, WAIT, Http, opening, refused, request, session
+from tests.cases import cases
 from tests.conftest import eventually
 from tests.project.test_cli import touchstone
 
@@ -108,21 +109,18 @@ def test_request_needs_the_token_of_the_variable(tmp_path: Path) -> None:
             assert reply.status == 401
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["--http"], "needs a value"),
-        (["--http", "8080"], "write HOST:PORT"),
-        (["--http", "127.0.0.1:65536"], "write HOST:PORT"),
-        (["--http", "0.0.0.0:0"], "only loopback"),
-        (["--http", "0.0.0.0:0", "--http-name", "me.example"], "needs --http-token"),
-        (["--http", "127.0.0.1:0", "--http-name", "http://me"], "a host name without"),
-        (["--http", "127.0.0.1:0", "--http-token", "NONE"], "is not set"),
-        (["--http", "127.0.0.1:0", "--http-token", "SHORT"], "16 or more"),
-        (["--http-token", "GOOD"], "write --http"),
-        (["--http", "127.0.0.1:0", "--issuer", "http://127.0.0.1:9"], "and --audience URL"),
-        (["--http", "127.0.0.1:0", "--scope", "read"], "both --issuer URL"),
-    ],
+@cases(
+    (["--http"], "needs a value"),
+    (["--http", "8080"], "write HOST:PORT"),
+    (["--http", "127.0.0.1:65536"], "write HOST:PORT"),
+    (["--http", "0.0.0.0:0"], "only loopback"),
+    (["--http", "0.0.0.0:0", "--http-name", "me.example"], "needs --http-token"),
+    (["--http", "127.0.0.1:0", "--http-name", "http://me"], "a host name without"),
+    (["--http", "127.0.0.1:0", "--http-token", "NONE"], "is not set"),
+    (["--http", "127.0.0.1:0", "--http-token", "SHORT"], "16 or more"),
+    (["--http-token", "GOOD"], "write --http"),
+    (["--http", "127.0.0.1:0", "--issuer", "http://127.0.0.1:9"], "and --audience URL"),
+    (["--http", "127.0.0.1:0", "--scope", "read"], "both --issuer URL"),
 )
 def test_wrong_http_options_are_refused(words: list[str], why: str) -> None:
     with pytest.raises(WrongWordError, match=why) as error:
@@ -131,12 +129,9 @@ def test_wrong_http_options_are_refused(words: list[str], why: str) -> None:
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["--root", "no-such-folder"], "no such directory"),
-        (["--http-tokens", "X"], "unknown argument"),
-    ],
+@cases(
+    (["--root", "no-such-folder"], "no such directory"),
+    (["--http-tokens", "X"], "unknown argument"),
 )
 def test_wrong_options_end_the_program_with_status_2(words: list[str], why: str) -> None:
     command = [sys.executable, "-m", "mcp_touchstone", "serve", "--http", "127.0.0.1:0", *words]

@@ -26,6 +26,7 @@ from tests.bridge_client import (
     request,
     session,
 )
+from tests.cases import cases
 from tests.conftest import eventually
 
 pytestmark = pytest.mark.slow
@@ -175,16 +176,13 @@ def broken_connection(http: Http) -> Any:
     return connection
 
 
-@pytest.mark.parametrize(
-    ("method", "status"),
-    [
-        ("error/-32601", 404),
-        ("error/-32020", 400),
-        ("error/-32021", 400),
-        ("error/-32022", 400),
-        ("error/-32602", 200),
-        ("error/-32603", 200),
-    ],
+@cases(
+    ("error/-32601", 404),
+    ("error/-32020", 400),
+    ("error/-32021", 400),
+    ("error/-32022", 400),
+    ("error/-32602", 200),
+    ("error/-32603", 200),
 )
 def test_json_rpc_error_code_sets_the_http_status(
     modern_scribe: Http, method: str, status: int
@@ -208,20 +206,17 @@ def test_invalid_params_without_complete_meta_get_400(bridge: Bridge) -> None:
             assert reply.json()["error"]["code"] == -32602
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"MCP_Protocol_Version": None},
-        {"MCP_Protocol_Version": "2025-11-25"},
-        {"Mcp_Method": None},
-        {"Mcp_Method": "tools/list"},
-        {"Mcp_Method": "TOOLS/CALL"},
-        {"Mcp_Name": None},
-        {"Mcp_Name": "other"},
-        {"Mcp_Name": "=?base64?b3RoZXI=?="},
-        {"Mcp_Name": "=?base64?cGxhaW4?="},
-        {"Mcp_Name": "=?base64?cGxh!!W4=?="},
-    ],
+@cases(
+    {"MCP_Protocol_Version": None},
+    {"MCP_Protocol_Version": "2025-11-25"},
+    {"Mcp_Method": None},
+    {"Mcp_Method": "tools/list"},
+    {"Mcp_Method": "TOOLS/CALL"},
+    {"Mcp_Name": None},
+    {"Mcp_Name": "other"},
+    {"Mcp_Name": "=?base64?b3RoZXI=?="},
+    {"Mcp_Name": "=?base64?cGxhaW4?="},
+    {"Mcp_Name": "=?base64?cGxh!!W4=?="},
     ids=str,
 )
 def test_headers_contradicting_the_body_are_refused(
@@ -232,14 +227,11 @@ def test_headers_contradicting_the_body_are_refused(
     assert refused(reply, 400, "Header mismatch")["code"] == -32020
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"MCP_Protocol_Version": " 2026-07-28 "},
-        {"mcp_METHOD": "tools/call\t", "Mcp_Method": None},
-        {"Mcp_Name": " plain "},
-        {"Mcp_Name": "=?base64?cGxhaW4=?="},
-    ],
+@cases(
+    {"MCP_Protocol_Version": " 2026-07-28 "},
+    {"mcp_METHOD": "tools/call\t", "Mcp_Method": None},
+    {"Mcp_Name": " plain "},
+    {"Mcp_Name": "=?base64?cGxhaW4=?="},
     ids=str,
 )
 def test_equivalent_header_forms_are_accepted(
@@ -249,24 +241,21 @@ def test_equivalent_header_forms_are_accepted(
         assert reply.status == 200
 
 
-@pytest.mark.parametrize(
-    ("arguments", "headers", "fits"),
-    [
-        ({"region": "us"}, {"Mcp_Param_Region": "us"}, True),
-        ({"region": "us"}, {"mcp_param_REGION": "us"}, True),
-        ({"region": "Grüße"}, {"Mcp_Param_Region": "=?base64?R3LDvMOfZQ==?="}, True),
-        ({"region": "=?base64?x"}, {"Mcp_Param_Region": "=?base64?x"}, True),
-        ({"region": None}, {}, True),
-        ({}, {}, True),
-        ({"deep": {"size": 42}}, {"Mcp_Param_Size": "42.0"}, True),
-        ({"region": "us"}, {}, False),
-        ({"region": "us"}, {"Mcp_Param_Region": "eu"}, False),
-        ({}, {"Mcp_Param_Region": "eu"}, False),
-        ({"region": "Hello"}, {"Mcp_Param_Region": "=?base64?SGVsbG8?="}, False),
-        ({"deep": {"size": 42}}, {"Mcp_Param_Size": "43"}, False),
-        ({"deep": {"size": 42}}, {"Mcp_Param_Size": "many"}, False),
-        ({"region": "us"}, {"Mcp_Param_Region": "us", "Mcp_Param_Other": "x"}, True),
-    ],
+@cases(
+    ({"region": "us"}, {"Mcp_Param_Region": "us"}, True),
+    ({"region": "us"}, {"mcp_param_REGION": "us"}, True),
+    ({"region": "Grüße"}, {"Mcp_Param_Region": "=?base64?R3LDvMOfZQ==?="}, True),
+    ({"region": "=?base64?x"}, {"Mcp_Param_Region": "=?base64?x"}, True),
+    ({"region": None}, {}, True),
+    ({}, {}, True),
+    ({"deep": {"size": 42}}, {"Mcp_Param_Size": "42.0"}, True),
+    ({"region": "us"}, {}, False),
+    ({"region": "us"}, {"Mcp_Param_Region": "eu"}, False),
+    ({}, {"Mcp_Param_Region": "eu"}, False),
+    ({"region": "Hello"}, {"Mcp_Param_Region": "=?base64?SGVsbG8?="}, False),
+    ({"deep": {"size": 42}}, {"Mcp_Param_Size": "43"}, False),
+    ({"deep": {"size": 42}}, {"Mcp_Param_Size": "many"}, False),
+    ({"region": "us"}, {"Mcp_Param_Region": "us", "Mcp_Param_Other": "x"}, True),
 )
 def test_parameter_headers_must_match_the_arguments(
     modern_scribe: Http, arguments: Any, headers: dict[str, str], fits: bool

@@ -19,6 +19,7 @@ from mcp_touchstone.catalog.clause import (
     nearest,
 )
 from mcp_touchstone.catalog.loader import load
+from tests.cases import cases
 
 HEAD = 'title = "Ping"\nsummary = "Either side may ping."\n'
 ROW = """
@@ -105,16 +106,13 @@ def test_invalid_row_error_names_file_clause_and_key(
     assert "\n".join(said) == golden
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (f"{HEAD}sumary = 'x'\n", "unknown key 'sumary'; did you mean 'summary'?"),
-        ("summary = 'x'\n", "title is missing"),
-        ("title = 'x'\n", "summary is missing"),
-        ("title = 5\nsummary = 'x'\n", "title is no string"),
-        (f"{HEAD}[clause]\nid = 'x-y'\n", "clause is no array of tables"),
-        (f"{HEAD}deferred = true\n", "deferred is no string"),
-    ],
+@cases(
+    (f"{HEAD}sumary = 'x'\n", "unknown key 'sumary'; did you mean 'summary'?"),
+    ("summary = 'x'\n", "title is missing"),
+    ("title = 'x'\n", "summary is missing"),
+    ("title = 5\nsummary = 'x'\n", "title is no string"),
+    (f"{HEAD}[clause]\nid = 'x-y'\n", "clause is no array of tables"),
+    (f"{HEAD}deferred = true\n", "deferred is no string"),
 )
 def test_invalid_chapter_error_names_file_and_key(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(CatalogueError) as caught:
@@ -132,15 +130,12 @@ def test_invalid_toml_is_refused_in_one_line(tmp_path: Path, raw: bytes) -> None
         load_chapter(path)
 
 
-@pytest.mark.parametrize(
-    ("second", "names"),
-    [
-        (ROW, ("server/tools.toml: ping-answer: ", "basic/ping.toml")),
-        (
-            row(id='"tools-new"', replaces='["ping-answer"]'),
-            ("basic/ping.toml: ping-answer: ", "tools-new in server/tools.toml"),
-        ),
-    ],
+@cases(
+    (ROW, ("server/tools.toml: ping-answer: ", "basic/ping.toml")),
+    (
+        row(id='"tools-new"', replaces='["ping-answer"]'),
+        ("basic/ping.toml: ping-answer: ", "tools-new in server/tools.toml"),
+    ),
     ids=["used twice", "retired"],
 )
 def test_id_in_use_is_refused_with_both_files(
@@ -159,16 +154,13 @@ def test_id_in_use_is_refused_with_both_files(
 # --- valid rows
 
 
-@pytest.mark.parametrize(
-    ("level", "breach"),
-    [
-        (Level.MUST, Breach.FAIL),
-        (Level.MUST_NOT, Breach.FAIL),
-        (Level.SCHEMA, Breach.FAIL),
-        (Level.SHOULD, Breach.WARN),
-        (Level.SHOULD_NOT, Breach.WARN),
-        (Level.MAY, Breach.NOTE),
-    ],
+@cases(
+    (Level.MUST, Breach.FAIL),
+    (Level.MUST_NOT, Breach.FAIL),
+    (Level.SCHEMA, Breach.FAIL),
+    (Level.SHOULD, Breach.WARN),
+    (Level.SHOULD_NOT, Breach.WARN),
+    (Level.MAY, Breach.NOTE),
 )
 def test_breach_defaults_to_the_level(load_row: Load, level: Level, breach: Breach) -> None:
     assert load_row(level=f'"{level}"').breach is breach
@@ -246,16 +238,13 @@ def test_clause_has_group_chapter_and_file(load_row: Load) -> None:
 # --- links
 
 
-@pytest.mark.parametrize(
-    ("page", "address"),
-    [
-        ("basic/utilities/ping", f"{SITE}/2025-11-25/basic/utilities/ping"),
-        ("basic/transports#stdio", f"{SITE}/2025-11-25/basic/transports#stdio"),
-        ("basic/index", f"{SITE}/2025-11-25/basic"),
-        ("basic/index#meta", f"{SITE}/2025-11-25/basic#meta"),
-        ("schema.ts", f"{SCHEMAS}/2025-11-25/schema.ts"),
-        ("schema.ts#Tool", f"{SCHEMAS}/2025-11-25/schema.ts#:~:text=Tool"),
-    ],
+@cases(
+    ("basic/utilities/ping", f"{SITE}/2025-11-25/basic/utilities/ping"),
+    ("basic/transports#stdio", f"{SITE}/2025-11-25/basic/transports#stdio"),
+    ("basic/index", f"{SITE}/2025-11-25/basic"),
+    ("basic/index#meta", f"{SITE}/2025-11-25/basic#meta"),
+    ("schema.ts", f"{SCHEMAS}/2025-11-25/schema.ts"),
+    ("schema.ts#Tool", f"{SCHEMAS}/2025-11-25/schema.ts#:~:text=Tool"),
 )
 def test_specification_page_is_converted_to_a_url(load_row: Load, page: str, address: str) -> None:
     clause = load_row(source=f'{{ "2025-11-25" = "{page}" }}')
@@ -339,14 +328,11 @@ def test_judged_lifts_the_deferral_of_its_chapter(tmp_path: Path) -> None:
     assert (deferred.judged, lifted.judged) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("head", "row", "why"),
-    [
-        ("", "judged = true\n", "this chapter has none"),
-        ('deferred = "not yet"\n', "judged = false\n", "true or absent"),
-        ('deferred = "not yet"\n', 'judged = true\ndeferred = "later"\n', "exclude each other"),
-        ('deferred = "not yet"\n', 'judged = true\nunobservable = "no"\n', "exclude each other"),
-    ],
+@cases(
+    ("", "judged = true\n", "this chapter has none"),
+    ('deferred = "not yet"\n', "judged = false\n", "true or absent"),
+    ('deferred = "not yet"\n', 'judged = true\ndeferred = "later"\n', "exclude each other"),
+    ('deferred = "not yet"\n', 'judged = true\nunobservable = "no"\n', "exclude each other"),
 )
 def test_judged_contradicting_another_key_is_refused(
     tmp_path: Path, head: str, row: str, why: str

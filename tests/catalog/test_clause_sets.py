@@ -16,6 +16,7 @@ from mcp_touchstone.results.run import Absent, Run, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
+from tests.cases import cases
 
 DIGESTS = {
     "2024-11-05/1": "beffefbcd74b212f",
@@ -68,22 +69,19 @@ def run(
     return made
 
 
-@pytest.mark.parametrize(
-    ("found", "absent", "figure"),
-    [
-        ({PING: Outcome.PASS, BATCH: Outcome.FAIL}, {INFO: False}, "1 of 2"),
-        ({PING: Outcome.WARN, BATCH: Outcome.NOTE, INFO: Outcome.UNSEEN}, {}, "2 of 2"),
-        ({PING: Outcome.PASS, BATCH: Outcome.BROKEN, INFO: Outcome.PASS}, {}, "2 of 3"),
-        ({PING: Outcome.PASS, BATCH: Outcome.PASS}, {INFO: True}, ""),
-        ({PING: Outcome.PASS, BATCH: Outcome.PASS}, {}, ""),
-        ({}, {PING: False, BATCH: False, INFO: False}, ""),
-    ],
+@cases(
+    ({PING: Outcome.PASS, BATCH: Outcome.FAIL}, {INFO: False}, "1 of 2"),
+    ({PING: Outcome.WARN, BATCH: Outcome.NOTE, INFO: Outcome.UNSEEN}, {}, "2 of 2"),
+    ({PING: Outcome.PASS, BATCH: Outcome.BROKEN, INFO: Outcome.PASS}, {}, "2 of 3"),
+    ({PING: Outcome.PASS, BATCH: Outcome.PASS}, {INFO: True}, ""),
+    ({PING: Outcome.PASS, BATCH: Outcome.PASS}, {}, ""),
+    ({}, {PING: False, BATCH: False, INFO: False}, ""),
 )
 def test_applicable_clauses_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
     found: Mapping[str, Outcome],
     absent: Mapping[str, bool],
     figure: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (one,) = kept(run(found, absent, monkeypatch), dict)
 

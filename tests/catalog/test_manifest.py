@@ -20,6 +20,7 @@ from mcp_touchstone.catalog.clause import (
 )
 from mcp_touchstone.catalog.loader import CLIENTS, home, load, rows
 from mcp_touchstone.catalog.scenario import Registry, Scenario, Seen, ambient, collecting, scenario
+from tests.cases import cases
 
 REGISTRY = load()
 CATALOGUE = REGISTRY.catalogue
@@ -67,9 +68,7 @@ def test_observability_of_every_clause_is_consistent() -> None:
         assert conditional == (clause.conditional and not out_of_reach), clause.id
 
 
-@pytest.mark.parametrize(
-    ("observable", "least"), [(Observable.YES, 0.95), (Observable.CONDITIONAL, 0.85)]
-)
+@cases((Observable.YES, 0.95), (Observable.CONDITIONAL, 0.85))
 def test_most_observable_clauses_are_judged(observable: Observable, least: float) -> None:
     seen = [clause for clause in CATALOGUE if clause.observable is observable]
 
@@ -280,15 +279,12 @@ def refused(*clauses: str, body: Any = None) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("clauses", "message"),
-    [
-        (("tiny-onne",), "no clause is called 'tiny-onne'; did you mean 'tiny-one'?"),
-        (("tiny-later",), "judges tiny-later, which the catalogue excludes"),
-        (("tiny-never",), "judges tiny-never, which the catalogue excludes"),
-        ((), "judges no clause"),
-        (("tiny-one", "tiny-one"), "judges tiny-one twice"),
-    ],
+@cases(
+    (("tiny-onne",), "no clause is called 'tiny-onne'; did you mean 'tiny-one'?"),
+    (("tiny-later",), "judges tiny-later, which the catalogue excludes"),
+    (("tiny-never",), "judges tiny-never, which the catalogue excludes"),
+    ((), "judges no clause"),
+    (("tiny-one", "tiny-one"), "judges tiny-one twice"),
 )
 def test_invalid_clause_declaration_is_refused_at_import(
     registry: Registry, clauses: tuple[str, ...], message: str

@@ -10,6 +10,7 @@ from mcp_touchstone.catalog.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
 from mcp_touchstone.client.server_profile import Example, Exchange, ServerProfile, Spoken
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.reply import Reply
+from tests.cases import cases
 from tests.conftest import HERE
 
 MODERN = rev.LATEST_MODERN
@@ -77,21 +78,18 @@ def test_any_choice_meets_a_need_and_all_needs_are_required() -> None:
     assert some.lacks(("tools",), "2025-06-18") == "tools"
 
 
-@pytest.mark.parametrize(
-    ("capabilities", "path", "declared"),
-    [
-        ({"tasks": {"list": {}}}, "tasks.list", True),
-        ({"tasks": {"list": True}}, "tasks.list", True),
-        ({"tasks": {"list": False}}, "tasks.list", False),
-        ({"tasks": {"requests": {"tools": {"call": {}}}}}, "tasks.requests.tools.call", True),
-        ({"tasks": {"requests": {"tools": {}}}}, "tasks.requests.tools.call", False),
-        ({"tasks": {"requests": True}}, "tasks.requests.tools.call", False),
-        ({"tools": {"listChanged": True}}, "tools.listChanged", True),
-        ({"tools": {"listChanged": {}}}, "tools.listChanged", False),
-        ({"tools": True}, "tools", False),
-        ({"tools": {}}, "tools", True),
-        ({}, "logging", False),
-    ],
+@cases(
+    ({"tasks": {"list": {}}}, "tasks.list", True),
+    ({"tasks": {"list": True}}, "tasks.list", True),
+    ({"tasks": {"list": False}}, "tasks.list", False),
+    ({"tasks": {"requests": {"tools": {"call": {}}}}}, "tasks.requests.tools.call", True),
+    ({"tasks": {"requests": {"tools": {}}}}, "tasks.requests.tools.call", False),
+    ({"tasks": {"requests": True}}, "tasks.requests.tools.call", False),
+    ({"tools": {"listChanged": True}}, "tools.listChanged", True),
+    ({"tools": {"listChanged": {}}}, "tools.listChanged", False),
+    ({"tools": True}, "tools", False),
+    ({"tools": {}}, "tools", True),
+    ({}, "logging", False),
 )
 def test_a_capability_is_declared_by_its_path(capabilities: Any, path: str, declared: bool) -> None:
     assert spoken(capabilities).declares(path) is declared
@@ -171,13 +169,10 @@ def test_completable_lists_prompt_arguments_and_template_variables() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "lists",
-    [
-        {"tools": [None, 5, {}, {"name": 7}, {"name": "x", "inputSchema": [], "annotations": 1}]},
-        {"resources": ["a", {"uri": 5}], "templates": [{"uriTemplate": "{"}, {}]},
-        {"prompts": [[], {"name": "p", "arguments": {"a": 1}}, {"name": "q", "arguments": [1]}]},
-    ],
+@cases(
+    {"tools": [None, 5, {}, {"name": 7}, {"name": "x", "inputSchema": [], "annotations": 1}]},
+    {"resources": ["a", {"uri": 5}], "templates": [{"uriTemplate": "{"}, {}]},
+    {"prompts": [[], {"name": "p", "arguments": {"a": 1}}, {"name": "q", "arguments": [1]}]},
 )
 def test_malformed_lists_never_raise(lists: Any) -> None:
     one = spoken(lists=lists)

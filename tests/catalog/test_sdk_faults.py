@@ -36,6 +36,7 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
+from tests.cases import cases
 from tests.conftest import HERE
 from tests.fleets import row_of
 from tests.goldens import scrubbed
@@ -119,18 +120,15 @@ def test_a_finding_of_the_minimal_server_is_the_sdks() -> None:
     assert owners(run(FAILING, "mcp==1.20.0")) == ["mcp 1.20.0", "own", "mcp 1.20.0"]
 
 
-@pytest.mark.parametrize(
-    ("sdk", "scenario", "revision", "outcome"),
-    [
-        ("mcp==1.20.0", "other", MID, Outcome.FAIL),
-        ("mcp==1.20.0", "s", NEW, Outcome.FAIL),
-        ("mcp==1.20.0", "s", MID, Outcome.BROKEN),
-        ("mcp==1.20.0", "s", MID, Outcome.NOTE),
-        ("mcp==2.0.0", "s", MID, Outcome.FAIL),
-        ("mcp==1.9.4", "s", MID, Outcome.FAIL),
-        ("mcp==3.0.0", "s", MID, Outcome.FAIL),
-        ("other==1.20.0", "s", MID, Outcome.FAIL),
-    ],
+@cases(
+    ("mcp==1.20.0", "other", MID, Outcome.FAIL),
+    ("mcp==1.20.0", "s", NEW, Outcome.FAIL),
+    ("mcp==1.20.0", "s", MID, Outcome.BROKEN),
+    ("mcp==1.20.0", "s", MID, Outcome.NOTE),
+    ("mcp==2.0.0", "s", MID, Outcome.FAIL),
+    ("mcp==1.9.4", "s", MID, Outcome.FAIL),
+    ("mcp==3.0.0", "s", MID, Outcome.FAIL),
+    ("other==1.20.0", "s", MID, Outcome.FAIL),
     ids=["scenario", "revision", "broken", "note", "major", "older", "newer-major", "sdk"],
 )
 def test_everything_else_is_the_servers_own(
@@ -156,16 +154,13 @@ def test_a_clause_with_a_further_failing_scenario_is_the_servers_own() -> None:
     assert owners(made) == ["own"]
 
 
-@pytest.mark.parametrize(
-    ("number", "stand_in"),
-    [
-        ("1.20.0", ["1.20.0"]),
-        ("1.15.2", ["1.10.0", "1.20.0"]),
-        ("1.21.0", ["1.20.0"]),
-        ("1.20.0rc1", ["1.10.0", "1.20.0"]),
-        ("1.9.4", []),
-        ("3.0.0", []),
-    ],
+@cases(
+    ("1.20.0", ["1.20.0"]),
+    ("1.15.2", ["1.10.0", "1.20.0"]),
+    ("1.21.0", ["1.20.0"]),
+    ("1.20.0rc1", ["1.10.0", "1.20.0"]),
+    ("1.9.4", []),
+    ("3.0.0", []),
 )
 def test_a_version_that_was_not_judged_has_the_faults_of_its_neighbours(
     number: str, stand_in: list[str]
@@ -226,14 +221,11 @@ def test_without_a_remedy_the_report_says_who_has_to_act() -> None:
     assert fault.proof == "mcp 1.22.0: a minimal server on mcp 1.20.0 does this too"
 
 
-@pytest.mark.parametrize(
-    ("later", "fixed"),
-    [
-        ((), ""),
-        (("1.30.0",), ""),
-        (("1.30.0", "2.0.0"), "mcp 2.0.0"),
-        (("1.30.0", "2.0.0", "2.1.0!"), ""),
-    ],
+@cases(
+    ((), ""),
+    (("1.30.0",), ""),
+    (("1.30.0", "2.0.0"), "mcp 2.0.0"),
+    (("1.30.0", "2.0.0", "2.1.0!"), ""),
 )
 def test_a_fault_that_depends_on_chance_is_fixed_by_a_later_major_version_only(
     later: tuple[str, ...], fixed: str
@@ -281,10 +273,7 @@ def test_the_table_of_a_run_is_that_of_its_transport(
 # --- the gate
 
 
-@pytest.mark.parametrize(
-    ("words", "status"),
-    [((), 0), (("should",), 0), (("sdk",), 1), (("should", "sdk"), 1), (("never",), 0)],
-)
+@cases(((), 0), (("should",), 0), (("sdk",), 1), (("should", "sdk"), 1), (("never",), 0))
 def test_a_fault_of_the_sdk_fails_the_gate_only_if_it_is_wanted(
     words: tuple[str, ...], status: int
 ) -> None:

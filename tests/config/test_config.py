@@ -24,6 +24,7 @@ from mcp_touchstone.config.settings import (
 from mcp_touchstone.config.toml_keys import KEYS, Table, choose, command, read
 from mcp_touchstone.config.toml_keys import layer as layer_of
 from mcp_touchstone.target.promises import PromiseTerms
+from tests.cases import cases
 
 EVERYTHING = """
 command = ["node", "dist/index.js", "{root}"]
@@ -191,13 +192,10 @@ def test_unknown_key_or_invalid_value_is_refused_with_a_hint(golden: SnapshotAss
     assert "\n".join(said) == golden
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "message"),
-    [
-        ("[targets.one]\n[targets.two]", None, "names one, two; choose one with --target"),
-        ("[targets.one]\n[targets.two]", "tow", "did you mean 'two'"),
-        ("", "one", "leave --target one out"),
-    ],
+@cases(
+    ("[targets.one]\n[targets.two]", None, "names one, two; choose one with --target"),
+    ("[targets.one]\n[targets.two]", "tow", "did you mean 'two'"),
+    ("", "one", "leave --target one out"),
 )
 def test_ambiguous_or_unknown_target_is_refused(text: str, name: str | None, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
@@ -224,9 +222,7 @@ def test_no_configuration_is_found_in_an_unconfigured_folder(here: Path) -> None
     assert configured() is None
 
 
-@pytest.mark.parametrize(
-    ("name", "head"), [("touchstone.toml", ""), ("pyproject.toml", "[tool.mcp-touchstone]\n")]
-)
+@cases(("touchstone.toml", ""), ("pyproject.toml", "[tool.mcp-touchstone]\n"))
 def test_configuration_in_the_working_directory_is_found(here: Path, name: str, head: str) -> None:
     (here / name).write_text(f"{head}command = 'x'\ncwd = 'sub'\nbaseline = 'b.toml'\n")
 
@@ -379,19 +375,16 @@ def test_servers_are_found_in_vs_code_settings() -> None:
     assert source(text, "a", "f", AROUND).command == ("x",)
 
 
-@pytest.mark.parametrize(
-    ("text", "filled"),
-    [
-        ("${workspaceFolder}/x", "/w/space/x"),
-        ("${workspaceFolderBasename}", "space"),
-        ("${userHome}", "/home/me"),
-        ("${env:TOKEN}", "t"),
-        ("${env:NONE}", ""),
-        ("${TOKEN}-${EMPTY}", "t-"),
-        ("${NONE:-else}", "else"),
-        ("${TOKEN:-else}", "t"),
-        ("$HOME {root}", "$HOME {root}"),
-    ],
+@cases(
+    ("${workspaceFolder}/x", "/w/space/x"),
+    ("${workspaceFolderBasename}", "space"),
+    ("${userHome}", "/home/me"),
+    ("${env:TOKEN}", "t"),
+    ("${env:NONE}", ""),
+    ("${TOKEN}-${EMPTY}", "t-"),
+    ("${NONE:-else}", "else"),
+    ("${TOKEN:-else}", "t"),
+    ("$HOME {root}", "$HOME {root}"),
 )
 def test_client_file_variables_are_substituted(text: str, filled: str) -> None:
     made = source(servers(a={"command": "x", "args": [text]}), "a", "f", AROUND)

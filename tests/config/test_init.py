@@ -11,6 +11,7 @@ import pytest
 
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.config.toml_keys import choose, command, read
+from tests.cases import cases
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
@@ -96,13 +97,10 @@ def test_secrets_of_a_client_file_are_not_copied(tmp_path: Path) -> None:
     assert judged.returncode == 0, judged.stdout + judged.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["init"], "write the command of your server"),
-        (["init", "--output", "/no/such/x.toml", "--", "true"], "make it first"),
-        (["init", "--timeout", "5", "--", sys.executable, "-c", "print('no')"], "does the command"),
-    ],
+@cases(
+    (["init"], "write the command of your server"),
+    (["init", "--output", "/no/such/x.toml", "--", "true"], "make it first"),
+    (["init", "--timeout", "5", "--", sys.executable, "-c", "print('no')"], "does the command"),
 )
 def test_init_error_prints_one_line_and_writes_nothing(
     tmp_path: Path, words: list[str], message: str

@@ -10,32 +10,27 @@ from mcp_touchstone.config import toml_keys
 from mcp_touchstone.config.settings import ConfigError
 from mcp_touchstone.target.promises import PromiseTerms, read, shown
 from mcp_touchstone.target.target import Target, reference
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "deny-list",
-        'read-only={"args": ["--read-only"]}',
-        'size-limit={"args": ["--max", "9"], "env": {"A": "1"}, "limit": 9, "tools": ["read"]}',
-    ],
+@cases(
+    "deny-list",
+    'read-only={"args": ["--read-only"]}',
+    'size-limit={"args": ["--max", "9"], "env": {"A": "1"}, "limit": 9, "tools": ["read"]}',
 )
 def test_promise_is_read_and_written_back(text: str) -> None:
     assert shown(*read(text)) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("readonly", "nothing is promised by 'readonly'; did you mean 'read-only'?; known are"),
-        ("containment", "nothing is promised by 'containment'"),
-        ("read-only=--read-only", """write read-only='{"args": ["--word"]}', or read-only alone"""),
-        ("read-only=[]", "write read-only='{"),
-        ('read-only={"words": []}', "read-only: unknown key 'words'; the keys are args, env"),
-        ('read-only={"args": "-r"}', 'read-only: args is "-r"; write an array of strings'),
-        ('size-limit={"limit": true}', "limit is true; write a whole number above 0"),
-        ("size-limit", """size-limit: say which: size-limit='{"limit": 10485760}'"""),
-    ],
+@cases(
+    ("readonly", "nothing is promised by 'readonly'; did you mean 'read-only'?; known are"),
+    ("containment", "nothing is promised by 'containment'"),
+    ("read-only=--read-only", """write read-only='{"args": ["--word"]}', or read-only alone"""),
+    ("read-only=[]", "write read-only='{"),
+    ('read-only={"words": []}', "read-only: unknown key 'words'; the keys are args, env"),
+    ('read-only={"args": "-r"}', 'read-only: args is "-r"; write an array of strings'),
+    ('size-limit={"limit": true}', "limit is true; write a whole number above 0"),
+    ("size-limit", """size-limit: say which: size-limit='{"limit": 10485760}'"""),
 )
 def test_wrong_promise_is_refused_with_a_suggestion(text: str, said: str) -> None:
     with pytest.raises(ValueError, match=re.escape(said)):

@@ -15,6 +15,7 @@ from mcp_touchstone.engine.runner import Choice, Run, UsageError, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, reference
 from mcp_touchstone.transport.http_endpoint import PORT
+from tests.cases import cases
 from tests.conftest import RETRIED
 from tests.mutants import http_kit, http_tokens, kit
 from tests.mutants.__main__ import HERE
@@ -126,20 +127,17 @@ def test_mutant_breaks_exactly_its_declared_clauses(
     assert run.trouble == "" or mutant.breaks
 
 
-@pytest.mark.parametrize(
-    ("name", "clauses"),
-    [
+@cases(
+    (
+        "AnswersGetWith404",
         (
-            "AnswersGetWith404",
-            (
-                "resources-list-changed-notification-legacy",
-                "resources-updated-notification-legacy",
-                "roots-handles-list-changes",
-            ),
+            "resources-list-changed-notification-legacy",
+            "resources-updated-notification-legacy",
+            "roots-handles-list-changes",
         ),
-        ("RefusesRetries", ("lifecycle-stateless-no-affinity",)),
-        ("RejectsMismatchesAsInvalidRequests", ("jsonrpc-method-not-found",)),
-    ],
+    ),
+    ("RefusesRetries", ("lifecycle-stateless-no-affinity",)),
+    ("RejectsMismatchesAsInvalidRequests", ("jsonrpc-method-not-found",)),
 )
 def test_fault_breaks_no_clause_of_another_chapter(name: str, clauses: tuple[str, ...]) -> None:
     mutant = MUTANTS[name]

@@ -18,6 +18,7 @@ from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.near_miss import CURES, READ_ON, Slip, corrected, near_miss
+from tests.cases import cases
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
@@ -48,17 +49,14 @@ def is_repeated(run: Run) -> bool:
     return any(one.tried > 1 for verdict in run.verdicts for one in verdict.judgements)
 
 
-@pytest.mark.parametrize(
-    ("kind", "clause", "words"),
-    [
-        ("string", "jsonrpc-response-id-echo", "without changing its type"),
-        ("capital", "jsonrpc-message-kind", "misspelled members: Jsonrpc, Id, Result"),
-        ("twice encoded", "stdio-stdout-only-messages", "encode the message once"),
-        ("sse", "stdio-stdout-only-messages", "server-sent events are for HTTP"),
-        ("bom", "stdio-stdout-only-messages", "byte order mark; write UTF-8 without it"),
-        ("utf-16-le", "stdio-utf8-output", "UTF-16 or UTF-32"),
-        ("quoted", "stdio-stdout-only-messages", "a line that is not JSON"),
-    ],
+@cases(
+    ("string", "jsonrpc-response-id-echo", "without changing its type"),
+    ("capital", "jsonrpc-message-kind", "misspelled members: Jsonrpc, Id, Result"),
+    ("twice encoded", "stdio-stdout-only-messages", "encode the message once"),
+    ("sse", "stdio-stdout-only-messages", "server-sent events are for HTTP"),
+    ("bom", "stdio-stdout-only-messages", "byte order mark; write UTF-8 without it"),
+    ("utf-16-le", "stdio-utf8-output", "UTF-16 or UTF-32"),
+    ("quoted", "stdio-stdout-only-messages", "a line that is not JSON"),
 )
 def test_fault_of_every_message_is_one_failure_and_the_rest_is_judged(
     kind: str, clause: str, words: str
@@ -80,16 +78,13 @@ def test_answers_that_match_no_request_fail_at_once(kind: str) -> None:
     assert not is_repeated(run)  # each repetition would wait for the first answer again
 
 
-@pytest.mark.parametrize(
-    ("server", "kind", "clause", "words"),
-    [
-        ("answers_beside_the_id", "stderr", "jsonrpc-request-answered", "JSON-RPC to stderr"),
-        ("answers_only_after", "headers", "stdio-stdout-only-messages", "Content-Length"),
-        ("answers_only_after", "blank lines", "stdio-newline-terminated", "after an empty line"),
-        ("answers_only_after", "initialized", "lifecycle-initialize-response", "initialized"),
-        ("answers_only_after", "buffered", "stdio-newline-terminated", "its output is buffered"),
-        ("answers_only_after", "end of input", "stdio-newline-terminated", "end of its input"),
-    ],
+@cases(
+    ("answers_beside_the_id", "stderr", "jsonrpc-request-answered", "JSON-RPC to stderr"),
+    ("answers_only_after", "headers", "stdio-stdout-only-messages", "Content-Length"),
+    ("answers_only_after", "blank lines", "stdio-newline-terminated", "after an empty line"),
+    ("answers_only_after", "initialized", "lifecycle-initialize-response", "initialized"),
+    ("answers_only_after", "buffered", "stdio-newline-terminated", "its output is buffered"),
+    ("answers_only_after", "end of input", "stdio-newline-terminated", "end of its input"),
 )
 def test_silent_server_gets_its_cause(server: str, kind: str, clause: str, words: str) -> None:
     run, failed = judged(server, kind)
@@ -110,20 +105,17 @@ def test_slow_first_start_is_not_taken_for_silence() -> None:
 # --- single lines
 
 
-@pytest.mark.parametrize(
-    ("value", "slip"),
-    [
-        ({"jsonrpc": "2.0", "id": 101, "result": {}}, None),
-        ({"jsonrpc": "2.0", "id": 101, "method": "ping"}, None),
-        ({"jsonrpc": "2.0", "id": "x", "method": "ping"}, None),
-        ({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, None),
-        ({"id": 101}, None),
-        ([{"jsonrpc": "2.0", "id": "101", "result": {}}], None),
-        ({"jsonrpc": "2.0", "id": "101", "result": {}}, Slip.ID_AS_TEXT),
-        ({"jsonrpc": "2.0", "id": [101], "result": {}}, Slip.ID_IN_A_BOX),
-        ({"jsonrpc": "2.0", "id": "100", "result": {}}, Slip.ID_OTHER),
-        ({"jsonrpc": "2.0", "error": {}}, Slip.ID_MISSING),
-    ],
+@cases(
+    ({"jsonrpc": "2.0", "id": 101, "result": {}}, None),
+    ({"jsonrpc": "2.0", "id": 101, "method": "ping"}, None),
+    ({"jsonrpc": "2.0", "id": "x", "method": "ping"}, None),
+    ({"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, None),
+    ({"id": 101}, None),
+    ([{"jsonrpc": "2.0", "id": "101", "result": {}}], None),
+    ({"jsonrpc": "2.0", "id": "101", "result": {}}, Slip.ID_AS_TEXT),
+    ({"jsonrpc": "2.0", "id": [101], "result": {}}, Slip.ID_IN_A_BOX),
+    ({"jsonrpc": "2.0", "id": "100", "result": {}}, Slip.ID_OTHER),
+    ({"jsonrpc": "2.0", "error": {}}, Slip.ID_MISSING),
 )
 def test_only_a_response_can_be_a_near_miss(value: Any, slip: Slip | None) -> None:
     found = near_miss(b"", value, REQUEST)
@@ -134,16 +126,13 @@ def test_only_a_response_can_be_a_near_miss(value: Any, slip: Slip | None) -> No
 PLAIN = b'{"jsonrpc": "2.0", "id": 101, "result": {}}'
 
 
-@pytest.mark.parametrize(
-    ("raw", "slip"),
-    [
-        (PLAIN.replace(b'"', b"'"), Slip.PYTHON_TEXT),
-        (b"INFO 12:00:01 send " + PLAIN, Slip.TEXT_BEFORE),
-        (b"\x1e" + PLAIN, Slip.CONTROLS),
-        (PLAIN + b"\0", Slip.CONTROLS),
-        (base64.b64encode(PLAIN), Slip.BASE64),
-        (b"data: " + PLAIN, Slip.EVENT_STREAM),
-    ],
+@cases(
+    (PLAIN.replace(b'"', b"'"), Slip.PYTHON_TEXT),
+    (b"INFO 12:00:01 send " + PLAIN, Slip.TEXT_BEFORE),
+    (b"\x1e" + PLAIN, Slip.CONTROLS),
+    (PLAIN + b"\0", Slip.CONTROLS),
+    (base64.b64encode(PLAIN), Slip.BASE64),
+    (b"data: " + PLAIN, Slip.EVENT_STREAM),
 )
 def test_answer_inside_another_text_is_a_near_miss(raw: bytes, slip: Slip) -> None:
     found = near_miss(raw, None, REQUEST)
@@ -152,17 +141,14 @@ def test_answer_inside_another_text_is_a_near_miss(raw: bytes, slip: Slip) -> No
     assert (found.slip, found.meant["id"]) == (slip, 101)
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"Listening on port 3000",
-        b"{'a': 1}",
-        b"data: {}",
-        b"\x1e{}",
-        b"e30=",
-        b'x{"id":7}',
-        b"{" * 9999,
-    ],
+@cases(
+    b"Listening on port 3000",
+    b"{'a': 1}",
+    b"data: {}",
+    b"\x1e{}",
+    b"e30=",
+    b'x{"id":7}',
+    b"{" * 9999,
 )
 def test_other_lines_are_no_near_miss(raw: bytes) -> None:
     assert near_miss(raw, None, REQUEST) is None

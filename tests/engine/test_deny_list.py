@@ -18,6 +18,7 @@ from mcp_touchstone.security import payload, reachability
 from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.promises import PromiseTerms, read, shown
+from tests.cases import cases
 from tests.fakes.denials import LIST
 from tests.fakes.matrix import attacked, target_of
 
@@ -26,21 +27,18 @@ LIBRARY = payload.load(SUITE / "payloads")
 POSIX = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
 
-@pytest.mark.parametrize(
-    ("entry", "example", "has", "lacks"),
-    [
-        (".env", ".env", ["a/.env", ".env"], [".envrc", "env", "a.env"]),
-        ("*.pem", "touchstone.pem", ["a/b/c.pem"], ["pem", "c.pem.txt"]),
-        (".ssh/", ".ssh", [".ssh/id", "a/.ssh/b/c", ".ssh"], [".sshd/x", "ssh/x"]),
-        ("private/**", "private", ["private/a/b"], ["private", "a/private/b", "privates/a"]),
-        ("**/x/**", "x", ["x/a", "a/x/b/c"], ["x", "a/x"]),
-        ("private/*", "private/touchstone", ["private/a/b"], ["private", "a/private/b"]),
-        ("**/private/", "private", ["a/private/b"], ["privates"]),
-        ("config/*.yml", "config/touchstone.yml", ["config/a.yml"], ["a/config/a.yml", "a.yml"]),
-        ("a/**/key", "a/key", ["a/key", "a/b/c/key"], ["b/a/key", "a/keys"]),
-        ("id_[!a-c]?", "id_dx", ["x/id_d1"], ["id_a1", "id_d"]),
-        ("id_[ab]", "id_a", ["id_b"], ["id_c"]),
-    ],
+@cases(
+    (".env", ".env", ["a/.env", ".env"], [".envrc", "env", "a.env"]),
+    ("*.pem", "touchstone.pem", ["a/b/c.pem"], ["pem", "c.pem.txt"]),
+    (".ssh/", ".ssh", [".ssh/id", "a/.ssh/b/c", ".ssh"], [".sshd/x", "ssh/x"]),
+    ("private/**", "private", ["private/a/b"], ["private", "a/private/b", "privates/a"]),
+    ("**/x/**", "x", ["x/a", "a/x/b/c"], ["x", "a/x"]),
+    ("private/*", "private/touchstone", ["private/a/b"], ["private", "a/private/b"]),
+    ("**/private/", "private", ["a/private/b"], ["privates"]),
+    ("config/*.yml", "config/touchstone.yml", ["config/a.yml"], ["a/config/a.yml", "a.yml"]),
+    ("a/**/key", "a/key", ["a/key", "a/b/c/key"], ["b/a/key", "a/keys"]),
+    ("id_[!a-c]?", "id_dx", ["x/id_d1"], ["id_a1", "id_d"]),
+    ("id_[ab]", "id_a", ["id_b"], ["id_c"]),
 )
 def test_deny_entry_matches_like_gitignore(
     entry: str, example: str, has: list[str], lacks: list[str]

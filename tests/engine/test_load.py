@@ -8,23 +8,21 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.load import Load, _check, _Kind, _text
 from mcp_touchstone.runtime.timeouts import Pace
+from tests.cases import cases
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    ("mode", "status", "words"),
-    [
-        ("right", 0, ""),
-        ("locks", 0, ""),
-        ("mixes", 1, "WRONG: "),
-        ("leaks", 1, "LEAK: "),
-        ("loses", 1, "LOST: "),
-    ],
+@cases(
+    ("right", 0, ""),
+    ("locks", 0, ""),
+    ("mixes", 1, "WRONG: "),
+    ("leaks", 1, "LEAK: "),
+    ("loses", 1, "LOST: "),
 )
 def test_load_judges_answers_and_memory_and_not_time(
-    mode: str, status: int, words: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str], mode: str, status: int, words: str
 ) -> None:
     server = (sys.executable, str(HERE / "load_server.py"), mode)
 

@@ -16,6 +16,7 @@ from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target, absolute, reference
+from tests.cases import cases
 from tests.conftest import HERE
 
 pytestmark = [
@@ -38,14 +39,11 @@ def judged(log: Path, choice: Choice, server: Target) -> tuple[Run, int]:
     return run, starts
 
 
-@pytest.mark.parametrize(
-    ("select", "revisions", "processes"),
-    [
-        ("answers_a_ping", (NEWEST,), 1),
-        ("answers_a_ping", (), len(rev.ALL)),
-        ("ping-during-call", (NEWEST,), 3),  # the search for the call, and an unused process
-        ("accepts_every_revision_it_offers", (NEWEST,), 2),  # the newest of each era
-    ],
+@cases(
+    ("answers_a_ping", (NEWEST,), 1),
+    ("answers_a_ping", (), len(rev.ALL)),
+    ("ping-during-call", (NEWEST,), 3),  # the search for the call, and an unused process
+    ("accepts_every_revision_it_offers", (NEWEST,), 2),  # the newest of each era
 )
 def test_run_of_one_scenario_starts_few_processes(
     tmp_path: Path, select: str, revisions: tuple[str, ...], processes: int

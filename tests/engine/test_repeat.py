@@ -22,6 +22,7 @@ from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
 from mcp_touchstone.target.target import ROOT, Target, reference
 from mcp_touchstone.wire.reply import Reply
+from tests.cases import cases
 from tests.conftest import HERE, mutant_command
 from tests.toy_suite import LONG, declare, outcomes, server, toy_registry
 
@@ -161,20 +162,17 @@ def over(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     return ended
 
 
-@pytest.mark.parametrize(
-    ("broken", "certain", "ends"),
-    [
-        (("toy-must",), ("toy-must",), True),
-        (("toy-must",), ("toy-must", "toy-should"), True),
-        (("toy-must", "toy-should"), ("toy-must",), False),
-    ],
+@cases(
+    (("toy-must",), ("toy-must",), True),
+    (("toy-must",), ("toy-must", "toy-should"), True),
+    (("toy-must", "toy-should"), ("toy-must",), False),
 )
 def test_repetition_may_end_with_the_findings_of_the_first_time(
+    over: threading.Event,
+    tmp_path: Path,
     broken: tuple[str, ...],
     certain: tuple[str, ...],
     ends: bool,
-    over: threading.Event,
-    tmp_path: Path,
 ) -> None:
     enough: list[bool] = []
     with toy_registry(tmp_path) as registry:
@@ -260,16 +258,13 @@ def test_clause_that_is_not_judged_begins_no_repetition(tmp_path: Path) -> None:
     assert held == [REVISION]
 
 
-@pytest.mark.parametrize(
-    ("always", "answer", "outcome"),
-    [
-        (False, None, Outcome.WARN),
-        (True, None, Outcome.FAIL),
-        (False, {"error": {"code": 1, "message": "no"}}, Outcome.FAIL),
-    ],
+@cases(
+    (False, None, Outcome.WARN),
+    (True, None, Outcome.FAIL),
+    (False, {"error": {"code": 1, "message": "no"}}, Outcome.FAIL),
 )
 def test_silence_that_does_not_come_again_is_a_warning(
-    always: bool, answer: dict[str, object] | None, outcome: Outcome, tmp_path: Path
+    tmp_path: Path, always: bool, answer: dict[str, object] | None, outcome: Outcome
 ) -> None:
     held: list[str] = []
     with toy_registry(tmp_path) as registry:

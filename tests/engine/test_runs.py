@@ -25,6 +25,7 @@ from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Source
+from tests.cases import cases
 from tests.toy_suite import (
     LEGACY,
     LONG,
@@ -89,12 +90,9 @@ def test_unknown_selection_starts_no_server(registry: Registry) -> None:
 # --- answers that come late
 
 
-@pytest.mark.parametrize(
-    ("message", "outcome"),
-    [
-        ({"id": 7, "method": "ping"}, Outcome.WARN),
-        ({"method": "notifications/progress"}, Outcome.FAIL),
-    ],
+@cases(
+    ({"id": 7, "method": "ping"}, Outcome.WARN),
+    ({"method": "notifications/progress"}, Outcome.FAIL),
 )
 def test_judge_sends_nothing_and_late_answers_are_heard_after_the_scenario(
     registry: Registry, message: dict[str, Any], outcome: Outcome
@@ -146,12 +144,9 @@ def test_scenario_exception_is_reported_with_its_line(registry: Registry) -> Non
     assert run.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        (lambda talk: talk.judge("toy-may", passed=True, expected="x"), "does not declare toy-may"),
-        (lambda talk: talk.judge.unseen("toy-must", "no"), "toy-must is not conditional"),
-    ],
+@cases(
+    (lambda talk: talk.judge("toy-may", passed=True, expected="x"), "does not declare toy-may"),
+    (lambda talk: talk.judge.unseen("toy-must", "no"), "toy-must is not conditional"),
 )
 def test_judging_an_undeclared_clause_is_an_internal_fault(
     registry: Registry, body: Body, words: str
@@ -237,20 +232,17 @@ def test_verdicts_are_in_catalogue_order(registry: Registry) -> None:
 # --- exit codes
 
 
-@pytest.mark.parametrize(
-    ("clause", "passed", "mild", "strict", "outcome", "code"),
-    [
-        ("toy-must", True, None, False, Outcome.PASS, 0),
-        ("toy-must", False, None, False, Outcome.FAIL, 1),
-        ("toy-must", False, Breach.WARN, False, Outcome.WARN, 0),
-        ("toy-must", False, Breach.WARN, True, Outcome.WARN, 0),
-        ("toy-should", False, None, False, Outcome.WARN, 0),
-        ("toy-should", False, None, True, Outcome.FAIL, 1),
-        ("toy-should", False, Breach.NOTE, True, Outcome.NOTE, 0),
-        ("toy-should", False, Breach.FAIL, False, Outcome.WARN, 0),
-        ("toy-lenient", False, None, True, Outcome.WARN, 0),
-        ("toy-may", False, None, True, Outcome.NOTE, 0),
-    ],
+@cases(
+    ("toy-must", True, None, False, Outcome.PASS, 0),
+    ("toy-must", False, None, False, Outcome.FAIL, 1),
+    ("toy-must", False, Breach.WARN, False, Outcome.WARN, 0),
+    ("toy-must", False, Breach.WARN, True, Outcome.WARN, 0),
+    ("toy-should", False, None, False, Outcome.WARN, 0),
+    ("toy-should", False, None, True, Outcome.FAIL, 1),
+    ("toy-should", False, Breach.NOTE, True, Outcome.NOTE, 0),
+    ("toy-should", False, Breach.FAIL, False, Outcome.WARN, 0),
+    ("toy-lenient", False, None, True, Outcome.WARN, 0),
+    ("toy-may", False, None, True, Outcome.NOTE, 0),
 )
 def test_breach_and_strict_determine_the_outcome(
     registry: Registry,

@@ -16,6 +16,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.sandbox.sandbox import Method, probe
 from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.target import Target
+from tests.cases import cases
 from tests.fakes.matrix import attacked, near, target_of
 from tests.reproduction import script_of, shows_it_again
 
@@ -95,25 +96,22 @@ def test_script_of_a_broken_promise_sets_its_environment(tmp_path: Path) -> None
     shows_it_again(script, "FOUND: the root changed", tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "threat", "said"),
-    [
-        ("ReadOnlyButForEdits", "modes-read-only", "FOUND: the root changed"),
-        ("IgnoresItsSwitch", "modes-dry-run", "FOUND: the root changed"),
-        ("DeniesOneLevel", "deny-direct", CANARY),
-        ("DeniesItsOwnAtTheTop", "deny-direct", CANARY),
-        ("ForgetsBuildOutputWhenMaking", "deny-write-only", "FOUND: a denied file changed"),
-        ("WalksThroughLinks", "links-walk", CANARY),
-        ("DiesOfLongNames", "traversal-hostile-names", "FOUND: the question at the end got no"),
-        # named in a line
-        ("ChecksTheFirstOfTwo", "messages-keys", CANARY),
-        ("JoinsLists", "lines-values", CANARY),
-        ("PrintsFiles", "messages-echoed", "FOUND: text inside a message was read as a message"),
-        ("LooksForTheNextBrace", "messages-inside", "FOUND: text inside a message was read as"),
-    ],
+@cases(
+    ("ReadOnlyButForEdits", "modes-read-only", "FOUND: the root changed"),
+    ("IgnoresItsSwitch", "modes-dry-run", "FOUND: the root changed"),
+    ("DeniesOneLevel", "deny-direct", CANARY),
+    ("DeniesItsOwnAtTheTop", "deny-direct", CANARY),
+    ("ForgetsBuildOutputWhenMaking", "deny-write-only", "FOUND: a denied file changed"),
+    ("WalksThroughLinks", "links-walk", CANARY),
+    ("DiesOfLongNames", "traversal-hostile-names", "FOUND: the question at the end got no"),
+    # named in a line
+    ("ChecksTheFirstOfTwo", "messages-keys", CANARY),
+    ("JoinsLists", "lines-values", CANARY),
+    ("PrintsFiles", "messages-echoed", "FOUND: text inside a message was read as a message"),
+    ("LooksForTheNextBrace", "messages-inside", "FOUND: text inside a message was read as"),
 )
 def test_script_recreates_the_files_of_a_call_and_of_a_line(
-    name: str, threat: str, said: str, tmp_path: Path
+    tmp_path: Path, name: str, threat: str, said: str
 ) -> None:
     shows_it_again(script_of(attacked(name, (threat,))), said, tmp_path)
 

@@ -21,6 +21,7 @@ from mcp_touchstone.results.events import Event, Met
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
+from tests.cases import cases
 from tests.conftest import HERE
 from tests.toy_suite import (
     LEGACY,
@@ -59,21 +60,18 @@ def chosen(registry: Registry) -> Callable[..., set[str]]:
     return choose
 
 
-@pytest.mark.parametrize(
-    ("words", "clauses"),
-    [
-        ((), {"toy-must", "toy-should", "other-must", "third-must"}),
-        (("toy-must",), {"toy-must"}),
-        (("toy",), {"toy-must", "toy-should"}),
-        (("suite/toy",), {"toy-must", "toy-should"}),
-        (("suite",), {"toy-must", "toy-should", "other-must"}),
-        (("keeps_third_must",), {"third-must"}),
-        (("more/third.py",), {"third-must"}),
-        (("more/third.py::keeps_third_must",), {"third-must"}),
-        (("*-must",), {"toy-must", "other-must", "third-must"}),
-        (("suite/*",), {"toy-must", "toy-should", "other-must"}),
-        (("toy-should", "more"), {"toy-should", "third-must"}),
-    ],
+@cases(
+    ((), {"toy-must", "toy-should", "other-must", "third-must"}),
+    (("toy-must",), {"toy-must"}),
+    (("toy",), {"toy-must", "toy-should"}),
+    (("suite/toy",), {"toy-must", "toy-should"}),
+    (("suite",), {"toy-must", "toy-should", "other-must"}),
+    (("keeps_third_must",), {"third-must"}),
+    (("more/third.py",), {"third-must"}),
+    (("more/third.py::keeps_third_must",), {"third-must"}),
+    (("*-must",), {"toy-must", "other-must", "third-must"}),
+    (("suite/*",), {"toy-must", "toy-should", "other-must"}),
+    (("toy-should", "more"), {"toy-should", "third-must"}),
 )
 def test_select_words_choose_clauses(
     chosen: Callable[..., set[str]], words: tuple[str, ...], clauses: set[str]
@@ -89,14 +87,11 @@ def test_levels_choose_clauses(chosen: Callable[..., set[str]]) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("toy-mist", "did you mean 'toy-must'?; `mcp-touchstone list` shows them"),
-        ("toy-later", "clause toy-later is not judged: nobody has written it"),
-        ("zzz*", "--select zzz*: no clause, chapter, section or scenario is called that; `mcp"),
-        ("Toy-Must", "--select Toy-Must: no clause, chapter, section or scenario is called that"),
-    ],
+@cases(
+    ("toy-mist", "did you mean 'toy-must'?; `mcp-touchstone list` shows them"),
+    ("toy-later", "clause toy-later is not judged: nobody has written it"),
+    ("zzz*", "--select zzz*: no clause, chapter, section or scenario is called that; `mcp"),
+    ("Toy-Must", "--select Toy-Must: no clause, chapter, section or scenario is called that"),
 )
 @pytest.mark.usefixtures("chosen")
 def test_unknown_select_word_is_refused_before_the_server_starts(
@@ -108,24 +103,21 @@ def test_unknown_select_word_is_refused_before_the_server_starts(
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("choice", "message"),
-    [
-        (Choice(revisions=("2024-11-05",)), f"--revision 2024-11-05: the server speaks {LEGACY}"),
-        (Choice(levels=(Level.MAY,)), "nothing selected applies to this server"),
-        (Choice(cases=frozenset()), "nothing selected applies to this server"),
+@cases(
+    (Choice(revisions=("2024-11-05",)), f"--revision 2024-11-05: the server speaks {LEGACY}"),
+    (Choice(levels=(Level.MAY,)), "nothing selected applies to this server"),
+    (Choice(cases=frozenset()), "nothing selected applies to this server"),
+    (
+        Choice(cases=frozenset(), quick=True),
         (
-            Choice(cases=frozenset(), quick=True),
-            (
-                f"nothing selected applies to this server in {LEGACY}, the only revision that "
-                "--quick judges"
-            ),
+            f"nothing selected applies to this server in {LEGACY}, the only revision that "
+            "--quick judges"
         ),
-        (
-            Choice(select=("toy-tools",)),
-            "nothing selected applies to this server: the server offers no tools",
-        ),
-    ],
+    ),
+    (
+        Choice(select=("toy-tools",)),
+        "nothing selected applies to this server: the server offers no tools",
+    ),
 )
 def test_selection_not_applicable_to_the_server_is_refused(
     registry: Registry, choice: Choice, message: str

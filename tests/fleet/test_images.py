@@ -28,6 +28,7 @@ from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.sandbox import sandbox
+from tests.cases import cases
 from tests.conftest import eventually
 from tests.fleets import PLAN, QUICK
 from tests.reference_client import CHECKOUT
@@ -219,20 +220,15 @@ def test_container_that_the_engine_refuses_is_no_fault_of_the_server(
     assert done.returncode == 125
 
 
-@pytest.mark.parametrize(
-    ("servers", "status"),
-    [
-        (['oci = "x/y:1"'], 0),
-        (['oci = "x/y:1"', 'npm = "z"'], 2),
-        (['url = "https://x.example"'], 0),
-    ],
+@cases(
+    (['oci = "x/y:1"'], 0), (['oci = "x/y:1"', 'npm = "z"'], 2), (['url = "https://x.example"'], 0)
 )
 def test_servers_in_images_alone_need_no_bubblewrap(
-    servers: list[str],
-    status: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    servers: list[str],
+    status: int,
 ) -> None:
     missing = "bubblewrap (bwrap) is not installed"
     monkeypatch.setattr(containers, "unavailable", lambda _engine: "")

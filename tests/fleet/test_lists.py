@@ -12,6 +12,7 @@ from mcp_touchstone.fleet.entry import Entry, ListError, Registry, Start
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import read
 from mcp_touchstone.target import values
+from tests.cases import cases
 from tests.fleets import (
     PLAN,
     from_record,
@@ -53,16 +54,13 @@ def test_same_server_is_read_once(tmp_path: Path) -> None:
     assert [entry.name for entry in read_text(lines, "a.jsonl", tmp_path)] == ["a"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "kept"),
-    [
-        ({"command": ["a"]}, {"command": ["b"]}, "give it another name"),
-        ({"command": ["a"]}, {"command": ["a"], "env": {"A": "1"}}, "give it another name"),
-        ({"npm": "a"}, {"npm": "a", "script": "b"}, "remove one of them"),
-    ],
+@cases(
+    ({"command": ["a"]}, {"command": ["b"]}, "give it another name"),
+    ({"command": ["a"]}, {"command": ["a"], "env": {"A": "1"}}, "give it another name"),
+    ({"npm": "a"}, {"npm": "a", "script": "b"}, "remove one of them"),
 )
 def test_two_servers_of_one_name_are_refused(
-    first: dict[str, Any], second: dict[str, Any], kept: str, tmp_path: Path
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], kept: str
 ) -> None:
     lines = "".join(json.dumps({"name": "one", **row}) + "\n" for row in (first, second))
     with pytest.raises(ListError) as error:
@@ -160,21 +158,18 @@ def test_arguments_and_variables_of_a_record_are_used(tmp_path: Path) -> None:
     assert entry.trouble is None
 
 
-@pytest.mark.parametrize(
-    ("package", "line"),
-    [
-        (
-            {"environmentVariables": [{"name": "API_KEY", "isRequired": True}]},
-            "variable API_KEY is required and has no default",
-        ),
-        (
-            {"packageArguments": [{"type": "positional", "valueHint": "url", "isRequired": True}]},
-            "argument url is required and has no default",
-        ),
-    ],
+@cases(
+    (
+        {"environmentVariables": [{"name": "API_KEY", "isRequired": True}]},
+        "variable API_KEY is required and has no default",
+    ),
+    (
+        {"packageArguments": [{"type": "positional", "valueHint": "url", "isRequired": True}]},
+        "argument url is required and has no default",
+    ),
 )
 def test_required_value_without_default_needs_config(
-    package: dict[str, Any], line: str, tmp_path: Path
+    tmp_path: Path, package: dict[str, Any], line: str
 ) -> None:
     row = judge(from_record(tmp_path, **package), PLAN)
 
@@ -260,17 +255,14 @@ def test_command_of_an_engine_is_read_as_its_image(
     assert (entry.key, entry.env) == (key, env)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("a.toml", "[[server]]\nnpm = 'a'\npypi = 'b'\n", "needs one of"),
-        ("a.toml", "x = 1\n", "no [[server]] table"),
-        ("a.jsonl", '{"npm": "a", "colour": 1}\n', "'colour' is unknown"),
-        ("a.jsonl", "{\n", "a.jsonl:1"),
-        ("a.json", '{"a": 1}', "neither mcpServers nor servers"),
-    ],
+@cases(
+    ("a.toml", "[[server]]\nnpm = 'a'\npypi = 'b'\n", "needs one of"),
+    ("a.toml", "x = 1\n", "no [[server]] table"),
+    ("a.jsonl", '{"npm": "a", "colour": 1}\n', "'colour' is unknown"),
+    ("a.jsonl", "{\n", "a.jsonl:1"),
+    ("a.json", '{"a": 1}', "neither mcpServers nor servers"),
 )
-def test_bad_list_is_refused(name: str, text: str, message: str, tmp_path: Path) -> None:
+def test_bad_list_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(ListError, match=message.replace("[", r"\[")):
         read_text(text, name, tmp_path)
 

@@ -14,6 +14,7 @@ import pytest
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import counts, drive, report
 from mcp_touchstone.fleet.drive import FleetError, Rows
+from tests.cases import cases
 from tests.fleets import (
     PLAN,
     fleet,
@@ -55,14 +56,8 @@ def test_file_with_rows_needs_resume(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"tool": {"version": "0.0.1", "catalogue": "0" * 64}},
-        {"settings": {"check": ["--strict"]}},
-    ],
-)
-def test_rows_of_others_are_not_mixed(change: dict[str, Any], tmp_path: Path) -> None:
+@cases({"tool": {"version": "0.0.1", "catalogue": "0" * 64}}, {"settings": {"check": ["--strict"]}})
+def test_rows_of_others_are_not_mixed(tmp_path: Path, change: dict[str, Any]) -> None:
     path = tmp_path / "rows.jsonl"
     with Rows(path, PLAN, resume=False) as rows:
         rows.append(row_of("a", **change))
@@ -193,14 +188,8 @@ def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
     assert len(many.unstarted) == counts.FEW
 
 
-@pytest.mark.parametrize(
-    ("part", "whole", "low", "high"),
-    [
-        (0, 10, 0.0, 0.2775),
-        (1, 10, 0.0179, 0.4042),
-        (10, 10, 0.7225, 1.0),
-        (50, 100, 0.4038, 0.5962),
-    ],
+@cases(
+    (0, 10, 0.0, 0.2775), (1, 10, 0.0179, 0.4042), (10, 10, 0.7225, 1.0), (50, 100, 0.4038, 0.5962)
 )
 def test_interval_is_wilsons(part: int, whole: int, low: float, high: float) -> None:
     assert report.interval(part, whole) == pytest.approx((low, high), abs=1e-4)

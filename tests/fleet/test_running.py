@@ -22,6 +22,7 @@ from mcp_touchstone.fleet.entry import Entry, Registry, Start
 from mcp_touchstone.fleet.install import InstallError, _failure, install, locate
 from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge, unjudged
 from mcp_touchstone.sandbox.sandbox import Method, probe
+from tests.cases import cases
 from tests.conftest import eventually
 from tests.fleets import (
     PLAN,
@@ -129,17 +130,14 @@ def npm_package(prefix: Path, programs: Any, name: str = "@x/tool") -> None:
     (folder / "package.json").write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("programs", "program"),
-    [
-        ("cli.js", "tool"),
-        ({"other": "cli.js"}, "other"),
-        ({"a": "a.js", "tool": "b.js"}, "tool"),
-        ({"a": "same.js", "b": "same.js"}, "a"),
-    ],
+@cases(
+    ("cli.js", "tool"),
+    ({"other": "cli.js"}, "other"),
+    ({"a": "a.js", "tool": "b.js"}, "tool"),
+    ({"a": "same.js", "b": "same.js"}, "a"),
 )
 def test_program_of_a_package_is_chosen_as_by_npx(
-    programs: Any, program: str, tmp_path: Path
+    tmp_path: Path, programs: Any, program: str
 ) -> None:
     npm_package(tmp_path, programs)
 
@@ -208,27 +206,24 @@ npm error A complete log of this run can be found in: {prefix}/x.log
 """
 
 
-@pytest.mark.parametrize(
-    ("output", "registry", "kind", "line"),
-    [
-        (NPM_404, Registry.NPM, Start.NOT_FOUND, "@x%2ftool - Not found"),
-        (NPM_404.replace("@x%2ftool", "dep"), Registry.NPM, Start.INSTALL_ERROR, "/dep - Not"),
-        (
-            "ERROR: No matching distribution found for @x/tool==9\n",
-            Registry.PYPI,
-            Start.NOT_FOUND,
-            "@x/tool==9",
-        ),
-        (
-            "ERROR: No matching distribution found for dep>=9\n",
-            Registry.PYPI,
-            Start.INSTALL_ERROR,
-            "dep>=9",
-        ),
-        ("npm error code ENOSPC\n", Registry.NPM, Start.HARNESS, "no space left"),
-        ("npm error gyp failed\n", Registry.NPM, Start.INSTALL_ERROR, "gyp failed"),
-        ("", Registry.NPM, Start.INSTALL_ERROR, "exit status 1"),
-    ],
+@cases(
+    (NPM_404, Registry.NPM, Start.NOT_FOUND, "@x%2ftool - Not found"),
+    (NPM_404.replace("@x%2ftool", "dep"), Registry.NPM, Start.INSTALL_ERROR, "/dep - Not"),
+    (
+        "ERROR: No matching distribution found for @x/tool==9\n",
+        Registry.PYPI,
+        Start.NOT_FOUND,
+        "@x/tool==9",
+    ),
+    (
+        "ERROR: No matching distribution found for dep>=9\n",
+        Registry.PYPI,
+        Start.INSTALL_ERROR,
+        "dep>=9",
+    ),
+    ("npm error code ENOSPC\n", Registry.NPM, Start.HARNESS, "no space left"),
+    ("npm error gyp failed\n", Registry.NPM, Start.INSTALL_ERROR, "gyp failed"),
+    ("", Registry.NPM, Start.INSTALL_ERROR, "exit status 1"),
 )
 def test_failed_installation_is_classified(
     output: str, registry: Registry, kind: Start, line: str
@@ -242,25 +237,22 @@ def test_failed_installation_is_classified(
 # --- start-up failures
 
 
-@pytest.mark.parametrize(
-    ("trouble", "lines", "kind", "line"),
-    [
-        ("the server left (status 2)", ["usage: x [-h] dir", "x: error"], Start.USAGE, "usage: x"),
-        ("(status 1)", ["[2] Usage: tool <url>", "bye"], Start.USAGE, "Usage: tool"),
-        ("(status 1)", ["Error: GITHUB_TOKEN is not set"], Start.NEEDS_CONFIG, "GITHUB_TOKEN"),
-        ("(status 1)", ["Cannot find config file `x.ts`"], Start.NEEDS_CONFIG, "x.ts"),
-        ("(status 1)", ["OAuth keys file not found"], Start.NEEDS_CONFIG, "keys"),
-        ("(status 1)", ["Please give a URL as a command-line argument"], Start.USAGE, "a URL"),
-        ("(status 1)", ["Not enough non-option arguments: got 0"], Start.USAGE, "got 0"),
-        ("(status 1)", ["Please provide an API key"], Start.NEEDS_CONFIG, "API key"),
-        ("(status 1)", ["getaddrinfo ENOTFOUND a.example"], Start.NEEDS_NETWORK, "ENOTFOUND"),
-        ("(status 1)", ["ModuleNotFoundError: No module named 'x'"], Start.INSTALL_ERROR, "'x'"),
-        ("(status 1)", ["E: 'Server' has no attribute 'list_tools'"], Start.CRASH, "no attribute"),
-        ("(status 1)", ["RuntimeError: boom"], Start.CRASH, "boom"),
-        ("(SIGSEGV)", [], Start.CRASH, "SIGSEGV"),
-        ("the server left (status 0)", [], Start.SILENT_EXIT, "status 0"),
-        ("no answer within 8.0 s", ["listening on :8080"], Start.HANG, ":8080"),
-    ],
+@cases(
+    ("the server left (status 2)", ["usage: x [-h] dir", "x: error"], Start.USAGE, "usage: x"),
+    ("(status 1)", ["[2] Usage: tool <url>", "bye"], Start.USAGE, "Usage: tool"),
+    ("(status 1)", ["Error: GITHUB_TOKEN is not set"], Start.NEEDS_CONFIG, "GITHUB_TOKEN"),
+    ("(status 1)", ["Cannot find config file `x.ts`"], Start.NEEDS_CONFIG, "x.ts"),
+    ("(status 1)", ["OAuth keys file not found"], Start.NEEDS_CONFIG, "keys"),
+    ("(status 1)", ["Please give a URL as a command-line argument"], Start.USAGE, "a URL"),
+    ("(status 1)", ["Not enough non-option arguments: got 0"], Start.USAGE, "got 0"),
+    ("(status 1)", ["Please provide an API key"], Start.NEEDS_CONFIG, "API key"),
+    ("(status 1)", ["getaddrinfo ENOTFOUND a.example"], Start.NEEDS_NETWORK, "ENOTFOUND"),
+    ("(status 1)", ["ModuleNotFoundError: No module named 'x'"], Start.INSTALL_ERROR, "'x'"),
+    ("(status 1)", ["E: 'Server' has no attribute 'list_tools'"], Start.CRASH, "no attribute"),
+    ("(status 1)", ["RuntimeError: boom"], Start.CRASH, "boom"),
+    ("(SIGSEGV)", [], Start.CRASH, "SIGSEGV"),
+    ("the server left (status 0)", [], Start.SILENT_EXIT, "status 0"),
+    ("no answer within 8.0 s", ["listening on :8080"], Start.HANG, ":8080"),
 )
 def test_start_failure_is_classified(
     trouble: str, lines: list[str], kind: Start, line: str

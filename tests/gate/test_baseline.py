@@ -30,6 +30,7 @@ from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.wire.reply import Reply
+from tests.cases import cases
 
 PING = "ping-empty-response"
 MALFORMED = "lifecycle-initialize-result-shape"
@@ -111,26 +112,23 @@ def affected(place: str) -> AffectedTool:
     return AffectedTool(tool, 1, names)
 
 
-@pytest.mark.parametrize(
-    ("more", "accepted", "refused"),
-    [
-        ('tool = "read"', ["read", "read(path)", "read(to)"], ["write(path)"]),
-        (
-            'tool = "read"\nargument = "path"',
-            ["read", "read(path)"],
-            ["read(to)", "read(path, to)", "write(path)"],
-        ),
-        (
-            'tool = ["read", "write"]\nargument = ["path", "to"]',
-            ["read(path)", "write(to, path)"],
-            ["read(from)"],
-        ),
-        (
-            'tool = ["read", "write"]\nargument = { read = "path" }',
-            ["read(path)", "write(to)"],
-            ["read(to)"],
-        ),
-    ],
+@cases(
+    ('tool = "read"', ["read", "read(path)", "read(to)"], ["write(path)"]),
+    (
+        'tool = "read"\nargument = "path"',
+        ["read", "read(path)"],
+        ["read(to)", "read(path, to)", "write(path)"],
+    ),
+    (
+        'tool = ["read", "write"]\nargument = ["path", "to"]',
+        ["read(path)", "write(to, path)"],
+        ["read(from)"],
+    ),
+    (
+        'tool = ["read", "write"]\nargument = { read = "path" }',
+        ["read(path)", "write(to)"],
+        ["read(to)"],
+    ),
 )
 def test_argument_missing_from_the_entry_is_not_excused(
     more: str, accepted: list[str], refused: list[str]
@@ -141,9 +139,7 @@ def test_argument_missing_from_the_entry_is_not_excused(
     assert [settled(in_tools(place), known).exit_code for place in refused] == [1] * len(refused)
 
 
-@pytest.mark.parametrize(
-    ("tool", "status"), [("", 0), ('tool = "read"', 1), ('tool = ["read", "write"]', 0)]
-)
+@cases(("", 0), ('tool = "read"', 1), ('tool = ["read", "write"]', 0))
 def test_tool_missing_from_the_entry_is_not_excused(tool: str, status: int) -> None:
     known = entry(ESCAPE, more=tool, kind="threat")
 
@@ -237,13 +233,10 @@ def test_entry_is_stale_if_the_server_speaks_no_revision_of_the_clause() -> None
     assert stale_reasons(made) == ["the server speaks no revision in which it holds"]
 
 
-@pytest.mark.parametrize(
-    "choice",
-    [
-        Choice(select=("tools",)),
-        Choice(revisions=(NEW,)),
-        Choice(cases=frozenset({"conformance/basic/ping.py::something_else"})),
-    ],
+@cases(
+    Choice(select=("tools",)),
+    Choice(revisions=(NEW,)),
+    Choice(cases=frozenset({"conformance/basic/ping.py::something_else"})),
 )
 def test_entry_outside_the_selection_is_not_stale(choice: Choice) -> None:
     made = settled(run({(PING, NEW): Outcome.PASS}), entry(PING), choice=choice)
@@ -283,26 +276,23 @@ def test_interrupted_run_makes_no_entry_stale() -> None:
 # --- threshold
 
 
-@pytest.mark.parametrize(
-    ("words", "rule", "outcome", "counts"),
-    [
-        ((), PING, Outcome.FAIL, True),
-        ((), PING, Outcome.WARN, False),
-        (("must",), PING, Outcome.FAIL, True),
-        (("should",), PING, Outcome.WARN, True),
-        (("should",), PING, Outcome.NOTE, False),
-        (("may",), PING, Outcome.NOTE, True),
-        (("may",), PING, Outcome.BROKEN, False),
-        (("never",), PING, Outcome.FAIL, False),
-        ((), ESCAPE, Outcome.FAIL, True),
-        (("critical",), ESCAPE, Outcome.FAIL, True),
-        (("info",), ESCAPE, Outcome.NOTE, True),
-        (("low",), ESCAPE, Outcome.NOTE, False),
-        (("low",), ESCAPE, Outcome.WARN, True),
-        (("critical",), "traversal-hostile-names", Outcome.FAIL, False),
-        (("critical",), PING, Outcome.FAIL, True),
-        (("should", "critical"), PING, Outcome.WARN, True),
-    ],
+@cases(
+    ((), PING, Outcome.FAIL, True),
+    ((), PING, Outcome.WARN, False),
+    (("must",), PING, Outcome.FAIL, True),
+    (("should",), PING, Outcome.WARN, True),
+    (("should",), PING, Outcome.NOTE, False),
+    (("may",), PING, Outcome.NOTE, True),
+    (("may",), PING, Outcome.BROKEN, False),
+    (("never",), PING, Outcome.FAIL, False),
+    ((), ESCAPE, Outcome.FAIL, True),
+    (("critical",), ESCAPE, Outcome.FAIL, True),
+    (("info",), ESCAPE, Outcome.NOTE, True),
+    (("low",), ESCAPE, Outcome.NOTE, False),
+    (("low",), ESCAPE, Outcome.WARN, True),
+    (("critical",), "traversal-hostile-names", Outcome.FAIL, False),
+    (("critical",), PING, Outcome.FAIL, True),
+    (("should", "critical"), PING, Outcome.WARN, True),
 )
 def test_threshold_decides_which_verdicts_count(
     words: tuple[str, ...], rule: str, outcome: Outcome, counts: bool
@@ -318,13 +308,10 @@ def test_threshold_words_survive_a_round_trip() -> None:
     assert {*WORDS} > {"must", "critical", "never"}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("shuold",), "did you mean 'should'"),
-        (("must", "may"), "exclude each other"),
-        (("low", "high"), "exclude each other"),
-    ],
+@cases(
+    (("shuold",), "did you mean 'should'"),
+    (("must", "may"), "exclude each other"),
+    (("low", "high"), "exclude each other"),
 )
 def test_invalid_threshold_is_refused(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -10,6 +10,7 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.cli import main
 from mcp_touchstone.gate import budget_file
 from mcp_touchstone.results.budgets import Budgets, tokens
+from tests.cases import cases
 
 LISTS = ("check", "--self", "--quick", "--select", "tools-list-result-shape")
 
@@ -22,9 +23,7 @@ def test_tokens_are_a_quarter_of_the_bytes_rounded_up() -> None:
     assert [tokens(0), tokens(1), tokens(4), tokens(5)] == [0, 1, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("now", "over"), [(100, 0), (105, 0), (106, 1), (40, 0)], ids=["same", "within", "over", "less"]
-)
+@cases((100, 0), (105, 0), (106, 1), (40, 0), ids=["same", "within", "over", "less"])
 def test_budget_is_exceeded_beyond_the_allowance(tmp_path: Path, now: int, over: int) -> None:
     path = tmp_path / "budgets.toml"
     budget_file.update(costs(tools=100), path)
@@ -41,14 +40,11 @@ def test_update_keeps_the_allowance_of_the_file(tmp_path: Path) -> None:
     assert budget_file.load(path) == {"allowance": 0.5, "tools": 20}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("tool = 3", "unknown key 'tool'; did you mean 'tools'?"),
-        ("tools = 'x'", "tools must be a number that is not negative"),
-        ("tools = -1", "tools must be a number that is not negative"),
-        ("tools = ", "Invalid value"),
-    ],
+@cases(
+    ("tool = 3", "unknown key 'tool'; did you mean 'tools'?"),
+    ("tools = 'x'", "tools must be a number that is not negative"),
+    ("tools = -1", "tools must be a number that is not negative"),
+    ("tools = ", "Invalid value"),
 )
 def test_wrong_budget_file_is_an_error_in_one_line(
     tmp_path: Path, text: str, expected: str

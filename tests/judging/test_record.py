@@ -19,6 +19,7 @@ from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.sse import ServerEvent
 from mcp_touchstone.wire.transcript import Entry, Transcript
+from tests.cases import cases
 
 
 def record(revision: str, *said: object) -> Record:
@@ -40,16 +41,13 @@ def answered(
     return Exchange(number, verb, 0, sent, began, status, headed=headed)
 
 
-@pytest.mark.parametrize(
-    ("others", "judged"),
-    [
-        ([], []),
-        ([("DELETE", 204, 0.5, 0.9)], []),
-        ([("POST", 200, 0.5, 3.0)], []),
-        ([("POST", 404, 2.5, 3.0)], []),
-        ([("POST", 200, 2.5, 3.0, "another")], []),
-        ([("POST", 200, 2.5, 3.0)], [False]),
-    ],
+@cases(
+    ([], []),
+    ([("DELETE", 204, 0.5, 0.9)], []),
+    ([("POST", 200, 0.5, 3.0)], []),
+    ([("POST", 404, 2.5, 3.0)], []),
+    ([("POST", 200, 2.5, 3.0, "another")], []),
+    ([("POST", 200, 2.5, 3.0)], [False]),
     ids=["alone", "deleted", "overtaken", "ended", "another session", "outlived"],
 )
 def test_refused_get_is_judged_only_in_a_session_that_outlived_it(
@@ -110,9 +108,10 @@ def test_reply_succeeds_only_with_a_final_result_without_error() -> None:
     assert not Reply(1, why="silence").succeeded
 
 
-@pytest.mark.parametrize(
-    ("then", "judged"),
-    [([], [False]), ([("DELETE", 204, 2.0, 2.5)], []), ([("DELETE", 204, 4.0, 4.5)], [False])],
+@cases(
+    ([], [False]),
+    ([("DELETE", 204, 2.0, 2.5)], []),
+    ([("DELETE", 204, 4.0, 4.5)], [False]),
     ids=["open session", "ended session", "session that ended later"],
 )
 def test_stream_closed_early_is_judged_only_in_an_open_session(
@@ -181,15 +180,12 @@ def test_rules_on_streams_read_the_lines_of_a_record_once(monkeypatch: pytest.Mo
     assert len(read) == 1
 
 
-@pytest.mark.parametrize(
-    ("streams_of", "named", "judged"),
-    [
-        ((1, 1), "a", (True, Breach.FAIL)),
-        ((1, 1), "b", (False, Breach.FAIL)),
-        ((1, 2), "a", (True, Breach.WARN)),
-        ((1, 2), "b", (False, Breach.WARN)),
-        ((2, 1), "a", (True, Breach.WARN)),
-    ],
+@cases(
+    ((1, 1), "a", (True, Breach.FAIL)),
+    ((1, 1), "b", (False, Breach.FAIL)),
+    ((1, 2), "a", (True, Breach.WARN)),
+    ((1, 2), "b", (False, Breach.WARN)),
+    ((2, 1), "a", (True, Breach.WARN)),
 )
 def test_completion_on_another_stream_is_before_no_elicitation(
     streams_of: tuple[int, int], named: str, judged: tuple[bool, Breach]

@@ -19,6 +19,7 @@ from mcp_touchstone.catalog.clause import Level
 from mcp_touchstone.catalog.loader import home, load
 from mcp_touchstone.judging.schema_rules import SCHEMAS
 from mcp_touchstone.wire.schema_refs import COUNTED_BY, JUDGING
+from tests.cases import cases
 from tests.schema_cases import FULL, LEGACY, MODERN, Case, Json, spoilt_once
 
 pytestmark = pytest.mark.slow
@@ -272,14 +273,11 @@ def test_invalid_results_are_refused(revision: str, method: str, result: Json, f
     assert not next(SCHEMAS.flaws(revision, "results", method, result)).mild
 
 
-@pytest.mark.parametrize(
-    ("method", "params", "flaw"),
-    [
-        ("progress", {"progressToken": 1}, "params.progress: is missing"),
-        ("message", {"level": "loud", "data": 1}, None),
-        ("message", {"level": "info"}, "params.data: is missing"),
-        ("resources/updated", {}, "params.uri: is missing"),
-    ],
+@cases(
+    ("progress", {"progressToken": 1}, "params.progress: is missing"),
+    ("message", {"level": "loud", "data": 1}, None),
+    ("message", {"level": "info"}, "params.data: is missing"),
+    ("resources/updated", {}, "params.uri: is missing"),
 )
 def test_invalid_notifications_are_refused(method: str, params: Json, flaw: str | None) -> None:
     name = f"notifications/{method}"
@@ -294,36 +292,30 @@ LOUD: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    ("method", "result"),
-    [
-        ("resources/list", {"resources": [{"uri": "no uri", "name": "n"}]}),
-        ("resources/list", {"resources": [{"uri": "a:", "name": "n", "size": 1.5}]}),
-        ("resources/read", {"contents": [{"uri": "a:", "blob": "%%%"}]}),
-        ("completion/complete", {"completion": {"values": [], "total": float("inf")}}),
-        ("tools/list", tool(inputSchema={"type": "object", "properties": {"a": True}})),
-    ],
+@cases(
+    ("resources/list", {"resources": [{"uri": "no uri", "name": "n"}]}),
+    ("resources/list", {"resources": [{"uri": "a:", "name": "n", "size": 1.5}]}),
+    ("resources/read", {"contents": [{"uri": "a:", "blob": "%%%"}]}),
+    ("completion/complete", {"completion": {"values": [], "total": float("inf")}}),
+    ("tools/list", tool(inputSchema={"type": "object", "properties": {"a": True}})),
 )
 def test_flaws_allowed_by_schema_ts_are_mild(method: str, result: Json) -> None:
     assert [flaw.mild for flaw in SCHEMAS.flaws(LEGACY, "results", method, result)] == [True]
 
 
-@pytest.mark.parametrize(
-    ("properties", "flaw"),
-    [
-        ({"a": {}}, ".a.type: is missing"),
-        ({"a": {"type": "object"}}, None),
-        ({"a": {"type": ["string"]}}, None),
-        (
-            {"a": {"type": "array"}},
-            '.a: {"type": "array"} is not a multiple choice or a titled multiple choice',
-        ),
-        ({"a": {"type": "string", "format": "phone"}}, None),
-        ({"a": {"type": "string", "format": "phone", "enum": ["b"]}}, ""),
-        ({"a": {"type": "string", "enum": [5]}}, ""),
-        ({"a": {"type": "string", "default": 5}}, ".a.default: 5 is a number, not a string"),
-        ({"a": True}, ".a: true is a boolean, not an object"),
-    ],
+@cases(
+    ({"a": {}}, ".a.type: is missing"),
+    ({"a": {"type": "object"}}, None),
+    ({"a": {"type": ["string"]}}, None),
+    (
+        {"a": {"type": "array"}},
+        '.a: {"type": "array"} is not a multiple choice or a titled multiple choice',
+    ),
+    ({"a": {"type": "string", "format": "phone"}}, None),
+    ({"a": {"type": "string", "format": "phone", "enum": ["b"]}}, ""),
+    ({"a": {"type": "string", "enum": [5]}}, ""),
+    ({"a": {"type": "string", "default": 5}}, ".a.default: 5 is a number, not a string"),
+    ({"a": True}, ".a: true is a boolean, not an object"),
 )
 def test_elicitation_forms_must_be_flat(properties: Json, flaw: str | None) -> None:
     """The flaw None is any text; an enum may have any format."""

@@ -18,6 +18,7 @@ from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.schema import ROOM
 from mcp_touchstone.wire.transcript import Transcript
 from tests import schema_samples as samples
+from tests.cases import cases
 from tests.schema_cases import LEGACY, MODERN, Json
 
 OPENED: Final = ("results", "initialize")
@@ -132,16 +133,13 @@ def test_stateless_answer_has_the_revision_of_its_request() -> None:
     assert talk.typed() == [("results", "tools/list"), ("errors", "-32021")]
 
 
-@pytest.mark.parametrize(
-    ("method", "result", "part"),
-    [
-        ("tools/call", {"resultType": "input_required", "inputRequests": {}}, "input_required"),
-        ("tools/call", {"inputRequests": {}}, "input_required"),
-        ("tools/list", {"resultType": "input_required", "inputRequests": {}}, ""),
-        ("tools/call", {"resultType": "complete", "inputRequests": {}}, "results"),
-        ("tools/call", {"resultType": "task"}, ""),
-        ("tools/call", {"content": []}, "results"),
-    ],
+@cases(
+    ("tools/call", {"resultType": "input_required", "inputRequests": {}}, "input_required"),
+    ("tools/call", {"inputRequests": {}}, "input_required"),
+    ("tools/list", {"resultType": "input_required", "inputRequests": {}}, ""),
+    ("tools/call", {"resultType": "complete", "inputRequests": {}}, "results"),
+    ("tools/call", {"resultType": "task"}, ""),
+    ("tools/call", {"content": []}, "results"),
 )
 def test_result_kinds_are_distinguished(method: str, result: Json, part: str) -> None:
     talk = Talk(MODERN)
@@ -151,15 +149,12 @@ def test_result_kinds_are_distinguished(method: str, result: Json, part: str) ->
     assert talk.typed() == ([(part, method)] if part else [])
 
 
-@pytest.mark.parametrize(
-    ("params", "result", "part"),
-    [
-        ({"task": {}}, {"task": samples.TASK}, "tasks"),
-        ({"task": {}}, {"task": {}}, "tasks"),
-        ({"task": {}}, {"content": []}, "results"),
-        ({}, {"task": samples.TASK}, "results"),
-        ({}, {"resultType": "input_required"}, "results"),
-    ],
+@cases(
+    ({"task": {}}, {"task": samples.TASK}, "tasks"),
+    ({"task": {}}, {"task": {}}, "tasks"),
+    ({"task": {}}, {"content": []}, "results"),
+    ({}, {"task": samples.TASK}, "results"),
+    ({}, {"resultType": "input_required"}, "results"),
 )
 def test_task_result_is_recognized_only_when_requested(
     params: Json, result: Json, part: str

@@ -33,6 +33,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.lifecycle import Role
+from tests.cases import cases
 from tests.conftest import HERE
 
 LEGACY = rev.LATEST_LEGACY
@@ -126,15 +127,12 @@ def test_messages_written_together_are_separate_lines(revision: str) -> None:
 
 
 @ERAS
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (answers.accept(), '{"action": "accept", "content": {"name": "example"}}'),
-        (answers.decline(), '{"action": "decline"}'),
-        (answers.dismiss(), '{"action": "cancel"}'),
-        (answers.give({"action": 5}), '{"action": 5}'),
-        (answers.late(0.1, answers.decline()), '{"action": "decline"}'),
-    ],
+@cases(
+    (answers.accept(), '{"action": "accept", "content": {"name": "example"}}'),
+    (answers.decline(), '{"action": "decline"}'),
+    (answers.dismiss(), '{"action": "cancel"}'),
+    (answers.give({"action": 5}), '{"action": 5}'),
+    (answers.late(0.1, answers.decline()), '{"action": "decline"}'),
 )
 def test_provoked_question_gets_the_answer_of_the_client(
     revision: str, policy: Any, expected: str

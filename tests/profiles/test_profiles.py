@@ -20,6 +20,7 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.wire.reply import Reply
+from tests.cases import cases
 from tests.fleets import record
 from tests.hostile_words import HOSTILE
 
@@ -280,16 +281,13 @@ def test_a_profile_fails_a_run_only_if_that_is_asked_and_something_is_lost() -> 
     assert Floor.read(["should", "profile"]).words == ("should", "profile")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--for", "vscod"], "no client is called 'vscod'; did you mean 'vscode'?"),
-        (["--for", "cursor,claud"], "no client is called 'claud'; did you mean 'claude'"),
-        (["--fail-on", "profile"], "--fail-on profile: name the clients with --for"),
-    ],
+@cases(
+    (["--for", "vscod"], "no client is called 'vscod'; did you mean 'vscode'?"),
+    (["--for", "cursor,claud"], "no client is called 'claud'; did you mean 'claude'"),
+    (["--fail-on", "profile"], "--fail-on profile: name the clients with --for"),
 )
 def test_wrong_words_are_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     try:
         status = main(["check", "--self", *words])
@@ -372,17 +370,14 @@ def test_explain_shows_a_rule_of_a_profile(capsys: pytest.CaptureFixture[str]) -
     assert "did you mean 'tool-name-length'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"source": ""}, "source is missing"),
-        ({"source": "a book"}, "source is no address"),
-        ({"efect": "cut"}, "unknown key 'efect'; did you mean 'effect'?"),
-        ({"effect": "cutt"}, "effect 'cutt'; did you mean 'cut'"),
-        ({"measures": "tool-names"}, "measures 'tool-names'; did you mean"),
-        ({"read": "2026-01-01"}, "read is no date"),
-        ({"pattern": "("}, "it needs limit"),
-    ],
+@cases(
+    ({"source": ""}, "source is missing"),
+    ({"source": "a book"}, "source is no address"),
+    ({"efect": "cut"}, "unknown key 'efect'; did you mean 'effect'?"),
+    ({"effect": "cutt"}, "effect 'cutt'; did you mean 'cut'"),
+    ({"measures": "tool-names"}, "measures 'tool-names'; did you mean"),
+    ({"read": "2026-01-01"}, "read is no date"),
+    ({"pattern": "("}, "it needs limit"),
 )
 def test_a_wrong_profile_is_an_error_with_its_place(change: dict[str, Any], said: str) -> None:
     good = RULES["windsurf/tool-count"]

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from pytest_subprocess import FakeProcess
 
+from tests.cases import cases
 from tests.conftest import HERE, mutant_command
 
 pytestmark = pytest.mark.slow
@@ -231,18 +232,15 @@ def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
 
 
 @needs_bash
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({}, "no server is named: give the input `command` or `url`"),
-        ({"command": "node 'dist"}, "input command: no closing quotation"),
-        ({"command": "x", "arguments": '"'}, "input arguments: no closing quotation"),
-        ({"command": "x", "suite": "securty"}, "'securty' is not a valid choice"),
-        ({"command": "x", "baseline": "gone.toml"}, "gone.toml"),
-    ],
+@cases(
+    ({}, "no server is named: give the input `command` or `url`"),
+    ({"command": "node 'dist"}, "input command: no closing quotation"),
+    ({"command": "x", "arguments": '"'}, "input arguments: no closing quotation"),
+    ({"command": "x", "suite": "securty"}, "'securty' is not a valid choice"),
+    ({"command": "x", "baseline": "gone.toml"}, "gone.toml"),
 )
 def test_invalid_input_prints_an_error_without_traceback(
-    given: dict[str, str], error: str, tmp_path: Path
+    tmp_path: Path, given: dict[str, str], error: str
 ) -> None:
     done = run_step(tmp_path, "judge", **given)
 
@@ -429,11 +427,9 @@ echo "$@" >> "$CALLS"
 """
 
 
-@pytest.mark.parametrize(
-    ("last", "output"), [("17", "report=main/report.json\n"), ("", ""), ("404", "")]
-)
+@cases(("17", "report=main/report.json\n"), ("", ""), ("404", ""))
 def test_recipe_compares_with_main_and_updates_its_comment(
-    last: str, output: str, tmp_path: Path
+    tmp_path: Path, last: str, output: str
 ) -> None:
     """The scripts run with a ``gh`` of ours: a run with a report, no run, one without a report."""
     (recipe,) = [text for text in recipes("yaml") if "gh run download" in text]

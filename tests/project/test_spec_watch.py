@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import cases
 from tests.conftest import HERE
 
 WATCH = runpy.run_path(str(HERE.parent / "scripts" / "spec_watch.py"))
@@ -16,22 +17,19 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize(
-    ("path", "text", "expected"),
-    [
-        ("", "", "nothing new"),
-        (
-            "docs/specification/draft/changelog.mdx",
-            "## Major changes\n\n1. Remove sessions\n- Add events\n",
-            "the draft changes: Remove sessions\nthe draft changes: Add events",
-        ),
-        ("docs/docs.json", '"specification/2027-01-01"', "a new revision: 2027-01-01"),
-        (
-            "docs/extensions/overview.mdx",
-            "[Events](/extensions/events/overview)",
-            "a new extension: events/overview",
-        ),
-    ],
+@cases(
+    ("", "", "nothing new"),
+    (
+        "docs/specification/draft/changelog.mdx",
+        "## Major changes\n\n1. Remove sessions\n- Add events\n",
+        "the draft changes: Remove sessions\nthe draft changes: Add events",
+    ),
+    ("docs/docs.json", '"specification/2027-01-01"', "a new revision: 2027-01-01"),
+    (
+        "docs/extensions/overview.mdx",
+        "[Events](/extensions/events/overview)",
+        "a new extension: events/overview",
+    ),
 )
 def test_watch_names_what_is_new(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, text: str, expected: str

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.cases import cases
+
 HEAVY = {
     *("pytest", "hypothesis", "jsonschema", "referencing", "rich", "psutil"),
     "mcp_touchstone.engine.runner",
@@ -21,9 +23,7 @@ def imported(code: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-@pytest.mark.parametrize(
-    "words", [["--version"], ["list", "ping"], ["explain", "ping-empty-response"]]
-)
+@cases(["--version"], ["list", "ping"], ["explain", "ping-empty-response"])
 def test_printing_commands_import_no_heavy_library(words: list[str]) -> None:
     found = imported(
         "from mcp_touchstone.cli import main\n"

@@ -17,6 +17,7 @@ from mcp_touchstone.commands.output import INTERRUPTED
 from mcp_touchstone.commands.watch import Look, look, watch, watched, written
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.runtime import scratch
+from tests.cases import cases
 from tests.forked_runs import TOKEN, _left
 
 SERVER = """
@@ -63,18 +64,15 @@ def followed(looks: list[Look], codes: list[int]) -> tuple[int, int]:
 OLD, NEW, NEWER = state(a=1), state(a=2), state(a=3)
 
 
-@pytest.mark.parametrize(
-    ("looks", "checks"),
-    [
-        ([OLD, OLD, OLD, OLD], 1),
-        ([OLD, OLD, OLD, NEW, NEW, NEW], 2),
-        ([OLD, OLD, state(a=1, b=1), state(a=1, b=1)], 2),
-        ([OLD, OLD, {}, {}], 2),
-        ([OLD, NEW, NEW], 2),
-        ([OLD, state(a=1, b=1), state(a=1, b=1)], 1),
-        ([OLD, {}, {}], 1),
-        ([OLD, OLD, NEW, NEWER, NEWER, NEWER], 2),
-    ],
+@cases(
+    ([OLD, OLD, OLD, OLD], 1),
+    ([OLD, OLD, OLD, NEW, NEW, NEW], 2),
+    ([OLD, OLD, state(a=1, b=1), state(a=1, b=1)], 2),
+    ([OLD, OLD, {}, {}], 2),
+    ([OLD, NEW, NEW], 2),
+    ([OLD, state(a=1, b=1), state(a=1, b=1)], 1),
+    ([OLD, {}, {}], 1),
+    ([OLD, OLD, NEW, NEWER, NEWER, NEWER], 2),
     ids=[
         "nothing changes",
         "a change",

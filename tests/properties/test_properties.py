@@ -29,6 +29,7 @@ from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.schema_dialect import allows
 from mcp_touchstone.wire.transcript import Transcript
+from tests.cases import cases
 from tests.conftest import mutant_command
 
 pytestmark = pytest.mark.slow
@@ -199,10 +200,7 @@ def test_an_interleaving_has_a_request(steps: list[drawn.InterleavingStep]) -> N
     assert any(step.kind == "request" and step.which < 3 for step in steps)
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [{}, {"properties": []}, {"properties": {"a": True}}, {"oneOf": [], "properties": {"a": {}}}],
-)
+@cases({}, {"properties": []}, {"properties": {"a": True}}, {"oneOf": [], "properties": {"a": {}}})
 def test_schema_without_types_has_nothing_to_replace(schema: dict[str, Any]) -> None:
     assert drawn.replaceable(schema, {}) == {}
 
@@ -313,14 +311,11 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        "if isinstance(message['id'], str): continue",
-        "if isinstance(message['id'], str): time.sleep(1000)",
-        "if message['method'] == 'ping': time.sleep(0.2)",
-        "if message['method'] != 'initialize': sys.exit()",
-    ],
+@cases(
+    "if isinstance(message['id'], str): continue",
+    "if isinstance(message['id'], str): time.sleep(1000)",
+    "if message['method'] == 'ping': time.sleep(0.2)",
+    "if message['method'] != 'initialize': sys.exit()",
     ids=["silent", "deaf", "slow", "leaving"],
 )
 def test_properties_end_in_time_with_a_misbehaving_server(trouble: str) -> None:

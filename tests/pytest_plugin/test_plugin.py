@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from tests.cases import cases
 from tests.conftest import HERE, LEAN, mutant_command
 
 pytestmark = pytest.mark.slow
@@ -292,18 +293,15 @@ def test_header_says_that_naming_only_test_files_skips_the_check(
     result.stdout.fnmatch_lines(["*not checked: only test files were named; add --mcp)"])
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--mcp-server", ""], "*--mcp-server: the command is empty; is a variable not set?"),
-        (["--mcp-config", ""], "*--mcp-config: no file is named"),
-        (["--mcp-strict"], "*--mcp-strict has no effect, as no server is checked: add --mcp *"),
-        (
-            ["--mcp-select", "answers_a_ping"],
-            "*--mcp-select has no effect, as no server is checked*",
-        ),
-        (["--mcp-no-baseline"], "*--mcp-no-baseline has no effect*"),
-    ],
+@cases(
+    (["--mcp-server", ""], "*--mcp-server: the command is empty; is a variable not set?"),
+    (["--mcp-config", ""], "*--mcp-config: no file is named"),
+    (["--mcp-strict"], "*--mcp-strict has no effect, as no server is checked: add --mcp *"),
+    (
+        ["--mcp-select", "answers_a_ping"],
+        "*--mcp-select has no effect, as no server is checked*",
+    ),
+    (["--mcp-no-baseline"], "*--mcp-no-baseline has no effect*"),
 )
 def test_options_without_effect_are_refused(
     run: Run, pytester: pytest.Pytester, words: list[str], said: str
@@ -327,12 +325,9 @@ def test_help_is_printed_despite_a_configuration_error(run: Run, pytester: pytes
 # --- one failure per cause
 
 
-@pytest.mark.parametrize(
-    ("server", "said"),
-    [
-        ("this-program-does-not-exist", "*no program 'this-program-does-not-exist'*"),
-        ("{python} -c 'import no_such_module'", "*No module named 'no_such_module'*"),
-    ],
+@cases(
+    ("this-program-does-not-exist", "*no program 'this-program-does-not-exist'*"),
+    ("{python} -c 'import no_such_module'", "*No module named 'no_such_module'*"),
 )
 def test_server_that_does_not_start_is_one_failure(run: Run, server: str, said: str) -> None:
     result = run(server=server, select=["ping", "jsonrpc"])

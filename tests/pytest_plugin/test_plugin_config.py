@@ -11,6 +11,7 @@ import pytest
 from mcp_touchstone.api import live_server
 from mcp_touchstone.catalog import loader
 from mcp_touchstone.pytest_plugin import collect
+from tests.cases import cases
 from tests.conftest import HERE, mutant_command
 
 pytestmark = pytest.mark.slow
@@ -217,23 +218,20 @@ def test_server_program_below_a_common_folder_hides_the_ini_file_too(
     pytester.parseconfigure("-c", "../own.ini", "--mcp-server", str(program))
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "said"),
-    [
-        (
-            "",
-            ("--mcp",),
-            "for `--mcp`; `mcp-touchstone init` writes one",
-        ),
-        ("", ("--mcp-config", "no.toml"), "no.toml: there is no such file"),
-        ("comand = 'x'", ("--mcp",), "unknown key 'comand'; did you mean 'command'"),
-        ("command = 'x'", ("--mcp-target", "one", "--mcp"), "it names no targets"),
-        ("command = 'x'", ("--mcp", "--mcp-baseline", "no.toml"), "there is no such file"),
-        ("command = 'x'", ("--mcp", "--mcp-suite", "x"), "--mcp-suite: 'x' is not a valid choice"),
-        ("command = 'x'", ("--mcp", "--mcp-seed", "x"), "--mcp-seed: 'x' is not a whole number"),
-        ("command = 'x'", ("--mcp", "--mcp-revision", "2020"), "--mcp-revision: '2020' is not a"),
-        ("command = 'x'", ("--mcp", "--mcp-fail-on", "shuold"), "did you mean 'should'"),
-    ],
+@cases(
+    (
+        "",
+        ("--mcp",),
+        "for `--mcp`; `mcp-touchstone init` writes one",
+    ),
+    ("", ("--mcp-config", "no.toml"), "no.toml: there is no such file"),
+    ("comand = 'x'", ("--mcp",), "unknown key 'comand'; did you mean 'command'"),
+    ("command = 'x'", ("--mcp-target", "one", "--mcp"), "it names no targets"),
+    ("command = 'x'", ("--mcp", "--mcp-baseline", "no.toml"), "there is no such file"),
+    ("command = 'x'", ("--mcp", "--mcp-suite", "x"), "--mcp-suite: 'x' is not a valid choice"),
+    ("command = 'x'", ("--mcp", "--mcp-seed", "x"), "--mcp-seed: 'x' is not a whole number"),
+    ("command = 'x'", ("--mcp", "--mcp-revision", "2020"), "--mcp-revision: '2020' is not a"),
+    ("command = 'x'", ("--mcp", "--mcp-fail-on", "shuold"), "did you mean 'should'"),
 )
 def test_configuration_mistake_is_a_one_line_usage_error(
     pytester: pytest.Pytester, text: str, words: tuple[str, ...], said: str

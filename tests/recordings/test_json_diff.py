@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from mcp_touchstone.recordings.json_diff import (
     still_volatile,
     where,
 )
+from tests.cases import cases
 
 ECHO = {"name": "echo", "description": "Says it again."}
 ADD = {"name": "add", "description": "Adds."}
@@ -62,9 +62,7 @@ def test_inserted_list_item_is_one_difference() -> None:
     assert found(["a", "b", "c"], ["a", "c"]) == [("[1]", "b", NOTHING)]
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), [(True, 1), (0, False), ("1", 1), (None, "null"), ({}, []), ("", None)]
-)
+@cases((True, 1), (0, False), ("1", 1), (None, "null"), ({}, []), ("", None))
 def test_values_of_different_types_differ(old: Any, new: Any) -> None:
     assert found(old, new) == [("", old, new)]
 

@@ -18,6 +18,7 @@ from mcp_touchstone.recordings.recorder import GoldenResult
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError
+from tests.cases import cases
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
@@ -309,15 +310,12 @@ def test_server_that_exits_at_start_raises_launch_error(folder: Path, tmp_path: 
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--", str(HERE / "none")], "none"),
-        (["--revision", "2026-07-28", "--", *SERVER], "the server speaks only 2025-11-25"),
-    ],
+@cases(
+    (["--", str(HERE / "none")], "none"),
+    (["--revision", "2026-07-28", "--", *SERVER], "the server speaks only 2025-11-25"),
 )
 def test_record_without_usable_server_prints_one_line_and_exits_2(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     assert main(["golden", "record", "--folder", str(tmp_path / "new"), *words]) == 2
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcp_touchstone.recordings.scrubber import Scrubber, lined, pretty
+from tests.cases import cases
 
 NOW = datetime(2026, 11, 21, 22, 24, 46, 123456, tzinfo=UTC)
 
@@ -17,26 +18,21 @@ def scrub(value: Any, places: dict[str, str] | None = None, **more: Any) -> Any:
     return Scrubber(places or {}, NOW, **more).scrub(value)
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        "2026-11-21T22:24:46Z",
-        "2026-11-21T22:24:46.123456+00:00",
-        "2026-11-21 22:24:46,123",
-        "2026-11-22T06:24+0800",
-        "Sat Nov 21 2026 22:24:46 GMT+0000 (Coordinated Universal Time)",
-        "Sat Nov 21 22:24:46 2026 +0000",
-        "Sat, 21 Nov 2026 22:24:46 GMT",
-        "11/21/2026, 10:24:46 PM",
-    ],
+@cases(
+    "2026-11-21T22:24:46Z",
+    "2026-11-21T22:24:46.123456+00:00",
+    "2026-11-21 22:24:46,123",
+    "2026-11-22T06:24+0800",
+    "Sat Nov 21 2026 22:24:46 GMT+0000 (Coordinated Universal Time)",
+    "Sat Nov 21 22:24:46 2026 +0000",
+    "Sat, 21 Nov 2026 22:24:46 GMT",
+    "11/21/2026, 10:24:46 PM",
 )
 def test_run_time_is_replaced_in_common_formats(moment: str) -> None:
     assert scrub(f"created: {moment}; size: 3") == "created: <time>; size: 3"
 
 
-@pytest.mark.parametrize(
-    "text", ["2024-11-05T10:00:00Z", "2026-07-28", "22:24:46", "Mon Feb 30 2026 10:00:00", "v1.2.3"]
-)
+@cases("2024-11-05T10:00:00Z", "2026-07-28", "22:24:46", "Mon Feb 30 2026 10:00:00", "v1.2.3")
 def test_other_times_are_kept(text: str) -> None:
     assert scrub(text) == text
 

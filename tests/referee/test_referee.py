@@ -10,6 +10,7 @@ import pytest
 
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
+from tests.cases import cases
 from tests.conftest import HERE
 from tests.project.test_cli import touchstone
 from tests.referee.suite import SUITE, SWITCH, VERSION, NotInstallableError, Suite, install, where
@@ -75,9 +76,7 @@ def test_every_scored_scenario_passes(
     assert sum(map(verdict.count, scored)) >= LEAST[revision]
 
 
-@pytest.mark.parametrize(
-    ("part", "checks"), [("enumeration", 32), ("manifest", 6), ("directory", 7)]
-)
+@cases(("enumeration", 32), ("manifest", 6), ("directory", 7))
 def test_every_scenario_of_the_skills_extension_passes(
     suite: Suite, url: str, tmp_path: Path, part: str, checks: int
 ) -> None:

@@ -4,11 +4,10 @@ import threading
 import time
 from typing import Any
 
-import pytest
-
 from reference_server.protocol.calls import Call
 from reference_server.protocol.questions import MOST_OPEN
 from reference_server.settings import Settings
+from tests.cases import cases
 from tests.client_questions import (
     SAMPLED,
     Curious,
@@ -32,16 +31,13 @@ from tests.reference_client import (
 # --- Requests to the client ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("revision", "capabilities", "kind"),
-    [
-        *((revision, {}, "sample") for revision in LEGACY),
-        *((revision, {"sampling": {}}, "roots") for revision in LEGACY),
-        *((revision, {"elicitation": {}}, "elicit") for revision in LEGACY[:2]),
-        ("2025-11-25", {"elicitation": {"url": {}}}, "elicit"),
-        ("2025-11-25", {"elicitation": {}}, "url"),
-        ("2025-11-25", {"sampling": {}}, "tools"),
-    ],
+@cases(
+    *((revision, {}, "sample") for revision in LEGACY),
+    *((revision, {"sampling": {}}, "roots") for revision in LEGACY),
+    *((revision, {"elicitation": {}}, "elicit") for revision in LEGACY[:2]),
+    ("2025-11-25", {"elicitation": {"url": {}}}, "elicit"),
+    ("2025-11-25", {"elicitation": {}}, "url"),
+    ("2025-11-25", {"sampling": {}}, "tools"),
 )
 def test_client_without_the_capability_is_not_asked(
     revision: str, capabilities: Message, kind: str
@@ -51,13 +47,10 @@ def test_client_without_the_capability_is_not_asked(
         assert failure_of(client.hear())["code"] == "CLIENT_CANNOT"
 
 
-@pytest.mark.parametrize(
-    ("revision", "declared"),
-    [
-        ("2025-06-18", {"url": {}}),
-        ("2025-11-25", {"form": {}}),
-        ("2025-11-25", {"form": {}, "url": {}}),
-    ],
+@cases(
+    ("2025-06-18", {"url": {}}),
+    ("2025-11-25", {"form": {}}),
+    ("2025-11-25", {"form": {}, "url": {}}),
 )
 def test_form_needs_only_the_capability_of_its_revision(revision: str, declared: Message) -> None:
     with session(revision, {"elicitation": declared}) as client:
@@ -75,19 +68,16 @@ def test_nothing_is_asked_before_initialized() -> None:
         assert client.hear()["method"] == "elicitation/create"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"result": {"action": "accept"}, "error": {"code": 1, "message": ""}},
-        {"result": []},
-        {"result": None},
-        {"error": "no"},
-        {"jsonrpc": "1.0", "result": {"action": "accept"}},
-        {"result": {}},
-        {"result": {"action": "yes"}},
-        {"result": {"action": ["accept"]}},
-        {"result": {"action": "accept", "content": []}},
-    ],
+@cases(
+    {"result": {"action": "accept"}, "error": {"code": 1, "message": ""}},
+    {"result": []},
+    {"result": None},
+    {"error": "no"},
+    {"jsonrpc": "1.0", "result": {"action": "accept"}},
+    {"result": {}},
+    {"result": {"action": "yes"}},
+    {"result": {"action": ["accept"]}},
+    {"result": {"action": "accept", "content": []}},
 )
 def test_invalid_answer_fails_the_call(wrong: Message) -> None:
     with session("2025-11-25", {"elicitation": {}}) as client:
@@ -104,15 +94,12 @@ def test_answer_with_a_duplicate_member_fails_the_call() -> None:
         assert failure_of(client.hear())["code"] == "CLIENT_CONFUSED"
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"role": "system"},
-        {"content": "Hello."},
-        {"content": {"type": "poem", "text": "Hello."}},
-        {"content": [{"type": "text", "data": "AAAA"}]},
-        {"model": None},
-    ],
+@cases(
+    {"role": "system"},
+    {"content": "Hello."},
+    {"content": {"type": "poem", "text": "Hello."}},
+    {"content": [{"type": "text", "data": "AAAA"}]},
+    {"model": None},
 )
 def test_malformed_sampling_result_fails_the_call(wrong: Message) -> None:
     with session("2025-11-25", {"sampling": {}}) as client:

@@ -10,6 +10,7 @@ from reference_server.protocol import progress
 from reference_server.protocol.calls import Call, Detached
 from reference_server.protocol.workers import Workers
 from reference_server.surface import Surface
+from tests.cases import cases
 from tests.client_questions import (
     FORM,
     tool,
@@ -44,12 +45,9 @@ def call_handled(revision: str, request_id: Any = 1, **meta: Any) -> Message:
     return request(request_id, "tools/call", {"name": "handled", "_meta": meta})
 
 
-@pytest.mark.parametrize(
-    ("revision", "token"),
-    [*((revision, "t") for revision in (*LEGACY, MODERN)), *(("2025-11-25", t) for t in ("", 0))],
-)
+@cases(*((revision, "t") for revision in (*LEGACY, MODERN)), *(("2025-11-25", t) for t in ("", 0)))
 def test_progress_increases_and_ends_before_the_answer(
-    revision: str, token: Any, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, revision: str, token: Any
 ) -> None:
     monkeypatch.setattr(progress, "SHORTEST_GAP", 0.0)
 

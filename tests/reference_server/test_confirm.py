@@ -19,6 +19,7 @@ from reference_server.surface import Surface
 from reference_server.tools.schemas import CONFIRM, outputs
 from reference_server.workspace import Change
 from reference_server.workspace.paths import Location
+from tests.cases import cases
 from tests.client_questions import tool
 from tests.reference_client import (
     ALL,
@@ -139,22 +140,19 @@ def test_write_that_changes_nothing_needs_no_confirmation(root: Path) -> None:
 # --- Asked in a session --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"action": "decline"},
-        {"action": "cancel"},
-        {"action": "decline", "content": {"confirm": True}},
-        {"action": "accept"},
-        {"action": "accept", "content": None},
-        {"action": "accept", "content": {}},
-        {"action": "accept", "content": {"confirm": False}},
-        {"action": "accept", "content": {"confirm": "true"}},
-        {"action": "accept", "content": {"confirm": 1}},
-        {"action": "yes", "content": {"confirm": True}},
-    ],
+@cases(
+    {"action": "decline"},
+    {"action": "cancel"},
+    {"action": "decline", "content": {"confirm": True}},
+    {"action": "accept"},
+    {"action": "accept", "content": None},
+    {"action": "accept", "content": {}},
+    {"action": "accept", "content": {"confirm": False}},
+    {"action": "accept", "content": {"confirm": "true"}},
+    {"action": "accept", "content": {"confirm": 1}},
+    {"action": "yes", "content": {"confirm": True}},
 )
-def test_answer_other_than_yes_writes_nothing(answer: Message, root: Path) -> None:
+def test_answer_other_than_yes_writes_nothing(root: Path, answer: Message) -> None:
     with serving(root, "2025-11-25", ELICITS) as client:
         client.send(write("2025-11-25", 1, EDIT))
         client.send(result(client.hear(), **answer))
@@ -257,16 +255,13 @@ def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:
 # --- By token, without forms ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("revision", "capabilities"),
-    [
-        *((revision, {}) for revision in ALL),
-        *((revision, ELICITS) for revision in LEGACY[:2]),
-        *((revision, {"elicitation": {"url": {}}}) for revision in ("2025-11-25", MODERN)),
-    ],
+@cases(
+    *((revision, {}) for revision in ALL),
+    *((revision, ELICITS) for revision in LEGACY[:2]),
+    *((revision, {"elicitation": {"url": {}}}) for revision in ("2025-11-25", MODERN)),
 )
 def test_preview_token_writes_the_previewed_edit_once(
-    revision: str, capabilities: Message, root: Path
+    root: Path, revision: str, capabilities: Message
 ) -> None:
     with serving(root, revision, capabilities) as client:
         pending = body(exchange(client, write(revision, 1, EDIT, capabilities)))
@@ -298,17 +293,14 @@ def token_for(client: InProcess, files: Message) -> str:
     return token
 
 
-@pytest.mark.parametrize(
-    ("files", "tool"),
-    [
-        ({"a": "one\n3\n", "b": None, "c": "new\n"}, "write"),
-        ({"a": "one\n2\n", "b": None}, "write"),
-        ({"a": "one\n2\n", "b": None, "d": "new\n"}, "write"),
-        ({"c": "new\n"}, "write"),
-        (EDIT, "write2"),
-    ],
+@cases(
+    ({"a": "one\n3\n", "b": None, "c": "new\n"}, "write"),
+    ({"a": "one\n2\n", "b": None}, "write"),
+    ({"a": "one\n2\n", "b": None, "d": "new\n"}, "write"),
+    ({"c": "new\n"}, "write"),
+    (EDIT, "write2"),
 )
-def test_token_is_valid_for_one_edit_of_one_tool(files: Message, tool: str, root: Path) -> None:
+def test_token_is_valid_for_one_edit_of_one_tool(root: Path, files: Message, tool: str) -> None:
     with serving(root, "2025-11-25") as client:
         token = token_for(client, EDIT)
         answer = exchange(client, write("2025-11-25", 1, files, tool=tool, confirm_token=token))

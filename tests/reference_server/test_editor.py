@@ -17,6 +17,7 @@ from reference_server.features.text_editor.history import History, Step
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.tools.text import LONGEST_TEXT, Text
+from tests.cases import cases
 from tests.reference_client import InProcess, Message, modern
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
@@ -132,19 +133,16 @@ def test_read_only_editor_offers_only_view(root: Path) -> None:
             desk.refused(command, path, **more)
 
 
-@pytest.mark.parametrize(
-    ("command", "more", "field"),
-    [
-        ("create", {}, "file_text"),
-        ("str_replace", {"old_str": "one"}, "new_str"),
-        ("str_replace", {"new_str": "1"}, "old_str"),
-        ("insert", {"new_str": "x"}, "insert_line"),
-        ("insert", {"insert_line": 1}, "new_str"),
-        ("insert", {"insert_line": 1, "new_str": "x", "insert_text": "y"}, "insert_text"),
-        ("str_replace", {"old_str": "one", "insert_text": "1"}, "new_str"),
-        ("view", {"old_str": "one"}, "old_str"),
-        ("undo_edit", {"view_range": [1, 2]}, "view_range"),
-    ],
+@cases(
+    ("create", {}, "file_text"),
+    ("str_replace", {"old_str": "one"}, "new_str"),
+    ("str_replace", {"new_str": "1"}, "old_str"),
+    ("insert", {"new_str": "x"}, "insert_line"),
+    ("insert", {"insert_line": 1}, "new_str"),
+    ("insert", {"insert_line": 1, "new_str": "x", "insert_text": "y"}, "insert_text"),
+    ("str_replace", {"old_str": "one", "insert_text": "1"}, "new_str"),
+    ("view", {"old_str": "one"}, "old_str"),
+    ("undo_edit", {"view_range": [1, 2]}, "view_range"),
 )
 def test_command_refuses_missing_and_foreign_arguments(
     desk: Desk, command: str, more: Message, field: str
@@ -153,15 +151,12 @@ def test_command_refuses_missing_and_foreign_arguments(
     assert (body["code"], body["field"]) == ("INVALID_ARGUMENTS", field)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        {"view_range": [1]},
-        {"view_range": [1, 2, 3]},
-        {"view_range": [1, "2"]},
-        {"view_range": "1-2"},
-        {"text": "x"},
-    ],
+@cases(
+    {"view_range": [1]},
+    {"view_range": [1, 2, 3]},
+    {"view_range": [1, "2"]},
+    {"view_range": "1-2"},
+    {"text": "x"},
 )
 def test_arguments_that_violate_the_schema_are_refused(desk: Desk, more: Message) -> None:
     assert desk.refused("view", "a.txt", **more)["code"] == "INVALID_ARGUMENTS"
@@ -262,17 +257,14 @@ def test_create_makes_the_file_and_its_directories(desk: Desk) -> None:
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        ("../new.txt", "OUTSIDE_ROOT"),
-        ("/etc/new.txt", "OUTSIDE_ROOT"),
-        (".git/hooks/x", "DENIED"),
-        ("obj/x", "WRITE_DENIED"),
-        ("out/new.txt", "LINK"),
-        ("dangling", "LINK"),
-        ("a.txt/x", "NOT_DIRECTORY"),
-    ],
+@cases(
+    ("../new.txt", "OUTSIDE_ROOT"),
+    ("/etc/new.txt", "OUTSIDE_ROOT"),
+    (".git/hooks/x", "DENIED"),
+    ("obj/x", "WRITE_DENIED"),
+    ("out/new.txt", "LINK"),
+    ("dangling", "LINK"),
+    ("a.txt/x", "NOT_DIRECTORY"),
 )
 def test_create_obeys_the_path_policy(desk: Desk, path: str, code: str) -> None:
     (desk.root / "out").symlink_to(desk.root.parent)
@@ -281,13 +273,10 @@ def test_create_obeys_the_path_policy(desk: Desk, path: str, code: str) -> None:
     assert sorted(p.name for p in desk.root.parent.iterdir()) == ["outside.txt", "root"]
 
 
-@pytest.mark.parametrize(
-    ("command", "more"),
-    [
-        ("str_replace", {"old_str": "not there", "new_str": "x"}),
-        ("insert", {"insert_line": 99, "new_str": "x"}),
-        ("undo_edit", {}),
-    ],
+@cases(
+    ("str_replace", {"old_str": "not there", "new_str": "x"}),
+    ("insert", {"insert_line": 99, "new_str": "x"}),
+    ("undo_edit", {}),
 )
 def test_write_denial_does_not_reveal_whether_the_file_exists(
     desk: Desk, command: str, more: Message
@@ -307,24 +296,21 @@ def test_absolute_path_below_the_root_is_accepted(desk: Desk) -> None:
     assert found["path"] == "sub/b.txt"
 
 
-@pytest.mark.parametrize(
-    ("text", "old", "new", "result"),
-    [
-        (b"a\r\nb\r\nc", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc"),
-        (b"a\r\nb\r\n", "a\r\nb", "c", b"c\r\n"),
-        (b"a\nb\n", "a\r\nb", "c\r\nd", b"c\nd\n"),
-        (b"a\rb\rc", "b\n", "x\ny\n", b"a\rx\ry\rc"),
-        (b"a\nb\r\nc\rd\n", "b\nc", "x\ny", b"a\nx\r\ny\rd\n"),
-        (b"a\nb\r\nc\rd\n", "c", "x\ny", b"a\nb\r\nx\ry\rd\n"),
-        (b"abc", "b", "1\r\n2", b"a1\r\n2c"),
-        (b"a\r\nb\r\n", "\nb", "", b"a\r\n"),
-        (b"\xef\xbb\xbfa\r\n", "a", "b", b"\xef\xbb\xbfb\r\n"),
-        *(
-            ("\ufeffä\n".encode(each), "ä", "ö\nü", "\ufeffö\nü\n".encode(each))
-            for each in ("utf-16-le", "utf-16-be")
-        ),
-        (b"form\x0cfeed\xe2\x80\xa8\n", "feed", "x", b"form\x0cx\xe2\x80\xa8\n"),
-    ],
+@cases(
+    (b"a\r\nb\r\nc", "a\nb", "x\ny\nz", b"x\r\ny\r\nz\r\nc"),
+    (b"a\r\nb\r\n", "a\r\nb", "c", b"c\r\n"),
+    (b"a\nb\n", "a\r\nb", "c\r\nd", b"c\nd\n"),
+    (b"a\rb\rc", "b\n", "x\ny\n", b"a\rx\ry\rc"),
+    (b"a\nb\r\nc\rd\n", "b\nc", "x\ny", b"a\nx\r\ny\rd\n"),
+    (b"a\nb\r\nc\rd\n", "c", "x\ny", b"a\nb\r\nx\ry\rd\n"),
+    (b"abc", "b", "1\r\n2", b"a1\r\n2c"),
+    (b"a\r\nb\r\n", "\nb", "", b"a\r\n"),
+    (b"\xef\xbb\xbfa\r\n", "a", "b", b"\xef\xbb\xbfb\r\n"),
+    *(
+        ("\ufeffä\n".encode(each), "ä", "ö\nü", "\ufeffö\nü\n".encode(each))
+        for each in ("utf-16-le", "utf-16-be")
+    ),
+    (b"form\x0cfeed\xe2\x80\xa8\n", "feed", "x", b"form\x0cx\xe2\x80\xa8\n"),
 )
 def test_str_replace_keeps_newlines_and_encoding(
     desk: Desk, text: bytes, old: str, new: str, result: bytes
@@ -334,17 +320,14 @@ def test_str_replace_keeps_newlines_and_encoding(
     assert (desk.root / "f.txt").read_bytes() == result
 
 
-@pytest.mark.parametrize(
-    ("old", "line", "hint"),
-    [
-        ("     2\ttwo\n     3\tthree\n", 2, "line numbers"),
-        ("2\ttwo", 2, "line numbers"),
-        ("one \n\ttwo", 1, "white space"),
-        ("t wo", 2, "white space"),
-        ("two\nfour\n", 2, "first line"),
-        ("nowhere", None, "not occur"),
-        (" \n ", None, "white space only"),
-    ],
+@cases(
+    ("     2\ttwo\n     3\tthree\n", 2, "line numbers"),
+    ("2\ttwo", 2, "line numbers"),
+    ("one \n\ttwo", 1, "white space"),
+    ("t wo", 2, "white space"),
+    ("two\nfour\n", 2, "first line"),
+    ("nowhere", None, "not occur"),
+    (" \n ", None, "white space only"),
 )
 def test_no_match_error_hints_at_the_cause(
     desk: Desk, old: str, line: int | None, hint: str
@@ -398,25 +381,22 @@ def test_replacement_keeps_every_other_character(text: str, new: str, data: st.D
 # --- insert --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "new", "result", "lines"),
-    [
-        ("a\nb\n", 0, "x\n", "x\na\nb\n", (1, 1)),
-        ("a\nb\n", 1, "x", "a\nx\nb\n", (2, 2)),
-        ("a\nb\n", 2, "x\ny\n", "a\nb\nx\ny\n", (3, 4)),
-        ("a\nb\n", 2, "x", "a\nb\nx\n", (3, 3)),
-        ("a\nb", 2, "x", "a\nb\nx", (3, 3)),
-        ("a\nb", 2, "x\n", "a\nb\nx\n", (3, 3)),
-        ("a\r\nb\r\n", 1, "x\ny", "a\r\nx\r\ny\r\nb\r\n", (2, 3)),
-        ("a\r\nb", 2, "x\ny", "a\r\nb\r\nx\r\ny", (3, 4)),
-        ("a\rb\r", 0, "x", "x\ra\rb\r", (1, 1)),
-        ("a\nb\r\nc\n", 2, "x", "a\nb\r\nx\r\nc\n", (3, 3)),
-        ("", 0, "x", "x", (1, 1)),
-        ("", 0, "x\r\ny\r\n", "x\r\ny\r\n", (1, 2)),
-        ("a", 1, "x\r\ny", "a\r\nx\r\ny", (2, 3)),
-        ("a", 0, "x", "x\na", (1, 1)),
-        ("a\n", 1, "\n", "a\n\n", (2, 2)),
-    ],
+@cases(
+    ("a\nb\n", 0, "x\n", "x\na\nb\n", (1, 1)),
+    ("a\nb\n", 1, "x", "a\nx\nb\n", (2, 2)),
+    ("a\nb\n", 2, "x\ny\n", "a\nb\nx\ny\n", (3, 4)),
+    ("a\nb\n", 2, "x", "a\nb\nx\n", (3, 3)),
+    ("a\nb", 2, "x", "a\nb\nx", (3, 3)),
+    ("a\nb", 2, "x\n", "a\nb\nx\n", (3, 3)),
+    ("a\r\nb\r\n", 1, "x\ny", "a\r\nx\r\ny\r\nb\r\n", (2, 3)),
+    ("a\r\nb", 2, "x\ny", "a\r\nb\r\nx\r\ny", (3, 4)),
+    ("a\rb\r", 0, "x", "x\ra\rb\r", (1, 1)),
+    ("a\nb\r\nc\n", 2, "x", "a\nb\r\nx\r\nc\n", (3, 3)),
+    ("", 0, "x", "x", (1, 1)),
+    ("", 0, "x\r\ny\r\n", "x\r\ny\r\n", (1, 2)),
+    ("a", 1, "x\r\ny", "a\r\nx\r\ny", (2, 3)),
+    ("a", 0, "x", "x\na", (1, 1)),
+    ("a\n", 1, "\n", "a\n\n", (2, 2)),
 )
 def test_insert_adds_whole_lines_after_a_line(
     text: str, line: int, new: str, result: str, lines: tuple[int, int]

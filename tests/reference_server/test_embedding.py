@@ -14,6 +14,7 @@ import pytest
 import mcp_touchstone.server
 from reference_server.bundle import ALL_FEATURES, tools
 from reference_server.settings import Settings
+from tests.cases import cases
 from tests.reference_client import CHECKOUT, InProcess, Spawned, modern
 
 if TYPE_CHECKING:
@@ -129,13 +130,10 @@ def test_feature_is_offered_only_if_its_entry_point_is_named(
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize(
-    ("name", "source", "words"),
-    [
-        ("other", FEATURE, "'other': no such entry point is installed (apps, greeting, skills)"),
-        ("greeting", "raise KeyError('secret')", "'greeting' does not load (KeyError)"),
-        ("greeting", "", "'greeting' does not load (AttributeError)"),
-    ],
+@cases(
+    ("other", FEATURE, "'other': no such entry point is installed (apps, greeting, skills)"),
+    ("greeting", "raise KeyError('secret')", "'greeting' does not load (KeyError)"),
+    ("greeting", "", "'greeting' does not load (AttributeError)"),
 )
 def test_missing_or_broken_feature_stops_the_start(
     tmp_path: Path, name: str, source: str, words: str

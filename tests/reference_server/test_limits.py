@@ -9,6 +9,7 @@ import pytest
 
 from reference_server.settings import Settings
 from reference_server.tools.text import LONGEST_TEXT
+from tests.cases import cases
 from tests.reference_client import InProcess, Message, modern_as
 from tests.reference_server.cedarscript.client import WHY_NOT
 
@@ -119,16 +120,13 @@ def test_resource_up_to_the_limit_is_read(client: InProcess, root: Path) -> None
     assert (root / "big.txt").read_text("utf-8").endswith(part["text"])
 
 
-@pytest.mark.parametrize(
-    ("uri", "advice"),
-    [
-        ("big.txt", "Read workspace:///big.txt?lines=1-5000 first."),
-        ("line.txt", ONE_LINE),
-        ("big.txt?lines=1-5001", "Read workspace:///big.txt?lines=1-5000 first."),
-        ("line.txt?lines=1-1", ONE_LINE),
-        ("big.png", "Only text is read in parts."),
-        ("big.bytes", "Only text is read in parts."),
-    ],
+@cases(
+    ("big.txt", "Read workspace:///big.txt?lines=1-5000 first."),
+    ("line.txt", ONE_LINE),
+    ("big.txt?lines=1-5001", "Read workspace:///big.txt?lines=1-5000 first."),
+    ("line.txt?lines=1-1", ONE_LINE),
+    ("big.png", "Only text is read in parts."),
+    ("big.bytes", "Only text is read in parts."),
 )
 def test_too_long_resource_error_gives_advice(client: InProcess, uri: str, advice: str) -> None:
     error = client.ask("resources/read", uri=f"workspace:///{uri}")["error"]
@@ -158,16 +156,13 @@ def test_diff_that_does_not_fit_is_replaced_by_its_size(client: InProcess, root:
 # --- advice
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "advice"),
-    [
-        ("file_read", {"path": "line.txt"}, ONE_LINE),
-        ("file_read_range", {"path": "line.txt", "startLine": 1, "endLine": 1}, ONE_LINE),
-        ("text_editor", {"command": "view", "path": "line.txt"}, ONE_LINE),
-        ("text_editor", {"command": "view", "path": "line.txt", "view_range": [1, 1]}, ONE_LINE),
-        ("file_read", {"path": "big.txt"}, "startLine 1 and endLine 5000"),
-        ("text_editor", {"command": "view", "path": "big.txt"}, "view_range [1, 4672]"),
-    ],
+@cases(
+    ("file_read", {"path": "line.txt"}, ONE_LINE),
+    ("file_read_range", {"path": "line.txt", "startLine": 1, "endLine": 1}, ONE_LINE),
+    ("text_editor", {"command": "view", "path": "line.txt"}, ONE_LINE),
+    ("text_editor", {"command": "view", "path": "line.txt", "view_range": [1, 1]}, ONE_LINE),
+    ("file_read", {"path": "big.txt"}, "startLine 1 and endLine 5000"),
+    ("text_editor", {"command": "view", "path": "big.txt"}, "view_range [1, 4672]"),
 )
 def test_too_long_read_error_names_a_readable_range_if_there_is_one(
     client: InProcess, tool: str, arguments: Message, advice: str

@@ -12,6 +12,7 @@ import pytest
 
 from reference_server.operation.log import Log
 from reference_server.settings import Settings
+from tests.cases import cases
 from tests.reference_client import (
     ALL,
     MODERN,
@@ -261,18 +262,15 @@ def through_a_link(tmp_path: Path) -> Path:
     return tmp_path / "way" / "verbose.log"
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        *(linked, piped, twice_named, through_a_link),
-        lambda tmp_path: tmp_path / "root" / "verbose.log",
-        lambda tmp_path: tmp_path / "root" / "deep" / "verbose.log",
-        lambda tmp_path: tmp_path / "nowhere" / "verbose.log",
-        lambda tmp_path: tmp_path,
-    ],
+@cases(
+    *(linked, piped, twice_named, through_a_link),
+    lambda tmp_path: tmp_path / "root" / "verbose.log",
+    lambda tmp_path: tmp_path / "root" / "deep" / "verbose.log",
+    lambda tmp_path: tmp_path / "nowhere" / "verbose.log",
+    lambda tmp_path: tmp_path,
 )
 def test_bad_verbose_log_path_exits_with_status_2(
-    place: Callable[[Path], Path], tmp_path: Path
+    tmp_path: Path, place: Callable[[Path], Path]
 ) -> None:
     (tmp_path / "root" / "deep").mkdir(parents=True)
     with Spawned("--root", str(tmp_path / "root"), f"--verbose-log={place(tmp_path)}") as client:

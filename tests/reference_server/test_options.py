@@ -10,6 +10,7 @@ import pytest
 
 from reference_server.operation.options import HELP, STATE_KEY, UsageError, read
 from reference_server.settings import DENIED, DENIED_FOR_WRITES, Settings
+from tests.cases import cases
 from tests.reference_client import CHECKOUT, PATIENCE, Spawned, modern
 
 VARIABLES = {
@@ -49,34 +50,31 @@ def test_no_arguments_give_the_defaults() -> None:
     assert vars(read([], {"PATH": "/bin"})) == vars(Settings())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--read-only"], {"read_only": True}),
-        (["--read-only=no"], {"read_only": False}),
-        (["--max-file-size", "4096"], {"max_file_size": 4096}),
-        (["--max-file-size=1073741824"], {"max_file_size": 1024**3}),
-        (["--confirm-writes"], {"confirm_writes": True}),
-        (["--deprecated"], {"deprecated": True}),
-        (["--text-editor=0"], {"text_editor": False}),
-        (["--page-size", "5"], {"page_size": 5}),
-        (["--max-line", "1000"], {"max_line": 1000}),
-        (["--log-level", "WARNING"], {"log_level": "warning"}),
-        (["--log-level=Debug", "--log-level=Off"], {"log_level": "off"}),
-        (["--log-format", "Text"], {"log_format": "text"}),
-        (["--verbose-log", "some/file"], {"verbose_log": "some/file"}),
-        (["--deny", "target"], {"deny": (*DENIED, "target")}),
-        (["--deny=a/", "--deny", "b"], {"deny": (*DENIED, "a/", "b")}),
-        (["--deny", "*.pem", "--deny=private/**"], {"deny": (*DENIED, "*.pem", "private/**")}),
-        (["--deny", "/build", "--deny=/x/"], {"deny": (*DENIED, "/build", "/x/")}),
-        (["--deny-write", "dist"], {"deny_writes": (*DENIED_FOR_WRITES, "dist")}),
-        (["--deny-write", "*.lock"], {"deny_writes": (*DENIED_FOR_WRITES, "*.lock")}),
-        (["--no-default-deny"], {"deny": (), "deny_writes": ()}),
-        (["--deny", "x", "--no-default-deny"], {"deny": ("x",), "deny_writes": ()}),
-        (["--no-default-deny=false"], {"deny": DENIED, "deny_writes": DENIED_FOR_WRITES}),
-        (["--feature", "a", "--feature=b"], {"features": ("a", "b")}),
-        (["--allow", "*.py", "--allow=docs/*"], {"allow": ("*.py", "docs/*")}),
-    ],
+@cases(
+    (["--read-only"], {"read_only": True}),
+    (["--read-only=no"], {"read_only": False}),
+    (["--max-file-size", "4096"], {"max_file_size": 4096}),
+    (["--max-file-size=1073741824"], {"max_file_size": 1024**3}),
+    (["--confirm-writes"], {"confirm_writes": True}),
+    (["--deprecated"], {"deprecated": True}),
+    (["--text-editor=0"], {"text_editor": False}),
+    (["--page-size", "5"], {"page_size": 5}),
+    (["--max-line", "1000"], {"max_line": 1000}),
+    (["--log-level", "WARNING"], {"log_level": "warning"}),
+    (["--log-level=Debug", "--log-level=Off"], {"log_level": "off"}),
+    (["--log-format", "Text"], {"log_format": "text"}),
+    (["--verbose-log", "some/file"], {"verbose_log": "some/file"}),
+    (["--deny", "target"], {"deny": (*DENIED, "target")}),
+    (["--deny=a/", "--deny", "b"], {"deny": (*DENIED, "a/", "b")}),
+    (["--deny", "*.pem", "--deny=private/**"], {"deny": (*DENIED, "*.pem", "private/**")}),
+    (["--deny", "/build", "--deny=/x/"], {"deny": (*DENIED, "/build", "/x/")}),
+    (["--deny-write", "dist"], {"deny_writes": (*DENIED_FOR_WRITES, "dist")}),
+    (["--deny-write", "*.lock"], {"deny_writes": (*DENIED_FOR_WRITES, "*.lock")}),
+    (["--no-default-deny"], {"deny": (), "deny_writes": ()}),
+    (["--deny", "x", "--no-default-deny"], {"deny": ("x",), "deny_writes": ()}),
+    (["--no-default-deny=false"], {"deny": DENIED, "deny_writes": DENIED_FOR_WRITES}),
+    (["--feature", "a", "--feature=b"], {"features": ("a", "b")}),
+    (["--allow", "*.py", "--allow=docs/*"], {"allow": ("*.py", "docs/*")}),
 )
 def test_each_argument_sets_one_setting(arguments: list[str], expected: dict[str, Any]) -> None:
     assert vars(read(arguments, {})) == {**vars(Settings()), **expected}
@@ -91,18 +89,15 @@ def test_roots_are_kept_in_order(tmp_path: Path) -> None:
     assert read([], {"CEDARSCRIPT_ROOT": os.pathsep.join([first, second])}).roots == (first, second)
 
 
-@pytest.mark.parametrize(
-    ("environment", "attribute", "value"),
-    [
-        ({"CEDARSCRIPT_READ_ONLY": "true"}, "read_only", True),
-        ({"CEDARSCRIPT_READ_ONLY": "FALSE"}, "read_only", False),
-        *(({"CEDARSCRIPT_READ_ONLY": word}, "read_only", True) for word in ("1", "yes", "On")),
-        *(({"CEDARSCRIPT_READ_ONLY": word}, "read_only", False) for word in ("0", "No", "off")),
-        ({"CEDARSCRIPT_MAX_FILE_SIZE": "17"}, "max_file_size", 17),
-        ({"CEDARSCRIPT_LOG_LEVEL": "ERROR"}, "log_level", "error"),
-        ({"CEDARSCRIPT_LOG_FORMAT": "text"}, "log_format", "text"),
-        ({"TEXT_EDITOR_MCP_ENABLED": "false"}, "text_editor", False),
-    ],
+@cases(
+    ({"CEDARSCRIPT_READ_ONLY": "true"}, "read_only", True),
+    ({"CEDARSCRIPT_READ_ONLY": "FALSE"}, "read_only", False),
+    *(({"CEDARSCRIPT_READ_ONLY": word}, "read_only", True) for word in ("1", "yes", "On")),
+    *(({"CEDARSCRIPT_READ_ONLY": word}, "read_only", False) for word in ("0", "No", "off")),
+    ({"CEDARSCRIPT_MAX_FILE_SIZE": "17"}, "max_file_size", 17),
+    ({"CEDARSCRIPT_LOG_LEVEL": "ERROR"}, "log_level", "error"),
+    ({"CEDARSCRIPT_LOG_FORMAT": "text"}, "log_format", "text"),
+    ({"TEXT_EDITOR_MCP_ENABLED": "false"}, "text_editor", False),
 )
 def test_each_variable_sets_one_setting(
     environment: dict[str, str], attribute: str, value: Any
@@ -175,30 +170,24 @@ def test_state_key_is_read_from_the_environment_and_hidden_in_errors() -> None:
         read([], {"CEDARSCRIPT_STATEKEY": "k" * 32})
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--bogus"], "unknown argument '--bogus'"),
-        (["/srv/project"], "a directory is given with --root"),
-        (["--root"], "--root needs a value"),
-        (["--root", "--read-only"], "--root needs a value"),
-        (["--readonly"], "did you mean --read-only?"),
-        (["--max_file_size=5"], "did you mean --max-file-size?"),
-        (["--read-only", "true"], "unexpected argument 'true'"),
-    ],
+@cases(
+    (["--bogus"], "unknown argument '--bogus'"),
+    (["/srv/project"], "a directory is given with --root"),
+    (["--root"], "--root needs a value"),
+    (["--root", "--read-only"], "--root needs a value"),
+    (["--readonly"], "did you mean --read-only?"),
+    (["--max_file_size=5"], "did you mean --max-file-size?"),
+    (["--read-only", "true"], "unexpected argument 'true'"),
 )
 def test_unexpected_argument_is_refused(words: list[str], said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("?", r"\?")):
         read(words, {})
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("CEDARSCRIPT_READONLY", "CEDARSCRIPT_READ_ONLY"),
-        ("cedarscript_read_only", "CEDARSCRIPT_READ_ONLY"),
-        ("CEDARSCRIPT_MAXFILESIZE", "CEDARSCRIPT_MAX_FILE_SIZE"),
-    ],
+@cases(
+    ("CEDARSCRIPT_READONLY", "CEDARSCRIPT_READ_ONLY"),
+    ("cedarscript_read_only", "CEDARSCRIPT_READ_ONLY"),
+    ("CEDARSCRIPT_MAXFILESIZE", "CEDARSCRIPT_MAX_FILE_SIZE"),
 )
 def test_misspelt_variable_is_refused_with_a_suggestion(name: str, meant: str) -> None:
     with pytest.raises(UsageError, match=f"did you mean {meant}"):
@@ -222,13 +211,10 @@ def test_root_that_cannot_be_listed_is_refused(tmp_path: Path) -> None:
 # --- the program ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "environment", "said"),
-    [
-        (["--max-file-size=0"], {}, b"--max-file-size '0'"),
-        ([], {"CEDARSCRIPT_READ_ONLY": "maybe"}, b"CEDARSCRIPT_READ_ONLY 'maybe'"),
-        ([], {"CEDARSCRIPT_LOG_LEVEL": "\x1b[2J\n{}"}, b"CEDARSCRIPT_LOG_LEVEL '\\x1b[2J\\n{}'"),
-    ],
+@cases(
+    (["--max-file-size=0"], {}, b"--max-file-size '0'"),
+    ([], {"CEDARSCRIPT_READ_ONLY": "maybe"}, b"CEDARSCRIPT_READ_ONLY 'maybe'"),
+    ([], {"CEDARSCRIPT_LOG_LEVEL": "\x1b[2J\n{}"}, b"CEDARSCRIPT_LOG_LEVEL '\\x1b[2J\\n{}'"),
 )
 def test_bad_configuration_prints_one_line_and_exits_2(
     arguments: list[str], environment: dict[str, str], said: bytes

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from reference_server.settings import Settings
+from tests.cases import cases
 from tests.reference_client import (
     MODERN,
     InProcess,
@@ -118,21 +119,18 @@ def test_patch_is_written_and_reported(root: Path) -> None:
 LATIN_1 = {"encoding": "iso-8859-1"}
 
 
-@pytest.mark.parametrize(
-    ("old", "hunk", "new", "more"),
-    [
-        (b"a\r\nb\nc\rd", "@@ -2 +2 @@\n-b\n+x\n", b"a\r\nx\nc\rd", {}),
-        (b"\xef\xbb\xbfa\n", "@@ -1 +1 @@\n-a\n+x\n", b"\xef\xbb\xbfx\n", {}),
-        (b"\xef\xbb\xbfa\n", "@@ -1 +0,0 @@\n-a\n", b"\xef\xbb\xbf", {}),
-        (
-            "\ufeffa\r\né\r\n".encode("utf-16-le"),
-            "@@ -2 +2 @@\n-é\n+\U0001f600\n",
-            "\ufeffa\r\n\U0001f600\r\n".encode("utf-16-le"),
-            {},
-        ),
-        (b"\xe9\nx\n", "@@ -2 +2 @@\n-x\n+\xe8\n", b"\xe9\n\xe8\n", LATIN_1),
-        (b"\xff\0\x85\n", "@@ -1 +1,2 @@\n \xff\0\x85\n+b\n", b"\xff\0\x85\nb\n", LATIN_1),
-    ],
+@cases(
+    (b"a\r\nb\nc\rd", "@@ -2 +2 @@\n-b\n+x\n", b"a\r\nx\nc\rd", {}),
+    (b"\xef\xbb\xbfa\n", "@@ -1 +1 @@\n-a\n+x\n", b"\xef\xbb\xbfx\n", {}),
+    (b"\xef\xbb\xbfa\n", "@@ -1 +0,0 @@\n-a\n", b"\xef\xbb\xbf", {}),
+    (
+        "\ufeffa\r\né\r\n".encode("utf-16-le"),
+        "@@ -2 +2 @@\n-é\n+\U0001f600\n",
+        "\ufeffa\r\n\U0001f600\r\n".encode("utf-16-le"),
+        {},
+    ),
+    (b"\xe9\nx\n", "@@ -2 +2 @@\n-x\n+\xe8\n", b"\xe9\n\xe8\n", LATIN_1),
+    (b"\xff\0\x85\n", "@@ -1 +1,2 @@\n \xff\0\x85\n+b\n", b"\xff\0\x85\nb\n", LATIN_1),
 )
 def test_bytes_outside_the_diff_are_unchanged(
     root: Path, old: bytes, hunk: str, new: bytes, more: Message
@@ -160,19 +158,16 @@ def test_strict_and_normalized_hash_are_accepted(root: Path) -> None:
 RIGHT = sha256(OLD)
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        sha256(b"line1\nline2\n"),
-        sha256(b"line2\n"),
-        sha256(NEW),
-        sha256(b""),
-        sha256(OLD.replace(b"\n", b"\r\n")),
-        ("0" if RIGHT[0] != "0" else "1") + RIGHT[1:],
-        RIGHT[:-1] + ("0" if RIGHT[-1] != "0" else "1"),
-        RIGHT[::-1],
-        "0" * 64,
-    ],
+@cases(
+    sha256(b"line1\nline2\n"),
+    sha256(b"line2\n"),
+    sha256(NEW),
+    sha256(b""),
+    sha256(OLD.replace(b"\n", b"\r\n")),
+    ("0" if RIGHT[0] != "0" else "1") + RIGHT[1:],
+    RIGHT[:-1] + ("0" if RIGHT[-1] != "0" else "1"),
+    RIGHT[::-1],
+    "0" * 64,
 )
 def test_stale_hash_writes_nothing_and_error_omits_the_current_hash(root: Path, key: str) -> None:
     error = refused(root, expectedHash=key)
@@ -184,16 +179,13 @@ def test_stale_hash_writes_nothing_and_error_omits_the_current_hash(root: Path, 
     assert RIGHT not in json.dumps(error).lower()
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        *("", "*", RIGHT[:8], RIGHT[:32], RIGHT + "00", RIGHT + "\n", f" {RIGHT} ", f"0x{RIGHT}"),
-        *(f"sha256:{RIGHT}", f"\u200b{RIGHT}", f"\u200b{RIGHT[1:]}", RIGHT + "\0"),
-        "".join(chr(ord(digit) + 0xFEE0) if digit.isdigit() else digit for digit in RIGHT),
-        base64.b64encode(bytes.fromhex(RIGHT)).decode(),
-        *(hashlib.new(name, OLD).hexdigest() for name in ("md5", "sha1", "sha512")),
-        *(None, ..., 0, True, [RIGHT], [RIGHT, "0" * 64], {}, {"sha256": RIGHT}),
-    ],
+@cases(
+    *("", "*", RIGHT[:8], RIGHT[:32], RIGHT + "00", RIGHT + "\n", f" {RIGHT} ", f"0x{RIGHT}"),
+    *(f"sha256:{RIGHT}", f"\u200b{RIGHT}", f"\u200b{RIGHT[1:]}", RIGHT + "\0"),
+    "".join(chr(ord(digit) + 0xFEE0) if digit.isdigit() else digit for digit in RIGHT),
+    base64.b64encode(bytes.fromhex(RIGHT)).decode(),
+    *(hashlib.new(name, OLD).hexdigest() for name in ("md5", "sha1", "sha512")),
+    *(None, ..., 0, True, [RIGHT], [RIGHT, "0" * 64], {}, {"sha256": RIGHT}),
 )
 def test_malformed_hash_is_refused_before_any_file_is_opened(root: Path, key: Any) -> None:
     assert refused(root, expectedHash=key)["code"] == "INVALID_ARGUMENTS"
@@ -218,14 +210,11 @@ def test_non_text_file_is_refused(root: Path, raw: bytes) -> None:
 # --- The path ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
-    [
-        *(("../canary.txt", "OUTSIDE_ROOT"), ("sub/../p.txt", "OUTSIDE_ROOT")),
-        *(("/etc/passwd", "OUTSIDE_ROOT"), ("nope.txt", "NOT_FOUND"), ("sub", "IS_DIRECTORY")),
-        *((".git/config", "DENIED"), ("bin/p.txt", "WRITE_DENIED")),
-        *(("sub/obj/p.txt", "WRITE_DENIED"), ("bin/none.txt", "WRITE_DENIED")),
-    ],
+@cases(
+    *(("../canary.txt", "OUTSIDE_ROOT"), ("sub/../p.txt", "OUTSIDE_ROOT")),
+    *(("/etc/passwd", "OUTSIDE_ROOT"), ("nope.txt", "NOT_FOUND"), ("sub", "IS_DIRECTORY")),
+    *((".git/config", "DENIED"), ("bin/p.txt", "WRITE_DENIED")),
+    *(("sub/obj/p.txt", "WRITE_DENIED"), ("bin/none.txt", "WRITE_DENIED")),
 )
 def test_workspace_policy_applies_to_patches(root: Path, path: str, code: str) -> None:
     for place in (".git/config", "bin/p.txt", "sub/obj/p.txt"):

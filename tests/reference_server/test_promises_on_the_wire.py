@@ -21,6 +21,7 @@ from reference_server.protocol.advice import advised
 from reference_server.protocol.identity import VERSION
 from reference_server.settings import MEBIBYTE, Settings
 from reference_server.tools.text import LONGEST_TEXT
+from tests.cases import cases
 from tests.reference_client import (
     CHECKOUT,
     InProcess,
@@ -217,18 +218,15 @@ def peak(pid: int) -> int:
 
 
 @LINUX_ONLY
-@pytest.mark.parametrize(
-    ("tool", "arguments", "sizes", "most"),
-    [
-        ("workspace_digest", {}, (MEBIBYTE, 9 * MEBIBYTE), 3),
-        ("file_read", {"path": "big.txt"}, (LONGEST_TEXT // 10, LONGEST_TEXT), 12),
-        (
-            "file_read_range",
-            {"path": "big.txt", "startLine": 1, "endLine": 1},
-            (MEBIBYTE, 9 * MEBIBYTE),
-            6,
-        ),
-    ],
+@cases(
+    ("workspace_digest", {}, (MEBIBYTE, 9 * MEBIBYTE), 3),
+    ("file_read", {"path": "big.txt"}, (LONGEST_TEXT // 10, LONGEST_TEXT), 12),
+    (
+        "file_read_range",
+        {"path": "big.txt", "startLine": 1, "endLine": 1},
+        (MEBIBYTE, 9 * MEBIBYTE),
+        6,
+    ),
 )
 def test_memory_grows_linearly_with_file_size(
     tmp_path: Path, tool: str, arguments: Message, sizes: tuple[int, int], most: int

@@ -16,6 +16,7 @@ from reference_server.protocol.arguments import problem_with
 from reference_server.protocol.revisions import ALL
 from reference_server.settings import Settings
 from reference_server.surface import Surface
+from tests.cases import cases
 from tests.reference_client import MODERN, InProcess, Message, ask, code_of
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
@@ -140,10 +141,7 @@ def test_edit_file_does_not_attach_a_long_file(talk: Talk, monkeypatch: pytest.M
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize(
-    "path",
-    ["../outside.txt", "out/outside.txt", ".git/config", "missing", "src", "blob", "", "a\0b"],
-)
+@cases("../outside.txt", "out/outside.txt", ".git/config", "missing", "src", "blob", "", "a\0b")
 def test_edit_file_refuses_paths_outside_the_policy(talk: Talk, path: str) -> None:
     (talk.root / "out").symlink_to(talk.root.parent)
     talk.refused("prompts/get", name="edit_file", arguments={"path": path, "task": "x"})
@@ -152,12 +150,9 @@ def test_edit_file_refuses_paths_outside_the_policy(talk: Talk, path: str) -> No
 # --- Completions ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [
-        *(".git/", ".git/co", "../", "../out", "/", "//x", "a\0b/", "a\\b/", "missing/x"),
-        *("main.md/x", "{{7*7}}", "out/", ".", "x" * 9_000),
-    ],
+@cases(
+    *(".git/", ".git/co", "../", "../out", "/", "//x", "a\0b/", "a\\b/", "missing/x"),
+    *("main.md/x", "{{7*7}}", "out/", ".", "x" * 9_000),
 )
 def test_unreachable_paths_have_no_completions(talk: Talk, typed: str) -> None:
     (talk.root / "out").symlink_to(talk.root.parent)

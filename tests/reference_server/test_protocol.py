@@ -12,6 +12,7 @@ from reference_server.protocol.calls import Call
 from reference_server.protocol.revisions import ALL as SERVED
 from reference_server.settings import Settings
 from reference_server.surface import Surface
+from tests.cases import cases
 from tests.client_questions import tool
 from tests.reference_client import (
     ALL,
@@ -234,13 +235,10 @@ def test_odd_line_without_a_session_is_answered_without_an_id(row: str) -> None:
 # --- Opening a session ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("member", "wrong"),
-    [
-        *(("protocolVersion", None), ("protocolVersion", 1), ("protocolVersion", [])),
-        *(("capabilities", None), ("capabilities", []), ("capabilities", {"roots": []})),
-        *(("clientInfo", None), ("clientInfo", {"name": "x"}), ("clientInfo", {"name": 1})),
-    ],
+@cases(
+    *(("protocolVersion", None), ("protocolVersion", 1), ("protocolVersion", [])),
+    *(("capabilities", None), ("capabilities", []), ("capabilities", {"roots": []})),
+    *(("clientInfo", None), ("clientInfo", {"name": "x"}), ("clientInfo", {"name": 1})),
 )
 def test_initialize_with_a_mistyped_member_is_refused_and_may_be_repeated(
     member: str, wrong: Any

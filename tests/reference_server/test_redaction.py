@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reference_server.operation import redact
+from tests.cases import cases
 from tests.reference_client import (
     Spawned,
     modern,
@@ -96,16 +97,13 @@ def test_log_contains_no_secrets_of_the_environment(
     assert str(tmp_path) not in shown
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "a.txt",
-        "src/mcp_touchstone/report/terminal.py",
-        "tests/reference_server/test_redaction.py",
-        "docs/2025-11-25/server-tools.md",
-        "Reports 2025/Übersicht.txt",
-        "app/components/ApplicationNavigationBar.tsx",
-    ],
+@cases(
+    "a.txt",
+    "src/mcp_touchstone/report/terminal.py",
+    "tests/reference_server/test_redaction.py",
+    "docs/2025-11-25/server-tools.md",
+    "Reports 2025/Übersicht.txt",
+    "app/components/ApplicationNavigationBar.tsx",
 )
 def test_ordinary_paths_are_not_redacted(path: str) -> None:
     assert redact.text(path) == path
@@ -116,14 +114,11 @@ def test_path_segment_that_looks_like_a_key_is_redacted() -> None:
     assert shown == "keys/[40 characters]/a.txt"
 
 
-@pytest.mark.parametrize(
-    ("message", "shown"),
-    [
-        ("path must be a string", "path must be a string"),
-        ("unknown tool 'file.raed'", "unknown tool 'file.raed'"),
-        ("unknown tool 'x y'", "unknown tool [3 characters]"),
-        ('unknown tool "it\'s"', "unknown tool [4 characters]"),
-    ],
+@cases(
+    ("path must be a string", "path must be a string"),
+    ("unknown tool 'file.raed'", "unknown tool 'file.raed'"),
+    ("unknown tool 'x y'", "unknown tool [3 characters]"),
+    ('unknown tool "it\'s"', "unknown tool [4 characters]"),
 )
 def test_quoted_plain_words_are_kept_and_others_redacted(message: str, shown: str) -> None:
     assert redact.sentence(message) == shown

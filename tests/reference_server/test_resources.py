@@ -14,6 +14,7 @@ from reference_server.content.uris import target_of, uri_of
 from reference_server.protocol import pages
 from reference_server.protocol.errors import ProtocolError
 from reference_server.settings import Settings
+from tests.cases import cases
 from tests.reference_client import (
     MODERN,
     InProcess,
@@ -160,39 +161,26 @@ def test_path_survives_the_uri_round_trip(path: str) -> None:
     assert (target.path, target.lines) == (path, None)
 
 
-@pytest.mark.parametrize(
-    "uri",
-    ["", "not a uri", "a.txt", "/a.txt", "workspace:///a b", "workspace:///ä", "a:%zz", 5, {}],
-)
+@cases("", "not a uri", "a.txt", "/a.txt", "workspace:///a b", "workspace:///ä", "a:%zz", 5, {})
 def test_invalid_uri_is_refused(uri: Any) -> None:
     with pytest.raises(ProtocolError) as caught:
         target_of(uri)
     assert caught.value.code == -32602
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
-        *("file:///etc/passwd", "x://nope", "workspace:", "workspace:a", "WORKSPACE:///a"),
-        *("workspace:///", "workspace://host/a", "workspace:////a", "workspace:///a/"),
-        *("workspace:///./a", "workspace:///a//b", "workspace:///../a", "workspace:///%2e%2e/a"),
-        *("workspace:///a%2Fb", "workspace:///%FF", "workspace:///a#b", "workspace:///a?b"),
-        *("workspace:///a?lines=1", "workspace:///a?lines=1-2&x", "workspace:///a?lines=-1-2"),
-    ],
+@cases(
+    *("file:///etc/passwd", "x://nope", "workspace:", "workspace:a", "WORKSPACE:///a"),
+    *("workspace:///", "workspace://host/a", "workspace:////a", "workspace:///a/"),
+    *("workspace:///./a", "workspace:///a//b", "workspace:///../a", "workspace:///%2e%2e/a"),
+    *("workspace:///a%2Fb", "workspace:///%FF", "workspace:///a#b", "workspace:///a?b"),
+    *("workspace:///a?lines=1", "workspace:///a?lines=1-2&x", "workspace:///a?lines=-1-2"),
 )
 def test_uri_without_a_workspace_path_has_no_target(uri: str) -> None:
     assert target_of(uri) is None
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"),
-    [
-        ("a.py", "text/x-python"),
-        ("b/a.PNG", "image/png"),
-        ("a", None),
-        (".py", None),
-        ("a.x", None),
-    ],
+@cases(
+    ("a.py", "text/x-python"), ("b/a.PNG", "image/png"), ("a", None), (".py", None), ("a.x", None)
 )
 def test_media_type_depends_on_the_suffix(path: str, kind: str | None) -> None:
     assert media_type(path) == kind

@@ -14,6 +14,7 @@ from reference_server.bundle import roots
 from reference_server.protocol.calls import Call
 from reference_server.settings import Settings
 from reference_server.surface import Surface
+from tests.cases import cases
 from tests.client_questions import (
     failure_of,
     tool,
@@ -132,19 +133,16 @@ def test_end_of_input_ends_the_wait_for_roots(tree: Path) -> None:
     assert client.code == 0
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        {"error": {"code": -32603, "message": "no"}},
-        {"result": {}},
-        {"result": {"roots": {}}},
-        {"result": {"roots": [{"name": "no uri"}]}},
-        {"result": {"roots": ["file:///"]}},
-        {"result": {"roots": [{"uri": f"file:///{number}"} for number in range(1001)]}},
-        {"result": {"roots": []}},
-    ],
+@cases(
+    {"error": {"code": -32603, "message": "no"}},
+    {"result": {}},
+    {"result": {"roots": {}}},
+    {"result": {"roots": [{"name": "no uri"}]}},
+    {"result": {"roots": ["file:///"]}},
+    {"result": {"roots": [{"uri": f"file:///{number}"} for number in range(1001)]}},
+    {"result": {"roots": []}},
 )
-def test_roots_answer_without_a_boundary_changes_nothing(answer: Message, tree: Path) -> None:
+def test_roots_answer_without_a_boundary_changes_nothing(tree: Path, answer: Message) -> None:
     with with_roots(tree) as client:
         client.send({"jsonrpc": "2.0", "id": client.hear()["id"], **answer})
         assert look(client, "one/file", "two/file") == ["found", "found"]

@@ -2,8 +2,7 @@
 
 import threading
 
-import pytest
-
+from tests.cases import cases
 from tests.client_questions import (
     ACCEPTED,
     ELICITS,
@@ -55,16 +54,13 @@ def test_joint_questions_share_a_round_and_missing_answers_are_asked_again() -> 
     assert answers_of(answer) == [ACCEPTED, SAMPLED, {"roots": []}]
 
 
-@pytest.mark.parametrize(
-    ("declared", "kind", "required"),
-    [
-        ({}, "elicit", {"elicitation": {"form": {}}}),
-        ({"elicitation": {"url": {}}}, "elicit", {"elicitation": {"form": {}}}),
-        ({"elicitation": {}}, "url", {"elicitation": {"url": {}}}),
-        ({"elicitation": {}}, "sample", {"sampling": {}}),
-        ({"sampling": {}}, "tools", {"sampling": {"tools": {}}}),
-        ({"sampling": {}}, "roots", {"roots": {}}),
-    ],
+@cases(
+    ({}, "elicit", {"elicitation": {"form": {}}}),
+    ({"elicitation": {"url": {}}}, "elicit", {"elicitation": {"form": {}}}),
+    ({"elicitation": {}}, "url", {"elicitation": {"url": {}}}),
+    ({"elicitation": {}}, "sample", {"sampling": {}}),
+    ({"sampling": {}}, "tools", {"sampling": {"tools": {}}}),
+    ({"sampling": {}}, "roots", {"roots": {}}),
 )
 def test_missing_capability_error_ignores_earlier_declarations(
     declared: Message, kind: str, required: Message

@@ -14,6 +14,7 @@ from reference_server.features.subscriptions import watcher
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from reference_server.workspace.tree import Workspace
+from tests.cases import cases
 from tests.client_questions import tool
 from tests.conftest import eventually
 from tests.reference_client import (
@@ -276,20 +277,17 @@ def test_stream_is_acknowledged_and_notified(
 # --- Streams -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"notifications": None},
-        {"notifications": []},
-        {"notifications": {"toolsListChanged": "true"}},
-        {"notifications": {"promptsListChanged": None}},
-        {"notifications": {"resourcesListChanged": 1}},
-        {"notifications": {"resourceSubscriptions": A}},
-        {"notifications": {"resourceSubscriptions": None}},
-        {"notifications": {"resourceSubscriptions": [1]}},
-        {"notifications": {"resourceSubscriptions": ["not a uri"]}},
-    ],
+@cases(
+    {},
+    {"notifications": None},
+    {"notifications": []},
+    {"notifications": {"toolsListChanged": "true"}},
+    {"notifications": {"promptsListChanged": None}},
+    {"notifications": {"resourcesListChanged": 1}},
+    {"notifications": {"resourceSubscriptions": A}},
+    {"notifications": {"resourceSubscriptions": None}},
+    {"notifications": {"resourceSubscriptions": [1]}},
+    {"notifications": {"resourceSubscriptions": ["not a uri"]}},
 )
 def test_invalid_filter_is_refused(client: InProcess, params: Message) -> None:
     assert code_of(answer(client, modern(1, "subscriptions/listen", **params))) == -32602

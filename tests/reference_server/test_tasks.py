@@ -16,6 +16,7 @@ from reference_server.features import tasks
 from reference_server.protocol.errors import ProtocolError
 from reference_server.settings import Settings
 from reference_server.surface import Surface
+from tests.cases import cases
 from tests.client_questions import tool
 from tests.reference_client import (
     ALL,
@@ -192,12 +193,9 @@ def test_task_is_created_at_once_and_completes(bench: Bench) -> None:
     assert not bench.others
 
 
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [
-        ("refuse", {"code": -32603, "message": "Refused", "data": {"why": 1}}),
-        ("break", {"code": -32603, "message": "Internal error", "data": {}}),
-    ],
+@cases(
+    ("refuse", {"code": -32603, "message": "Refused", "data": {"why": 1}}),
+    ("break", {"code": -32603, "message": "Internal error", "data": {}}),
 )
 def test_protocol_error_makes_a_failed_task(bench: Bench, name: str, error: Message) -> None:
     task = bench.start(name)
@@ -337,17 +335,14 @@ def test_cancelling_the_answered_call_does_not_cancel_the_task(bench: Bench) -> 
 # --- Listing and forgetting ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("wanted", "given"),
-    [
-        ({}, tasks.DEFAULT_TTL),
-        ({"ttl": 60_000}, 60_000),
-        ({"ttl": 60_000.0}, 60_000),
-        ({"ttl": 0}, tasks.SHORTEST_TTL),
-        ({"ttl": 10**400}, tasks.LONGEST_TTL),
-        ({"ttl": 1e300}, tasks.LONGEST_TTL),
-        ({"taskId": "mine"}, tasks.DEFAULT_TTL),
-    ],
+@cases(
+    ({}, tasks.DEFAULT_TTL),
+    ({"ttl": 60_000}, 60_000),
+    ({"ttl": 60_000.0}, 60_000),
+    ({"ttl": 0}, tasks.SHORTEST_TTL),
+    ({"ttl": 10**400}, tasks.LONGEST_TTL),
+    ({"ttl": 1e300}, tasks.LONGEST_TTL),
+    ({"taskId": "mine"}, tasks.DEFAULT_TTL),
 )
 def test_requested_ttl_is_limited(bench: Bench, wanted: Any, given: int) -> None:
     task = bench.start("fail", wanted)

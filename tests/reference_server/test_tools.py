@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from reference_server.protocol.arguments import check_schema, problem_with
 from reference_server.protocol.toolbox import Toolbox
 from reference_server.settings import Settings
+from tests.cases import cases
 from tests.client_questions import tool
 from tests.reference_client import (
     MODERN,
@@ -139,20 +140,17 @@ def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
 # --- Reading -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("raw", "facts"),
-    [
-        (b"", {"newline": "none", "final_newline": False, "lines": 0, "text": ""}),
-        (b"x", {"newline": "none", "final_newline": False, "lines": 1}),
-        (b"x\r\ny", {"newline": "crlf", "final_newline": False, "lines": 2}),
-        (b"x\ry\r", {"newline": "cr", "final_newline": True, "lines": 2}),
-        (b"x\r\ny\n", {"newline": "mixed", "final_newline": True, "lines": 2}),
-        (b"\xef\xbb\xbfx", {"bom": True, "encoding": "utf-8", "text": "x"}),
-        ("\ufeffxé\n".encode("utf-16-le"), {"bom": True, "encoding": "utf-16-le", "text": "xé\n"}),
-        ("\ufeffx".encode("utf-16-be"), {"bom": True, "encoding": "utf-16-be", "text": "x"}),
-        ("a\u2028b\x0cc\n".encode(), {"lines": 1, "newline": "lf"}),
-        (b"a\0b", {"text": "a\0b"}),
-    ],
+@cases(
+    (b"", {"newline": "none", "final_newline": False, "lines": 0, "text": ""}),
+    (b"x", {"newline": "none", "final_newline": False, "lines": 1}),
+    (b"x\r\ny", {"newline": "crlf", "final_newline": False, "lines": 2}),
+    (b"x\ry\r", {"newline": "cr", "final_newline": True, "lines": 2}),
+    (b"x\r\ny\n", {"newline": "mixed", "final_newline": True, "lines": 2}),
+    (b"\xef\xbb\xbfx", {"bom": True, "encoding": "utf-8", "text": "x"}),
+    ("\ufeffxé\n".encode("utf-16-le"), {"bom": True, "encoding": "utf-16-le", "text": "xé\n"}),
+    ("\ufeffx".encode("utf-16-be"), {"bom": True, "encoding": "utf-16-be", "text": "x"}),
+    ("a\u2028b\x0cc\n".encode(), {"lines": 1, "newline": "lf"}),
+    (b"a\0b", {"text": "a\0b"}),
 )
 def test_read_reports_the_file_format(root: Path, raw: bytes, facts: Message) -> None:
     (root / "f").write_bytes(raw)
@@ -168,12 +166,9 @@ def test_encoding_can_be_given_and_is_never_guessed(root: Path) -> None:
     assert read(root, "f", encoding="iso-8859-1")["text"] == "café"
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "text", "end"),
-    [
-        *((1, 1, "a\r\n", 1), (2, 3, "b\nc\r", 3), (4, 4, "d", 4), (2, 99, "b\nc\rd", 4)),
-        (1.0, 1e3, "a\r\nb\nc\rd", 4),
-    ],
+@cases(
+    *((1, 1, "a\r\n", 1), (2, 3, "b\nc\r", 3), (4, 4, "d", 4), (2, 99, "b\nc\rd", 4)),
+    (1.0, 1e3, "a\r\nb\nc\rd", 4),
 )
 def test_range_keeps_newlines(root: Path, first: float, last: float, text: str, end: int) -> None:
     (root / "f").write_bytes(b"a\r\nb\nc\rd")
@@ -230,15 +225,12 @@ def test_unreadable_file_is_refused(root: Path, unreadable: str) -> None:
 # --- Schemas -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"type": "string", "format": "date"},
-        {"type": "object", "properties": {"x": {"type": "string", "contentEncoding": "base64"}}},
-        {"type": "array", "items": {"type": "integer", "multipleOf": 2}},
-        *({"type": "string", "pattern": pattern} for pattern in ("x", "^x", "x$")),
-        *({"type": ["string", "null"]}, {"type": "null"}, {}),
-    ],
+@cases(
+    {"type": "string", "format": "date"},
+    {"type": "object", "properties": {"x": {"type": "string", "contentEncoding": "base64"}}},
+    {"type": "array", "items": {"type": "integer", "multipleOf": 2}},
+    *({"type": "string", "pattern": pattern} for pattern in ("x", "^x", "x$")),
+    *({"type": ["string", "null"]}, {"type": "null"}, {}),
 )
 def test_schema_with_unchecked_keywords_is_refused(schema: Message) -> None:
     with pytest.raises(ValueError, match=r"check|type|pattern"):
@@ -253,19 +245,16 @@ def test_two_tools_cannot_share_a_name() -> None:
         box.add(one)
 
 
-@pytest.mark.parametrize(
-    ("value", "schema", "fits"),
-    [
-        *((True, "integer", False), (1, "integer", True), (1.0, "integer", True)),
-        *((1.5, "integer", False), (float("inf"), "integer", False), (True, "number", False)),
-        *((1.5, "number", True), (float("inf"), "number", False), (1, "boolean", False)),
-        *(
-            (False, "boolean", True),
-            ([], "array", True),
-            ({}, "array", False),
-            (None, "string", False),
-        ),
-    ],
+@cases(
+    *((True, "integer", False), (1, "integer", True), (1.0, "integer", True)),
+    *((1.5, "integer", False), (float("inf"), "integer", False), (True, "number", False)),
+    *((1.5, "number", True), (float("inf"), "number", False), (1, "boolean", False)),
+    *(
+        (False, "boolean", True),
+        ([], "array", True),
+        ({}, "array", False),
+        (None, "string", False),
+    ),
 )
 def test_type_check_agrees_with_json_schema(value: Any, schema: str, fits: bool) -> None:
     assert (problem_with(value, {"type": schema}) is None) is fits

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from reference_server.protocol.source import Source
 from reference_server.server import Server, serve
 from reference_server.settings import Settings
+from tests.cases import cases
 from tests.reference_client import (
     ALL,
     CHECKOUT,
@@ -235,9 +236,7 @@ def never_answers(surface: Any) -> None:
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 128 + signal.SIGINT)]
-)
+@cases((signal.SIGTERM, 0), (signal.SIGINT, 128 + signal.SIGINT))
 def test_signal_waits_for_running_work(number: int, code: int) -> None:
     with slow_server() as client:
         client.send(slow(1, 0.7), modern(2, "server/discover"))
@@ -252,9 +251,7 @@ def test_signal_waits_for_running_work(number: int, code: int) -> None:
 
 
 @POSIX_ONLY
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 128 + signal.SIGINT)]
-)
+@cases((signal.SIGTERM, 0), (signal.SIGINT, 128 + signal.SIGINT))
 def test_signal_ends_an_idle_server_with_open_input(number: int, code: int) -> None:
     with Spawned() as client:
         client.send(modern(1, "server/discover"))

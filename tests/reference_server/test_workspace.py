@@ -18,6 +18,7 @@ from reference_server.failure import ToolError
 from reference_server.settings import Settings
 from reference_server.workspace import Workspace, descent, journal, place
 from reference_server.workspace.names import OURS, Names
+from tests.cases import cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,27 +101,24 @@ def test_absolute_path_is_read_in_every_spelling_of_the_root(root: Path) -> None
         assert files.read(f"{spelling}/ok.txt").path == "ok.txt"
 
 
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [
-        ("../outside.txt", "OUTSIDE_ROOT"),
-        ("dir/../ok.txt", "OUTSIDE_ROOT"),
-        ("dir/../../outside.txt", "OUTSIDE_ROOT"),
-        ("/etc/passwd", "OUTSIDE_ROOT"),
-        ("{root}Evil/secret.txt", "OUTSIDE_ROOT"),
-        ("{root}/../outside.txt", "OUTSIDE_ROOT"),
-        ("..\\outside.txt", "INVALID_PATH"),
-        ("ok.txt\0.png", "INVALID_PATH"),
-        ("ok\n.txt", "INVALID_PATH"),
-        ("%2e%2e/outside.txt", "NOT_FOUND"),
-        ("~/x", "NOT_FOUND"),
-        ("\udcff", "NOT_FOUND"),
-        ("x" * 5000, "INVALID_PATH"),
-        ("x/" * 200 + "x", "INVALID_PATH"),
-        ("ok.txt/x", "NOT_DIRECTORY"),
-        ("dir", "IS_DIRECTORY"),
-        ("", "IS_DIRECTORY"),
-    ],
+@cases(
+    ("../outside.txt", "OUTSIDE_ROOT"),
+    ("dir/../ok.txt", "OUTSIDE_ROOT"),
+    ("dir/../../outside.txt", "OUTSIDE_ROOT"),
+    ("/etc/passwd", "OUTSIDE_ROOT"),
+    ("{root}Evil/secret.txt", "OUTSIDE_ROOT"),
+    ("{root}/../outside.txt", "OUTSIDE_ROOT"),
+    ("..\\outside.txt", "INVALID_PATH"),
+    ("ok.txt\0.png", "INVALID_PATH"),
+    ("ok\n.txt", "INVALID_PATH"),
+    ("%2e%2e/outside.txt", "NOT_FOUND"),
+    ("~/x", "NOT_FOUND"),
+    ("\udcff", "NOT_FOUND"),
+    ("x" * 5000, "INVALID_PATH"),
+    ("x/" * 200 + "x", "INVALID_PATH"),
+    ("ok.txt/x", "NOT_DIRECTORY"),
+    ("dir", "IS_DIRECTORY"),
+    ("", "IS_DIRECTORY"),
 )
 def test_invalid_paths_are_refused_with_their_own_code(
     root: Path, beneath: str, path: str, why: str
@@ -278,13 +276,10 @@ PATTERNS = ["*.pem", ".ssh/", "private/**", "config/*.secret", "**/cache/v?", "a
 PATTERNS += ["/top", "/*.cfg/"]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("x.pem", "dir/.pem", "x.pem/inside.txt", ".ssh/id", "dir/.ssh/config", "private/a"),
-        *("private/sub/a", "config/db.secret", "cache/v1/x", "dir/cache/v2", "a/z", "a/b/c/z/q"),
-        *("keys", "dir/Keys/x", "top/a", "x.cfg"),
-    ],
+@cases(
+    *("x.pem", "dir/.pem", "x.pem/inside.txt", ".ssh/id", "dir/.ssh/config", "private/a"),
+    *("private/sub/a", "config/db.secret", "cache/v1/x", "dir/cache/v2", "a/z", "a/b/c/z/q"),
+    *("keys", "dir/Keys/x", "top/a", "x.cfg"),
 )
 def test_pattern_denies_its_matches_and_everything_below(root: Path, path: str) -> None:
     plant(root, path)
@@ -295,13 +290,10 @@ def test_pattern_denies_its_matches_and_everything_below(root: Path, path: str) 
     assert path not in [entry.path for entry in files.walk()]
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("x.pem.txt", "xpem", "ssh/id", "dir/private/a", "private.txt", "config/sub/db.secret"),
-        *("dir/config/db.secret", "cache/v", "cache/v12", "cache/x/v1", "b/a/z", "keyss"),
-        *("dir/top/a", "topx", "dir/x.cfg"),
-    ],
+@cases(
+    *("x.pem.txt", "xpem", "ssh/id", "dir/private/a", "private.txt", "config/sub/db.secret"),
+    *("dir/config/db.secret", "cache/v", "cache/v12", "cache/x/v1", "b/a/z", "keyss"),
+    *("dir/top/a", "topx", "dir/x.cfg"),
 )
 def test_pattern_allows_paths_it_does_not_match(root: Path, path: str) -> None:
     plant(root, path, "fine")
@@ -699,21 +691,18 @@ def test_journal_with_arbitrary_content_is_harmless(root: Path, data: bytes) -> 
 OURS_HERE = f"{OURS}0123"
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        {"parts": ["..", "outside.txt"]},
-        {"parts": ["../outside.txt"]},
-        {"parts": ["dir", "..", "..", "outside.txt"]},
-        {"parts": [".git", "config"]},
-        {"parts": ["bin", "app"]},
-        {"parts": ["ok.txt"], "temporary": "../outside.txt"},
-        {"parts": ["ok.txt"], "temporary": "dir/sub/deep.txt"},
-        {"parts": ["ok.txt"], "temporary": "run.sh"},
-        {"parts": "ok.txt"},
-        {"parts": None},
-        {},
-    ],
+@cases(
+    {"parts": ["..", "outside.txt"]},
+    {"parts": ["../outside.txt"]},
+    {"parts": ["dir", "..", "..", "outside.txt"]},
+    {"parts": [".git", "config"]},
+    {"parts": ["bin", "app"]},
+    {"parts": ["ok.txt"], "temporary": "../outside.txt"},
+    {"parts": ["ok.txt"], "temporary": "dir/sub/deep.txt"},
+    {"parts": ["ok.txt"], "temporary": "run.sh"},
+    {"parts": "ok.txt"},
+    {"parts": None},
+    {},
 )
 def test_journal_from_a_repository_changes_nothing(root: Path, entry: Any) -> None:
     for path in (".git/config", "bin/app", "run.sh"):

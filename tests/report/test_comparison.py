@@ -13,6 +13,7 @@ from mcp_touchstone.report.machine import FORMAT, SCHEMA
 from mcp_touchstone.report.recorded import ReportError, load
 from mcp_touchstone.results.comparison import Change, Comparison, compare, grouped
 from mcp_touchstone.results.threshold import Floor
+from tests.cases import cases
 
 OLD, NEW = "2024-11-05", "2025-11-25"
 
@@ -79,38 +80,35 @@ def report_with(word: str) -> dict[str, Any]:
     return report(*([] if word == "unasked" else [("a-b", NEW, word)]))
 
 
-@pytest.mark.parametrize(
-    ("was", "now", "change", "code"),
-    [
-        ("pass", "fail", Change.NEW, 1),
-        ("note", "fail", Change.NEW, 1),
-        ("unseen", "fail", Change.NEW, 1),
-        ("warn", "fail", Change.NEW, 1),
-        ("absent", "fail", Change.NEW, 1),
-        ("unasked", "fail", Change.NEWLY, 0),
-        ("broken", "fail", Change.NEWLY, 0),
-        ("fail", "fail", Change.OPEN, 0),
-        ("fail", "fail!", Change.OPEN, 0),
-        ("pass", "fail!", Change.NEW, 0),
-        ("fail", "warn", Change.OPEN, 0),
-        ("fail", "broken", Change.OPEN, 0),
-        ("pass", "warn", Change.NEW, 0),
-        ("warn", "warn", Change.OPEN, 0),
-        ("pass", "broken", Change.NEW, 2),
-        ("warn", "broken", Change.NEW, 2),
-        ("broken", "broken", Change.OPEN, 0),
-        ("unasked", "broken", Change.NEWLY, 0),
-        ("fail", "pass", Change.FIXED, 0),
-        ("warn", "note", Change.FIXED, 0),
-        ("broken", "pass", Change.FIXED, 0),
-        ("fail", "unseen", Change.GONE, 0),
-        ("fail", "absent", Change.GONE, 0),
-        ("fail", "unasked", Change.UNASKED, 0),
-        ("pass", "pass", None, 0),
-        ("pass", "absent", None, 0),
-        ("note", "unasked", None, 0),
-        ("absent", "pass", None, 0),
-    ],
+@cases(
+    ("pass", "fail", Change.NEW, 1),
+    ("note", "fail", Change.NEW, 1),
+    ("unseen", "fail", Change.NEW, 1),
+    ("warn", "fail", Change.NEW, 1),
+    ("absent", "fail", Change.NEW, 1),
+    ("unasked", "fail", Change.NEWLY, 0),
+    ("broken", "fail", Change.NEWLY, 0),
+    ("fail", "fail", Change.OPEN, 0),
+    ("fail", "fail!", Change.OPEN, 0),
+    ("pass", "fail!", Change.NEW, 0),
+    ("fail", "warn", Change.OPEN, 0),
+    ("fail", "broken", Change.OPEN, 0),
+    ("pass", "warn", Change.NEW, 0),
+    ("warn", "warn", Change.OPEN, 0),
+    ("pass", "broken", Change.NEW, 2),
+    ("warn", "broken", Change.NEW, 2),
+    ("broken", "broken", Change.OPEN, 0),
+    ("unasked", "broken", Change.NEWLY, 0),
+    ("fail", "pass", Change.FIXED, 0),
+    ("warn", "note", Change.FIXED, 0),
+    ("broken", "pass", Change.FIXED, 0),
+    ("fail", "unseen", Change.GONE, 0),
+    ("fail", "absent", Change.GONE, 0),
+    ("fail", "unasked", Change.UNASKED, 0),
+    ("pass", "pass", None, 0),
+    ("pass", "absent", None, 0),
+    ("note", "unasked", None, 0),
+    ("absent", "pass", None, 0),
 )
 def test_outcome_pair_determines_change_and_exit_code(
     was: str, now: str, change: Change | None, code: int
@@ -193,15 +191,12 @@ def test_merged_clause_is_compared_under_its_new_id() -> None:
     assert [(item.rule, item.change) for item in found.items] == [("a-b", Change.OPEN)]
 
 
-@pytest.mark.parametrize(
-    ("words", "now", "severity", "code"),
-    [
-        (("should",), "warn", "", 1),
-        (("never",), "fail", "", 0),
-        (("never",), "broken", "", 0),
-        (("critical",), "fail", "high", 0),
-        (("high",), "fail", "high", 1),
-    ],
+@cases(
+    (("should",), "warn", "", 1),
+    (("never",), "fail", "", 0),
+    (("never",), "broken", "", 0),
+    (("critical",), "fail", "high", 0),
+    (("high",), "fail", "high", 1),
 )
 def test_threshold_decides_the_exit_code(
     words: tuple[str, ...], now: str, severity: str, code: int
@@ -280,15 +275,12 @@ def test_report_is_loaded_unchanged(tmp_path: Path) -> None:
     assert load(path) == report(("a-b", NEW, "fail"))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "it is no JSON"),
-        ("[]", "name one that `check --json` wrote"),
-        ("{}", "name one that `check --json` wrote"),
-        (json.dumps({"format": FORMAT + 1}), "update mcp-touchstone"),
-        (json.dumps({**report(), "verdicts": [3]}), r"\$\.verdicts\[0\] is not as in a report"),
-    ],
+@cases(
+    ("{", "it is no JSON"),
+    ("[]", "name one that `check --json` wrote"),
+    ("{}", "name one that `check --json` wrote"),
+    (json.dumps({"format": FORMAT + 1}), "update mcp-touchstone"),
+    (json.dumps({**report(), "verdicts": [3]}), r"\$\.verdicts\[0\] is not as in a report"),
 )
 def test_invalid_report_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "r.json"

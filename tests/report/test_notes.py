@@ -16,6 +16,7 @@ from mcp_touchstone.report.sections import in_full
 from mcp_touchstone.results.run import Verdict
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security.payload import load as load_payloads
+from tests.cases import cases
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import shows_it_again
 
@@ -117,12 +118,9 @@ def test_every_report_explains_why_a_finding_is_only_a_note() -> None:
     assert f"<dt>why a note</dt><dd>{why}</dd>" in html.render(run)
 
 
-@pytest.mark.parametrize(
-    ("name", "threat", "part"),
-    [
-        ("LogsRefusals", "load-stderr", "while nobody read its stderr"),
-        ("OpensPipes", "special-pipes", "while 8 pipes are read"),
-    ],
+@cases(
+    ("LogsRefusals", "load-stderr", "while nobody read its stderr"),
+    ("OpensPipes", "special-pipes", "while 8 pipes are read"),
 )
 def test_unanswered_request_is_the_guilty_line(name: str, threat: str, part: str) -> None:
     verdict = found(name, threat)

@@ -23,6 +23,7 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
+from tests.cases import cases
 from tests.conftest import mutant_command
 from tests.project.test_cli import touchstone
 
@@ -84,7 +85,7 @@ def since(change: Change) -> Comparison:
 # --- JUnit
 
 
-def cases(made: Run) -> dict[str, ET.Element]:
+def by_name(made: Run) -> dict[str, ET.Element]:
     root = ET.fromstring(junit.render(made))  # noqa: S314  (our own)
     return {case.get("name", ""): case for case in root.iter("testcase")}
 
@@ -101,25 +102,25 @@ def test_junit_has_suites_per_chapter_and_cases_per_clause_and_revision() -> Non
 
 
 def test_junit_skips_known_and_unseen_clauses_and_passes_warnings() -> None:
-    found = cases(known(run(MIXED), PING))
+    found = by_name(known(run(MIXED), PING))
 
     assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
     assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{NEW}]"]] == ["skipped"]
     assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{OLD}]"]] == ["error"]
     assert [c.tag for c in found[f"{SHOULD} [2026-07-28]"]] == ["system-out"]
-    strict = cases(run(MIXED, floor=Floor.read(["should"])))
+    strict = by_name(run(MIXED, floor=Floor.read(["should"])))
     assert [c.tag for c in strict[f"{SHOULD} [2026-07-28]"]] == ["failure"]
 
 
 def test_junit_fails_for_an_unchecked_server_and_a_stale_baseline() -> None:
-    assert "the server can be checked" in cases(run({}, trouble="it did not start"))
+    assert "the server can be checked" in by_name(run({}, trouble="it did not start"))
     stale = Settlement("b.toml", 1, [Stale(PING, (NEW,), "it was so", "it passes now")])
-    case = cases(run({}, settled=stale))[f"{PING} [{NEW}]"]
+    case = by_name(run({}, settled=stale))[f"{PING} [{NEW}]"]
     assert case.find("failure") is not None
 
 
 def test_junit_skips_findings_that_are_not_new() -> None:
-    found = cases(run({(PING, NEW): Outcome.FAIL}, since=since(Change.OPEN)))
+    found = by_name(run({(PING, NEW): Outcome.FAIL}, since=since(Change.OPEN)))
 
     assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
 
@@ -294,18 +295,15 @@ def test_html_loads_no_resource_and_runs_one_script() -> None:
 # --- badge
 
 
-@pytest.mark.parametrize(
-    ("made", "message", "color"),
-    [
-        (lambda: run({(SHOULD, NEW): Outcome.PASS}), "passed, 1 clause", "b"),
-        (lambda: run({(PING, NEW): Outcome.FAIL}), "failed, 1 of 1 clause broken", "red"),
-        (
-            lambda: known(run({(PING, NEW): Outcome.FAIL}), PING, "accepted"),
-            "passed, 1 of 1 clause broken",
-            "yellow",
-        ),
-        (lambda: run({}, trouble="it did not start"), "not checked", "lightgrey"),
-    ],
+@cases(
+    (lambda: run({(SHOULD, NEW): Outcome.PASS}), "passed, 1 clause", "b"),
+    (lambda: run({(PING, NEW): Outcome.FAIL}), "failed, 1 of 1 clause broken", "red"),
+    (
+        lambda: known(run({(PING, NEW): Outcome.FAIL}), PING, "accepted"),
+        "passed, 1 of 1 clause broken",
+        "yellow",
+    ),
+    (lambda: run({}, trouble="it did not start"), "not checked", "lightgrey"),
 )
 def test_badge_shows_the_outcome_and_a_color(
     made: Callable[[], Run], message: str, color: str

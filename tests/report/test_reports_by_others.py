@@ -19,6 +19,7 @@ from mcp_touchstone.report import junit, machine, sarif
 from mcp_touchstone.results.comparison import Change
 from mcp_touchstone.results.run import Run
 from tests import canned
+from tests.cases import cases
 from tests.conftest import HERE
 from tests.report.test_reports import EVIL, MIXED, PING, known, run, since
 
@@ -57,16 +58,13 @@ def test_sarif_round_trips_through_third_party_models(make: Callable[[], Run]) -
     assert json.loads(read.model_dump_json(by_alias=True, exclude_unset=True)) == document
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        (("version",), "2.0.0"),
-        (("runs", 0, "results", 0, "levl"), "error"),
-        (("runs", 0, "results", 0, "level"), "grave"),
-        (("runs", 0, "results", 0, "message"), "text"),
-        (("runs", 0, "tool", "driver", "rules", 0, "id"), 7),
-        (("runs", 0, "invocations", 0, "executionSuccessful"), "perhaps"),
-    ],
+@cases(
+    (("version",), "2.0.0"),
+    (("runs", 0, "results", 0, "levl"), "error"),
+    (("runs", 0, "results", 0, "level"), "grave"),
+    (("runs", 0, "results", 0, "message"), "text"),
+    (("runs", 0, "tool", "driver", "rules", 0, "id"), 7),
+    (("runs", 0, "invocations", 0, "executionSuccessful"), "perhaps"),
 )
 def test_third_party_models_refuse_invalid_sarif(
     path: tuple[str | int, ...], value: object
@@ -149,10 +147,7 @@ def test_json_report_matches_the_shipped_schema(make: Callable[[], Run]) -> None
     jsonschema.validate(machine.document(make()), schema)
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [(("format",), 99), (("verdicts", 0, "outcome"), "fine"), (("verdicts", 0, "clause"), 7)],
-)
+@cases((("format",), 99), (("verdicts", 0, "outcome"), "fine"), (("verdicts", 0, "clause"), 7))
 def test_shipped_schema_refuses_an_invalid_json_report(
     path: tuple[str | int, ...], value: object
 ) -> None:

@@ -12,6 +12,7 @@ from mcp_touchstone.report import kinds, machine
 from mcp_touchstone.report.recorded import ReportError
 from mcp_touchstone.report.reread import read
 from mcp_touchstone.results.run import Run
+from tests.cases import cases
 from tests.conformance.test_mutants import MUTANTS, run_mutant
 
 SAVED = "AnswersPingsWithAPong"
@@ -48,18 +49,15 @@ def test_command_writes_each_named_kind(run: Run, tmp_path: Path) -> None:
     assert table.read_text("utf-8").startswith("## MCP")
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda document: document["target"].pop("again"), "an older version wrote it"),
-        (lambda document: document["verdicts"][0].update(clause="no-rule"), "no-rule"),
-        (lambda document: document.update(format=99), "newer"),
-        (lambda document: document["target"].update(sandbox="none"), "run that again"),
-        (lambda document: document["verdicts"][0].update(judgements=[]), "is not as in a report"),
-        (lambda document: document.pop("gate"), "run that again"),
-    ],
+@cases(
+    (lambda document: document["target"].pop("again"), "an older version wrote it"),
+    (lambda document: document["verdicts"][0].update(clause="no-rule"), "no-rule"),
+    (lambda document: document.update(format=99), "newer"),
+    (lambda document: document["target"].update(sandbox="none"), "run that again"),
+    (lambda document: document["verdicts"][0].update(judgements=[]), "is not as in a report"),
+    (lambda document: document.pop("gate"), "run that again"),
 )
-def test_unusable_report_is_one_line(change: Any, said: str, run: Run, tmp_path: Path) -> None:
+def test_unusable_report_is_one_line(run: Run, tmp_path: Path, change: Any, said: str) -> None:
     document = machine.document(run)
     change(document)
     saved = tmp_path / "run.json"

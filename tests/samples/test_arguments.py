@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mcp_touchstone.samples import from_regex, from_schema, uri_template
 from mcp_touchstone.samples.from_regex import text_for
 from mcp_touchstone.samples.from_schema import Places, candidates, form
+from tests.cases import cases
 
 WORLD = Places("/world/root", "notes/today.txt", "one\n")
 
@@ -133,9 +134,7 @@ def test_url_argument_gets_a_file_url_in_the_world() -> None:
     assert made == {"url": "file:///world/root/notes/today.txt"}
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("timezone", "UTC"), ("source_timezone", "UTC"), ("userId", "1")]
-)
+@cases(("timezone", "UTC"), ("source_timezone", "UTC"), ("userId", "1"))
 def test_known_argument_names_get_fitting_values(name: str, value: str) -> None:
     assert first(**{name: {"type": "string"}}) == {name: value}
 
@@ -294,12 +293,9 @@ def test_unsupported_pattern_gets_no_text(pattern: str) -> None:
     assert text_for(pattern) is None
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    ["(a+)+$", "(a|aa){40}9", "(a|a)*b", "a{1000}b*c*\\B9", ".*.*.*=.*", ".*=.*"],
-)
+@cases("(a+)+$", "(a|aa){40}9", "(a|a)*b", "a{1000}b*c*\\B9", ".*.*.*=.*", ".*=.*")
 def test_pattern_that_may_need_many_steps_is_not_matched(
-    pattern: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
     """A match cannot be stopped; a search begins at each place of the text."""
     plain = from_regex._steps
@@ -431,15 +427,12 @@ def test_any_json_in_a_property_schema_raises_nothing(kind: dict[str, Any], name
         from_schema.slowed(given_schema, good, 2)
 
 
-@pytest.mark.parametrize(
-    ("schema", "given", "longer"),
-    [
-        ({"type": "number"}, {"wait": 0.5, "a": 1}, {"wait": 2.0, "a": 1}),
-        ({"type": "number", "maximum": 2}, {"wait": 0.5}, {"wait": 2.0}),
-        ({"type": "number", "maximum": 1}, {"wait": 0.5}, None),
-        ({"type": "number"}, {}, None),
-        ({"type": "string"}, {"wait": "1s"}, None),
-    ],
+@cases(
+    ({"type": "number"}, {"wait": 0.5, "a": 1}, {"wait": 2.0, "a": 1}),
+    ({"type": "number", "maximum": 2}, {"wait": 0.5}, {"wait": 2.0}),
+    ({"type": "number", "maximum": 1}, {"wait": 0.5}, None),
+    ({"type": "number"}, {}, None),
+    ({"type": "string"}, {"wait": "1s"}, None),
 )
 def test_duration_is_multiplied_within_its_bounds(
     schema: dict[str, Any], given: dict[str, Any], longer: dict[str, Any] | None

@@ -21,6 +21,7 @@ from mcp_touchstone.sandbox.sandbox import Method, Sandbox, probe
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.process import LaunchError, ServerProcess
 from mcp_touchstone.wire.transcript import Transcript
+from tests.cases import cases
 from tests.fakes.catalogue import FAKES
 from tests.fakes.matrix import attacked, near, target_of, tripped
 
@@ -83,14 +84,11 @@ def test_server_that_may_not_write_gets_a_hint() -> None:
     assert hint(cast("Run", SimpleNamespace(target=target("check"), profile=profile))) == []
 
 
-@pytest.mark.parametrize(
-    ("said", "is_hinted"),
-    [
-        ("Error: Not a valid Obsidian vault: .obsidian is missing", True),
-        ("refusing to serve a system directory", True),
-        ("no such thing: /tmp/mcp-touchstone-x1/root", True),
-        ("TypeError: x is not a function", False),
-    ],
+@cases(
+    ("Error: Not a valid Obsidian vault: .obsidian is missing", True),
+    ("refusing to serve a system directory", True),
+    ("no such thing: /tmp/mcp-touchstone-x1/root", True),
+    ("TypeError: x is not a function", False),
 )
 def test_server_that_refuses_its_folder_gets_a_hint(said: str, is_hinted: bool) -> None:
     given = Target(command=("server", ROOT))

@@ -24,6 +24,7 @@ from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Transcript
+from tests.cases import cases
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import script_of, shows_it_again
 
@@ -63,25 +64,22 @@ def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
     assert [line.arrow for line in finding.judgement.wire] == ["→", "←", "·"]
 
 
-@pytest.mark.parametrize(
-    ("name", "threat", "said"),
-    [
-        ("OpensAnyRepository", "traversal-dotdot", "FOUND: a canary came back"),
-        ("MakesRepositoriesAnywhere", "traversal-absolute", "FOUND: the outside changed"),
-        ("AddsFilesOfOthers", "traversal-dotdot", "FOUND: the repository contains a canary"),
-        ("TrustsProc", "special-procfs", "FOUND: a canary came back"),
-        ("ExpandsAfterCheck", "traversal-expansion", "FOUND: a canary came back"),
-        ("OpensPipes", "special-pipes", "FOUND: the plain file was not read"),
-        ("ComparesBaseNames", "commands-unlisted", "FOUND: a refused program ran"),
-        ("RedirectsAnywhere", "commands-shell", "FOUND: the outside changed"),
-        ("PassesOptionsThatRun", "commands-options", "FOUND: a refused program ran"),
-        ("TrustsTheConfiguration", "repositories-programs", "FOUND: the outside changed"),
-        ("FollowsGitFiles", "repositories-outside", "FOUND: a canary came back"),
-        ("DescribesTargets", "stats-links", "FOUND: size or time came back"),
-    ],
+@cases(
+    ("OpensAnyRepository", "traversal-dotdot", "FOUND: a canary came back"),
+    ("MakesRepositoriesAnywhere", "traversal-absolute", "FOUND: the outside changed"),
+    ("AddsFilesOfOthers", "traversal-dotdot", "FOUND: the repository contains a canary"),
+    ("TrustsProc", "special-procfs", "FOUND: a canary came back"),
+    ("ExpandsAfterCheck", "traversal-expansion", "FOUND: a canary came back"),
+    ("OpensPipes", "special-pipes", "FOUND: the plain file was not read"),
+    ("ComparesBaseNames", "commands-unlisted", "FOUND: a refused program ran"),
+    ("RedirectsAnywhere", "commands-shell", "FOUND: the outside changed"),
+    ("PassesOptionsThatRun", "commands-options", "FOUND: a refused program ran"),
+    ("TrustsTheConfiguration", "repositories-programs", "FOUND: the outside changed"),
+    ("FollowsGitFiles", "repositories-outside", "FOUND: a canary came back"),
+    ("DescribesTargets", "stats-links", "FOUND: size or time came back"),
 )
 def test_reproduction_script_shows_the_finding(
-    name: str, threat: str, said: str, tmp_path: Path
+    tmp_path: Path, name: str, threat: str, said: str
 ) -> None:
     run = attacked(name, (threat,))
     shows_it_again(script_of(run), said, tmp_path)
@@ -109,9 +107,7 @@ def test_script_file_exits_by_what_it_finds(server: str, status: int, tmp_path: 
     assert (b"FOUND" in done.stdout) is (status == 1)
 
 
-@pytest.mark.parametrize(
-    ("asked", "tools"), [(1, (AffectedTool("read_file", 1),)), (2, ()), (0, ()), (9, ())]
-)
+@cases((1, (AffectedTool("read_file", 1),)), (2, ()), (0, ()), (9, ()))
 def test_called_tool_is_found_on_the_line_of_its_request(
     asked: int, tools: tuple[AffectedTool, ...]
 ) -> None:
@@ -164,15 +160,12 @@ def test_protocol_of_a_server_with_a_folder_of_its_own_is_attacked(
     assert "put {root}" in " ".join(screen.split())
 
 
-@pytest.mark.parametrize(
-    ("name", "threat", "said"),
-    [
-        ("ExitsOnBadUtf8", "lines-broken", "FOUND: the question at the end got no answer"),
-        ("ExitsOnLongLines", "load-oversize", "FOUND: the question at the end got no answer"),
-    ],
+@cases(
+    ("ExitsOnBadUtf8", "lines-broken", "FOUND: the question at the end got no answer"),
+    ("ExitsOnLongLines", "load-oversize", "FOUND: the question at the end got no answer"),
 )
 def test_reproduction_script_of_a_line_shows_the_finding(
-    name: str, threat: str, said: str, tmp_path: Path
+    tmp_path: Path, name: str, threat: str, said: str
 ) -> None:
     script = script_of(attacked(name, (threat,)))
 
@@ -191,9 +184,7 @@ def vast(tree: FixtureTree, _areas: object) -> list[object]:
     return [tree.root.parent.iterdir(), (tree.root / "gone").read_bytes()]
 
 
-@pytest.mark.parametrize(
-    ("fake", "outcome"), [("NetworkShare", Outcome.FAIL), ("Resolves", Outcome.BROKEN)]
-)
+@cases(("NetworkShare", Outcome.FAIL), ("Resolves", Outcome.BROKEN))
 def test_finding_is_kept_if_a_file_of_ours_is_gone_at_the_end(
     monkeypatch: pytest.MonkeyPatch, fake: str, outcome: Outcome
 ) -> None:
@@ -219,15 +210,12 @@ def test_error_of_the_system_elsewhere_is_no_fault_of_the_server(
     assert "a fault of mcp-touchstone itself" in found.gravest.actual
 
 
-@pytest.mark.parametrize(
-    ("name", "outcome", "part"),
-    [
-        ("HangsOnHugeNames", Outcome.NOTE, "left out, as it took too long: 1 at read_file"),
-        ("HangsOnLongNames", Outcome.BROKEN, "2 calls got no answer"),
-    ],
+@cases(
+    ("HangsOnHugeNames", Outcome.NOTE, "left out, as it took too long: 1 at read_file"),
+    ("HangsOnLongNames", Outcome.BROKEN, "2 calls got no answer"),
 )
 def test_unanswered_call_is_a_note_and_several_are_broken(
-    name: str, outcome: Outcome, part: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, name: str, outcome: Outcome, part: str
 ) -> None:
     monkeypatch.setattr(call_attack, "PATIENCE", 0.5)
     target = replace(target_of(name), timeout=3.0)
@@ -275,11 +263,9 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -
         assert [one.outcome for one in found.values()].count(items.FAIL) == failing
 
 
-@pytest.mark.parametrize(
-    ("name", "severity"), [("ListsAnything", "medium"), ("Joined", "critical")]
-)
+@cases(("ListsAnything", "medium"), ("Joined", "critical"))
 def test_disclosed_names_weigh_less_than_disclosed_bytes(
-    name: str, severity: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, severity: str
 ) -> None:
     report = tmp_path / "report.json"
 

@@ -19,6 +19,7 @@ from mcp_touchstone.security.fixture_tree import (
     FixtureTree,
     commit_name,
 )
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -57,17 +58,14 @@ def test_each_file_has_its_own_canary_on_every_line(field: FixtureTree) -> None:
     assert field.env({})[VARIABLE] in tokens
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        lambda t: t,
-        lambda t: t[:-8],
-        lambda t: t.encode().hex(),
-        lambda t: base64.b64encode(t.encode()).decode(),
-        lambda t: base64.b64encode(b"x" + t.encode() + b"tail").decode(),
-        lambda t: base64.b64encode(b"xy" + t.encode() + b"tail").decode(),
-        lambda t: f"1 | +{t}",
-    ],
+@cases(
+    lambda t: t,
+    lambda t: t[:-8],
+    lambda t: t.encode().hex(),
+    lambda t: base64.b64encode(t.encode()).decode(),
+    lambda t: base64.b64encode(b"x" + t.encode() + b"tail").decode(),
+    lambda t: base64.b64encode(b"xy" + t.encode() + b"tail").decode(),
+    lambda t: f"1 | +{t}",
 )
 def test_canary_is_found_in_any_encoding(shape: "object") -> None:
     canaries = Canaries()

@@ -19,6 +19,7 @@ from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.sandbox.sandbox import choose
 from mcp_touchstone.wire.exchange import Exchange
+from tests.cases import cases
 from tests.conftest import HERE
 from tests.fakes.matrix import attack_file
 from tests.http_canned import Answer, mcp, response, serving
@@ -77,16 +78,13 @@ def test_attacks_on_lines_are_for_stdio_only() -> None:
     assert rows["traversal-dotdot"].transports == tuple(Transport)
 
 
-@pytest.mark.parametrize(
-    ("seen", "said"),
-    [
-        ("POST 200, DELETE 200, POST 500, GET 500", "our DELETE of another session"),
-        ("POST 200, DELETE 500, POST 500", "our DELETE of another session"),
-        ("POST 200, POST 500, POST 0", "our POST"),
-        ("POST 500, POST 200", ""),
-        ("POST 200, POST 404", ""),
-        ("", ""),
-    ],
+@cases(
+    ("POST 200, DELETE 200, POST 500, GET 500", "our DELETE of another session"),
+    ("POST 200, DELETE 500, POST 500", "our DELETE of another session"),
+    ("POST 200, POST 500, POST 0", "our POST"),
+    ("POST 500, POST 200", ""),
+    ("POST 200, POST 404", ""),
+    ("", ""),
 )
 def test_refusal_of_everything_names_its_beginning(seen: str, said: str) -> None:
     pairs = [one.split() for one in seen.split(", ") if one]
@@ -125,9 +123,11 @@ def test_unfinished_requests_are_not_blamed_for_a_server_that_is_broken_already(
     assert "HTTP 500 to everything since our DELETE of another session" in said
 
 
-@pytest.mark.parametrize(
-    ("answers", "open_now", "left"),
-    [(True, 40, 30), (False, 40, None), (False, 11, 1), (True, 11, 1)],
+@cases(
+    (True, 40, 30),
+    (False, 40, None),
+    (False, 11, 1),
+    (True, 11, 1),
     ids=["stays open", "server stands still", "closed", "closed after an answer"],
 )
 def test_descriptors_count_only_if_the_server_answered_a_later_request(

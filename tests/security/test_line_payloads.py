@@ -3,21 +3,17 @@
 import json
 import subprocess
 
-import pytest
-
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.security import line_payloads, payload
 from mcp_touchstone.security.line_payloads import Names
+from tests.cases import cases
 
 LIBRARY = payload.load(home() / "security_suite" / "payloads")
 ROWS = {row.id: row for rows in LIBRARY.values() for row in rows}
 NAMES = Names(None, "read_file", "path", known={"outside_name": "outside", "canary": "c.txt"})
 
 
-@pytest.mark.parametrize(
-    ("row", "size"),
-    [("frame.oversize-01", 1 << 20), ("frame.oversize-05", 32 << 20), ("json.number-15", 5000)],
-)
+@cases(("frame.oversize-01", 1 << 20), ("frame.oversize-05", 32 << 20), ("json.number-15", 5000))
 def test_recipe_generates_a_payload_of_its_size(row: str, size: int) -> None:
     made = line_payloads.load(ROWS[row], NAMES, (1, 2))
 
@@ -45,9 +41,7 @@ def test_payload_includes_the_required_tool_arguments() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "row", ["json.string-10", "json.string-17", "frame.smuggle-02", "rpc.id-16"]
-)
+@cases("json.string-10", "json.string-17", "frame.smuggle-02", "rpc.id-16")
 def test_shell_commands_write_the_bytes_of_the_payload(row: str) -> None:
     made = line_payloads.load(ROWS[row], NAMES, (1, 2))
     script = "\n".join(line_payloads.printed([made], ("/no/such", "@D@")))

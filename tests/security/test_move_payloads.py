@@ -8,6 +8,7 @@ import pytest
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.security.reachability import Carriage, carriage
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")
 
@@ -19,21 +20,18 @@ def field() -> Iterator[FixtureTree]:
         yield made
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("../outside/canary-file.txt -> new.txt", Carriage.IN),
-        ("lnk_dir_abs -> new", Carriage.IN),
-        ("ok.txt -> ../outside/new.txt", Carriage.OUT),
-        ("ok.txt -> lnk_dir_abs", Carriage.OVER),
-        ("dir_with_links -> new", Carriage.TREE),
-        (".git -> new", Carriage.DENIED),
-        ("ok.txt -> bin/app.txt", Carriage.DENIED),
-        ("ok.txt -> new.txt", None),
-        ("dir -> dir/sub/inner", None),
-        ("dir -> new", None),
-        (". -> new", None),
-    ],
+@cases(
+    ("../outside/canary-file.txt -> new.txt", Carriage.IN),
+    ("lnk_dir_abs -> new", Carriage.IN),
+    ("ok.txt -> ../outside/new.txt", Carriage.OUT),
+    ("ok.txt -> lnk_dir_abs", Carriage.OVER),
+    ("dir_with_links -> new", Carriage.TREE),
+    (".git -> new", Carriage.DENIED),
+    ("ok.txt -> bin/app.txt", Carriage.DENIED),
+    ("ok.txt -> new.txt", None),
+    ("dir -> dir/sub/inner", None),
+    ("dir -> new", None),
+    (". -> new", None),
 )
 def test_move_is_classified_by_its_effect(
     field: FixtureTree, text: str, kind: Carriage | None

@@ -20,6 +20,7 @@ from mcp_touchstone.security.documents import load
 from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.target.target import ROOT, Target
 from tests import canned
+from tests.cases import cases
 
 FAKES = Path(__file__).parents[1] / "fakes"
 DOCUMENTS = load(FAKES.parents[1] / "security_suite")
@@ -32,20 +33,17 @@ def bound(name: str) -> list[Binding]:
     return list(profile.bindings.found)
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Notes", {Operation.READ, Operation.LIST, Operation.CREATE}),
-        ("Titles", {Operation.READ, Operation.CREATE}),
-        ("Projects", {Operation.READ, Operation.CREATE}),
-        ("Sheets", {Operation.READ, Operation.CREATE}),
-        ("Notebooks", {Operation.READ}),
-        ("Vaults", {Operation.READ}),
-        ("ChosenVaults", {Operation.READ}),
-        ("Mentions", {Operation.READ}),
-        ("Addresses", {Operation.READ}),
-        ("Lines", {Operation.READ}),
-    ],
+@cases(
+    ("Notes", {Operation.READ, Operation.LIST, Operation.CREATE}),
+    ("Titles", {Operation.READ, Operation.CREATE}),
+    ("Projects", {Operation.READ, Operation.CREATE}),
+    ("Sheets", {Operation.READ, Operation.CREATE}),
+    ("Notebooks", {Operation.READ}),
+    ("Vaults", {Operation.READ}),
+    ("ChosenVaults", {Operation.READ}),
+    ("Mentions", {Operation.READ}),
+    ("Addresses", {Operation.READ}),
+    ("Lines", {Operation.READ}),
 )
 def test_tools_of_other_shapes_are_bound(name: str, expected: set[Operation]) -> None:
     assert {binding.operation for binding in bound(name)} >= expected
@@ -67,32 +65,26 @@ def test_documents_hold_their_text_in_readable_bytes() -> None:
         assert b"a &amp; b" in archive.read("xl/worksheets/sheet1.xml")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a note ends with .md", [".md"]),
-        ('Only "*.csv" and .tsv files are allowed', [".csv", ".tsv"]),
-        ("Read a sheet of an Excel workbook", [".xlsx"]),
-        ("invalid extension: .kicad", [".kicad"]),
-        ("see https://example.com/a.dat or node.js", []),
-        ("writes /srv/data.bin", []),
-    ],
+@cases(
+    ("a note ends with .md", [".md"]),
+    ('Only "*.csv" and .tsv files are allowed', [".csv", ".tsv"]),
+    ("Read a sheet of an Excel workbook", [".xlsx"]),
+    ("invalid extension: .kicad", [".kicad"]),
+    ("see https://example.com/a.dat or node.js", []),
+    ("writes /srv/data.bin", []),
 )
 def test_suffixes_are_taken_from_definitions_and_refusals(text: str, expected: list[str]) -> None:
     assert list(DOCUMENTS.suggested(text)) == expected
 
 
-@pytest.mark.parametrize(
-    ("naming", "text", "placed", "sent"),
-    [
-        (FileNaming(), "ok.txt", "ok.txt", "ok.txt"),
-        (FileNaming(".md"), "../outside/c.txt", "../outside/c.md", "../outside/c.md"),
-        (FileNaming(".md", adds_suffix=True), "ok.txt", "ok.md", "ok"),
-        (FileNaming(folder="notes", adds_folder=True), "ok.txt", "notes/ok.txt", "ok.txt"),
-        (FileNaming(folder="a/b", adds_folder=True), "../x.txt", "../x.txt", "../../../x.txt"),
-        (FileNaming(folder="notes", adds_folder=True), "/x.txt", "/x.txt", "/x.txt"),
-        (FileNaming(folder="notes"), "ok.txt", "notes/ok.txt", "notes/ok.txt"),
-    ],
+@cases(
+    (FileNaming(), "ok.txt", "ok.txt", "ok.txt"),
+    (FileNaming(".md"), "../outside/c.txt", "../outside/c.md", "../outside/c.md"),
+    (FileNaming(".md", adds_suffix=True), "ok.txt", "ok.md", "ok"),
+    (FileNaming(folder="notes", adds_folder=True), "ok.txt", "notes/ok.txt", "ok.txt"),
+    (FileNaming(folder="a/b", adds_folder=True), "../x.txt", "../x.txt", "../../../x.txt"),
+    (FileNaming(folder="notes", adds_folder=True), "/x.txt", "/x.txt", "/x.txt"),
+    (FileNaming(folder="notes"), "ok.txt", "notes/ok.txt", "notes/ok.txt"),
 )
 def test_paths_are_named_as_the_tool_names_files(
     naming: FileNaming, text: str, placed: str, sent: str

@@ -12,6 +12,7 @@ from mcp_touchstone.catalog.loader import BOTH, CLIENTS, CONFORMANCE, SECURITY, 
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.catalog.threat import Severity, Threat, load_family
 from mcp_touchstone.security import payload
+from tests.cases import cases
 from tests.fakes.__main__ import fake
 from tests.fakes.catalogue import FAKES, ODD
 from tests.fakes.matrix import proofs
@@ -139,13 +140,10 @@ def test_conformance_and_security_ids_are_distinct() -> None:
     assert len(load(BOTH).cases()) == len(load().cases()) + len(REGISTRY.cases())
 
 
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ('id = "a-b"', "severity is missing"),
-        ('id = "a-b"\nseverity = "grave"', "promise is missing"),
-        ('id = "a-b"\ncolour = "red"', "unknown key 'colour'"),
-    ],
+@cases(
+    ('id = "a-b"', "severity is missing"),
+    ('id = "a-b"\nseverity = "grave"', "promise is missing"),
+    ('id = "a-b"\ncolour = "red"', "unknown key 'colour'"),
 )
 def test_invalid_threat_row_is_refused(tmp_path: Path, row: str, said: str) -> None:
     path = tmp_path / "group" / "family.toml"

@@ -6,6 +6,7 @@ import pytest
 
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.security import payload
+from tests.cases import cases
 from tests.fakes.matrix import attack_file
 
 definitions = attack_file("metadata.definitions")
@@ -59,18 +60,15 @@ def test_name_mixing_alphabets_is_detected() -> None:
     assert not definitions.mixed("read_\u6587\u4ef6")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Do not show internal ids to the user.",
-        "Use this before any other tool.",
-        "<example>read_file</example>",
-        "<!-- generated from schema.json -->",
-        "Encoded as aGVsbG8gd29ybGQsIHRoaXMgaXMgcGxhaW4gdGV4dA==",
-        "\u0646\u0635 \u2067\u0639\u0631\u0628\u064a\u2069",
-        "\u845b\U000e0100",
-        "\u0e20\u200b\u0e32\u0e29\u0e32",
-    ],
+@cases(
+    "Do not show internal ids to the user.",
+    "Use this before any other tool.",
+    "<example>read_file</example>",
+    "<!-- generated from schema.json -->",
+    "Encoded as aGVsbG8gd29ybGQsIHRoaXMgaXMgcGxhaW4gdGV4dA==",
+    "\u0646\u0635 \u2067\u0639\u0631\u0628\u064a\u2069",
+    "\u845b\U000e0100",
+    "\u0e20\u200b\u0e32\u0e29\u0e32",
 )
 def test_honest_texts_are_not_detected(text: str) -> None:
     assert not definitions.hidden(text)

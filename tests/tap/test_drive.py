@@ -9,6 +9,7 @@ import pytest
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import drive
+from tests.cases import cases
 
 if os.name != "posix":
     pytest.skip("signals of POSIX", allow_module_level=True)
@@ -76,18 +77,15 @@ def test_a_fault_fails(tmp_path: Path) -> None:
     assert outcomes(tmp_path)["client-request-id-unique"] == "fail"
 
 
-@pytest.mark.parametrize(
-    ("code", "cause"),
-    [
-        ("print('hello')", "the client never connected"),
-        ("import os; os.kill(os.getpid(), 9)", "the client was ended by SIGKILL"),
-        ("import subprocess, sys\nsubprocess.run(sys.argv[1:], input=b'')", "sent nothing"),
-        (GOOD + CLOSE + GOOD + CLOSE, "the client connected 2 times"),
-        (GOOD + CLOSE + "sys.exit('broken')", "the client ended with exit status 1"),
-    ],
+@cases(
+    ("print('hello')", "the client never connected"),
+    ("import os; os.kill(os.getpid(), 9)", "the client was ended by SIGKILL"),
+    ("import subprocess, sys\nsubprocess.run(sys.argv[1:], input=b'')", "sent nothing"),
+    (GOOD + CLOSE + GOOD + CLOSE, "the client connected 2 times"),
+    (GOOD + CLOSE + "sys.exit('broken')", "the client ended with exit status 1"),
 )
 def test_a_client_without_a_conversation_is_not_checked_for_a_named_cause(
-    code: str, cause: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], code: str, cause: str
 ) -> None:
     assert client(tmp_path, code) == 2
 
@@ -102,10 +100,8 @@ def test_a_client_that_does_not_end_is_ended(
     assert "did not end within 4 s" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    "end", ["server.kill()\nserver.wait()\n", "server.terminate()\nserver.wait()\n"]
-)
-def test_a_signal_before_the_end_of_the_input_is_a_warning(end: str, tmp_path: Path) -> None:
+@cases("server.kill()\nserver.wait()\n", "server.terminate()\nserver.wait()\n")
+def test_a_signal_before_the_end_of_the_input_is_a_warning(tmp_path: Path, end: str) -> None:
     assert client(tmp_path, GOOD + end) == 0
 
     assert outcomes(tmp_path)["client-closes-input-first"] == "warn"

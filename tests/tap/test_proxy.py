@@ -20,6 +20,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.tap import proxy, recording
 from mcp_touchstone.tap.proxy import Proxy
 from mcp_touchstone.tap.recording import Recording, Side
+from tests.cases import cases
 from tests.conftest import eventually
 from tests.http_canned import Answer, fixed, mcp, response, serving
 
@@ -297,21 +298,18 @@ def test_a_port_in_use_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     assert f"port {port} cannot be used" in rows(tmp_path)[-1]["text"]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--listen", "0"],
-        ["--to", "http://127.0.0.1/mcp"],
-        ["--listen", "0", "--to", "http://127.0.0.1/mcp", "--report", "r", "--", "server"],
-        ["--listen", "0", "--to", "http://127.0.0.1/mcp?token=x", "--report", "r"],
-        ["--listen", "0", "--to", "no url", "--report", "r"],
-    ],
+@cases(
+    ["--listen", "0"],
+    ["--to", "http://127.0.0.1/mcp"],
+    ["--listen", "0", "--to", "http://127.0.0.1/mcp", "--report", "r", "--", "server"],
+    ["--listen", "0", "--to", "http://127.0.0.1/mcp?token=x", "--report", "r"],
+    ["--listen", "0", "--to", "no url", "--report", "r"],
 )
 def test_mistakes_are_named(
-    words: list[str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
 

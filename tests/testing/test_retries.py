@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.conftest import RETRIED, Retries
 
 
@@ -20,10 +21,7 @@ def retries(tests: int, retried: int, others: int = 0, module: str = "test_pages
     return found
 
 
-@pytest.mark.parametrize(
-    ("tests", "retried", "exceeded"),
-    [(1, 1, False), (10, 2, True), (100, 2, False), (100, 3, True), (926, 18, False)],
-)
+@cases((1, 1, False), (10, 2, True), (100, 2, False), (100, 3, True), (926, 18, False))
 def test_retries_above_the_allowed_share_fail_the_session(
     tests: int, retried: int, exceeded: bool
 ) -> None:

@@ -21,6 +21,7 @@ from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Phase, Role
 from mcp_touchstone.wire.transcript import Source
+from tests.cases import cases
 from tests.conftest import eventually
 from tests.http_canned import (
     Answer,
@@ -437,23 +438,17 @@ def test_http_on_a_port_for_https_is_named() -> None:
 # --- URLs
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["ftp://a/", "http://", "http://a b/", "http://a:99999/", "http://user:pw@a/", "http://a/#b"],
-)
+@cases("ftp://a/", "http://", "http://a b/", "http://a:99999/", "http://user:pw@a/", "http://a/#b")
 def test_url_that_cannot_be_used_is_refused(url: str) -> None:
     with pytest.raises(EndpointError):
         Endpoint(url)
 
 
-@pytest.mark.parametrize(
-    ("url", "authority", "path", "local"),
-    [
-        ("http://127.0.0.1:{port}/mcp", "127.0.0.1:10240", "/mcp", True),
-        ("https://example.org", "example.org", "/", False),
-        ("http://[::1]:8080/a?b=c", "[::1]:8080", "/a?b=c", True),
-        ("http://127.0.0.1.example.org/", "127.0.0.1.example.org", "/", False),
-    ],
+@cases(
+    ("http://127.0.0.1:{port}/mcp", "127.0.0.1:10240", "/mcp", True),
+    ("https://example.org", "example.org", "/", False),
+    ("http://[::1]:8080/a?b=c", "[::1]:8080", "/a?b=c", True),
+    ("http://127.0.0.1.example.org/", "127.0.0.1.example.org", "/", False),
 )
 def test_url_is_taken_apart(url: str, authority: str, path: str, local: bool) -> None:
     endpoint = Endpoint(url)

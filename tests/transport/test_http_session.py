@@ -15,6 +15,7 @@ from mcp_touchstone.transport.http_session import (
 )
 from mcp_touchstone.wire.exchange import Exchange, Headers
 from mcp_touchstone.wire.sse import ServerEvent
+from tests.cases import cases
 
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
 OPENING = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}}
@@ -148,17 +149,14 @@ def test_expired_session_gets_nothing_more() -> None:
     assert not session.resumes(exchange(headers=STREAM, events=[event("e1")]), answered=False)
 
 
-@pytest.mark.parametrize(
-    ("response", "answered", "resumes"),
-    [
-        (exchange(headers=STREAM, events=[event("e1")]), False, True),
-        (exchange(headers=STREAM, events=[event("e1")]), True, False),
-        (exchange(headers=STREAM, events=[event("e1"), event(None)]), False, False),
-        (exchange(headers=STREAM), False, False),
-        (exchange(events=[event("e1")]), False, False),
-        (exchange("GET", headers=STREAM, events=[event("e1")]), False, False),
-        (exchange(headers=STREAM, events=[event("e1")], crafted=True), False, False),
-    ],
+@cases(
+    (exchange(headers=STREAM, events=[event("e1")]), False, True),
+    (exchange(headers=STREAM, events=[event("e1")]), True, False),
+    (exchange(headers=STREAM, events=[event("e1"), event(None)]), False, False),
+    (exchange(headers=STREAM), False, False),
+    (exchange(events=[event("e1")]), False, False),
+    (exchange("GET", headers=STREAM, events=[event("e1")]), False, False),
+    (exchange(headers=STREAM, events=[event("e1")], crafted=True), False, False),
     ids=["open", "answered", "no last id", "no event", "no stream", "a GET", "crafted"],
 )
 def test_stream_is_resumed_behind_its_last_id(

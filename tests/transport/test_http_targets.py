@@ -36,6 +36,7 @@ from mcp_touchstone.transport.http_requests import RequestRate
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY
+from tests.cases import cases
 from tests.http_canned import Answer, fixed, mcp, message_of, response, serving
 
 pytestmark = pytest.mark.slow
@@ -80,19 +81,16 @@ def test_url_with_a_command_names_a_server_that_we_start() -> None:
     assert resolve.target(only(*target.words())) == target
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["http://a/mcp", "http://b/mcp"], "name one server"),
-        (["http://a/mcp", "--http", "http://b/mcp"], "name one server"),
-        (["http://user:pw@a/mcp"], "with --header"),
-        (["--http", URL], "add -- COMMAND"),
-        (["http://a/mcp", "--suite", "security"], "--intrusive allows that"),
-        (["http://a/mcp", "--header", "Authorization=env:NO_SUCH_VARIABLE"], "is not set"),
-        (["http://a/mcp", "--ca-file", "no-such-file"], "is not a file"),
-        (["--header", "X=env:PATH", "--", "server"], "speaks HTTP"),
-        (["--http", URL, "--self"], "drop --http"),
-    ],
+@cases(
+    (["http://a/mcp", "http://b/mcp"], "name one server"),
+    (["http://a/mcp", "--http", "http://b/mcp"], "name one server"),
+    (["http://user:pw@a/mcp"], "with --header"),
+    (["--http", URL], "add -- COMMAND"),
+    (["http://a/mcp", "--suite", "security"], "--intrusive allows that"),
+    (["http://a/mcp", "--header", "Authorization=env:NO_SUCH_VARIABLE"], "is not set"),
+    (["http://a/mcp", "--ca-file", "no-such-file"], "is not a file"),
+    (["--header", "X=env:PATH", "--", "server"], "speaks HTTP"),
+    (["--http", URL, "--self"], "drop --http"),
 )
 def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None:
     with pytest.raises(UserError, match=why):
@@ -135,24 +133,21 @@ def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.Monkey
         only("--config", ".mcp.json", "b")
 
 
-@pytest.mark.parametrize(
-    ("headers", "message"),
-    [
-        (["Authorization"], "a: headers is not an object of strings"),
-        ({"X-Key": 7}, "a: headers is not an object of strings"),
-        ({"Accept": "text/html"}, "a: Accept: we set this header ourselves"),
-        ({"X Key": "v"}, "a: 'X Key' is no name of a header"),
-        (
-            {"X-Key": "${input:key}"},
-            "a: headers.X-Key asks its user for ${input:key}; give it: --header X-Key=env:VARIABLE",
-        ),
-        ({"X-Key": "Bearer ${NO_SUCH}"}, "a: headers.X-Key needs the variable NO_SUCH; set it"),
-        ({"X-Key": "${NO_SUCH}"}, "a: headers.X-Key needs the variable NO_SUCH; set it"),
-        ({"X-Key": "${env:NO_SUCH}"}, "--header X-Key: the variable NO_SUCH is not set"),
-    ],
+@cases(
+    (["Authorization"], "a: headers is not an object of strings"),
+    ({"X-Key": 7}, "a: headers is not an object of strings"),
+    ({"Accept": "text/html"}, "a: Accept: we set this header ourselves"),
+    ({"X Key": "v"}, "a: 'X Key' is no name of a header"),
+    (
+        {"X-Key": "${input:key}"},
+        "a: headers.X-Key asks its user for ${input:key}; give it: --header X-Key=env:VARIABLE",
+    ),
+    ({"X-Key": "Bearer ${NO_SUCH}"}, "a: headers.X-Key needs the variable NO_SUCH; set it"),
+    ({"X-Key": "${NO_SUCH}"}, "a: headers.X-Key needs the variable NO_SUCH; set it"),
+    ({"X-Key": "${env:NO_SUCH}"}, "--header X-Key: the variable NO_SUCH is not set"),
 )
 def test_unusable_headers_of_a_client_file_are_refused(
-    headers: object, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headers: object, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     server = {"url": "http://127.0.0.1:8000/mcp", "headers": headers}
@@ -322,14 +317,11 @@ TOKEN_ERROR = b'{"error": "invalid_token", "error_description": "no"}'
 RPC_ERROR = b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "no"}}'
 
 
-@pytest.mark.parametrize(
-    ("status", "body", "said"),
-    [
-        ("401 Unauthorized", b"", "as in `Authorization: Bearer TOKEN`"),
-        ("401 Unauthorized", TOKEN_ERROR, "as in `Authorization: Bearer TOKEN`"),
-        ("403 Forbidden", RPC_ERROR, "it refuses us"),
-        ("307 Temporary Redirect", b"", "a redirect to /there; name that URL"),
-    ],
+@cases(
+    ("401 Unauthorized", b"", "as in `Authorization: Bearer TOKEN`"),
+    ("401 Unauthorized", TOKEN_ERROR, "as in `Authorization: Bearer TOKEN`"),
+    ("403 Forbidden", RPC_ERROR, "it refuses us"),
+    ("307 Temporary Redirect", b"", "a redirect to /there; name that URL"),
 )
 def test_server_that_keeps_us_out_is_not_accused(status: str, body: bytes, said: str) -> None:
     refusal = response(status, "application/json", body, "Location: /there")

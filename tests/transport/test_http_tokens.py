@@ -23,6 +23,7 @@ from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import ASKED, LONGEST, METADATA, MOST_BODY, Issuer, shared
 from mcp_touchstone.transport import logins, tokens
 from mcp_touchstone.transport.tokens import CommandTokens, TokenCommand, TokenError
+from tests.cases import cases
 from tests.conftest import HERE
 from tests.http_canned import mcp, response, serving
 from tests.mutants.http_tokens import ENV
@@ -282,12 +283,8 @@ def test_wrong_token_of_a_command_is_advice() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("server", "why"),
-    [
-        ("ChecksTokensOfSessions", "wants 'mcp:use' (--scope"),
-        ("ProtectsSessions", "or {jwks}, and"),
-    ],
+@cases(
+    ("ChecksTokensOfSessions", "wants 'mcp:use' (--scope"), ("ProtectsSessions", "or {jwks}, and")
 )
 def test_server_that_refuses_our_token_is_advice(server: str, why: str) -> None:
     done = check(*ISSUED, *PASSED_ON, "--", *SERVER[:-1], server)
@@ -379,14 +376,11 @@ def shared_claims(token: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("change", "why"),
-    [
-        ({"status": "200 OK"}, "gets HTTP 200, not 401"),
-        ({"resource": "https://elsewhere.example/mcp"}, "it is about https://elsewhere.example"),
-        ({"authorization_servers": []}, "names no authorization server"),
-        ({"authorization_servers": ["http://login.example.org"]}, "needs https"),
-    ],
+@cases(
+    ({"status": "200 OK"}, "gets HTTP 200, not 401"),
+    ({"resource": "https://elsewhere.example/mcp"}, "it is about https://elsewhere.example"),
+    ({"authorization_servers": []}, "names no authorization server"),
+    ({"authorization_servers": ["http://login.example.org"]}, "needs https"),
 )
 def test_login_stops_at_metadata_that_a_client_must_refuse(
     guarded: dict[str, Any], change: dict[str, Any], why: str

@@ -24,6 +24,7 @@ from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, S
 from mcp_touchstone.wire import transcript
 from mcp_touchstone.wire.framing import Fault
 from mcp_touchstone.wire.transcript import Source
+from tests.cases import cases
 from tests.conftest import eventually
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups of POSIX")
@@ -268,12 +269,9 @@ def test_send_after_closing_stdin_fails_at_once(start: Start, ended: bool) -> No
 # --- a server that ends
 
 
-@pytest.mark.parametrize(
-    ("statement", "status", "words"),
-    [
-        ("sys.exit(3)", 3, "ended by itself (status 3)"),
-        ("os.kill(os.getpid(), signal.SIGUSR1)", -signal.SIGUSR1, "ended by itself (SIGUSR1)"),
-    ],
+@cases(
+    ("sys.exit(3)", 3, "ended by itself (status 3)"),
+    ("os.kill(os.getpid(), signal.SIGUSR1)", -signal.SIGUSR1, "ended by itself (SIGUSR1)"),
 )
 def test_exit_status_or_signal_is_recorded(
     start: Start, statement: str, status: int, words: str
@@ -290,20 +288,17 @@ def test_exit_status_or_signal_is_recorded(
     assert not process.running
 
 
-@pytest.mark.parametrize(
-    ("statements", "polite", "step", "status"),
-    [
-        ((READY, READS), True, Step.INPUT_CLOSED, 0),
-        ((READY, FOREVER), True, Step.TERMINATED, -signal.SIGTERM),
-        ((READY, READS), False, Step.TERMINATED, -signal.SIGTERM),
-        ((DEAF, READY, FOREVER), True, Step.KILLED, -signal.SIGKILL),
-        (
-            ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))", READY, FOREVER),
-            True,
-            Step.TERMINATED,
-            7,
-        ),
-    ],
+@cases(
+    ((READY, READS), True, Step.INPUT_CLOSED, 0),
+    ((READY, FOREVER), True, Step.TERMINATED, -signal.SIGTERM),
+    ((READY, READS), False, Step.TERMINATED, -signal.SIGTERM),
+    ((DEAF, READY, FOREVER), True, Step.KILLED, -signal.SIGKILL),
+    (
+        ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))", READY, FOREVER),
+        True,
+        Step.TERMINATED,
+        7,
+    ),
 )
 def test_shutdown_escalates_until_the_server_ends(
     start: Start, statements: tuple[str, ...], polite: bool, step: Step, status: int

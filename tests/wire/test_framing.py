@@ -31,6 +31,7 @@ from mcp_touchstone.wire.framing import (
     split_glued,
     type_name,
 )
+from tests.cases import cases
 
 STREAM = b'{"a":1}\n\n{"b":"\xe2\x80\xa8\xc2\x85"}\r\nbanner\r\r\n{"c":2}'
 LINES = [b'{"a":1}', b"", b'{"b":"\xe2\x80\xa8\xc2\x85"}\r', b"banner\r\r", b'{"c":2}']
@@ -326,18 +327,15 @@ def test_any_readable_id_can_be_encoded() -> None:
 # --- several messages on one line, one message on several
 
 
-@pytest.mark.parametrize(
-    ("raw", "parts"),
-    [
-        (b'{"a":1}{"b":2}', [b'{"a":1}', b'{"b":2}']),
-        (b'{"a":"}{"}{"b":2}{}', [b'{"a":"}{"}', b'{"b":2}', b"{}"]),
-        (b"{}Content-Length: 9\r", [b"{}", b"Content-Length: 9\r"]),
-        (b'{"a":1}{"b":', [b'{"a":1}', b'{"b":']),
-        (b'{"a":1} trailing', [b'{"a":1} trailing']),
-        (b"[1][2]", [b"[1][2]"]),
-        (b"banner {}", [b"banner {}"]),
-        (b"", [b""]),
-    ],
+@cases(
+    (b'{"a":1}{"b":2}', [b'{"a":1}', b'{"b":2}']),
+    (b'{"a":"}{"}{"b":2}{}', [b'{"a":"}{"}', b'{"b":2}', b"{}"]),
+    (b"{}Content-Length: 9\r", [b"{}", b"Content-Length: 9\r"]),
+    (b'{"a":1}{"b":', [b'{"a":1}', b'{"b":']),
+    (b'{"a":1} trailing', [b'{"a":1} trailing']),
+    (b"[1][2]", [b"[1][2]"]),
+    (b"banner {}", [b"banner {}"]),
+    (b"", [b""]),
 )
 def test_messages_on_one_line_are_separated(raw: bytes, parts: list[bytes]) -> None:
     found = list(split_glued(Line(raw, len(raw))))
@@ -368,17 +366,14 @@ def test_lines_are_joined_and_parsed_as_one_value() -> None:
     assert joined([b"[" * 100_000]) is None
 
 
-@pytest.mark.parametrize(
-    ("line", "count"),
-    [
-        (b'{"a": [', 2),
-        (b'{"a": "}]"', 1),
-        (rb'{"a\"{": [ "}', 2),
-        (b"}]", -2),
-        (b'"]\\', 0),
-        (b'"' + b'\\"' * 200_000 + b"[", 0),
-        (b"", 0),
-    ],
+@cases(
+    (b'{"a": [', 2),
+    (b'{"a": "}]"', 1),
+    (rb'{"a\"{": [ "}', 2),
+    (b"}]", -2),
+    (b'"]\\', 0),
+    (b'"' + b'\\"' * 200_000 + b"[", 0),
+    (b"", 0),
 )
 def test_open_brackets_are_counted_outside_strings(line: bytes, count: int) -> None:
     assert open_brackets(line) == count
@@ -395,25 +390,22 @@ def test_pretty_printed_value_has_balanced_brackets_and_is_joined(value: Any, in
 # --- message kinds, ids and values
 
 
-@pytest.mark.parametrize(
-    ("value", "kind"),
-    [
-        ({"id": 1, "method": "x"}, Kind.REQUEST),
-        ({"id": None, "method": "x"}, Kind.REQUEST),
-        ({"method": 5}, Kind.NOTIFICATION),
-        ({"id": 1, "result": {}}, Kind.RESULT),
-        ({"result": None}, Kind.RESULT),
-        ({"id": 1, "result": {}, "error": {}}, Kind.RESULT),
-        ({"id": 1, "error": {}}, Kind.ERROR),
-        ({"error": None}, Kind.ERROR),
-        ({"id": 1, "method": "x", "result": {}}, Kind.ODD),
-        ({"method": "x", "error": {}}, Kind.ODD),
-        ({"id": 1}, Kind.ODD),
-        ({}, Kind.ODD),
-        ([], Kind.ODD),
-        ("x", Kind.ODD),
-        (None, Kind.ODD),
-    ],
+@cases(
+    ({"id": 1, "method": "x"}, Kind.REQUEST),
+    ({"id": None, "method": "x"}, Kind.REQUEST),
+    ({"method": 5}, Kind.NOTIFICATION),
+    ({"id": 1, "result": {}}, Kind.RESULT),
+    ({"result": None}, Kind.RESULT),
+    ({"id": 1, "result": {}, "error": {}}, Kind.RESULT),
+    ({"id": 1, "error": {}}, Kind.ERROR),
+    ({"error": None}, Kind.ERROR),
+    ({"id": 1, "method": "x", "result": {}}, Kind.ODD),
+    ({"method": "x", "error": {}}, Kind.ODD),
+    ({"id": 1}, Kind.ODD),
+    ({}, Kind.ODD),
+    ([], Kind.ODD),
+    ("x", Kind.ODD),
+    (None, Kind.ODD),
 )
 def test_message_is_classified_by_its_members(value: Any, kind: Kind) -> None:
     assert kind_of(value) is kind

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from mcp_touchstone.wire.framing import Kind
 from mcp_touchstone.wire.lifecycle import LOOSE, TABLE, Event, Message, Phase, Role, SessionState
+from tests.cases import cases
 
 INITIALIZED = {"method": "notifications/initialized"}
 
@@ -89,29 +90,26 @@ def test_stateless_request_opens_the_session_and_legacy_request_does_not() -> No
 # --- roles
 
 
-@pytest.mark.parametrize(
-    ("value", "kind", "role"),
-    [
-        ({"id": 5, "result": {}}, Kind.RESULT, Role.ANSWER),
-        ({"id": 5.0, "result": {}}, Kind.RESULT, Role.ANSWER),
-        ({"id": 5, "error": {}}, Kind.ERROR, Role.ANSWER),
-        ({"id": 5}, Kind.ODD, Role.ANSWER),
-        ({"id": "5", "result": {}}, Kind.RESULT, Role.ORPHAN),
-        ({"id": 6, "error": {}}, Kind.ERROR, Role.ORPHAN),
-        ({"id": 6}, Kind.ODD, Role.ORPHAN),
-        ({"id": None, "error": {}}, Kind.ERROR, Role.UNADDRESSED),
-        ({"id": True, "result": {}}, Kind.RESULT, Role.UNADDRESSED),
-        ({"id": [5], "result": {}}, Kind.RESULT, Role.UNADDRESSED),
-        ({"error": {}}, Kind.ERROR, Role.UNADDRESSED),
-        ({"id": 5, "method": "ping"}, Kind.REQUEST, Role.REQUEST),
-        ({"id": None, "method": "ping"}, Kind.REQUEST, Role.REQUEST),
-        ({"method": "x"}, Kind.NOTIFICATION, Role.NOTIFICATION),
-        ({"method": 5}, Kind.NOTIFICATION, Role.NOTIFICATION),
-        ({"jsonrpc": "2.0"}, Kind.ODD, Role.ODD),
-        ({"method": "x", "result": {}}, Kind.ODD, Role.ODD),
-        ("text", Kind.ODD, Role.ODD),
-        (None, Kind.ODD, Role.ODD),
-    ],
+@cases(
+    ({"id": 5, "result": {}}, Kind.RESULT, Role.ANSWER),
+    ({"id": 5.0, "result": {}}, Kind.RESULT, Role.ANSWER),
+    ({"id": 5, "error": {}}, Kind.ERROR, Role.ANSWER),
+    ({"id": 5}, Kind.ODD, Role.ANSWER),
+    ({"id": "5", "result": {}}, Kind.RESULT, Role.ORPHAN),
+    ({"id": 6, "error": {}}, Kind.ERROR, Role.ORPHAN),
+    ({"id": 6}, Kind.ODD, Role.ORPHAN),
+    ({"id": None, "error": {}}, Kind.ERROR, Role.UNADDRESSED),
+    ({"id": True, "result": {}}, Kind.RESULT, Role.UNADDRESSED),
+    ({"id": [5], "result": {}}, Kind.RESULT, Role.UNADDRESSED),
+    ({"error": {}}, Kind.ERROR, Role.UNADDRESSED),
+    ({"id": 5, "method": "ping"}, Kind.REQUEST, Role.REQUEST),
+    ({"id": None, "method": "ping"}, Kind.REQUEST, Role.REQUEST),
+    ({"method": "x"}, Kind.NOTIFICATION, Role.NOTIFICATION),
+    ({"method": 5}, Kind.NOTIFICATION, Role.NOTIFICATION),
+    ({"jsonrpc": "2.0"}, Kind.ODD, Role.ODD),
+    ({"method": "x", "result": {}}, Kind.ODD, Role.ODD),
+    ("text", Kind.ODD, Role.ODD),
+    (None, Kind.ODD, Role.ODD),
 )
 def test_message_role_depends_on_the_open_requests(value: Any, kind: Kind, role: Role) -> None:
     session = SessionState()
@@ -137,15 +135,12 @@ def test_method_is_none_unless_it_is_a_string() -> None:
     assert hear(session, {"method": ["m"]}).method is None
 
 
-@pytest.mark.parametrize(
-    ("value", "code"),
-    [
-        ({"id": 1, "error": {"code": -32700}}, -32700),
-        ({"id": 1, "error": {}}, None),
-        ({"id": 1, "error": "no"}, None),
-        ({"id": 1, "result": {}}, None),
-        ("text", None),
-    ],
+@cases(
+    ({"id": 1, "error": {"code": -32700}}, -32700),
+    ({"id": 1, "error": {}}, None),
+    ({"id": 1, "error": "no"}, None),
+    ({"id": 1, "result": {}}, None),
+    ("text", None),
 )
 def test_error_code_is_none_unless_present(value: Any, code: int | None) -> None:
     assert hear(SessionState(), value).code == code

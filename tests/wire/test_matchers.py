@@ -4,6 +4,7 @@ import pytest
 
 from mcp_touchstone.wire.framing import object_in
 from mcp_touchstone.wire.matchers import base64_fault, covers
+from tests.cases import cases
 
 
 @pytest.mark.parametrize("text", ["", "aGVsbG8=", "aGVsbG8h", "+/+/"])
@@ -11,14 +12,11 @@ def test_valid_base64_has_no_fault(text: str) -> None:
     assert base64_fault(text) == ("", True)
 
 
-@pytest.mark.parametrize(
-    ("text", "slip"),
-    [
-        ("aGVs\r\nbG8h", "white space"),
-        ("aGVsbG8", "missing padding"),
-        ("-_-_", "the URL-safe alphabet"),
-        ("-_-_-_8", "the URL-safe alphabet and missing padding"),
-    ],
+@cases(
+    ("aGVs\r\nbG8h", "white space"),
+    ("aGVsbG8", "missing padding"),
+    ("-_-_", "the URL-safe alphabet"),
+    ("-_-_-_8", "the URL-safe alphabet and missing padding"),
 )
 def test_small_base64_error_is_a_slight_fault(text: str, slip: str) -> None:
     assert base64_fault(text) == (f"base64 with {slip}", True)
@@ -41,17 +39,14 @@ def test_object_in_returns_the_nested_object_or_an_empty_one() -> None:
     assert object_in(None, "params") == {}
 
 
-@pytest.mark.parametrize(
-    ("declared", "required", "held"),
-    [
-        ({"roots": {"listChanged": True}}, {"roots": {}}, True),
-        ({"roots": {}}, {"sampling": {}}, False),
-        ({"sampling": {}}, {"sampling": {"tools": {}}}, False),
-        ({"elicitation": {}}, {"elicitation": {"form": {}}}, True),
-        ({"elicitation": {"form": {}, "url": {}}}, {"elicitation": {}}, True),
-        ({"elicitation": {"url": {}}}, {"elicitation": {}}, False),
-        ({"elicitation": {}}, {"elicitation": {"url": {}}}, False),
-    ],
+@cases(
+    ({"roots": {"listChanged": True}}, {"roots": {}}, True),
+    ({"roots": {}}, {"sampling": {}}, False),
+    ({"sampling": {}}, {"sampling": {"tools": {}}}, False),
+    ({"elicitation": {}}, {"elicitation": {"form": {}}}, True),
+    ({"elicitation": {"form": {}, "url": {}}}, {"elicitation": {}}, True),
+    ({"elicitation": {"url": {}}}, {"elicitation": {}}, False),
+    ({"elicitation": {}}, {"elicitation": {"url": {}}}, False),
 )
 def test_capability_coverage_treats_elicitation_without_mode_as_form(
     declared: dict[str, object], required: dict[str, object], held: bool

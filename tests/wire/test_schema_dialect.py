@@ -12,6 +12,7 @@ from jsonschema import Draft201909Validator, Draft202012Validator
 
 from mcp_touchstone.wire.framing import excess
 from mcp_touchstone.wire.schema_dialect import DIALECTS, LONGEST, allows, dialect_of, violations
+from tests.cases import cases
 
 DRAFT_07: Final = "http://json-schema.org/draft-07/schema#"
 
@@ -25,41 +26,35 @@ def test_dialect_is_recognized_by_its_uri(name: str) -> None:
     assert dialect_of({"$schema": address.replace("http://", "https://")}) == name
 
 
-@pytest.mark.parametrize(
-    ("schema", "name"),
-    [
-        ({}, "2020-12"),
-        ({"$schema": "https://a.example/dialect"}, ""),
-        ({"$schema": "draft-07"}, ""),
-        ({"$schema": 7}, ""),
-        ({"$schema": None}, ""),
-        (True, ""),
-        ([], ""),
-    ],
+@cases(
+    ({}, "2020-12"),
+    ({"$schema": "https://a.example/dialect"}, ""),
+    ({"$schema": "draft-07"}, ""),
+    ({"$schema": 7}, ""),
+    ({"$schema": None}, ""),
+    (True, ""),
+    ([], ""),
 )
 def test_schema_without_dialect_uses_the_latest(schema: Any, name: str) -> None:
     assert dialect_of(schema) == name
 
 
-@pytest.mark.parametrize(
-    ("schema", "found"),
-    [
-        ({"type": "object", "properties": {"a": {"type": "string"}, "b": True}}, []),
-        ({"x-own": 5, "format": "phone", "$ref": "https://a.example/s.json"}, []),
-        ({"type": "strin"}, ["type"]),
-        ({"type": ["string", "strin"]}, ["type[1]"]),
-        ({"properties": {"a b": {"minLength": -1}}}, ['properties["a b"].minLength']),
-        ({"items": [{}]}, ["items"]),
-        ({"$schema": DRAFT_07, "items": [{}]}, []),
-        ({"$schema": DRAFT_07, "items": [5]}, ["items[0]"]),
-        ({"$schema": DRAFT_07.replace("7", "4"), "exclusiveMinimum": True, "minimum": 1}, []),
-        ({"exclusiveMinimum": True}, ["exclusiveMinimum"]),
-        ({"required": ["a", "a"]}, ["required"]),
-        ({"required": "a"}, ["required"]),
-        ({"$defs": {"a": {"anyOf": []}}}, ["$defs.a.anyOf"]),
-        ({"$schema": "https://a.example/dialect", "type": 5}, []),
-        (None, []),
-    ],
+@cases(
+    ({"type": "object", "properties": {"a": {"type": "string"}, "b": True}}, []),
+    ({"x-own": 5, "format": "phone", "$ref": "https://a.example/s.json"}, []),
+    ({"type": "strin"}, ["type"]),
+    ({"type": ["string", "strin"]}, ["type[1]"]),
+    ({"properties": {"a b": {"minLength": -1}}}, ['properties["a b"].minLength']),
+    ({"items": [{}]}, ["items"]),
+    ({"$schema": DRAFT_07, "items": [{}]}, []),
+    ({"$schema": DRAFT_07, "items": [5]}, ["items[0]"]),
+    ({"$schema": DRAFT_07.replace("7", "4"), "exclusiveMinimum": True, "minimum": 1}, []),
+    ({"exclusiveMinimum": True}, ["exclusiveMinimum"]),
+    ({"required": ["a", "a"]}, ["required"]),
+    ({"required": "a"}, ["required"]),
+    ({"$defs": {"a": {"anyOf": []}}}, ["$defs.a.anyOf"]),
+    ({"$schema": "https://a.example/dialect", "type": 5}, []),
+    (None, []),
 )
 def test_meta_schema_violations_are_located(schema: Any, found: list[str]) -> None:
     assert [place for place, _ in violations(schema)] == found
@@ -106,14 +101,11 @@ def test_schema_of_the_greatest_depth_is_checked(dialect: str, word: str) -> Non
     assert (violations(schema, dialect) == ()) is (word == "enum")
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"items": {"$ref": "#"}},
-        {"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"allOf": [{"items": {"$ref": "#"}}]}}},
-        {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
-        {"unevaluatedItems": {"$ref": "#"}, "not": {"not": {"$ref": "#/not/not"}}},
-    ],
+@cases(
+    {"items": {"$ref": "#"}},
+    {"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"allOf": [{"items": {"$ref": "#"}}]}}},
+    {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    {"unevaluatedItems": {"$ref": "#"}, "not": {"not": {"$ref": "#/not/not"}}},
 )
 def test_endless_references_end_before_the_stack(schema: Any) -> None:
     value: Any = 5
@@ -179,23 +171,20 @@ def test_expensive_schema_is_not_checked() -> None:
     assert time.monotonic() - before < 20
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "allowed"),
-    [
-        ({"prefixItems": [{"type": "string"}]}, [5], False),
-        ({"prefixItems": [{"type": "string"}]}, ["a", 5], True),
-        ({"$schema": DRAFT_07, "items": [{"type": "string"}]}, [5], False),
-        ({"$schema": DRAFT_07, "prefixItems": [{"type": "string"}]}, [5], True),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, 5, False),
-        ({"$ref": "https://a.example/schema.json"}, 5, None),
-        ({"$ref": "#"}, 5, None),
-        ({"$schema": "https://a.example/dialect"}, 5, None),
-        ({"type": "strin"}, 5, None),
-        ({"patternProperties": {"(a+)+$": {}}, "additionalProperties": False}, {"a": 1}, None),
-        ({"pattern": "(a+)+$"}, "a" * 60 + "b", True),
-        ({"multipleOf": 3}, 1e999, False),
-        (True, 5, None),
-    ],
+@cases(
+    ({"prefixItems": [{"type": "string"}]}, [5], False),
+    ({"prefixItems": [{"type": "string"}]}, ["a", 5], True),
+    ({"$schema": DRAFT_07, "items": [{"type": "string"}]}, [5], False),
+    ({"$schema": DRAFT_07, "prefixItems": [{"type": "string"}]}, [5], True),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}, 5, False),
+    ({"$ref": "https://a.example/schema.json"}, 5, None),
+    ({"$ref": "#"}, 5, None),
+    ({"$schema": "https://a.example/dialect"}, 5, None),
+    ({"type": "strin"}, 5, None),
+    ({"patternProperties": {"(a+)+$": {}}, "additionalProperties": False}, {"a": 1}, None),
+    ({"pattern": "(a+)+$"}, "a" * 60 + "b", True),
+    ({"multipleOf": 3}, 1e999, False),
+    (True, 5, None),
 )
 def test_schema_allows_or_refuses_a_value(schema: Any, value: Any, allowed: Any) -> None:
     with warnings.catch_warnings():

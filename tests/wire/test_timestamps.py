@@ -3,19 +3,17 @@
 import pytest
 
 from mcp_touchstone.wire.timestamps import instant, is_earlier, is_rfc3339, same_instant
+from tests.cases import cases
 
 MORNING = "2026-01-02T03:04:05Z"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        MORNING,
-        "2026-01-02t03:04:05z",
-        "2026-01-02 03:04:05+01:00",
-        "2026-01-02T03:04:05.123456789-11:30",
-        "2016-12-31T23:59:60Z",
-    ],
+@cases(
+    MORNING,
+    "2026-01-02t03:04:05z",
+    "2026-01-02 03:04:05+01:00",
+    "2026-01-02T03:04:05.123456789-11:30",
+    "2016-12-31T23:59:60Z",
 )
 def test_rfc_3339_timestamps_are_recognized(text: str) -> None:
     assert is_rfc3339(text)
@@ -37,17 +35,14 @@ def test_other_text_is_not_a_timestamp(text: str) -> None:
     assert instant(text) is None
 
 
-@pytest.mark.parametrize(
-    ("other", "same"),
-    [
-        ("2026-01-02T04:04:05+01:00", True),
-        ("2026-01-02T03:04:05.900Z", True),
-        ("2026-01-02T03:04:06Z", False),
-        ("2026-01-02T03:04:04.999Z", True),
-        ("2026-01-02T03:04:03.999Z", False),
-        ("2026-01-02T03:04:05", True),
-        ("yesterday", True),
-    ],
+@cases(
+    ("2026-01-02T04:04:05+01:00", True),
+    ("2026-01-02T03:04:05.900Z", True),
+    ("2026-01-02T03:04:06Z", False),
+    ("2026-01-02T03:04:04.999Z", True),
+    ("2026-01-02T03:04:03.999Z", False),
+    ("2026-01-02T03:04:05", True),
+    ("yesterday", True),
 )
 def test_instants_are_compared_at_the_coarser_precision(other: str, same: bool) -> None:
     assert same_instant(MORNING, other) is same

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from reference_server.features.cedarscript import engine
 from reference_server.features.cedarscript.explain import find
+from tests.cases import cases
 from tests.conftest import eventually
 from tests.reference_client import CHECKOUT, MODERN, ask, modern, notification
 from tests.reference_server.cedarscript.client import CASES, WHY_NOT, Client, lay, tree
@@ -141,23 +142,20 @@ def test_recorded_cases_have_the_expected_counts() -> None:
 # --- parsing
 
 
-@pytest.mark.parametrize(
-    ("script", "line", "column", "words"),
-    [
-        ('UPDAET FILE "a" DELETE LINE "b"', 1, 1, "did you mean UPDATE?"),
-        ('\n\nRM FILE "b"\nRM FIL "c"', 4, 4, "not understood"),
-        ("RM FILE a.txt", 1, 9, "not understood"),
-        ('Words.\n```cedarscript\nRM FILE "b"\nupdate\n```', 4, 1, "capitals"),
-        ('RM FILE "grüße"; RM FILE "é" x', 1, 30, "not understood"),
-        ('RM FILE "a.py', 1, 9, "not closed"),
-        ('/* x\nRM FILE "a"', 1, 1, "not understood"),
-        ('RM FILE "a" /* x', 1, 13, "not closed"),
-        ("DELETE FILE 'a'", 1, 1, "not with DELETE"),
-        ("UPDATE FILE 'a' REPLACE WHOLE WITH CASE WHEN EMPTY THEN REMOVE", 1, 63, "END is missing"),
-        ("UPDATE FUNCTION 'f' FROM FILE 'm.py' DELETE", 1, 44, "DELETE is not followed by what"),
-        ("UPDATE FILE 'a' DELETE -- it\nRM FILE 'b'", 1, 29, "DELETE is not followed by what"),
-        ("UPDATE FILE 'a' DELETE LINE", 1, 28, "LINE is not followed by what"),
-    ],
+@cases(
+    ('UPDAET FILE "a" DELETE LINE "b"', 1, 1, "did you mean UPDATE?"),
+    ('\n\nRM FILE "b"\nRM FIL "c"', 4, 4, "not understood"),
+    ("RM FILE a.txt", 1, 9, "not understood"),
+    ('Words.\n```cedarscript\nRM FILE "b"\nupdate\n```', 4, 1, "capitals"),
+    ('RM FILE "grüße"; RM FILE "é" x', 1, 30, "not understood"),
+    ('RM FILE "a.py', 1, 9, "not closed"),
+    ('/* x\nRM FILE "a"', 1, 1, "not understood"),
+    ('RM FILE "a" /* x', 1, 13, "not closed"),
+    ("DELETE FILE 'a'", 1, 1, "not with DELETE"),
+    ("UPDATE FILE 'a' REPLACE WHOLE WITH CASE WHEN EMPTY THEN REMOVE", 1, 63, "END is missing"),
+    ("UPDATE FUNCTION 'f' FROM FILE 'm.py' DELETE", 1, 44, "DELETE is not followed by what"),
+    ("UPDATE FILE 'a' DELETE -- it\nRM FILE 'b'", 1, 29, "DELETE is not followed by what"),
+    ("UPDATE FILE 'a' DELETE LINE", 1, 28, "LINE is not followed by what"),
 )
 def test_syntax_error_reports_line_and_column(
     shared: Client, script: str, line: int, column: int, words: str

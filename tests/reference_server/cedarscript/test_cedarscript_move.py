@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from reference_server.features.cedarscript.explain import find
+from tests.cases import cases
 from tests.reference_server.cedarscript.client import WHY_NOT, Client
 
 if TYPE_CHECKING:
@@ -150,42 +151,39 @@ def f(a,
     assert moved(client, SOURCE, other).startswith(f"{head}def h():\n\treturn (\n")
 
 
-@pytest.mark.parametrize(
-    ("move", "code", "words"),
-    [
-        ("CLASS 'A' INSERT AFTER METHOD 'g'", "MOVE_INTO_ITSELF", "lies in"),
-        ("CLASS 'A' INSERT INTO CLASS 'A' TOP", "MOVE_INTO_ITSELF", "lies in"),
-        ("CLASS 'A' INSERT AFTER LINE 'x = 1'", "MOVE_INTO_ITSELF", "lies in"),
-        ("METHOD 'g' INSERT AFTER METHOD 'g'", "MOVE_INTO_ITSELF", "lies in"),
-        ("METHOD 'g' INSERT INTO CLASS 'A' BOTTOM", "NO_CHANGE", "is there already"),
-        ("METHOD 'k' INSERT BEFORE CLASS 'A'", None, ""),
-        ("METHOD 'g' INSERT INTO METHOD 'B.k' TOP", "ONE_LINE_BODY", "line of its definition"),
-        ("METHOD 'g' INSERT AFTER LINE 'def f(a,'", "UNSAFE_MOVE", "last one of a statement"),
-        ("METHOD 'g' INSERT BEFORE LINE 'def f(a,'", "UNSAFE_MOVE", "first one of a statement"),
-        ("METHOD 'g' INSERT AFTER LINE 'class A:'", "UNSAFE_MOVE", "last one of a statement"),
-        ("METHOD 'g' INSERT AFTER LINE 'end\"\"\"  # same line'", None, ""),
-        ("METHOD 'g' INSERT AFTER LINE 'text,'", "UNSAFE_MOVE", "last one of a statement"),
-        ("METHOD 'g' INSERT BEFORE LINE '# left of it'", "BREAKS_SYNTAX", "not be valid Python"),
-        ("METHOD 'g' INSERT AFTER LINE EMPTY OFFSET 0", "UNSAFE_MOVE", "blank line"),
-        ('FUNCTION \'h\' INSERT BEFORE LINE \'"""About A."""\'', "UNSAFE_MOVE", "more of the file"),
-        (
-            "METHOD 'f' INSERT BEFORE METHOD 'g' RELATIVE INDENTATION 1",
-            "UNSUPPORTED_CONSTRUCT",
-            "1",
-        ),
-        ("METHOD 'f' INSERT AFTER CLASS 'B' RELATIVE INDENTATION 0", None, ""),
-        (
-            "METHOD 'f' INSERT BEFORE LINE 'x = 1' RELATIVE INDENTATION 1",
-            "UNSUPPORTED_CONSTRUCT",
-            "",
-        ),
-        ("FUNCTION 'h' INSERT BEFORE CLASS 'B' RELATIVE INDENTATION 1", None, ""),
-        ("FUNCTION 'h' INSERT AFTER CLASS 'B' RELATIVE INDENTATION 1", "UNSUPPORTED_CONSTRUCT", ""),
-        ("CLASS 'Z' INSERT BEFORE CLASS 'B'", "DEFINITION_NOT_FOUND", "Z"),
-        ("CLASS 'B' INSERT BEFORE CLASS 'Z'", "DEFINITION_NOT_FOUND", "Z"),
-        ("CLASS 'B' INSERT BEFORE LINE 'zzz'", "LINE_NOT_FOUND", ""),
-        ("CLASS 'B' INSERT BEFORE LINE 99", "LINE_OUT_OF_RANGE", ""),
-    ],
+@cases(
+    ("CLASS 'A' INSERT AFTER METHOD 'g'", "MOVE_INTO_ITSELF", "lies in"),
+    ("CLASS 'A' INSERT INTO CLASS 'A' TOP", "MOVE_INTO_ITSELF", "lies in"),
+    ("CLASS 'A' INSERT AFTER LINE 'x = 1'", "MOVE_INTO_ITSELF", "lies in"),
+    ("METHOD 'g' INSERT AFTER METHOD 'g'", "MOVE_INTO_ITSELF", "lies in"),
+    ("METHOD 'g' INSERT INTO CLASS 'A' BOTTOM", "NO_CHANGE", "is there already"),
+    ("METHOD 'k' INSERT BEFORE CLASS 'A'", None, ""),
+    ("METHOD 'g' INSERT INTO METHOD 'B.k' TOP", "ONE_LINE_BODY", "line of its definition"),
+    ("METHOD 'g' INSERT AFTER LINE 'def f(a,'", "UNSAFE_MOVE", "last one of a statement"),
+    ("METHOD 'g' INSERT BEFORE LINE 'def f(a,'", "UNSAFE_MOVE", "first one of a statement"),
+    ("METHOD 'g' INSERT AFTER LINE 'class A:'", "UNSAFE_MOVE", "last one of a statement"),
+    ("METHOD 'g' INSERT AFTER LINE 'end\"\"\"  # same line'", None, ""),
+    ("METHOD 'g' INSERT AFTER LINE 'text,'", "UNSAFE_MOVE", "last one of a statement"),
+    ("METHOD 'g' INSERT BEFORE LINE '# left of it'", "BREAKS_SYNTAX", "not be valid Python"),
+    ("METHOD 'g' INSERT AFTER LINE EMPTY OFFSET 0", "UNSAFE_MOVE", "blank line"),
+    ('FUNCTION \'h\' INSERT BEFORE LINE \'"""About A."""\'', "UNSAFE_MOVE", "more of the file"),
+    (
+        "METHOD 'f' INSERT BEFORE METHOD 'g' RELATIVE INDENTATION 1",
+        "UNSUPPORTED_CONSTRUCT",
+        "1",
+    ),
+    ("METHOD 'f' INSERT AFTER CLASS 'B' RELATIVE INDENTATION 0", None, ""),
+    (
+        "METHOD 'f' INSERT BEFORE LINE 'x = 1' RELATIVE INDENTATION 1",
+        "UNSUPPORTED_CONSTRUCT",
+        "",
+    ),
+    ("FUNCTION 'h' INSERT BEFORE CLASS 'B' RELATIVE INDENTATION 1", None, ""),
+    ("FUNCTION 'h' INSERT AFTER CLASS 'B' RELATIVE INDENTATION 1", "UNSUPPORTED_CONSTRUCT", ""),
+    ("CLASS 'Z' INSERT BEFORE CLASS 'B'", "DEFINITION_NOT_FOUND", "Z"),
+    ("CLASS 'B' INSERT BEFORE CLASS 'Z'", "DEFINITION_NOT_FOUND", "Z"),
+    ("CLASS 'B' INSERT BEFORE LINE 'zzz'", "LINE_NOT_FOUND", ""),
+    ("CLASS 'B' INSERT BEFORE LINE 99", "LINE_OUT_OF_RANGE", ""),
 )
 def test_invalid_move_destination_is_refused(
     client: Client, move: str, code: str | None, words: str
@@ -219,21 +217,18 @@ def test_definition_in_invalid_python_is_not_moved(client: Client) -> None:
     assert (error["code"], "no valid Python" in error["message"]) == ("UNSAFE_MOVE", True)
 
 
-@pytest.mark.parametrize(
-    ("script", "named"),
-    [
-        (
-            "UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE BODY INSERT INTO FUNCTION 'h' TOP",
-            "MOVE BODY",
-        ),
-        ("UPDATE FILE 'm.py' MOVE CLASS 'B' TO FILE 'n.py' INSERT BEFORE LINE 1", "MOVE TO FILE"),
-        ("UPDATE FILE 'm.py' MOVE LINE 1 TO FILE '../n.py' INSERT BEFORE LINE 1", "MOVE TO FILE"),
-        (
-            "UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE LINE 2 INSERT AFTER LINE 3",
-            "to a LINE number",
-        ),
-        ("UPDATE FILE 'm.py' MOVE VARIABLE 'x' INSERT AFTER LINE 3", "VARIABLE"),
-    ],
+@cases(
+    (
+        "UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE BODY INSERT INTO FUNCTION 'h' TOP",
+        "MOVE BODY",
+    ),
+    ("UPDATE FILE 'm.py' MOVE CLASS 'B' TO FILE 'n.py' INSERT BEFORE LINE 1", "MOVE TO FILE"),
+    ("UPDATE FILE 'm.py' MOVE LINE 1 TO FILE '../n.py' INSERT BEFORE LINE 1", "MOVE TO FILE"),
+    (
+        "UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE LINE 2 INSERT AFTER LINE 3",
+        "to a LINE number",
+    ),
+    ("UPDATE FILE 'm.py' MOVE VARIABLE 'x' INSERT AFTER LINE 3", "VARIABLE"),
 )
 def test_unsupported_move_form_is_refused_by_name(client: Client, script: str, named: str) -> None:
     error = refused(client, SOURCE, script)

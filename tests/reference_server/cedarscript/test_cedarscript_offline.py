@@ -20,6 +20,7 @@ from reference_server.features.cedarscript.scan import ScriptError, find_blocks
 from reference_server.features.cedarscript.tree_cache import TreeCache
 from reference_server.features.cedarscript.unified import unified
 from reference_server.features.patching.diffs import apply
+from tests.cases import cases
 from tests.reference_client import (
     CHECKOUT,
 )
@@ -48,48 +49,42 @@ def blocks(content: str) -> list[tuple[int, str]]:
     return [(block.line, block.text) for block in find_blocks(content)]
 
 
-@pytest.mark.parametrize(
-    ("content", "found"),
-    [
-        ("RM FILE 'a'", [(1, "RM FILE 'a'")]),
-        ("RM FILE 'a'\r\nRM FILE 'b'", [(1, "RM FILE 'a'\nRM FILE 'b'")]),
-        ("Look:\n```CEDARScript\nX\n```\n", [(3, "X\n")]),
-        ("```cedarscript\r\nX\r\n```", [(2, "X\n")]),
-        ("````CedarScript\nX '\n```\n'\n````", [(2, "X '\n```\n'\n")]),
-        ("~~~cedarscript \nX\n~~~  \n", [(2, "X\n")]),
-        ("```python\n```cedarscript\n```\n```cedarscript\nX\n```", [(5, "X\n")]),
-        ("```cedarscript\nA\n```\n```cedarscript\nB\n```", [(2, "A\n"), (5, "B\n")]),
-        ("```cedarscript\nRM FILE r'''\n```\n'''\n```", [(2, "RM FILE r'''\n```\n'''\n")]),
-        ("```cedarscript\n/*\n```\n*/ X\n```", [(2, "/*\n```\n*/ X\n")]),
-        ("```cedarscript\n# don't\nX\n```", [(2, "# don't\nX\n")]),
-        ("```cedarscript\n```", [(2, "")]),
-        ("-- a\nRM FILE '-- b' -- c", [(1, "#  a\nRM FILE '-- b' #  c")]),
-        ("RM FILE 'a'--b", [(1, "RM FILE 'a'--b")]),
-        ("Nothing.\n<NOCEDARSCRIPT/>\n", []),
-        ("It's prose.", [(1, "It's prose.")]),
-    ],
+@cases(
+    ("RM FILE 'a'", [(1, "RM FILE 'a'")]),
+    ("RM FILE 'a'\r\nRM FILE 'b'", [(1, "RM FILE 'a'\nRM FILE 'b'")]),
+    ("Look:\n```CEDARScript\nX\n```\n", [(3, "X\n")]),
+    ("```cedarscript\r\nX\r\n```", [(2, "X\n")]),
+    ("````CedarScript\nX '\n```\n'\n````", [(2, "X '\n```\n'\n")]),
+    ("~~~cedarscript \nX\n~~~  \n", [(2, "X\n")]),
+    ("```python\n```cedarscript\n```\n```cedarscript\nX\n```", [(5, "X\n")]),
+    ("```cedarscript\nA\n```\n```cedarscript\nB\n```", [(2, "A\n"), (5, "B\n")]),
+    ("```cedarscript\nRM FILE r'''\n```\n'''\n```", [(2, "RM FILE r'''\n```\n'''\n")]),
+    ("```cedarscript\n/*\n```\n*/ X\n```", [(2, "/*\n```\n*/ X\n")]),
+    ("```cedarscript\n# don't\nX\n```", [(2, "# don't\nX\n")]),
+    ("```cedarscript\n```", [(2, "")]),
+    ("-- a\nRM FILE '-- b' -- c", [(1, "#  a\nRM FILE '-- b' #  c")]),
+    ("RM FILE 'a'--b", [(1, "RM FILE 'a'--b")]),
+    ("Nothing.\n<NOCEDARSCRIPT/>\n", []),
+    ("It's prose.", [(1, "It's prose.")]),
 )
 def test_script_blocks_are_found(content: str, found: list[tuple[int, str]]) -> None:
     assert blocks(content) == found
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "line", "column"),
-    [
-        ("```cedarscript\nRM FILE 'a'\n", "UNCLOSED_FENCE", 1, 1),
-        ("x\n```cedarscript\nRM FILE '''\n```\n'''", "UNCLOSED_FENCE", 2, 1),
-        ("```js\n\n```cedarscript\nRM FILE 'a'", "UNCLOSED_FENCE", 1, 1),
-        ("RM FILE 'a", "UNCLOSED_STRING", 1, 9),
-        ("\n\nRM FILE 'a\nb'", "UNCLOSED_STRING", 3, 9),
-        ('RM FILE r"""a""', "UNCLOSED_STRING", 1, 9),
-        ("RM FILE 'a' /*", "UNCLOSED_COMMENT", 1, 13),
-        (r"RM FILE 'a\nb'", "UNSUPPORTED_ESCAPE", 1, 11),
-        (r"RM FILE 'a\\tb'", "UNSUPPORTED_ESCAPE", 1, 11),
-        ('CREATE FILE \'a\' WITH CONTENT """\n\\d\n"""', "UNSUPPORTED_ESCAPE", 2, 1),
-        ('CREATE FILE \'a\' WITH CONTENT """\n \\"\\"\\"\n"""', "UNSUPPORTED_ESCAPE", 2, 2),
-        ("RM FILE 'a\0'", "CONTROL_CHARACTER", 1, 11),
-        ("RM FILE 'a'\rRM", "CONTROL_CHARACTER", 1, 12),
-    ],
+@cases(
+    ("```cedarscript\nRM FILE 'a'\n", "UNCLOSED_FENCE", 1, 1),
+    ("x\n```cedarscript\nRM FILE '''\n```\n'''", "UNCLOSED_FENCE", 2, 1),
+    ("```js\n\n```cedarscript\nRM FILE 'a'", "UNCLOSED_FENCE", 1, 1),
+    ("RM FILE 'a", "UNCLOSED_STRING", 1, 9),
+    ("\n\nRM FILE 'a\nb'", "UNCLOSED_STRING", 3, 9),
+    ('RM FILE r"""a""', "UNCLOSED_STRING", 1, 9),
+    ("RM FILE 'a' /*", "UNCLOSED_COMMENT", 1, 13),
+    (r"RM FILE 'a\nb'", "UNSUPPORTED_ESCAPE", 1, 11),
+    (r"RM FILE 'a\\tb'", "UNSUPPORTED_ESCAPE", 1, 11),
+    ('CREATE FILE \'a\' WITH CONTENT """\n\\d\n"""', "UNSUPPORTED_ESCAPE", 2, 1),
+    ('CREATE FILE \'a\' WITH CONTENT """\n \\"\\"\\"\n"""', "UNSUPPORTED_ESCAPE", 2, 2),
+    ("RM FILE 'a\0'", "CONTROL_CHARACTER", 1, 11),
+    ("RM FILE 'a'\rRM", "CONTROL_CHARACTER", 1, 12),
 )
 def test_lexical_error_reports_line_and_column(
     content: str, code: str, line: int, column: int
@@ -138,17 +133,14 @@ def test_repetitive_text_is_scanned_in_time() -> None:
 # --- indentation
 
 
-@pytest.mark.parametrize(
-    ("text", "unit"),
-    [
-        ("", DEFAULT),
-        ("a\nb", DEFAULT),
-        ("def f():\n  return", "  "),
-        ("class A:\n\tdef f():\n\t\tpass", "\t"),
-        ("class A:\n   def f():\n      pass", "   "),
-        ("x = f(\n        a,\n)\nif x:\n    y", "    "),
-        ("a:\n  - b\n  - c:\n      d", "  "),
-    ],
+@cases(
+    ("", DEFAULT),
+    ("a\nb", DEFAULT),
+    ("def f():\n  return", "  "),
+    ("class A:\n\tdef f():\n\t\tpass", "\t"),
+    ("class A:\n   def f():\n      pass", "   "),
+    ("x = f(\n        a,\n)\nif x:\n    y", "    "),
+    ("a:\n  - b\n  - c:\n      d", "  "),
 )
 def test_indentation_unit_is_detected_from_the_file(text: str, unit: str) -> None:
     assert find_unit(text.split("\n")) == unit
@@ -163,19 +155,16 @@ def test_only_lines_with_relative_prefix_are_indented() -> None:
 # --- diffs
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "diff"),
-    [
-        ("a\n", "a\n", ""),
-        (None, "a\n", "--- /dev/null\n+++ b/p\n@@ -0,0 +1 @@\n+a\n"),
-        ("a\n", None, "--- a/p\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"),
-        (
-            "a\nb",
-            "a\nb\n",
-            "--- a/p\n+++ b/p\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n",
-        ),
-        ("a\fb\u2028c\n", "x\n", "--- a/p\n+++ b/p\n@@ -1 +1 @@\n-a\fb\u2028c\n+x\n"),
-    ],
+@cases(
+    ("a\n", "a\n", ""),
+    (None, "a\n", "--- /dev/null\n+++ b/p\n@@ -0,0 +1 @@\n+a\n"),
+    ("a\n", None, "--- a/p\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"),
+    (
+        "a\nb",
+        "a\nb\n",
+        "--- a/p\n+++ b/p\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n",
+    ),
+    ("a\fb\u2028c\n", "x\n", "--- a/p\n+++ b/p\n@@ -1 +1 @@\n-a\fb\u2028c\n+x\n"),
 )
 def test_diffs_are_unified(before: str | None, after: str | None, diff: str) -> None:
     assert unified(before, after, "p") == diff
@@ -208,20 +197,17 @@ def test_error_advice_table_is_complete() -> None:
             re.compile(pattern)
 
 
-@pytest.mark.parametrize(
-    ("message", "code", "index"),
-    [
-        ("CEDARScriptEditorException: Command #2 failed: File not found: u.py", "NOT_FOUND", 2),
-        ('{"type": "PolicyError", "code": "LINK", "message": "x"}', "LINK", None),
-        ("PermissionError: [Errno 13] Permission denied: '/x/y'", "NOT_PERMITTED", None),
-        ("IsADirectoryError: [Errno 21] Is a directory", "IS_DIRECTORY", None),
-        ("UnicodeDecodeError: 'utf-8' codec can't decode byte", "NOT_TEXT", None),
-        ("ModuleNotFoundError: No module named 'packaging'", "CEDARSCRIPT_UNAVAILABLE", None),
-        ("RuntimeError: ed failed", "UNSUPPORTED_CONSTRUCT", None),
-        ("error: missing ), unterminated subpattern at position 0", "INVALID_REGEX", None),
-        ("Something else entirely", "UNKNOWN", None),
-        ("{" * 5000, "UNKNOWN", None),
-    ],
+@cases(
+    ("CEDARScriptEditorException: Command #2 failed: File not found: u.py", "NOT_FOUND", 2),
+    ('{"type": "PolicyError", "code": "LINK", "message": "x"}', "LINK", None),
+    ("PermissionError: [Errno 13] Permission denied: '/x/y'", "NOT_PERMITTED", None),
+    ("IsADirectoryError: [Errno 21] Is a directory", "IS_DIRECTORY", None),
+    ("UnicodeDecodeError: 'utf-8' codec can't decode byte", "NOT_TEXT", None),
+    ("ModuleNotFoundError: No module named 'packaging'", "CEDARSCRIPT_UNAVAILABLE", None),
+    ("RuntimeError: ed failed", "UNSUPPORTED_CONSTRUCT", None),
+    ("error: missing ), unterminated subpattern at position 0", "INVALID_REGEX", None),
+    ("Something else entirely", "UNKNOWN", None),
+    ("{" * 5000, "UNKNOWN", None),
 )
 def test_error_messages_are_explained(
     tmp_path: Path, message: str, code: str, index: int | None
