@@ -11,6 +11,7 @@ from tests.mutants.kit import (
     has,
     mutant,
     mutants,
+    on,
     puts,
     refusal,
 )
@@ -19,10 +20,7 @@ from tests.mutants.kit import (
 class _Discovered(Fault):
     """Changes its discover result."""
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "server/discover" and "result" in message:
-            self.spoil(message["result"])
-        return message  # type: ignore[no-any-return]
+    said = on("server/discover", lambda self, result: self.spoil(result))
 
     def spoil(self, result: Json) -> None:
         """Change the result."""

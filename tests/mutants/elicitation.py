@@ -220,14 +220,9 @@ mutants("elicitation-url-required-error-only-when-required", of=_Requires)(
 mutants("elicitation-url-required-error-shape", of=_Requires)(
     RequiresAForm=has("Lists a form among the required URLs.",
         listed=[LINK, {**WHO, "elicitationId": "g"}]))  # fmt: skip
-
-
-@mutant("elicitation-complete-known-id")
-class CompletesAnUnknownElicitation(_Links):
-    """Announces the completion of an unknown elicitation."""
-
-    def complete(self, own: str) -> None:
-        super().complete(f"{own}-other")
+mutants("elicitation-complete-known-id", of=_Links)(
+    CompletesAnUnknownElicitation=has("Announces the completion of an unknown elicitation.",
+        complete=lambda self, own: _Links.complete(self, f"{own}-other")))  # fmt: skip
 
 
 @mutant("elicitation-complete-known-id", outcome="warn")
@@ -267,13 +262,11 @@ class HangsWhenDismissed(Elicits):
             super().on_answer(request, message)
 
 
-@mutant("elicitation-handles-refusal-legacy")
-class HangsOnAnError(Elicits):
-    """Never answers a call whose elicitation got an error."""
-
-    def on_answer(self, request: Json, message: Json) -> None:
-        if "error" not in message:
-            super().on_answer(request, message)
+mutants("elicitation-handles-refusal-legacy", of=Elicits)(
+    HangsOnAnError=has("Never answers a call whose elicitation got an error.",
+        on_answer=lambda self, request, message:
+            Elicits.on_answer(self, request, message) if "error" not in message else None)
+)  # fmt: skip
 
 
 @mutant("elicitation-validates-content", revision="2025-06-18")
@@ -287,8 +280,7 @@ class AcceptsAnIncompleteForm(Elicits):
 
 mutants("elicitation-validates-content", of=Elicits)(
     AcceptsAnyType=has("Accepts a form with values of any type.",
-        fits=lambda self, answer, *_: "who" in answer.get("content", {})))  # fmt: skip
-mutants("elicitation-validates-content", of=Elicits)(
+        fits=lambda self, answer, *_: "who" in answer.get("content", {})),
     AcceptsConsentWithoutContent=has("Accepts consent without the content of the form.",
         fits=lambda self, answer, asked:
             "content" not in answer or Elicits.fits(self, answer, asked)))  # fmt: skip

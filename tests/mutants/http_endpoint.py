@@ -178,8 +178,6 @@ class AnswersAsText(HttpFault):
 
 mutants("endpoint-get-stream-or-405", of=HttpFault)(
     AnswersGetWith404=has("Answers GET by 404.", do_GET=lambda self: self.answer(404)))  # fmt: skip
-
-
 mutants("endpoint-removed-methods", of=WithoutHandshake, revision=MODERN)(
     AnswersGetWith400=has("Has no handshake, and answers GET by 400.",
         do_GET=lambda self: self.answer(400)))  # fmt: skip

@@ -268,11 +268,9 @@ class ListsByUserInPrivate(ListsByUser):
     """Lists one tool less to the second user, as private."""
 
 
-@mutant("authorization-cache-scope", revision=MODERN)
-class ListsByUserInPublic(ListsByUser):
-    """Lists one tool less to the second user, as public."""
-
-    hints: ClassVar[str] = "public"
+mutants("authorization-cache-scope", of=ListsByUser, revision=MODERN)(
+    ListsByUserInPublic=has("Lists one tool less to the second user, as public.", hints="public")
+)  # fmt: skip
 
 
 class AsksAService(ChecksTokens):
@@ -311,12 +309,10 @@ class AsksAServiceWithItsOwnToken(AsksAService):
         return "", {"Authorization": f"Bearer {token_checks.own_token()}"}
 
 
-@mutant(PASSTHROUGH, revision=LEGACY)
-class PassesTheTokenOn(AsksAService):
-    """Asks another service with the header of the client."""
-
-    def passed_on(self, authorization: str) -> tuple[str, Json]:
-        return "/items", {"Authorization": authorization}
+mutants(PASSTHROUGH, of=AsksAService, revision=LEGACY)(
+    PassesTheTokenOn=has("Asks another service with the header of the client.",
+        passed_on=lambda self, authorization: ("/items", {"Authorization": authorization}))
+)  # fmt: skip
 
 
 @mutant(PASSTHROUGH, revision=MODERN)

@@ -195,6 +195,5 @@ class RemembersIds(Fault):
 mutants("jsonrpc-id-reuse-after-response", of=RemembersIds, revision=MODERN)(
     RefusesReusedIds=has("Refuses an id that was used before, although its request was answered.",
         on_spent=lambda self, request:
-            self.refuse(request, -32600, "Invalid request: duplicate id")))  # fmt: skip
-mutants("jsonrpc-id-reuse-after-response", of=RemembersIds, revision=MODERN)(
+            self.refuse(request, -32600, "Invalid request: duplicate id")),
     DropsReusedIds="Drops a request under a used id as a retransmission.")  # fmt: skip

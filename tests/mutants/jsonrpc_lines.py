@@ -70,8 +70,6 @@ class HangsAfterBadJson(BadJson):
 mutants("jsonrpc-parse-error", of=BadJson, outcome="warn")(
     RefusesBadJsonAsABadRequest=has("Answers a line that is not JSON with -32600.",
         on_bad_json=lambda self: self.emit(without_id(INVALID))))  # fmt: skip
-
-
 mutants("jsonrpc-error-id-unreadable", of=BadJson)(
     InventsAnId=has("Answers a line that is not JSON under an invented id.",
         on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": "unknown"})),

@@ -420,6 +420,17 @@ def edits(*each: Edit) -> Edit:
     return hook
 
 
+def on(method: str, *each: Edit) -> Edit:
+    """Return the hook ``said`` that makes edits of the results of a method."""
+
+    def hook(fault: Fault, message: Any, request: Json) -> Any:
+        if request.get("method") == method and "result" in message:
+            edits(*each)(fault, message["result"])
+        return message
+
+    return hook
+
+
 def _edit(path: Sequence[Any], change: Callable[[Any], None]) -> Edit:
     def hook(_fault: Fault, value: Any, *_more: Any) -> Any:
         found = value

@@ -82,8 +82,6 @@ class DiesOfAnEarlyRequest(Fault):
 mutants("lifecycle-initialize-response", of=Introduction)(
     OmitsServerInfo=has("Leaves serverInfo out of its initialize result.",
         introduce=drops("result", "serverInfo")))  # fmt: skip
-
-
 mutants("lifecycle-initialize-response", of=OnlyHandshakes)(
     OmitsTheVersion=has("Leaves protocolVersion out of its initialize result.",
         introduce=drops("result", "protocolVersion")))  # fmt: skip

@@ -21,6 +21,7 @@ from tests.mutants.kit import (
     meta,
     mutant,
     mutants,
+    on,
     params,
     puts,
     refusal,
@@ -33,10 +34,7 @@ ITEMS = "2025-06-18"
 class _Listed(Fault):
     """Changes its answers to tools/list."""
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "tools/list" and "result" in message:
-            self.spoil(message["result"])
-        return message  # type: ignore[no-any-return]
+    said = on("tools/list", lambda self, result: self.spoil(result))
 
     def spoil(self, result: Json) -> None:
         """Change the result."""
@@ -75,10 +73,7 @@ class WritesANullMetaInAResource(AskingTool):
 class WritesANullMetaInAPrompt(Fault):
     """Writes the missing _meta of a prompt message as null."""
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "initialize" and "result" in message:
-            message["result"]["capabilities"]["prompts"] = {}
-        return message  # type: ignore[no-any-return]
+    said = on("initialize", puts("capabilities", "prompts", {}))
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         method = message.get("method") if isinstance(message, dict) else None
@@ -135,7 +130,7 @@ class UsesAKeyOfAnExtension(_Keyed):
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "server/discover" and "result" in message:
             message["result"]["capabilities"]["extensions"] = {META + "ui": {}}
-        return super().said(message, request)
+        return super().said(message, request)  # type: ignore[no-any-return]
 
 
 mutants("meta-reverse-dns", of=_Keyed)(
@@ -295,11 +290,7 @@ class RemembersCapabilities(_Elicits):
 
 mutants("meta-missing-capability-error", of=_Elicits, revision=MODERN)(
     OmitsRequiredCapabilities=has("Refuses a client without elicitation with -32021 and no data.",
-        cannot=lambda self, request: self.refuse(request, -32021, "This client cannot elicit"))
-)  # fmt: skip
-
-
-mutants("meta-missing-capability-error", of=_Elicits, revision=MODERN)(
+        cannot=lambda self, request: self.refuse(request, -32021, "This client cannot elicit")),
     RefusesAMissingCapabilityAsInternal=has("Refuses a client without elicitation with -32603.",
         cannot=lambda self, request:
             self.refuse(request, -32603, "Client does not support elicitation")))  # fmt: skip

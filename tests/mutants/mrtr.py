@@ -141,8 +141,6 @@ mutants("mrtr-request-kinds", of=Interviews, revision=MODERN)(
     AsksForTools=has("Asks the client for its tools.", asks={"what": {"method": "tools/list"}}),
     AsksWithAMethodName=has("Gives the name of a method in place of a request.",
         asks={"who": FORM, "roots": "roots/list"}))  # fmt: skip
-
-
 mutants("mrtr-request-kinds", of=Interviews, revision=MODERN, outcome="note")(
     AsksInMessages=has("Puts JSON-RPC messages into inputRequests.",
         asks={"who": {"jsonrpc": "2.0", "id": 1, **FORM}}))  # fmt: skip

@@ -12,7 +12,9 @@ from tests.mutants.kit import (
     has,
     mutant,
     mutants,
+    on,
     params,
+    puts,
     refusal,
 )
 
@@ -107,10 +109,7 @@ class NeverEnds(Fault):
             return None
         return line
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "prompts/list" and "result" in message:
-            message["result"]["nextCursor"] = "again"
-        return message  # type: ignore[no-any-return]
+    said = on("prompts/list", puts("nextCursor", "again"))
 
 
 class _Tickets(_Pages):

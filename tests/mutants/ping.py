@@ -17,6 +17,8 @@ from tests.mutants.kit import (
     is_modern,
     mutant,
     mutants,
+    on,
+    puts,
 )
 
 
@@ -42,10 +44,7 @@ class RefusesPings(Fault):
 class AnswersPingsWithAPong(Fault):
     """Adds a member to the result of a ping."""
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "ping" and "result" in message:
-            message["result"]["pong"] = True
-        return message  # type: ignore[no-any-return]
+    said = on("ping", puts("pong", True))
 
 
 @mutant("ping-empty-response", outcome="warn", revision="2025-06-18")

@@ -94,16 +94,10 @@ mutants("prompts-list-result-shape", of=(_Prompts, OmitsTheList), revision=OLD)(
 mutants("prompts-list-must-answer", of=(_Prompts, CannotList), revision=MODERN)(
     FailsToListPrompts=has("Answers prompts/list with an internal error.", CODE=-32603)
 )  # fmt: skip
-
-
-@mutant("prompts-list-not-per-connection", revision=MODERN)
-class HasAPromptForEachConnection(_OneMore):
-    """Lists a prompt named after its process."""
-
-    def list(self, result: Json) -> None:
-        result["prompts"].append({"name": f"more-{os.getpid()}"})
-
-
+mutants("prompts-list-not-per-connection", of=_OneMore, revision=MODERN)(
+    HasAPromptForEachConnection=has("Lists a prompt named after its process.",
+        list=lambda self, result: result["prompts"].append({"name": f"more-{os.getpid()}"}))
+)  # fmt: skip
 mutants("prompts-definition-shape", of=_Prompts)(
     DescribesPromptsAsNull=has("Writes the missing description of a prompt as null.",
         list=puts("prompts", 0, "description", None)),
@@ -181,16 +175,9 @@ class NotifiesSubscribersUndeclared(_Streams):
 mutants("prompts-get-result-shape", of=_Prompts)(
     RendersADescriptionOfNull=has("Writes the description of a rendered prompt as null.",
         render=puts("description", None)))  # fmt: skip
-
-
-@mutant("prompts-get-result-shape", revision=MODERN)
-class RendersOneMessageWithoutAList(_Prompts):
-    """Returns its single message in place of a list."""
-
-    def render(self, result: Json) -> None:
-        result["messages"] = result["messages"][0]
-
-
+mutants("prompts-get-result-shape", of=_Prompts, revision=MODERN)(
+    RendersOneMessageWithoutAList=has("Returns its single message in place of a list.",
+        render=lambda self, result: result.update(messages=result["messages"][0])))  # fmt: skip
 mutants("prompts-message-shape", of=_Prompts)(
     UsesTheSystemRole=has("Gives a message the role system.",
         render=puts("messages", 0, "role", "system")),

@@ -106,14 +106,9 @@ mutants("resources-capability-declared", of=Resources, revision=OLD)(
     HidesItsTemplates=has("Declares and lists no resources, and has templates.",
         declare=drops("resources"), list=lambda self, result: result["resources"].clear())
 )  # fmt: skip
-
-
-@mutant("resources-list-result-shape")
-class ListsItems(Resources):
-    """Names its list of resources items."""
-
-    def list(self, result: Json) -> None:
-        result["items"] = result.pop("resources")
+mutants("resources-list-result-shape", of=Resources)(
+    ListsItems=has("Names its list of resources items.",
+        list=lambda self, result: result.update(items=result.pop("resources"))))  # fmt: skip
 
 
 @mutant("resources-list-result-shape", revision=MODERN)
@@ -223,14 +218,10 @@ controls("resources-uri-has-scheme", "resources-custom-scheme-rfc3986", of=OneMo
 # --- templates
 
 
-@mutant("resources-templates-list-shape")
-class NamesItsTemplatesTemplates(Resources):
-    """Names the list of templates templates."""
-
-    def templates(self, result: Json) -> None:
-        result["templates"] = result.pop("resourceTemplates")
-
-
+mutants("resources-templates-list-shape", of=Resources)(
+    NamesItsTemplatesTemplates=has("Names the list of templates templates.",
+        templates=lambda self, result: result.update(templates=result.pop("resourceTemplates")))
+)  # fmt: skip
 mutants("resources-template-definition-shape", of=Resources, revision=MODERN)(
     ListsATemplateWithoutAName=has("Leaves the name of a template out.",
         templates=drops("resourceTemplates", 0, "name")))  # fmt: skip
@@ -272,22 +263,12 @@ class ReadsPlainTextOnly(_Typed):
 # --- contents
 
 
-@mutant("resources-read-result-shape")
-class ReadsAnObject(Resources):
-    """Returns its single contents as an object."""
-
-    def read(self, result: Json) -> None:
-        result["contents"] = result["contents"][0]
-
-
-@mutant("resources-read-result-shape", revision=MODERN)
-class ReadsContent(Resources):
-    """Names its contents content."""
-
-    def read(self, result: Json) -> None:
-        result["content"] = result.pop("contents")
-
-
+mutants("resources-read-result-shape", of=Resources)(
+    ReadsAnObject=has("Returns its single contents as an object.",
+        read=lambda self, result: result.update(contents=result["contents"][0])))  # fmt: skip
+mutants("resources-read-result-shape", of=Resources, revision=MODERN)(
+    ReadsContent=has("Names its contents content.",
+        read=lambda self, result: result.update(content=result.pop("contents"))))  # fmt: skip
 mutants("resources-contents-text-or-blob", of=OneMore)(
     ReadsNothing=has("Has a resource with neither text nor blob.",
         more={"mimeType": "text/plain"}))  # fmt: skip

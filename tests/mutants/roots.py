@@ -191,12 +191,8 @@ controls("roots-list-request-shape", "roots-respects-boundaries",
 mutants("roots-list-request-shape", NOTED, of=_LooksInside, revision=MODERN)(
     RequestsRootsWithAList=has("Requests the roots with an array as params.",
         question=lambda *_: {"method": "roots/list", "params": []}))  # fmt: skip
-
-
-@mutant("roots-handles-unavailable", NOTED, revision=MODERN)
-class HangsWithoutAStatelessRoot(_LooksInside):
-    """Never answers a request without a root."""
-
-    def read(self, request: Json, path: str, roots: Json) -> None:
-        if roots.get("roots") != []:
-            super().read(request, path, roots)
+mutants("roots-handles-unavailable", NOTED, of=_LooksInside, revision=MODERN)(
+    HangsWithoutAStatelessRoot=has("Never answers a request without a root.",
+        read=lambda self, request, path, roots:
+            _LooksInside.read(self, request, path, roots) if roots.get("roots") != [] else None)
+)  # fmt: skip

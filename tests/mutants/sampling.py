@@ -128,16 +128,9 @@ mutants("sampling-include-context", NOTED, of=_Samples, revision=MODERN, outcome
         "Requests the context of this server if the request declared it.",
         wish=lambda self, able: {"includeContext": "thisServer"} if "context" in able else {})
 )  # fmt: skip
-
-
-@mutant("sampling-params-shape", outcome="note")
-class SamplesWithoutMessages(_Samples):
-    """Sends an empty list of messages."""
-
-    def sample(self, request: Json, messages: list[Json]) -> None:
-        super().sample(request, [])
-
-
+mutants("sampling-params-shape", of=_Samples, outcome="note")(
+    SamplesWithoutMessages=has("Sends an empty list of messages.",
+        sample=lambda self, request, messages: _Samples.sample(self, request, [])))  # fmt: skip
 mutants("sampling-params-shape", NOTED, of=_Samples, revision=MODERN)(
     WritesMaxTokensAsText=has("Writes maxTokens as text.", wish=lambda *_: {"maxTokens": "many"})
 )  # fmt: skip
@@ -236,12 +229,10 @@ mutants("sampling-tool-results-alone", NOTED, of=_MixesResults, revision=MODERN)
     MixesResultsStatelessly="Sends text with the tool results of a stateless request.")  # fmt: skip
 mutants("sampling-tool-use-balance", of=_Loops)(
     AnswersOneUse=has("Sends the result of the first tool use only.",
-        replies=lambda self, results: _Loops.replies(self, results[:1])))  # fmt: skip
-mutants("sampling-tool-use-balance", of=_Loops)(
+        replies=lambda self, results: _Loops.replies(self, results[:1])),
     SendsToolResultsAsTheAssistant=has(
         "Sends the results of the tools in a message of the assistant.",
-        replies=lambda self, results: [{"role": "assistant", "content": results}]))  # fmt: skip
-mutants("sampling-tool-use-balance", of=_Loops)(
+        replies=lambda self, results: [{"role": "assistant", "content": results}]),
     AddsAResult=has("Sends one additional result with an id of its own.",
         replies=lambda self, results:
             _Loops.replies(self, [*results, self.result("call-1")])))  # fmt: skip
@@ -283,24 +274,14 @@ class HangsOnASamplingError(_Samples):
         del request
 
 
-@mutant("sampling-validates-content")
-class HangsWithoutContent(_Samples):
-    """Never ends a call that got an answer without content."""
-
-    def on_said(self, request: Json, said: Json) -> None:
-        if "content" in said:
-            super().on_said(request, said)
-
-
-@mutant("sampling-validates-content", NOTED, revision=MODERN)
-class HangsWithoutContentStatelessly(_Samples):
-    """Never answers a retry with an answer without content."""
-
-    def on_said(self, request: Json, said: Json) -> None:
-        if "content" in said:
-            super().on_said(request, said)
-
-
+mutants("sampling-validates-content", of=_Samples)(
+    HangsWithoutContent=has("Never ends a call that got an answer without content.",
+        on_said=lambda self, request, said:
+            _Samples.on_said(self, request, said) if "content" in said else None))  # fmt: skip
+mutants("sampling-validates-content", NOTED, of=_Samples, revision=MODERN)(
+    HangsWithoutContentStatelessly=has("Never answers a retry with an answer without content.",
+        on_said=lambda self, request, said:
+            _Samples.on_said(self, request, said) if "content" in said else None))  # fmt: skip
 mutants("sampling-validates-content", of=_Samples, revision=OLD, outcome="warn")(
     AcceptsAnyAnswer=has("Passes on any text of the model, in any role.",
         on_said=lambda self, request, said: self.end_with(request, str(said.get("content"))))

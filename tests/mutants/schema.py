@@ -3,19 +3,19 @@
 A chapter that judges such a member itself takes its mutant over, once it is judged (``moves``).
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tests.mutants.kit import (
     MODERN,
     AskingTool,
     Fault,
     Json,
-    Out,
     SaysMore,
     adds,
     has,
     mutant,
     mutants,
+    on,
     puts,
 )
 
@@ -27,10 +27,7 @@ TEXT: Json = {"type": "text", "text": "done"}
 class RewritesTools(Fault):
     """Changes the result of tools/list."""
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "tools/list" and "result" in message:
-            self.rewrite(message["result"])
-        return message  # type: ignore[no-any-return]
+    said = on("tools/list", lambda self, result: self.rewrite(result))
 
     def rewrite(self, result: Json) -> None:
         """Change it in place."""

@@ -217,8 +217,6 @@ controls("skills-files-read", "skills-entry-resources", of=_Skills, revision=MOD
         any=puts("resources", "dynamic")))  # fmt: skip
 controls("skills-files-read", of=_Crlf, revision=MODERN)(
     ReturnsSkillsWithLf="Returns the files of skills without the CR of their lines.")  # fmt: skip
-
-
 mutants("skills-directory-setting", of=_Skills, revision=MODERN)(
     SetsDirectoriesByWord=has("Gives directoryRead as a string.",
         declare=puts("extensions", EXTENSION, "directoryRead", "yes")))  # fmt: skip

@@ -154,12 +154,10 @@ class KeepsTheTimeOfTheFirstUpdate(Shows):
         state["lastUpdatedAt"] = state["createdAt"]
 
 
-@mutant("tasks-last-updated-at", outcome="warn")
-class UpdatesATaskBeforeItsCreation(Shows):
-    """Shows a last update before the creation."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        state["lastUpdatedAt"] = "2020-01-02T03:04:05Z"
+mutants("tasks-last-updated-at", of=Shows, outcome="warn")(
+    UpdatesATaskBeforeItsCreation=has("Shows a last update before the creation.",
+        on_state=lambda self, method, state: state.update(lastUpdatedAt="2020-01-02T03:04:05Z"))
+)  # fmt: skip
 
 
 @mutant("tasks-create-result", outcome="note")

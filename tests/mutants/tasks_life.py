@@ -13,6 +13,7 @@ from tests.mutants.kit import (
     meta,
     mutant,
     mutants,
+    on,
     params,
     puts,
     refusal,
@@ -178,22 +179,14 @@ class ExitsWithAResult(Watches):
 # --- failures
 
 
-@mutant("tasks-failed-status-message")
-class OmitsTheReasonOfAFailure(Shows):
-    """Gives no reason for a failed task."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if state["status"] == "failed":
-            state.pop("statusMessage", None)
-
-
-@mutant("tasks-iserror-means-failed")
-class CompletesFailedTasks(Shows):
-    """Shows every task as completed, whatever its result."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if state["status"] == "failed":
-            state["status"] = "completed"
+mutants("tasks-failed-status-message", of=Shows)(
+    OmitsTheReasonOfAFailure=has("Gives no reason for a failed task.",
+        on_state=lambda self, method, state:
+            state.pop("statusMessage", None) if state["status"] == "failed" else None))  # fmt: skip
+mutants("tasks-iserror-means-failed", of=Shows)(
+    CompletesFailedTasks=has("Shows every task as completed, whatever its result.",
+        on_state=lambda self, method, state:
+            state.update(status="completed") if state["status"] == "failed" else None))  # fmt: skip
 
 
 # --- cancellation
@@ -260,10 +253,7 @@ mutants("tasks-cancel-transition", of=Fault)(
 class _Lists(Fault):
     """Changes the list of tasks."""
 
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "tasks/list" and "result" in message:
-            self.on_list(message["result"])
-        return message  # type: ignore[no-any-return]
+    said = on("tasks/list", lambda self, result: self.on_list(result))
 
     def on_list(self, result: Json) -> None:
         """Change a page."""

@@ -4,7 +4,19 @@ import json
 import time
 from typing import Any, ClassVar
 
-from tests.mutants.kit import Fault, Json, Out, drops, encode, has, mutant, mutants, params, puts
+from tests.mutants.kit import (
+    Fault,
+    Json,
+    Out,
+    drops,
+    encode,
+    has,
+    mutant,
+    mutants,
+    on,
+    params,
+    puts,
+)
 from tests.mutants.tasks import is_task
 
 RELATED = "io.modelcontextprotocol/related-task"
@@ -52,22 +64,14 @@ class GivesOnlyTheIdOfATask(Fault):
         return None if message.get("method") == STATUS or progresses(message) else message
 
 
-@mutant("tasks-task-shape")
-class InventsATaskState(Shows):
-    """Uses a state of its own for working, in lists."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if method == "tasks/list":
-            state["status"] = "running"
-
-
-@mutant("tasks-task-shape")
-class WritesANullStatusMessage(Shows):
-    """Writes the missing statusMessage of a created task as null."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if method == "tools/call":
-            state.setdefault("statusMessage", None)
+mutants("tasks-task-shape", of=Shows)(
+    InventsATaskState=has("Uses a state of its own for working, in lists.",
+        on_state=lambda self, method, state:
+            state.update(status="running") if method == "tasks/list" else None),
+    WritesANullStatusMessage=has("Writes the missing statusMessage of a created task as null.",
+        on_state=lambda self, method, state:
+            state.setdefault("statusMessage", None) if method == "tools/call" else None)
+)  # fmt: skip
 
 
 @mutant("tasks-task-shape", outcome="warn")
@@ -121,15 +125,11 @@ class TakesIdsFromTheClient(Renames):
         return wish if isinstance(wish, str) else f"{number}-{time.time_ns() ** 3:x}"
 
 
-@mutant("tasks-id-unique")
-class HasOneIdForAllTasks(Renames):
-    """Gives all tasks the same id, and reports no progress."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        return None if progresses(message) else super().said(message, request)
-
-    def name(self, number: int, request: Json) -> str:
-        return "the-task-of-this-server"
+mutants("tasks-id-unique", of=Renames)(
+    HasOneIdForAllTasks=has("Gives all tasks the same id, and reports no progress.",
+        said=lambda self, message, request:
+            None if progresses(message) else Renames.said(self, message, request),
+        name=lambda self, number, request: "the-task-of-this-server"))  # fmt: skip
 
 
 @mutant("tasks-id-unique")
@@ -197,15 +197,10 @@ mutants("tasks-create-result-prompt", of=_Holds)(
     AnswersLateWithAWorkingTask=has(
         "Works before it answers with the task, and shows it as working.",
         release=lambda self, created, *_: self.emit(created)))  # fmt: skip
-
-
-@mutant("tasks-initial-status")
-class BeginsWithInputRequired(Shows):
-    """Shows a new task as input_required without reason."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if method == "tools/call":
-            state["status"] = "input_required"
+mutants("tasks-initial-status", of=Shows)(
+    BeginsWithInputRequired=has("Shows a new task as input_required without reason.",
+        on_state=lambda self, method, state:
+            state.update(status="input_required") if method == "tools/call" else None))  # fmt: skip
 
 
 # --- later states
@@ -253,20 +248,12 @@ class NotifiesOfAnEarlierState(Fault):
 # --- times
 
 
-@mutant("tasks-created-at")
-class WritesCreatedAtInWords(Shows):
-    """Writes createdAt in words."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        state["createdAt"] = "a moment ago"
-
-
-@mutant("tasks-created-at")
-class ChangesCreatedAt(Shows):
-    """Writes the time of the last update as createdAt."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        state["createdAt"] = state["lastUpdatedAt"]
+mutants("tasks-created-at", of=Shows)(
+    WritesCreatedAtInWords=has("Writes createdAt in words.",
+        on_state=lambda self, method, state: state.update(createdAt="a moment ago")),
+    ChangesCreatedAt=has("Writes the time of the last update as createdAt.",
+        on_state=lambda self, method, state: state.update(createdAt=state["lastUpdatedAt"]))
+)  # fmt: skip
 
 
 @mutant("tasks-created-at", outcome="warn")
@@ -277,12 +264,10 @@ class OmitsTheTimeZone(Shows):
         state["createdAt"] = state["createdAt"].removesuffix("Z")
 
 
-@mutant("tasks-last-updated-at")
-class WritesLastUpdatedAtAsSeconds(Shows):
-    """Writes lastUpdatedAt as seconds since 1970, as text."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        state["lastUpdatedAt"] = f"{time.time():.3f}"
+mutants("tasks-last-updated-at", of=Shows)(
+    WritesLastUpdatedAtAsSeconds=has("Writes lastUpdatedAt as seconds since 1970, as text.",
+        on_state=lambda self, method, state: state.update(lastUpdatedAt=f"{time.time():.3f}"))
+)  # fmt: skip
 
 
 @mutant("tasks-last-updated-at", outcome="warn")
@@ -310,13 +295,11 @@ class NotifiesOfPartOfATask(Shows):
                 del state[member]
 
 
-@mutant("tasks-status-notification-shape", outcome="warn")
-class NotifiesOfAnotherTask(Shows):
-    """Announces an unknown task."""
-
-    def on_state(self, method: str, state: Json) -> None:
-        if method == STATUS:
-            state["taskId"] = "nobody-s-" + state["taskId"]
+mutants("tasks-status-notification-shape", of=Shows, outcome="warn")(
+    NotifiesOfAnotherTask=has("Announces an unknown task.",
+        on_state=lambda self, method, state:
+            state.update(taskId="nobody-s-" + state["taskId"]) if method == STATUS else None)
+)  # fmt: skip
 
 
 @mutant("tasks-status-notification-no-related-meta")
@@ -337,14 +320,9 @@ class NamesTheTaskInTasksGet(Shows):
             state["_meta"] = {RELATED: {"taskId": state["taskId"]}}
 
 
-@mutant("tasks-no-related-meta-in-get-list-cancel")
-class NamesATaskInTheList(Fault):
-    """Names a task in the metadata of the list."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "tasks/list" and "result" in message:
-            message["result"]["_meta"] = {RELATED: {"taskId": "one"}}
-        return message  # type: ignore[no-any-return]
+mutants("tasks-no-related-meta-in-get-list-cancel", of=Fault)(
+    NamesATaskInTheList=has("Names a task in the metadata of the list.",
+        said=on("tasks/list", puts("_meta", {RELATED: {"taskId": "one"}}))))  # fmt: skip
 
 
 class _Progress(Fault):

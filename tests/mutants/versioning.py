@@ -21,7 +21,9 @@ from tests.mutants.kit import (
     meta,
     mutant,
     mutants,
+    on,
     params,
+    puts,
     refusal,
 )
 
@@ -253,11 +255,6 @@ class NotifiesWithAnExtension(_Extended, AskingTool):
 # --- what is on its way out
 
 
-@mutant("versioning-deprecated-features", revision=MODERN)
-class OffersLogging(Fault):
-    """Advertises logging, which is deprecated."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "server/discover" and "result" in message:
-            message["result"]["capabilities"]["logging"] = {}
-        return message  # type: ignore[no-any-return]
+mutants("versioning-deprecated-features", of=Fault, revision=MODERN)(
+    OffersLogging=has("Advertises logging, which is deprecated.",
+        said=on("server/discover", puts("capabilities", "logging", {}))))  # fmt: skip
