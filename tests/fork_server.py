@@ -231,9 +231,6 @@ def _started(orders: socket.socket) -> Callable[[], object]:
     ).wait
 
 
-# --- the process that forks
-
-
 def main(orders: socket.socket) -> None:
     """Fork a server for each order, until the other end is closed."""
     while True:

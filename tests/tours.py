@@ -85,8 +85,6 @@ class Tour:
                 self._heard(message)
         assert self._client.code == 0
 
-    # --- saying and hearing
-
     def remark(self, text: str) -> None:
         self.lines.append(f"# {text}")
 
@@ -157,9 +155,6 @@ class Tour:
         self.call("file_read", path=NOTE)
 
 
-# --- the protocol
-
-
 def opening(tour: Tour) -> None:
     """Meet, and make every kind of mistake."""
     with tour.served(opened=False):
@@ -225,9 +220,6 @@ def lists(tour: Tour) -> None:
         tour.remark("a cursor of another list, and one that nobody has given out")
         tour.ask("prompts/list", cursor=cursors[0])
         tour.ask("tools/list", cursor="made up")
-
-
-# --- tools
 
 
 def files(tour: Tour) -> None:
@@ -418,9 +410,6 @@ def tasks(tour: Tour) -> None:
         tour.ask("tools/call", **digest, task="yes")
 
 
-# --- resources and prompts
-
-
 def resources(tour: Tour) -> None:
     """Read files by their URIs."""
     with tour.served():
@@ -470,9 +459,6 @@ def prompts(tour: Tour) -> None:
         complete(template, "last", "", context={"arguments": {"path": NOTE}})
         complete(prompt, "none", "")
         complete({"type": "ref/prompt", "name": "none"}, "path", "")
-
-
-# --- the client's side
 
 
 def confirming(tour: Tour) -> None:

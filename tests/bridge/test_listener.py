@@ -44,9 +44,6 @@ def serverless_bridge() -> Iterator[Http]:
     listener.stop()
 
 
-# --- sessions
-
-
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
 def test_session_lasts_from_initialize_to_delete(bridge: Bridge, revision: str) -> None:
     http = bridge(*SCRIBE)
@@ -329,9 +326,6 @@ def test_new_session_evicts_an_idle_session_but_no_busy_one(bridge: Bridge) -> N
         refused(http.post(opening()), 503, "in use")
 
 
-# --- refused requests
-
-
 @pytest.mark.parametrize(
     "headers",
     [
@@ -442,9 +436,6 @@ def test_accept_wildcard_or_no_accept_header_is_allowed(bridge: Bridge) -> None:
             assert reply.status == 200
 
 
-# --- faulty servers
-
-
 def test_invalid_server_output_is_logged_and_not_forwarded(
     bridge: Bridge, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -488,9 +479,6 @@ def test_server_ignoring_sigterm_is_killed(bridge: Bridge, monkeypatch: pytest.M
     )
     with contextlib.suppress(AssertionError):
         http.post(opening()).close()
-
-
-# --- the command
 
 
 def run(*words: str, cwd: Path | None = None) -> "subprocess.Popen[str]":

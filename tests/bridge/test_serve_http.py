@@ -80,9 +80,6 @@ def head(*lines: str) -> bytes:
     return "\r\n".join((*fixed, *lines)).encode() + b"\r\n\r\n"
 
 
-# --- the command
-
-
 def test_both_eras_are_served_with_the_options_of_the_server(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("text")
 
@@ -154,9 +151,6 @@ def test_names_and_the_address_are_read() -> None:
     assert read(["--http", "localhost:0"], {}).host == "127.0.0.1"
 
 
-# --- guards
-
-
 def test_further_host_names_are_accepted_only_if_named() -> None:
     launch = Launch(command=("there-is-no-such-program",))
     with Listener(launch, most=1, startup=1.0, names={"me.example"}, token=TOKEN) as served:
@@ -192,9 +186,6 @@ def test_ambiguous_end_of_a_body_is_refused(listener: Listener, lines: tuple[str
 
     assert re.match(rb"HTTP/1\.1 (400|411) ", answer)
     assert answer.count(b"HTTP/1.1 ") == 1, "the rest was read as a request"
-
-
-# --- limits
 
 
 def test_long_headers_are_refused(listener: Listener) -> None:
@@ -359,9 +350,6 @@ def test_idle_session_ends(listener: Listener, monkeypatch: pytest.MonkeyPatch) 
     refused(one.request("x"), 404)
 
 
-# --- batches
-
-
 def test_batch_with_one_wrong_member_is_the_servers_to_judge() -> None:
     with serve() as http:
         one = session(http, "2025-03-26")
@@ -381,8 +369,6 @@ def test_check_starts_it_on_a_port_and_passes_it() -> None:
     assert done.returncode == 0, done.stdout
     assert "4 revisions" in done.stdout
 
-
-# --- access tokens
 
 AUDIENCE = "http://127.0.0.1/mcp"
 KNOWN = "/.well-known/oauth-protected-resource/mcp"

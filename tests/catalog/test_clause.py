@@ -61,8 +61,6 @@ def load_row(tmp_path: Path) -> Load:
     return load
 
 
-# --- invalid files
-
 OLD, NEW = "2025-03-26", "2025-11-25"
 
 
@@ -151,9 +149,6 @@ def test_id_in_use_is_refused_with_both_files(
     assert names[1] in str(caught.value)
 
 
-# --- valid rows
-
-
 @cases(
     (Level.MUST, Breach.FAIL),
     (Level.MUST_NOT, Breach.FAIL),
@@ -235,9 +230,6 @@ def test_clause_has_group_chapter_and_file(load_row: Load) -> None:
     assert (clause.group, clause.chapter, clause.file) == ("basic", "ping", "basic/ping.toml")
 
 
-# --- links
-
-
 @cases(
     ("basic/utilities/ping", f"{SITE}/2025-11-25/basic/utilities/ping"),
     ("basic/transports#stdio", f"{SITE}/2025-11-25/basic/transports#stdio"),
@@ -257,9 +249,6 @@ def test_links_include_only_pages_of_the_revision(load_row: Load) -> None:
 
     assert len(clause.links("2025-11-25")) == 2
     assert [clause.links(r) for r in rev.ALL if r != "2025-11-25"] == [()] * 4
-
-
-# --- looking up
 
 
 def test_unknown_clause_id_suggests_the_nearest(tmp_path: Path) -> None:
@@ -302,8 +291,6 @@ def test_revisions_belong_to_two_eras() -> None:
     assert rev.since("2025-06-18") == ("2025-06-18", "2025-11-25", "2026-07-28")
     assert list(rev.ALL) == sorted(rev.ALL)
 
-
-# --- the key judged
 
 PUT_OFF = """
 [[clause]]

@@ -42,9 +42,6 @@ GAPS = {
 """Clauses that skip a revision between two others, and the reason."""
 
 
-# --- from the catalogue to the scenarios
-
-
 def test_every_judged_clause_is_declared_by_a_scenario_or_a_rule() -> None:
     declared = {clause.id for case in CASES for clause in case.clauses}
 
@@ -78,9 +75,6 @@ def test_most_observable_clauses_are_judged(observable: Observable, least: float
 def test_complete_chapters_defer_no_clause() -> None:
     assert {chapter.name for chapter in CATALOGUE.chapters} >= COMPLETE
     assert [c.id for c in CATALOGUE if c.chapter in COMPLETE and c.deferred] == []
-
-
-# --- from the scenarios to the catalogue
 
 
 def test_no_case_declares_a_clause_that_is_not_judged() -> None:
@@ -128,9 +122,6 @@ def test_marks_of_scenarios_do_not_contradict_each_other() -> None:
             assert any(rev.is_modern(r) for c in case.clauses for r in c.revisions), case.id
 
 
-# --- the files
-
-
 def test_every_scenario_file_has_a_clause_file() -> None:
     """``jsonrpc_errors.py`` is a part of the chapter ``jsonrpc.toml``."""
     for path in CONFORMANCE.glob("*/*.py"):
@@ -157,9 +148,6 @@ def test_loader_reads_every_file() -> None:
 
 def test_loading_again_gives_the_same_registry() -> None:
     assert load() is REGISTRY
-
-
-# --- the rows
 
 
 def test_a_clause_id_begins_with_its_chapter() -> None:
@@ -247,9 +235,6 @@ def test_clause_that_a_scenario_calls_unseen_is_conditional() -> None:
 
     assert len(named) > 3
     assert {clause for clause in named if not CATALOGUE[clause].conditional} == set()
-
-
-# --- errors at the import of a suite file
 
 
 @pytest.fixture

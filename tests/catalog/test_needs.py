@@ -95,9 +95,6 @@ def test_a_capability_is_declared_by_its_path(capabilities: Any, path: str, decl
     assert spoken(capabilities).declares(path) is declared
 
 
-# --- selection of probes
-
-
 def test_words_known_from_the_opening_and_lists_need_no_probe() -> None:
     words = [word for word, known in WORDS.items() if not known.probes]
 
@@ -121,9 +118,6 @@ def test_completion_is_probed_only_in_revisions_without_its_capability() -> None
     assert needs.probes({"completions"}, "2025-03-26") == set()
 
 
-# --- reasons
-
-
 def test_unmet_word_explains_the_failed_probe() -> None:
     one = spoken(tried={"callable-tool"}, notes={"callable-tool": "echo answered isError: no"})
 
@@ -144,9 +138,6 @@ def test_callable_tools_are_filtered_by_word() -> None:
     assert one.examples("structured-tool") == [typed]
     assert one.examples("argument-tool") == [typed]
     assert one.examples("slow-call") == []
-
-
-# --- values
 
 
 def test_example_text_names_its_request() -> None:

@@ -113,9 +113,6 @@ def remedy(made: Run) -> str:
     return fault.remedy
 
 
-# --- whose it is
-
-
 def test_a_finding_of_the_minimal_server_is_the_sdks() -> None:
     assert owners(run(FAILING, "mcp==1.20.0")) == ["mcp 1.20.0", "own", "mcp 1.20.0"]
 
@@ -189,9 +186,6 @@ def test_the_innermost_sdk_with_the_fault_has_it() -> None:
 
     assert owners(run(found, "fastmcp==3.0.0", "mcp==1.20.0")) == ["mcp 1.20.0"]
     assert owners(run(found, "fastmcp==3.0.0", "mcp==2.0.0")) == ["fastmcp 3.0.0"]
-
-
-# --- what the user can do
 
 
 def test_the_remedy_names_the_release_that_fixed_it_and_newer_revisions() -> None:
@@ -270,9 +264,6 @@ def test_the_table_of_a_run_is_that_of_its_transport(
     assert asked == [bool(url)]
 
 
-# --- the gate
-
-
 @cases(((), 0), (("should",), 0), (("sdk",), 1), (("should", "sdk"), 1), (("never",), 0))
 def test_a_fault_of_the_sdk_fails_the_gate_only_if_it_is_wanted(
     words: tuple[str, ...], status: int
@@ -330,9 +321,6 @@ def test_a_new_fault_of_the_sdk_makes_a_run_worse_only_if_it_counts(
     new = machine.document(run({(BATCH, MID): Outcome.FAIL}, "mcp==1.20.0"))
 
     assert compare(old, new, name="old", floor=Floor.read(words)).exit_code == status
-
-
-# --- the reports
 
 
 LINES = {
@@ -520,9 +508,6 @@ def test_a_pytest_item_expects_a_fault_of_the_sdk(golden: SnapshotAssertion) -> 
     assert known.outcome == items.KNOWN
     assert known.text == golden
     assert counted.outcome == items.FAIL
-
-
-# --- the table of the package
 
 
 def document() -> dict[str, Any]:

@@ -27,9 +27,6 @@ def code(answer: Answer) -> Any:
     return answer.body["error"]["code"]
 
 
-# --- policies
-
-
 def test_accept_fills_a_form_with_valid_or_given_content() -> None:
     assert result(answers.accept()(FORM)) == {"action": "accept", "content": {"name": "example"}}
     assert result(answers.accept({"name": 5})(FORM)) == {"action": "accept", "content": {"name": 5}}
@@ -76,9 +73,6 @@ def test_sampling_answers_use_unique_tool_call_ids() -> None:
     assert first["content"][0]["input"] == {"a": "hello"}
     assert result(policy({}))["stopReason"] == "endTurn"
     assert result(answers.say("hi")(SAMPLE))["content"] == {"type": "text", "text": "hi"}
-
-
-# --- the client
 
 
 @pytest.mark.parametrize("method", [*ASKED, "x/unknown", None])
@@ -139,9 +133,6 @@ def test_input_requests_get_answers_and_refused_ones_are_omitted() -> None:
     assert list(filled) == ["who", "where"]
     assert filled["who"]["content"] == {"name": "example"}
     assert client.fill(None) == {}
-
-
-# --- client tasks
 
 
 def test_task_request_creates_a_task_with_a_later_result() -> None:

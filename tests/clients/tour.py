@@ -96,9 +96,6 @@ async def all_of(session: Session, what: str, key: str) -> tuple[list[Wire], int
     return found, pages
 
 
-# --- the stops
-
-
 async def tools(connect: Connect, root: Path) -> Wire:
     """Call every tool there is."""
     client = Client(frozenset({"sampling"}), answer=_WORDS)

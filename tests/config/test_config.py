@@ -202,9 +202,6 @@ def test_ambiguous_or_unknown_target_is_refused(text: str, name: str | None, mes
         choose(read(tomllib.loads(text), "t.toml"), name, "t.toml")
 
 
-# --- files
-
-
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -341,8 +338,6 @@ def test_existing_file_is_replaced_only_with_force(here: Path) -> None:
     with pytest.raises(ConfigError, match="change it there"):
         may_write(path, force=False)
 
-
-# --- client files
 
 AROUND = Surroundings(Path("/w/space"), Path("/home/me"), {"TOKEN": "t", "EMPTY": ""})
 

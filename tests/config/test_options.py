@@ -67,8 +67,6 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     }
 
 
-# --- every option that the help of a command lists can succeed there
-
 SERVER = (sys.executable, "-m", "mcp_touchstone", "serve", "--root", "{root}")
 ONE = ("--revision", "2025-11-25")
 PING = (*ONE, "--select", "ping-empty-response", "--examples", "0")

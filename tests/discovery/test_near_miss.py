@@ -102,9 +102,6 @@ def test_slow_first_start_is_not_taken_for_silence() -> None:
     assert not run.trouble
 
 
-# --- single lines
-
-
 @cases(
     ({"jsonrpc": "2.0", "id": 101, "result": {}}, None),
     ({"jsonrpc": "2.0", "id": 101, "method": "ping"}, None),

@@ -78,9 +78,6 @@ def probed(
             pool.close()
 
 
-# --- tools
-
-
 def test_working_calls_with_generated_arguments_become_examples() -> None:
     with probed("echo", "count", words={"callable-tool"}) as found:
         for revision in (LEGACY, MODERN):
@@ -170,9 +167,6 @@ def test_probing_stops_after_a_few_hangs() -> None:
         assert len(found.called()) == HANGS
 
 
-# --- traffic
-
-
 def test_requested_progress_and_log_messages_are_found() -> None:
     with probed("echo", "nap", "chat", words={"progress-call", "log-traffic"}) as found:
         for revision in (LEGACY, MODERN):
@@ -225,9 +219,6 @@ def test_call_that_was_slow_once_is_not_a_slow_call() -> None:
         assert found.lacks("slow-call")
 
 
-# --- resources, prompts, completions
-
-
 def test_resources_and_expanded_templates_are_read() -> None:
     words = {"readable-resource", "readable-template"}
     with probed("note", "template", "completions", words=words) as found:
@@ -274,9 +265,6 @@ def test_completion_is_probed_without_a_capability_in_2024_11_05() -> None:
         assert found.lacks("completions", old)
     with probed("greet", words={"completions", "callable-tool"}, on=(old,)) as found:
         assert found.lacks("callable-tool", old)
-
-
-# --- questions
 
 
 QUESTIONS = {"elicits", "elicits-url", "samples", "samples-tools", "lists-roots", "mrtr"}
@@ -332,9 +320,6 @@ def test_client_capabilities_are_reset_after_probing_questions() -> None:
         connection = found.pool.shared.get(MODERN)
         assert connection.answers.client.capabilities == {}
         assert connection.transcript.capabilities == {}
-
-
-# --- tasks and subscriptions
 
 
 @pytest.mark.parametrize("name", ["work", "toil"])
@@ -394,9 +379,6 @@ def test_subscription_support_is_probed() -> None:
     with probed(words={"subscriptions"}) as found:
         assert found.lacks("subscriptions", MODERN)
         assert "-32601" in found.profile.why("subscriptions", MODERN)
-
-
-# --- no unneeded probes
 
 
 def test_words_without_probes_cause_no_call_and_no_extra_process() -> None:

@@ -52,9 +52,6 @@ def found(*argv: object, cwd: Path, **env: str) -> tuple[str, ...]:
     return tuple(map(str, identify(collect([process], {"PATH": os.environ["PATH"], **env})).sdks))
 
 
-# --- Python
-
-
 def test_a_script_that_imports_the_sdk_runs_on_it(tmp_path: Path) -> None:
     python = environment(tmp_path / ".venv", mcp="1.30.0")
     script = write(tmp_path / "server.py", "from mcp.server.fastmcp import FastMCP\n")
@@ -138,9 +135,6 @@ def test_a_module_of_the_server_with_the_name_of_the_sdk_is_not_the_sdk(tmp_path
     assert found(python, "server.py", cwd=tmp_path) == ()
 
 
-# --- Node
-
-
 @pytest.mark.parametrize("name", ["@modelcontextprotocol/sdk", "@modelcontextprotocol/server"])
 def test_a_node_script_that_imports_the_sdk_runs_on_it(tmp_path: Path, name: str) -> None:
     node_package(tmp_path, name, "1.29.0")
@@ -188,9 +182,6 @@ def test_a_script_without_the_sdk_runs_on_none(tmp_path: Path) -> None:
     write(tmp_path / "server.js", 'import { createInterface } from "node:readline";\n')
 
     assert found("node", "server.js", cwd=tmp_path) == ()
-
-
-# --- everything else
 
 
 @pytest.mark.parametrize(
@@ -250,8 +241,6 @@ def test_error_texts_are_only_a_hint() -> None:
 def test_an_sdk_without_a_version_is_unknown() -> None:
     assert identify(SdkFacts(registry=NPM, imported=frozenset({"fastmcp"}))).sdks == ()
 
-
-# --- a bundle
 
 TYPESCRIPT = "@modelcontextprotocol/sdk"
 

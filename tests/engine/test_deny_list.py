@@ -113,9 +113,6 @@ def test_long_deny_list_is_spread_over_the_payload_rows() -> None:
     assert len([*own.texts("{denied_file}")]) == 20
 
 
-# --- fixture tree
-
-
 def reached(field: FixtureTree, group: str) -> set[str]:
     return {
         text
@@ -161,9 +158,6 @@ def test_conflicting_deny_entries_are_planted_without_damage() -> None:
         SUITE / "fixtures.toml", ("base", "siblings", "links", "denied"), odd
     ) as field:
         assert field.damage() == []
-
-
-# --- verdicts
 
 
 @POSIX

@@ -36,9 +36,6 @@ def why(run: Run) -> dict[str, str]:
     return {v.clause.id: v.gravest.actual for v in run.of(Outcome.BROKEN)}
 
 
-# --- the time of a run
-
-
 def test_run_ends_at_its_deadline_and_stops_its_servers() -> None:
     command = (sys.executable, "-S", str(HERE / "hostile" / "answers_late.py"), ".", ROOT, ".", "2")
     begun = now()
@@ -70,9 +67,6 @@ def test_screen_says_that_a_deadline_left_out_a_part() -> None:
     _, _, rest = closing(run)
 
     assert "in part" in rest
-
-
-# --- internal errors
 
 
 def broken(*_: object) -> None:
@@ -116,9 +110,6 @@ def test_traffic_rule_error_breaks_only_that_rule(
 
     assert all(FAULT in reason for reason in why(run).values())
     assert "stdio-stdout-only-messages" in why(run)
-
-
-# --- the memory of a run
 
 
 def result(number: int, text: str) -> Line:

@@ -47,9 +47,6 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
         yield made
 
 
-# --- lazy loading of a suite
-
-
 def test_suite_is_loaded_lazily_and_once(registry: Registry) -> None:
     read: list[Registry] = []
 
@@ -87,9 +84,6 @@ def test_unknown_selection_starts_no_server(registry: Registry) -> None:
         judge(missing, lambda: registry, Choice(select=("toyy",)))
 
 
-# --- answers that come late
-
-
 @cases(
     ({"id": 7, "method": "ping"}, Outcome.WARN),
     ({"method": "notifications/progress"}, Outcome.FAIL),
@@ -107,9 +101,6 @@ def test_judge_sends_nothing_and_late_answers_are_heard_after_the_scenario(
 
     assert gravest.outcome is outcome
     assert gravest.because == (LATE if outcome is Outcome.WARN else "")
-
-
-# --- faulty scenarios
 
 
 def test_clause_not_judged_by_its_scenario_is_broken(registry: Registry) -> None:
@@ -227,9 +218,6 @@ def test_verdicts_are_in_catalogue_order(registry: Registry) -> None:
     run = judge(server(), registry, Choice())
 
     assert list(outcomes(run)) == ["third-must", "other-must", "toy-must", "toy-may"]
-
-
-# --- exit codes
 
 
 @cases(
@@ -365,9 +353,6 @@ def test_run_leaves_no_thread_process_or_folder(registry: Registry) -> None:
         assert not Path(connection.process.command[-1]).exists(), "the world is removed"
 
 
-# --- several judgements of one clause
-
-
 @pytest.mark.parametrize(("graver", "lighter"), list(itertools.combinations(Outcome, 2)))
 def test_worst_judgement_is_the_graver_one(graver: Outcome, lighter: Outcome) -> None:
     two = [
@@ -443,9 +428,6 @@ def test_ambient_rule_counts_over_every_conversation(
     assert found["toy-maybe"].outcome is Outcome.UNSEEN
     assert found["third-must"].outcome is Outcome.BROKEN, "it looked at nothing"
     assert any(wire.guilty for wire in found["toy-must"].wire)
-
-
-# --- processes
 
 
 def test_hurting_scenarios_run_last_and_fresh_ones_alone(registry: Registry) -> None:

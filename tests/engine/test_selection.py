@@ -43,9 +43,6 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
         yield made
 
 
-# --- selection
-
-
 @pytest.fixture
 def chosen(registry: Registry) -> Callable[..., set[str]]:
     for clause in ("toy-must", "toy-should", "other-must", "third-must"):
@@ -139,9 +136,6 @@ def test_selected_cases_run_exactly(registry: Registry) -> None:
     run = judge(server(), registry, Choice(cases=frozenset({case})))
 
     assert [slot.case.id for slot in run.slots] == [case]
-
-
-# --- discovery
 
 
 TOY_SERVER = (sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, "echo", "elicit", "old")

@@ -21,9 +21,6 @@ EXPANSION = "traversal-expansion"
 NAMES = "traversal-hostile-names"
 
 
-# --- bad ones
-
-
 class Joined(Guard):
     """Joins the path to the root and opens it."""
 
@@ -240,9 +237,6 @@ class DiesOfLongNames(Guard, trips={NAMES}):
         return self.strictly(text)
 
 
-# --- good ones
-
-
 class Resolves(Guard):
     """Resolves the path like the kernel and opens the result."""
 
@@ -306,9 +300,6 @@ class DecodesBeforeCheck(Guard):
 
     def place(self, text: str, *, writing: bool) -> str:
         return self.strictly(unicodedata.normalize("NFKC", unquote(text)).strip())
-
-
-# --- odd ones
 
 
 class HangsOnHugeNames(Guard):

@@ -176,9 +176,6 @@ class StreamsEveryAnswer(SpeaksHttp):
             return self.write_stream(exchange, 0, resumable=more.get("resumable"))
 
 
-# --- pages
-
-
 class AllowsAnyOrigin(SpeaksHttp, trips={"rebinding-origin"}):
     """Checks Host only."""
 
@@ -209,9 +206,6 @@ class AllowsAnyHost(SpeaksHttp, trips={"rebinding-host"}):
             del self.headers["Host"]
             self.headers["Host"] = "localhost"
             super()._check()
-
-
-# --- callers
 
 
 class CountsSessions(SpeaksHttp, trips={"callers-guessed"}):
@@ -350,9 +344,6 @@ class NotifiesEverySession(SpeaksHttp, trips={"callers-overheard"}, behind="Watc
         BridgeSession._route = broadcast  # type: ignore[assignment,method-assign]
 
 
-# --- users
-
-
 class ChecksTokens(SpeaksHttp, env={"ISSUER": "{issuer}", "AUDIENCE": "{audience}"}):
     """Accepts the tokens of the issuer of the run, and binds sessions to their users."""
 
@@ -394,9 +385,6 @@ class LogsHeaders(ChecksTokens, trips={"users-token-logged"}, families=()):
             if status >= 400:
                 print("refused", dict(self.headers), file=sys.stderr, flush=True)
             super().answer(status, body, extra or {})
-
-
-# --- requests
 
 
 class TakesTheFirstLength(SpeaksHttp, trips={"requests-smuggled"}):

@@ -93,9 +93,6 @@ class ComparesWithAnyTarget(ComparesAfterOptions, trips={"injection-options"}):
         return self.ran("sort", target, "--", path)
 
 
-# --- tools without paths
-
-
 class Reports(SortsAfterOptions):
     """Shows a report by its key, with a program and no shell."""
 
@@ -161,9 +158,6 @@ class RunsCommandsAsNamed(FetchesInContainers):
         return self.ran("sh", "-c", command)
 
 
-# --- lists of words
-
-
 class FindsInFolders(SortsAfterOptions):
     """Searches files with a program in folders that it has checked."""
 
@@ -203,9 +197,6 @@ class ReadsAnyOfMany(FindsInFolders, tools=("read_files", "make_folders")):
         for one in paths:
             os.makedirs(os.path.join(self.root, one), exist_ok=True)
         return "made"
-
-
-# --- slow ones
 
 
 class CopiesFolders(SortsAfterOptions, tools=("read_file", "list_directory", "sync_folders")):

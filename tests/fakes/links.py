@@ -134,9 +134,6 @@ class TrustsProc(Guard, trips={"special-procfs"}):
         return super().read_file(path) if not os.path.isfile(place) else open(place).read()
 
 
-# --- good ones
-
-
 class FollowsNoLink(Lexical):
     """Refuses every path through a link."""
 

@@ -24,9 +24,6 @@ class TalksWell(Talks, families=("lines", "messages", "load")):
     """A correct server that is tested with all threats of the protocol."""
 
 
-# --- lines
-
-
 class ExitsOnBadUtf8(Talks, trips={"lines-broken"}):
     """Decodes strictly and does not catch the error."""
 
@@ -109,9 +106,6 @@ class LeavesOnInvalidRequests(Talks):
 
 class EditsOnly(Talks, tools=("read_file", "edit_file")):
     """Makes no files."""
-
-
-# --- messages
 
 
 class UnescapesBeforeItSplits(Talks, trips={"messages-inside"}):
@@ -208,9 +202,6 @@ class RunsBeforeTheHandshake(Talks, trips={"messages-early"}):
     def take(self, message: Any) -> None:
         self.opened = True
         super().take(message)
-
-
-# --- load
 
 
 class ExitsOnLongLines(Talks, trips={"load-oversize"}):
@@ -372,9 +363,6 @@ class SpinsOnHalfALine(Talks, trips={"load-idle"}):
             for raw in lines:
                 for message in self.parse(raw):
                     self.take(message)
-
-
-# --- good ones
 
 
 class CopiesLongLinesOnce(CopiesLongLines, trips=set(), families=("load",)):

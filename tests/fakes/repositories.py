@@ -118,8 +118,6 @@ class StagesWhileReading(UpdatesTheIndex, trips={"annotations-read-only"}, chang
     """Claims to read only, and puts another blob into the index."""
 
 
-# --- servers that run git on repositories of others
-
 SAFE: Mapping[str, str] = MappingProxyType({
     "core.fsmonitor": "false", "core.hooksPath": "/dev/null", "diff.external": "",
     "core.pager": "cat", "core.editor": "true",

@@ -66,9 +66,6 @@ class NamesTheTargetOfALink(Keeps, trips={"secrets-errors"}):
             raise Refused(f"{real} is outside") from error
 
 
-# --- good ones
-
-
 class RepeatsTheRequest(Keeps):
     """Repeats the arguments in a refusal, and logs only the fact."""
 

@@ -84,8 +84,6 @@ class Guard:
         """Return the answer for a refused call."""
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
-    # --- what the tools do; a guard may do these differently
-
     def schema(self, tool: str) -> dict[str, Any]:
         names = {
             "write_file": ["path", "content"],
@@ -96,8 +94,6 @@ class Guard:
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         return str(getattr(self, tool)(**given))
-
-    # --- how it talks; a fake of the protocol may do these differently
 
     def serve(self) -> None:
         """Answer until the input ends."""

@@ -84,9 +84,6 @@ class AnnotatesAWriterAsReadOnly(Describes, trips={"annotations-read-only"}):
         return {**super().listed(tool), "annotations": HINTS}
 
 
-# --- good ones
-
-
 class ReadsFacts(Describes):
     """Annotates a tool as read-only that gives back no bytes of a file."""
 

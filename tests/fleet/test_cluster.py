@@ -96,9 +96,6 @@ def test_cluster_judges_the_server_of_a_killed_worker_again(tmp_path: Path) -> N
     assert {row["start"]["class"] for row in found} == {"started"}
 
 
-# --- a scheduler that is lost
-
-
 @contextmanager
 def dask(part: str, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a scheduler or a worker; kill it at the end."""

@@ -244,9 +244,6 @@ def test_servers_in_images_alone_need_no_bubblewrap(
     assert capsys.readouterr().err == shown
 
 
-# --- pulling
-
-
 class Images(http.server.BaseHTTPRequestHandler):
     """A registry with one image."""
 
@@ -337,9 +334,6 @@ def test_image_that_cannot_be_pulled_is_classified(engine: str, registry: str) -
 
     assert judge(absent, plan)["start"]["class"] == "not-found"
     assert judge(silent, plan)["start"]["class"] == "install-error"
-
-
-# --- without an engine
 
 
 def test_image_without_an_engine_is_unsupported() -> None:

@@ -130,9 +130,6 @@ def test_full_disk_ends_the_fleet_with_one_line(small_disk: Path, tmp_path: Path
     assert said.endswith("No space left on device; make room, then --resume continues")
 
 
-# --- the report
-
-
 def verdicts(**outcomes: str) -> dict[str, Any]:
     return {"2025-11-25": {name.replace("_", "-"): one for name, one in outcomes.items()}}
 

@@ -42,9 +42,6 @@ from tests.http_canned import fixed, mcp, response, serving
 
 pytestmark = pytest.mark.slow
 
-# --- servers at a URL
-
-
 ELSEWHERE = "127.1"
 """A name of loopback that counts as another machine, because it is no usual one."""
 
@@ -118,9 +115,6 @@ def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
 
     assert seen == ["a", "ax", "ay", "az", "b", "c"]
     assert len(rows.done) == 6
-
-
-# --- installing
 
 
 def npm_package(prefix: Path, programs: Any, name: str = "@x/tool") -> None:
@@ -232,9 +226,6 @@ def test_failed_installation_is_classified(
 
     assert trouble.kind is kind
     assert line in trouble.line
-
-
-# --- start-up failures
 
 
 @cases(
@@ -360,9 +351,6 @@ def test_memory_is_limited(tmp_path: Path) -> None:
     assert row["start"] == {"class": "crash", "line": "MemoryError"}
 
 
-# --- killing
-
-
 def test_server_of_a_killed_worker_is_judged_again(tmp_path: Path) -> None:
     mark = tmp_path / "was-started"
     slow = f"import pathlib, time\npathlib.Path({str(mark)!r}).touch()\ntime.sleep(2)\n{SERVER}"
@@ -429,9 +417,6 @@ def test_interrupted_fleet_ends_soon_and_writes_no_row_for_what_it_left(tmp_path
         assert driver.wait(60) == 130
 
     assert list(drive.read(tmp_path / "rows.jsonl")) == []
-
-
-# --- hostile servers
 
 
 WRITES_OUTSIDE = """
@@ -544,9 +529,6 @@ def test_installation_changes_its_own_folder_only(
     assert row["version"] == "7.0.0"
     assert sorted(path.name for path in outside.iterdir()) == ["secret"]
     assert list(plan.work.iterdir()) == []  # type: ignore[union-attr]
-
-
-# --- one record
 
 
 def test_check_from_a_record_shows_where_the_server_differs(

@@ -79,9 +79,6 @@ def stale_reasons(made: Run) -> list[str]:
     return [stale.why for stale in made.stale]
 
 
-# --- excused verdicts
-
-
 def test_known_failure_passes_and_keeps_its_reason() -> None:
     made = settled(run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL}), entry(PING))
 
@@ -194,9 +191,6 @@ def test_broken_entry_does_not_excuse_a_failure() -> None:
     assert stale_reasons(made) == ["it can be judged now"]
 
 
-# --- stale entries
-
-
 @pytest.mark.parametrize(
     ("found", "absent", "revision", "reasons"),
     [
@@ -273,9 +267,6 @@ def test_interrupted_run_makes_no_entry_stale() -> None:
     assert stale_reasons(settled(made, entry(PING))) == []
 
 
-# --- threshold
-
-
 @cases(
     ((), PING, Outcome.FAIL, True),
     ((), PING, Outcome.WARN, False),
@@ -316,9 +307,6 @@ def test_threshold_words_survive_a_round_trip() -> None:
 def test_invalid_threshold_is_refused(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Floor.read(words)
-
-
-# --- update
 
 
 def renewed(text: str, made: Run, choice: Choice = EVERYTHING) -> Baseline:
@@ -473,9 +461,6 @@ def test_update_rewrites_an_inline_array() -> None:
     assert [row["clause"] for row in tomllib.loads(text)["known"]] == [MALFORMED, PING]
 
 
-# --- invalid files
-
-
 INVALID = (
     *("[[knwon]]\n", "known = 3\n", entry(PING, more="raeson = 'x'")),
     '[[known]]\nclause = "ping-empty-response"\n',
@@ -538,9 +523,6 @@ def test_failed_run_writes_no_baseline(tmp_path: Path) -> None:
 
     assert book.hold(made, registry(), EVERYTHING) is None
     assert list(tmp_path.iterdir()) == []
-
-
-# --- TOML
 
 
 @pytest.mark.parametrize(

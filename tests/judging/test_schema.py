@@ -53,9 +53,6 @@ def name_of(case: Case) -> str:
     return " ".join(case[:3])
 
 
-# --- the files
-
-
 def file_of(revision: str) -> Json:
     return SCHEMAS._file(revision)
 
@@ -107,9 +104,6 @@ def test_samples_cover_every_schema() -> None:
         for part in PARTS
         for method in SCHEMAS.methods(revision, part)
     }
-
-
-# --- good messages
 
 
 @pytest.mark.parametrize("case", FULL, ids=name_of)
@@ -165,8 +159,6 @@ GOOD: Final = [
 def test_valid_results_are_accepted(revision: str, method: str, result: Json) -> None:
     assert flaws_in(revision, "results", method, result) == []
 
-
-# --- bad ones
 
 INFO: Final = "io.modelcontextprotocol/serverInfo"
 TEXT_OR_BLOB: Final = "contents with a string text or contents with a string blob"
@@ -337,8 +329,6 @@ def test_importing_the_cli_does_not_import_jsonschema() -> None:
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
-
-# --- counted clauses
 
 ACCEPTED: Final = "it is on what a server accepts"
 EXTENSION: Final = "the schema of an extension"

@@ -136,9 +136,6 @@ def test_verdicts_on_invalid_messages_match_the_official_schema(case: Case) -> N
     assert differ == []
 
 
-# --- the examples of the specification
-
-
 def message(kind: str, example: Any) -> tuple[str, str, Any] | None:
     """Return the server message that an example is, or that contains it."""
     if kind in WRAPPED:
@@ -336,8 +333,6 @@ def test_messages_of_the_specification_pages_are_accepted(revision: str) -> None
     assert refused == []
     assert len(messages) >= 20
 
-
-# --- the types of the official Python SDK
 
 LOOSER: Final = {
     "null": "an optional member of a model may be None",

@@ -64,9 +64,6 @@ def session(revision: str = LEGACY) -> Talk:
     return talk
 
 
-# --- the type of a message
-
-
 def test_messages_of_the_agreed_revision_are_typed() -> None:
     talk = session()
     talk.ask(1, "tools/list")
@@ -184,9 +181,6 @@ def test_ambiguous_messages_are_not_typed() -> None:
     talk.hear(method="notifications/message", params={"data": "x" * LONGEST})
 
     assert talk.typed() == [OPENED]
-
-
-# --- findings
 
 
 def called(*content: Any, revision: str = LEGACY) -> Talk:

@@ -71,9 +71,6 @@ def said(reply: Any) -> str:
     return text
 
 
-# --- the end
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no process can catch SIGTERM there")
 def test_lines_after_the_exit_of_the_process_are_read() -> None:
     with talking(MODERN, "last-words") as talk:
@@ -82,9 +79,6 @@ def test_lines_after_the_exit_of_the_process_are_read() -> None:
 
         methods = [message.method for entry in talk.since(line) for message in entry.messages]
         assert methods == ["notifications/last"]
-
-
-# --- examples
 
 
 def test_example_is_found_by_its_word_and_run() -> None:
@@ -121,9 +115,6 @@ def test_messages_written_together_are_separate_lines(revision: str) -> None:
         assert talk.wire.answer_to(line + 1).result is not None
         assert talk.wire.answer_to(line + 2).result is not None
         assert talk.wire.transcript[line + 1].value == first
-
-
-# --- other clients
 
 
 @ERAS
@@ -209,9 +200,6 @@ def test_client_creates_a_task_for_a_sampling_request() -> None:
     assert tasks.ids == ["client-task-1"]
 
 
-# --- rounds
-
-
 def test_rounds_answer_questions_until_the_result() -> None:
     with talking(MODERN, "elicit") as talk:
         first, last = mrtr.rounds(talk.wire, call("elicit"), willing(MODERN))
@@ -267,9 +255,6 @@ def test_altered_state_differs_and_keeps_its_length(state: str) -> None:
     assert len(altered(state)) == max(1, len(state))
 
 
-# --- requests under way
-
-
 @ERAS
 def test_pending_request_can_be_watched_and_cancelled(revision: str) -> None:
     with talking(revision, "nap", "echo") as talk:
@@ -310,9 +295,6 @@ def test_windows_elapse_concurrently() -> None:
 
         assert heard == [[], [], [], []]
         assert now() - begun < 0.9
-
-
-# --- tasks
 
 
 @pytest.mark.parametrize("name", ["work", "toil"])
@@ -358,9 +340,6 @@ def test_non_task_result_has_no_id_or_status() -> None:
         assert task.status is None
         assert not task.ended
         assert not task.wait(0.1)
-
-
-# --- subscriptions
 
 
 @pytest.mark.parametrize("request_id", [None, "s-1", 5])

@@ -55,9 +55,6 @@ class _Cancelled(Fault):
         raise NotImplementedError
 
 
-# --- a call that goes on
-
-
 @mutant("cancellation-no-response")
 class AnswersACancelledCall(_Cancelled):
     """Stops the work of a cancelled call, and still answers it some time later."""
@@ -180,9 +177,6 @@ class WritesALogAllTheTime(_Cancelled):
             file.write("still here\n")
 
 
-# --- a cancellation of nothing, or of something quick
-
-
 mutants("cancellation-invalid-ignored", of=Fault)(
     DiesOfACancellationWithoutParams=has("Exits when a cancellation has no params.",
         heard=lambda self, line, message:
@@ -220,9 +214,6 @@ mutants("cancellation-race-tolerated", of=_LosesARace)(
     HangsOnACancelledPing="Hangs when the ping it has just read is cancelled.",
     HangsOnACancelledDiscover=has(
         "Hangs when the server/discover it has just read is cancelled.", MODERN))  # fmt: skip
-
-
-# --- what it cancels itself
 
 
 class _Cancels(SaysMore):

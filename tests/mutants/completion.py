@@ -58,9 +58,6 @@ class _Completes(Fault):
         return {"jsonrpc": "2.0", "id": request["id"], "result": result}
 
 
-# --- declaring
-
-
 class _Undeclared(_Completes):
     """Does not declare completions."""
 
@@ -84,9 +81,6 @@ mutants("completion-undeclared-method-not-found", of=_Undeclared)(
         "Answers completion/complete with -32603 without having completions.", MODERN,
         changed=lambda self, message, request: refusal(request, -32603, "NotImplementedError"))
 )  # fmt: skip
-
-
-# --- results
 
 
 mutants("completion-result-shape", of=_Completes, revision=OLD)(
@@ -149,9 +143,6 @@ class OmitsTheTotal(_Completes):
         completion["hasMore"] = True
 
 
-# --- errors
-
-
 mutants("completion-unknown-prompt-error", of=_Completes)(
     CompletesUnknownPrompts=has("Gives an empty completion for an unknown prompt.",
         changed=lambda self, message, request:
@@ -187,9 +178,6 @@ class AcceptsAMissingValue(_Completes):
         return self.give(request, "a") if without else message
 
 
-# --- requests that are right
-
-
 mutants("completion-context-accepted", of=_Completes)(
     RejectsContext=has("Rejects a request that has context.",
         changed=lambda self, message, request:
@@ -218,9 +206,6 @@ class CompletesPromptsOnly(_Completes):
         if isinstance(ref, dict) and ref.get("type") == "ref/resource":
             return refusal(request, -32602, "Only prompts are completed")
         return message
-
-
-# --- odd values
 
 
 @mutant("completion-validate-inputs")

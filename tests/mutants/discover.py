@@ -45,9 +45,6 @@ mutants("discover-implemented", "subscriptions-ack-subset=warn", of=Fault, revis
             else line))  # fmt: skip
 
 
-# --- the result
-
-
 mutants("discover-result-shape", of=_Discovered, revision=MODERN)(
     ListsNoVersions=has("Leaves supportedVersions out.", spoil=drops("supportedVersions"))
 )  # fmt: skip

@@ -114,9 +114,6 @@ controls("elicitation-url-required-error-shape",
     RequiresAUrl="Answers that the user has to visit a URL first.")  # fmt: skip
 
 
-# --- whom it asks
-
-
 @mutant("elicitation-not-in-revision", revision="2025-03-26")
 class ElicitsBeforeElicitation(Elicits):
     """Elicits from a client with sampling in a revision without elicitation."""
@@ -139,9 +136,6 @@ mutants("elicitation-mode-supported", of=_Requires, outcome="note")(
     RequiresAUrlOfEveryClient=has(
         "Answers every client that the user has to visit a URL first.", able=lambda *_: True)
 )  # fmt: skip
-
-
-# --- the form
 
 
 mutants("elicitation-form-params-shape", of=Elicits)(
@@ -178,9 +172,6 @@ mutants("elicitation-form-no-clickable-urls", of=Elicits)(
     WritesAUrlIntoAForm=has("Puts a URL into the description of a field.",
         asks=[formed(code={"type": "string", "description": "See https://a.example/code"})])
 )  # fmt: skip
-
-
-# --- the URL
 
 
 mutants("elicitation-url-valid", of=_Links)(
@@ -239,9 +230,6 @@ mutants("elicitation-complete-known-id", of=_Links)(
     CompletesWithoutAnId=has("Announces a completion without an elicitationId.",
         complete=lambda self, own:
             self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {}})))  # fmt: skip
-
-
-# --- the answer
 
 
 @mutant("elicitation-handles-refusal-legacy")

@@ -27,9 +27,6 @@ class Dies(Fault):
         raise NotImplementedError
 
 
-# --- ids
-
-
 mutants("generated-survived", of=Dies, examples=MANY)(
     KeepsIdsInAShortBuffer=has("Exits at a string id of more than 30 characters.",
         kills=lambda self, line, message: identified(message) and len(str(message["id"])) > 30)
@@ -84,9 +81,6 @@ class AnswersNegativeIdsTwice(Fault):
         return message  # type: ignore[no-any-return]
 
 
-# --- how it is written
-
-
 mutants("generated-survived", of=Dies, examples=MANY)(
     ReadsEscapesByHand=has("Dies of an escaped pair of surrogates, behind white space.",
         kills=lambda self, line, *_: b" " in line and re.search(rb"\\u[dD]8", line) is not None)
@@ -109,9 +103,6 @@ class HangsOnTabs(Fault):
     def heard(self, line: bytes, message: Any) -> bytes | None:
         self.deaf |= b"\t" in line
         return None if self.deaf else line
-
-
-# --- what nobody defined
 
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
@@ -164,9 +155,6 @@ mutants("generated-survived", of=Dies, examples=MANY)(
             identified(message) and "\0" in str(message["method"])))  # fmt: skip
 
 
-# --- what goes on at once
-
-
 @mutant("jsonrpc-request-answered", examples=5 * MANY)
 class LosesARequestAfterACancellation(Fault):
     """Loses a request directly after the cancellation of a request just sent."""
@@ -194,9 +182,6 @@ class TreatsDigitIdsDifferently(Fault):
         if text and int(request["id"]) > 100 and request.get("method") == "tools/list":
             return {**message, "result": {**message["result"], "tools": []}}
         return message  # type: ignore[no-any-return]
-
-
-# --- what it is asked for
 
 
 @mutant("generated-arguments-survived", examples=MANY)

@@ -85,9 +85,6 @@ class WantsTheVersion(HttpFault):
         return super()._session()
 
 
-# --- 2026-07-28
-
-
 controls("headers-version-mismatch-rejected", "headers-version-missing-rejected",
     "headers-version-unsupported-status", "headers-method-mismatch-rejected",
     "headers-method-missing-rejected", "headers-value-case", "headers-name-case",
@@ -271,9 +268,6 @@ class RefusesReadsWithoutAName(HttpFault):
         if nameless and b"-32602" in body:
             return 400, body.replace(b"-32602", b"-32020"), extra
         return status, body, extra
-
-
-# --- headers that repeat arguments
 
 
 @control(revision=MODERN)

@@ -30,9 +30,6 @@ class IsNotReadyAfterTheHandshake(Fault):
         return None if lost else line
 
 
-# --- requests
-
-
 @mutant("jsonrpc-response-id-echo")
 class TreatsFalsyIdsAsMissing(Fault):
     """Writes null for the ids 0 and "", which are false in its language."""

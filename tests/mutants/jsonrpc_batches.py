@@ -42,9 +42,6 @@ class Batching(Fault):
         raise NotImplementedError
 
 
-# --- batches with requests
-
-
 mutants("jsonrpc-batch-receive", of=Batching, revision=BATCHES)(
     DropsBatches=has("Does not answer batches, like the official SDKs.",
         on_batch=lambda self, batch: bool(requests(batch))))  # fmt: skip
@@ -86,9 +83,6 @@ class IgnoresInvalidMembers(Batching):
             self.pass_on([one for one in batch if isinstance(one, dict)])
             return True
         return False
-
-
-# --- batches without requests
 
 
 @mutant("jsonrpc-batch-notifications-only", revision=BATCHES)
@@ -153,9 +147,6 @@ class RefusesAnEmptyBatchAsUnreadable(Batching):
         if not batch:
             self.emit(refusal(-32700))
         return not batch
-
-
-# --- batches of its own
 
 
 mutants("jsonrpc-batch-send", of=SaysMore, revision=BATCHES)(

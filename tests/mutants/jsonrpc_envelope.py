@@ -17,8 +17,6 @@ from tests.mutants.kit import (
 
 OLD_BATCHES = "2025-03-26"
 
-# --- every message
-
 
 @mutant("jsonrpc-version-member")
 class OmitsJsonrpc(Fault):
@@ -93,9 +91,6 @@ mutants("jsonrpc-result-is-object", of=AskingTool, revision=MODERN)(
     ReturnsNull=has("Returns null in place of an empty result.",
         on_ask=lambda self, request:
             self.emit({"jsonrpc": "2.0", "id": request["id"], "result": None})))  # fmt: skip
-
-
-# --- what it sends unasked
 
 
 class Announces(SaysMore):

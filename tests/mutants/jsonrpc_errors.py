@@ -16,8 +16,6 @@ from tests.mutants.kit import (
     puts,
 )
 
-# --- the shape of every error
-
 
 class RewritesErrors(Fault):
     """Changes the error member of each response that has one."""
@@ -67,9 +65,6 @@ class SendsLongMessages(RewritesErrors):
 
     def rewritten(self, error: Json) -> Any:
         return {**error, "message": error["message"] + "; known: " + "tools/list, " * 40}
-
-
-# --- requests that cannot be served
 
 
 class RefusesUnknownMethods(Fault):

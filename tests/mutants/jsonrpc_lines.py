@@ -14,9 +14,6 @@ def without_id(error: Json) -> Json:
     return {"jsonrpc": "2.0", "id": None, "error": error}
 
 
-# --- lines that are not JSON
-
-
 class BadJson(Fault):
     """Handles lines that are not JSON in its own way."""
 
@@ -77,9 +74,6 @@ mutants("jsonrpc-error-id-unreadable", of=BadJson)(
         "Answers a line that is not JSON under the id of the last readable request.", MODERN,
         on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": [*self.asked][-1]}))
 )  # fmt: skip
-
-
-# --- JSON that is no request
 
 
 def odd(message: Any) -> bool:

@@ -64,8 +64,6 @@ class Fault:
 
         return Path(self.folder)
 
-    # --- hooks
-
     def start(self) -> None:
         """Act before the first line of the client."""
 
@@ -88,8 +86,6 @@ class Fault:
 
     def terminated(self) -> None:
         """Act on SIGTERM."""
-
-    # --- tools for hooks
 
     def emit(self, message: Out) -> None:
         """Write something to the client now."""
@@ -279,9 +275,6 @@ def client_capabilities(request: Json) -> Json:
 def encode(message: Any) -> bytes:
     """Write a message as a line."""
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-
-
-# --- the registry
 
 
 class Mutant(NamedTuple):
@@ -478,9 +471,6 @@ def _register(
         return fault
 
     return add
-
-
-# --- running one
 
 
 def run(fault: Fault, root: str) -> int:

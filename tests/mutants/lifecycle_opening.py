@@ -47,9 +47,6 @@ class OnlyHandshakes(Introduction):
         return line
 
 
-# --- the first message
-
-
 @mutant("lifecycle-initialize-first")
 class AnnouncesItsToolsAtStart(Fault):
     """Sends tools/list_changed before any message of the client."""
@@ -74,9 +71,6 @@ class DiesOfAnEarlyRequest(Fault):
         if early and not stateless and message.get("method") == "tools/list":
             os._exit(1)
         return line
-
-
-# --- the answer to initialize
 
 
 mutants("lifecycle-initialize-response", of=Introduction)(
@@ -116,9 +110,6 @@ class HasAnEmptyVersion(Introduction):
     def introduce(self, message: Json, result: Json, asked: Json) -> Out:
         result["serverInfo"] |= {"version": "", "title": 7}
         return message
-
-
-# --- which revision
 
 
 @mutant("lifecycle-version-echo")
@@ -184,9 +175,6 @@ class OffersItsOldestRevision(Introduction):
         if result["protocolVersion"] != asked["protocolVersion"]:
             result["protocolVersion"] = "2024-11-05"
         return message
-
-
-# --- an odd client
 
 
 class Picky(Fault):

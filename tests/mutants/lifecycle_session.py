@@ -27,9 +27,6 @@ TASK: Json = {
 }
 
 
-# --- the window before initialized
-
-
 @mutant("lifecycle-no-requests-before-initialized")
 class RequestsRootsTooEarly(AskingTool):
     """Sends roots/list directly after its initialize result."""
@@ -54,9 +51,6 @@ class RequestsRootsBeforeItsResult(AskingTool):
 
     def on_answer(self, request: Json, message: Json) -> None:
         pass
-
-
-# --- what was agreed
 
 
 class Notifies(Fault):
@@ -157,9 +151,6 @@ class ElicitsFromAnyClient(AskingTool):
 mutants("lifecycle-negotiated-client-capabilities-advisory", of=AskingTool, revision=OLD)(
     RequestsRootsOfAnyClient=has("Sends roots/list to a client that did not declare roots.",
         on_ask=lambda self, request: self.ask(request, "roots/list")))  # fmt: skip
-
-
-# --- giving up
 
 
 class Waits(AskingTool):

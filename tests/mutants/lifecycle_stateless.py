@@ -115,9 +115,6 @@ class ServesOneAtATime(Fault):
             self.emit(message)
 
 
-# --- what one process gave and another is shown
-
-
 class Pages(Fault):
     """The reference server with its tools on two pages."""
 

@@ -110,9 +110,6 @@ class LogsUndeclared(_Logs):
         return super().heard(line, message)
 
 
-# --- what they look like
-
-
 mutants("logging-level-included", of=_Logs)(
     LogsOnlyAboveTheLevel=has(
         "Logs what is more severe than the level of the session, and not the level itself.",
@@ -153,9 +150,6 @@ class LogsItsEnvironment(_Logs):
             self.write({"level": "debug", "data": dict(os.environ)})
 
 
-# --- the level of a session
-
-
 class _Sets(Fault):
     """Handles logging/setLevel in its own way."""
 
@@ -194,9 +188,6 @@ mutants("logging-threshold-respected", of=_Logs)(
 controls("logging-threshold-respected", of=_Logs, revision=OLD)(
     LogsNothingAtEmergency=has("Logs nothing at the level emergency.",
         MESSAGES=[{"level": "warning", "data": "smoke"}]))  # fmt: skip
-
-
-# --- the level of a request
 
 
 @mutant("logging-no-messages-without-request-level", NOTED, revision=MODERN)

@@ -50,9 +50,6 @@ class _Keyed(_Listed):
             tool["_meta"] = {**tool.get("_meta", {}), **self.own}
 
 
-# --- what _meta is
-
-
 mutants("meta-object", of=_Listed)(
     WritesANullMetaInATool=has("Writes the missing _meta of a tool as null.",
         spoil=puts("tools", 0, "_meta", None)),
@@ -95,9 +92,6 @@ controls("meta-object", of=_Listed, revision=OLD)(
     NamesAToolMemberMeta=has(
         "Has tools with a member _meta, in a revision that does not define it there.",
         spoil=edits(puts("tools", 0, "_meta", "cheap"), puts("_meta", {}))))  # fmt: skip
-
-
-# --- what its keys are called
 
 
 mutants("meta-key-format", of=_Keyed, revision=ITEMS)(
@@ -144,9 +138,6 @@ class WritesItsDomainForwardsInAResult(_Listed):
 
     def spoil(self, result: Json) -> None:
         result.setdefault("_meta", {})["tools.example.io/cost"] = 1
-
-
-# --- what it reads in that of others
 
 
 class _Unknown(Fault):
@@ -254,9 +245,6 @@ mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
         minds=lambda self, name: name is None))  # fmt: skip
 
 
-# --- capabilities of the client, request by request
-
-
 class _Elicits(Interrupts):
     """Has a tool that elicits input if the client can."""
 
@@ -309,9 +297,6 @@ class NamesOneCapabilityAtATime(_Elicits):
         self.refuse(request, -32021, "Missing", {"requiredCapabilities": {missing: {}}})
 
 
-# --- who it is
-
-
 @mutant("meta-server-info", revision=MODERN)
 class AnswersAnonymously(Fault):
     """Sends serverInfo only in server/discover."""
@@ -342,8 +327,6 @@ mutants("meta-server-info-shape", of=_Named, revision=MODERN)(
     GivesServerInfoAsText=has("Gives serverInfo as a string.",
         changed=lambda self, info: info["name"]))  # fmt: skip
 
-
-# --- trace context
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -60,9 +60,6 @@ class AsksForARetryOnly(Interviews):
         self.answer(request, {"resultType": "input_required", **state})
 
 
-# --- which results ask
-
-
 @mutant("mrtr-retry-served", revision=MODERN)
 class RefusesRetries(Interviews):
     """Refuses every retry with consent."""
@@ -134,9 +131,6 @@ class GivesEmptyInputRequests(Interviews):
         self.answer(request, {"resultType": "input_required", "inputRequests": {}})
 
 
-# --- what they ask
-
-
 mutants("mrtr-request-kinds", of=Interviews, revision=MODERN)(
     AsksForTools=has("Asks the client for its tools.", asks={"what": {"method": "tools/list"}}),
     AsksWithAMethodName=has("Gives the name of a method in place of a request.",
@@ -180,9 +174,6 @@ class ElicitsWithoutCapabilities(Fault):
             self.answer(message, asked)
             return None
         return line
-
-
-# --- the state
 
 
 @mutant("mrtr-request-state-string", revision=MODERN)
@@ -235,9 +226,6 @@ class TrustsItsState(Interviews):
 mutants("mrtr-request-state-binding", of=Interviews, revision=MODERN)(
     AcceptsAStateOfAnyRequest=has("Seals a state, and accepts it with any request.",
         state=lambda *_: hashlib.sha256(b"key").hexdigest()))  # fmt: skip
-
-
-# --- what does not fit
 
 
 @mutant("mrtr-validate-responses", revision=MODERN)

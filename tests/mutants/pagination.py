@@ -52,9 +52,6 @@ controls("pagination-own-cursor-accepted", "pagination-terminates",
     ListsPageByPageStateless="Lists three items per page, in 2026-07-28.")  # fmt: skip
 
 
-# --- cursors of its own
-
-
 @mutant("pagination-next-cursor-string")
 class GivesNumericCursors(_Pages):
     """Gives a number as the cursor of the next page."""
@@ -164,9 +161,6 @@ class ReturnsNothingForAReusedCursor(_Tickets):
 
 controls("pagination-stable-cursors", "pagination-own-cursor-accepted", of=_Tickets)(
     GivesNewCursors="Gives new cursors each time, and accepts them repeatedly.")  # fmt: skip
-
-
-# --- cursors that are none
 
 
 class _Cursors(Fault):

@@ -43,9 +43,6 @@ class _Reports(Fault):
         self.emit({"jsonrpc": "2.0", "method": PROGRESS, "params": body})
 
 
-# --- the token
-
-
 @mutant("progress-token-known")
 class WritesTokensAsText(_Reports):
     """Returns an integer token as a string."""
@@ -93,9 +90,6 @@ mutants("progress-token-types-accepted", of=_RefusesTokens)(
         refuses=lambda self, token: isinstance(token, int) and not token),
     RefusesTextTokens=has("Refuses a token that is a string.", MODERN,
         refuses=lambda self, token: isinstance(token, str)))  # fmt: skip
-
-
-# --- when, and how much
 
 
 class _ReportsTheEnd(_Reports):
@@ -153,9 +147,6 @@ class CountsDown(_Reports):
         return message
 
 
-# --- what it looks like
-
-
 mutants("progress-params-shape", of=_Reports)(
     ReportsANullTotal=has("Writes an unknown total as null.",
         report=puts("params", "total", None)))  # fmt: skip
@@ -173,9 +164,6 @@ class ReportsProgressAsText(_Reports):
 mutants("progress-message-useful", of=_Reports)(
     ReportsBlanks=has("Sends a message of one space.", report=puts("params", "message", " "))
 )  # fmt: skip
-
-
-# --- the tokens of its own requests
 
 
 class _AsksWithTokens(AskingTool):

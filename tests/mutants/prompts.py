@@ -79,9 +79,6 @@ class _OneMore(_Prompts):
         result["prompts"].append({"name": "more", "description": "One more."})
 
 
-# --- declaring and listing
-
-
 mutants("prompts-capability-declared", of=(_Prompts, Undeclared))(
     ListsUndeclaredPrompts="Lists prompts without declaring them.",
     ListsUndeclaredPromptsStateless=has(
@@ -105,9 +102,6 @@ mutants("prompts-definition-shape", of=_Prompts)(
         list=puts("prompts", 2, "arguments", 0, "required", "no")))  # fmt: skip
 mutants("prompts-name-unique", of=(_Prompts, ListsTheFirstTwice))(
     ListsAPromptTwice="Lists the same prompt twice.")  # fmt: skip
-
-
-# --- changes
 
 
 class _Changes(Growing, _OneMore):
@@ -167,9 +161,6 @@ class NotifiesSubscribersUndeclared(_Streams):
 
     def opened(self) -> None:
         self.notify(CHANGED, {})
-
-
-# --- what is rendered
 
 
 mutants("prompts-get-result-shape", of=_Prompts)(
@@ -239,9 +230,6 @@ mutants("prompts-embedded-resource-fields", of=_Embeds)(
 mutants("prompts-embedded-resource-fields", of=_Embeds, revision=OLD, outcome="warn")(
     EmbedsWithoutAType=has("Embeds a text without a MIME type.",
         RESOURCE={"uri": "demo:notes", "text": "one"}))  # fmt: skip
-
-
-# --- what is asked for
 
 
 class _Gets(Fault):

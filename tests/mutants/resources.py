@@ -95,9 +95,6 @@ class MoreTemplates(Resources):
         result["resourceTemplates"] += [{"uriTemplate": one, "name": one} for one in self.made]
 
 
-# --- declaring and listing
-
-
 mutants("resources-capability-declared", "subscriptions-ack-subset=warn",
     of=Resources, revision=MODERN)(
     HidesItsResources=has("Has resources without declaring them.", declare=drops("resources"))
@@ -190,9 +187,6 @@ class ListsAMissingFile(Resources):
         result["resources"].insert(0, {"uri": "workspace:///ghost.txt", "name": "ghost.txt"})
 
 
-# --- URIs
-
-
 mutants("resources-uri-has-scheme", of=OneMore)(
     ListsARelativePath=has("Gives a path as the URI of a resource.", uri="notes/more:1.txt"),
     UnderscoresItsSchemeEarly=has(
@@ -213,9 +207,6 @@ mutants("resources-custom-scheme-rfc3986", of=MoreTemplates, revision=MODERN)(
 controls("resources-uri-has-scheme", "resources-custom-scheme-rfc3986", of=OneMore)(
     HasASchemeOfItsOwn=has("Has a custom scheme with every allowed character, and no authority.",
         uri="x-my.notes+2:more"))  # fmt: skip
-
-
-# --- templates
 
 
 mutants("resources-templates-list-shape", of=Resources)(
@@ -260,9 +251,6 @@ class ReadsPlainTextOnly(_Typed):
             item["mimeType"] = "Text/Plain; charset=utf-8"
 
 
-# --- contents
-
-
 mutants("resources-read-result-shape", of=Resources)(
     ReadsAnObject=has("Returns its single contents as an object.",
         read=lambda self, result: result.update(contents=result["contents"][0])))  # fmt: skip
@@ -294,9 +282,6 @@ mutants("resources-binary-encoded", of=OneMore, outcome="warn")(
 controls("resources-binary-encoded", "resources-contents-text-or-blob", of=OneMore)(
     ReadsABlob=has("Has an image, a text as a blob, and an empty blob.",
         more={"blob": "", "mimeType": "image/png"}))  # fmt: skip
-
-
-# --- what does not exist
 
 
 class _NotFound(Fault):

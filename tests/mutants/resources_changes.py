@@ -13,9 +13,6 @@ UPDATED = "notifications/resources/updated"
 CHANGED = "notifications/resources/list_changed"
 
 
-# --- the tree
-
-
 class _Open(Fault):
     """Reads files by their address."""
 
@@ -63,9 +60,6 @@ class TurnsBackslashesAfterTheCheck(_Open):
 mutants("resources-path-traversal-legacy", of=_Open, revision=OLD, outcome="warn")(
     ReadsByAbsolutePath=has("Reads any file by its plain address.",
         prefix="file://", file=lambda self, path: Path(unquote(path))))  # fmt: skip
-
-
-# --- subscriptions in a session
 
 
 class _Swallows(Fault):

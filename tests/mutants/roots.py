@@ -128,9 +128,6 @@ class IgnoresChangedRoots(Fault):
         return None if changes else line
 
 
-# --- without a session, and beside the roots
-
-
 class _Looks(AskingTool):
     """A tool that reads any file; without a session it requests the roots first."""
 

@@ -100,9 +100,6 @@ controls("sampling-params-shape", "sampling-message-shape",
     SamplesStatelessly="Samples once without a session.")  # fmt: skip
 
 
-# --- what is asked
-
-
 class _SamplesWithTools(_Samples):
     """Offers a tool without regard to the client's capabilities."""
 
@@ -164,9 +161,6 @@ class ForcesATool(_Samples):
 
     def wish(self, able: Json) -> Json:
         return {"tools": [LOOK], "toolChoice": {"mode": "any"}} if "tools" in able else {}
-
-
-# --- a loop of tools
 
 
 class _Loops(_Samples):
@@ -261,9 +255,6 @@ mutants("sampling-tool-loop-limit", NOTED, of=_Loops, revision=MODERN)(
     LoopsForEverStatelessly=has(
         "Continues the tool loop as long as the model does, without a session.", LIMIT=1000)
 )  # fmt: skip
-
-
-# --- what comes back
 
 
 @mutant("sampling-handles-refusal")

@@ -21,8 +21,6 @@ from tests.mutants.kit import (
 
 TEXT: Json = {"type": "text", "text": "done"}
 
-# --- lists
-
 
 class RewritesTools(Fault):
     """Changes the result of tools/list."""
@@ -87,9 +85,6 @@ class DescribesAParameterWithTrue(RewritesTools):
         result["tools"].append({"name": "now", "inputSchema": schema})
 
 
-# --- contents
-
-
 class Answers(AskingTool):
     """Answers a call of its tool with changed content."""
 
@@ -131,9 +126,6 @@ mutants("schema-result-conformance", of=Answers, moves="server-binary-content-ba
     WritesImagesAsDataUris=has("Puts a data URI where the base64 of an image goes.",
         result={"content": [{"type": "image", "data": "data:image/png;base64,AAAA",
             "mimeType": "image/png"}]}))  # fmt: skip
-
-
-# --- notifications
 
 
 class Notifies(SaysMore):

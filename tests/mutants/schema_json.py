@@ -32,9 +32,6 @@ class Lists(Fault):
         return message  # type: ignore[no-any-return]
 
 
-# --- icons
-
-
 mutants("schema-icon-shape", of=Lists)(
     GivesIconSizesAsText=has("Gives the sizes of an icon as one string.",
         tool={"icons": [{"src": "https://a.example/i.png", "sizes": "48x48"}]}))  # fmt: skip
@@ -84,9 +81,6 @@ controls(of=Lists, revision="2025-06-18")(
     NamesAMemberIconsTooEarly=has(
         "Has a member named icons in a revision without icons.", tool={"icons": {"src": 5}})
 )  # fmt: skip
-
-
-# --- schemas
 
 
 mutants("schema-valid-for-dialect", of=Lists)(

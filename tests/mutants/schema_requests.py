@@ -121,9 +121,6 @@ mutants("schema-result-conformance", of=_InterruptsTheWilling, revision=MODERN,
         asks={"what": {"method": "prompts/list"}}))  # fmt: skip
 
 
-# --- in order
-
-
 @control("schema-result-conformance")
 class RequestsCorrectly(Asks):
     """Samples with tools, and elicits with every kind of field and with a URL."""

@@ -33,9 +33,6 @@ def _without(block: Json, member: str) -> Json:
     return {name: value for name, value in block.items() if name != member}
 
 
-# --- methods
-
-
 class _HasNo(Fault):
     """Declares a capability without all its methods."""
 
@@ -65,9 +62,6 @@ class RequiresParams(Fault):
         if request.get("method") == "prompts/list" and "params" not in request:
             return refusal(request, self.CODE, "params is missing")
         return message  # type: ignore[no-any-return]
-
-
-# --- types of content
 
 
 mutants("server-content-block-types-2024-11-05", of=Calls, revision="2024-11-05")(
@@ -106,9 +100,6 @@ mutants("server-binary-content-base64", of=Calls, revision=MODERN)(
 mutants("server-binary-content-base64", of=Calls, revision="2025-06-18", outcome="warn")(
     BreaksBase64IntoLines=has("Breaks the data of an image into lines.",
         RESULT=_gives({**IMAGE, "data": PNG[:76] + "\n" + PNG[76:]})))  # fmt: skip
-
-
-# --- annotations
 
 
 mutants("server-annotations-audience-roles", of=Calls)(

@@ -17,9 +17,6 @@ def is_listing(request: Json) -> bool:
     return request.get("method") == "tools/list"
 
 
-# --- nothing but messages
-
-
 mutants("stdio-stdout-only-messages", of=Fault)(
     PrintsABanner=has("Prints a greeting to stdout before it serves.",
         start=lambda self: self.emit(b"filesystem server 1.0 running on stdio\n")),
@@ -77,9 +74,6 @@ class SendsAnUndefinedNotification(Fault):
         return encode(message) + (encode(beat) if listed else b"")
 
 
-# --- one line a message
-
-
 mutants("stdio-no-embedded-newlines", of=Fault)(
     PrettyPrints=has("Writes its messages indented, over several lines.",
         said=lambda self, message, *_: json.dumps(message, indent=2).encode() + b"\n"))  # fmt: skip
@@ -111,9 +105,6 @@ class NeverFlushes(Fault):
 mutants("stdio-newline-terminated", of=Fault, outcome="warn")(
     OmitsTheLastLineFeed=has("Ends its output with a message without a line feed.",
         end=lambda self: self.emit(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')))  # fmt: skip
-
-
-# --- UTF-8
 
 
 mutants("stdio-utf8-output", of=Fault)(

@@ -34,9 +34,6 @@ LINGER = 30.0
 """Longer than any patience of ours, so that a server has to be ended."""
 
 
-# --- standard error
-
-
 @control("stdio-stderr-logging")
 class LogsToStderr(Fault):
     """Logs to stderr in UTF-8, a replacement character included."""
@@ -53,9 +50,6 @@ class LogsLatin1ToStderr(Fault):
     def start(self) -> None:
         sys.stderr.buffer.write("größer als erwartet\n".encode("latin-1"))
         sys.stderr.buffer.flush()
-
-
-# --- what a stateless server may send
 
 
 @mutant("stdio-no-server-requests", revision=MODERN)
@@ -103,9 +97,6 @@ class LogsAfterItsAnswers(Fault):
         note = {"jsonrpc": "2.0", "method": "notifications/message", "params": log}
         self.later(0.02, lambda: self.emit(note))
         return message  # type: ignore[no-any-return]
-
-
-# --- leaving
 
 
 class Stays(Fault):

@@ -104,9 +104,6 @@ class RefusesListenLate(_Unlistened):
         self.later(LATE, action)
 
 
-# --- the acknowledgment
-
-
 @mutant("subscriptions-ack-first", revision=MODERN)
 class NotifiesBeforeItAcknowledges(_Streams):
     """Announces new resources before it acknowledges the subscription."""
@@ -188,9 +185,6 @@ mutants("subscriptions-filter-required", of=Fault, revision=MODERN)(
             refusal(request, -32603, "Internal error")
             if request.get("method") == LISTEN and "error" in message
             else message))  # fmt: skip
-
-
-# --- notifications
 
 
 @mutant("subscriptions-only-requested", revision=MODERN)
@@ -282,9 +276,6 @@ class PutsTheIdIntoProgress(Fault):
             if streams:
                 message["params"]["_meta"] = {ID: streams[-1]}
         return message  # type: ignore[no-any-return]
-
-
-# --- how long it lasts
 
 
 @mutant("subscriptions-concurrent", revision=MODERN)

@@ -52,9 +52,6 @@ class Lacks(Fault):
         return line
 
 
-# --- what is declared
-
-
 @mutant("tasks-capability-shape")
 class DeclaresTheListAsText(Lacks):
     """Declares tasks.list with a string, and has no tasks/list."""
@@ -85,9 +82,6 @@ class WritesExecutionAsText(Fault):
         for tool in tools(message, request)[:1]:
             tool["execution"] = "forbidden"
         return message  # type: ignore[no-any-return]
-
-
-# --- which requests may be tasks
 
 
 @mutant("tasks-ignored-when-undeclared")
@@ -177,9 +171,6 @@ class RefusesAPlainCallAsInvalid(_Requires):
     def on_plain(self, line: bytes, message: Json) -> bytes | None:
         self.refuse(message, -32600, "Task augmentation required for tools/call requests")
         return None
-
-
-# --- which operations there are
 
 
 mutants("tasks-declared-operations-work", of=Lacks)(

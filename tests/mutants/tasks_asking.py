@@ -144,9 +144,6 @@ mutants("tasks-related-meta-on-requests", of=TaskThatAsks)(
         "Sends a request in a task without naming the task.", related=lambda *_: {}))  # fmt: skip
 
 
-# --- tasks of the client
-
-
 class Augments(AskingTool):
     """Sends a request to the client on a call, as a task if it can, and polls the task."""
 

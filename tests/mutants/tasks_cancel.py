@@ -222,9 +222,6 @@ class KeepsExpiredTasks(Shows):
             state["ttl"] = 100
 
 
-# --- tasks of the client
-
-
 controls("tasks-requestor-polling", "tasks-requestor-no-reliance-on-notifications", of=Augments)(
     FetchesResultsOfTheClient="Polls tasks of the client until they are over or need input."
 )  # fmt: skip

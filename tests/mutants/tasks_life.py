@@ -21,8 +21,6 @@ from tests.mutants.kit import (
 from tests.mutants.tasks import is_task
 from tests.mutants.tasks_states import RELATED, STATUS, Shows
 
-# --- results
-
 
 class _Results(Fault):
     """Changes the results of tasks."""
@@ -176,9 +174,6 @@ class ExitsWithAResult(Watches):
         return super().said(message, request)
 
 
-# --- failures
-
-
 mutants("tasks-failed-status-message", of=Shows)(
     OmitsTheReasonOfAFailure=has("Gives no reason for a failed task.",
         on_state=lambda self, method, state:
@@ -187,9 +182,6 @@ mutants("tasks-iserror-means-failed", of=Shows)(
     CompletesFailedTasks=has("Shows every task as completed, whatever its result.",
         on_state=lambda self, method, state:
             state.update(status="completed") if state["status"] == "failed" else None))  # fmt: skip
-
-
-# --- cancellation
 
 
 class _Cancels(Fault):
@@ -245,9 +237,6 @@ mutants("tasks-cancel-transition", of=Fault)(
             self.refuse(message, -32602, "The task cannot be cancelled, it is already under way")
             if isinstance(message, dict) and message.get("method") == "tasks/cancel"
             else line))  # fmt: skip
-
-
-# --- the list, and who is meant
 
 
 class _Lists(Fault):

@@ -51,9 +51,6 @@ class Shows(Fault):
         """Change one state, shown in the answer to a method or in a notification."""
 
 
-# --- the types
-
-
 @mutant("tasks-create-result")
 class GivesOnlyTheIdOfATask(Fault):
     """Returns only the id of the task."""
@@ -81,9 +78,6 @@ class GivesAFractionalTaskTtl(Shows):
     def on_state(self, method: str, state: Json) -> None:
         if method != STATUS:
             state["ttl"] += 0.5
-
-
-# --- ids
 
 
 class Renames(Fault):
@@ -148,9 +142,6 @@ mutants("tasks-id-unguessable", of=Renames)(
         name=lambda self, number, *_: str(int(time.time() * 1000) + number)))  # fmt: skip
 
 
-# --- the first state
-
-
 class _Holds(Fault):
     """Answers a call as a task only when the task is over."""
 
@@ -203,9 +194,6 @@ mutants("tasks-initial-status", of=Shows)(
             state.update(status="input_required") if method == "tools/call" else None))  # fmt: skip
 
 
-# --- later states
-
-
 @mutant("tasks-terminal-final")
 class CompletesACancelledTask(Shows):
     """Shows a cancelled task as completed at its natural end."""
@@ -245,9 +233,6 @@ class NotifiesOfAnEarlierState(Fault):
         return message  # type: ignore[no-any-return]
 
 
-# --- times
-
-
 mutants("tasks-created-at", of=Shows)(
     WritesCreatedAtInWords=has("Writes createdAt in words.",
         on_state=lambda self, method, state: state.update(createdAt="a moment ago")),
@@ -280,9 +265,6 @@ class DecreasesLastUpdatedAt(Shows):
         self.looks = min(self.looks + 1, 3599)
         minute, second = divmod(3599 - self.looks, 60)
         state["lastUpdatedAt"] = f"2026-01-02T03:{minute:02}:{second:02}.000Z"
-
-
-# --- notifications and metadata
 
 
 @mutant("tasks-status-notification-shape")

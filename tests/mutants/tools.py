@@ -72,9 +72,6 @@ class Calls(OneMore):
         result["tools"].insert(0, {**more, "inputSchema": {"type": "object"}, **self.TOOL})
 
 
-# --- declaring and listing
-
-
 mutants("tools-capability-declared", of=(Tools, Undeclared))(
     ListsUndeclaredTools="Lists tools without declaring them.")  # fmt: skip
 mutants("tools-capability-declared", "subscriptions-ack-subset=warn", of=(Tools,
@@ -129,9 +126,6 @@ controls("tools-name-length", "tools-name-characters", "tools-name-unique", of=O
         TOOL={"name": "More.m_o-r0" + "x" * 117}))  # fmt: skip
 
 
-# --- describing
-
-
 mutants("tools-definition-shape", of=OneMore, revision=MODERN)(
     GivesAToolANumericTitle=has("Gives a tool a number as its title.", TOOL={"title": 7})
 )  # fmt: skip
@@ -171,9 +165,6 @@ controls("tools-definition-shape", of=OneMore, revision=MODERN)(
 mutants("tools-annotations-shape", of=OneMore, revision=MODERN)(
     WritesAHintAsNull=has("Writes a missing hint as null.",
         TOOL={"annotations": {"destructiveHint": None}}))  # fmt: skip
-
-
-# --- changes
 
 
 mutants("tools-list-changed-notification-legacy", of=(Growing, OneMore))(

@@ -51,9 +51,6 @@ class _Calls(Fault):
         return message
 
 
-# --- the answer
-
-
 @mutant("tools-call-answered")
 class NeverAnswersOneTool(AskingTool):
     """Takes the calls of one tool and forgets them, and answers everything else."""
@@ -115,9 +112,6 @@ controls("tools-input-schema-complete", of=RefusesEachAllowedCall)(
         answer=Calls.answer))  # fmt: skip
 
 
-# --- the name
-
-
 class _Unknown(_Calls):
     """Handles calls of unknown tools in its own way."""
 
@@ -149,9 +143,6 @@ class IgnoresCase(_Calls):
             self.pass_on({**message, "params": body})
             return False
         return True
-
-
-# --- the request
 
 
 @mutant("tools-malformed-call-error")
@@ -190,9 +181,6 @@ class RefusesCallsWithoutArguments(_Calls):
             self.refuse(message, -32602, "arguments is missing")
             return False
         return True
-
-
-# --- the arguments
 
 
 @mutant("tools-validate-inputs")
@@ -249,9 +237,6 @@ class FailsOnMissingFiles(_Invalid):
 mutants("tools-execution-error-in-result", of=FailsOnMissingFiles, revision=OLD)(
     FailsOnMissingFilesInTheFirstRevision=(
         "Answers a missing file with an internal error, in the first revision."))  # fmt: skip
-
-
-# --- what comes out
 
 
 @mutant("tools-sanitize-outputs")
@@ -332,8 +317,6 @@ mutants("tools-structured-content-text-copy", of=_Structured, revision=MODERN, o
         structure=puts("content", [{"type": "text", "text": "See the structured content."}]))
 )  # fmt: skip
 
-
-# --- resources
 
 EMBEDDED: Json = {"type": "resource", "resource": {"uri": "x-more:1", "text": "more"}}
 LINK: Json = {"type": "resource_link", "uri": "x-more:1", "name": "more"}

@@ -43,9 +43,6 @@ def under(line: bytes, message: Any, version: str) -> bytes:
     return encode(message).rstrip(b"\n")
 
 
-# --- versions nobody speaks
-
-
 mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
     ChecksTheVersionInDiscoverOnly=has("Serves every other method under any version.",
         heard=lambda self, line, message:
@@ -106,9 +103,6 @@ class ExitsAfterARejectedVersion(Fault):
         return message  # type: ignore[no-any-return]
 
 
-# --- versions it claims to speak
-
-
 class _Lists(Fault):
     """Lists further versions in its discover result."""
 
@@ -144,9 +138,6 @@ mutants("versioning-supported-list-truthful", of=_Refuses, revision=MODERN)(
 controls("versioning-supported-list-truthful", of=_Lists, revision=MODERN)(
     ListsBothEras=has("Lists every revision it supports, including those of the handshake.",
         more=("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")))  # fmt: skip
-
-
-# --- both eras
 
 
 controls("versioning-initialize-rejected", "versioning-initialize-names-versions",
@@ -210,9 +201,6 @@ class LocksToItsFirstEra(Fault):
         return line
 
 
-# --- extensions
-
-
 class _Extended(Fault):
     """Advertises extensions."""
 
@@ -250,9 +238,6 @@ class NotifiesWithAnExtension(_Extended, AskingTool):
         note = {"jobId": "1"}
         self.emit({"jsonrpc": "2.0", "method": "notifications/jobs", "params": note})
         super().on_ask(request)
-
-
-# --- what is on its way out
 
 
 mutants("versioning-deprecated-features", of=Fault, revision=MODERN)(

@@ -161,9 +161,6 @@ def run_with(found: ProfileNotes, *floor: str) -> Run:
     return made
 
 
-# --- the rules
-
-
 def test_every_rule_has_a_bad_list_and_a_good_one() -> None:
     assert {*LISTS, *RECORDS, *OTHERS} == {*RULES}
     assert {one.measures for one in RULES.values()} == {*MEASURES}
@@ -223,9 +220,6 @@ def test_the_lists_of_the_newest_revision_with_a_handshake_are_measured() -> Non
     assert applied(measured(["claude"], both)) == {"claude/tool-name-characters"}
 
 
-# --- answers
-
-
 def test_each_client_has_an_answer() -> None:
     def answer(client: str, *tools: dict[str, Any]) -> str:
         return notes_on([*tools], client).clients[0].answer
@@ -267,9 +261,6 @@ def test_clients_that_differ_are_named_with_what_suits_all() -> None:
     assert list(notes_on([GOOD]).differences()) == []
 
 
-# --- the gate
-
-
 def test_a_profile_fails_a_run_only_if_that_is_asked_and_something_is_lost() -> None:
     lost = notes_on([has(ARRAY)], "vscode")
     asked = notes_on([tool(annotations={})], "vscode")
@@ -305,9 +296,6 @@ def test_words_name_profiles_once() -> None:
     assert load.chosen(("cursor", "all")) == ("cursor", *(n for n in load.names() if n != "cursor"))
 
 
-# --- the reports
-
-
 def test_hostile_names_stay_data_in_every_report() -> None:
     bad = tool(name=HOSTILE, inputSchema={"type": "object", "properties": {HOSTILE: ARRAY}})
     made = run_with(notes_on([bad], name=HOSTILE))
@@ -339,9 +327,6 @@ def test_a_long_list_of_tools_is_cut_on_the_screen_only() -> None:
     assert label == "refused"
     assert "a.3 and 5 more" in text
     assert len(machine.document(made)["clients"]["profiles"][0]["notes"][0]["found"]) == 9
-
-
-# --- the reference server, the command line, the files
 
 
 def test_the_reference_server_and_its_known_notes(

@@ -90,9 +90,6 @@ def script(name: str) -> ModuleType:
     return module
 
 
-# --- declarations
-
-
 def test_used_inputs_match_declared_inputs() -> None:
     text = (ROOT / "action.yml").read_text("utf-8")
     used = set(re.findall(r"\binputs\.([\w-]+)", text))
@@ -154,9 +151,6 @@ def test_actionlint_accepts_the_workflows() -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-# --- steps
 
 
 @needs_bash
@@ -380,9 +374,6 @@ def test_install_creates_a_venv_and_outputs_its_python(
     assert Path(python).is_relative_to(tmp_path)
     assert next(iter(fp.calls[0])) == python
     assert install.main() == 2
-
-
-# --- recipes in docs/guides/ci.md
 
 
 def recipes(language: str) -> list[str]:

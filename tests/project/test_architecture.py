@@ -198,9 +198,6 @@ def files(*folders: str) -> list[Path]:
     return [path for folder in folders for path in sorted((home() / folder).rglob("*.py"))]
 
 
-# --- inside the package
-
-
 def test_top_level_modules_are_entry_points_only() -> None:
     top = {name for name in MODULES if "." not in name}
 
@@ -292,9 +289,6 @@ def test_one_module_prints_and_escapes() -> None:
     found = {name: printers(path) for name, path in MODULES.items()}
 
     assert {name: what for name, what in found.items() if what} == PRINTERS
-
-
-# --- outside the package
 
 
 def test_suite_files_import_the_vocabulary_and_the_standard_library() -> None:

@@ -184,9 +184,6 @@ def test_configurations_use_only_variables_of_their_client() -> None:
         assert variables <= known.get(title, set()), title
 
 
-# --- the image -----------------------------------------------------------------------------------
-
-
 def test_image_has_a_slim_base_and_an_unprivileged_user(tmp_path: Path) -> None:
     image = Image(tmp_path / "image")
 

@@ -52,9 +52,6 @@ def test_signal_to_another_thread_ends_the_wait_for_an_answer() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-# --- the first signal, and when it is delivered
-
-
 @pytest.fixture
 def interrupts(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     from mcp_touchstone.runtime import interrupts  # noqa: PLC0415  (its state is of a process)
@@ -112,8 +109,6 @@ def test_other_threads_delay_nothing(interrupts: ModuleType) -> None:
         other.join()
         assert interrupts._depth == 1
 
-
-# --- the program
 
 DRIVER = """
 import signal, sys

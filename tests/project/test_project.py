@@ -98,9 +98,6 @@ def test_classifiers_name_the_systems_that_the_tests_run_on() -> None:
     assert systems == ["Operating System :: POSIX :: Linux"]
 
 
-# --- release
-
-
 @pytest.fixture
 def build(tmp_path: Path) -> dict[str, Any]:
     """Make a checkout and a build of version 1.2.3 that can be published."""

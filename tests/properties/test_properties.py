@@ -44,9 +44,6 @@ def run(name: str, *select: str, examples: int = 60, **more: Any) -> Run:
     return judge(Target(command=(*mutant_command(name), ROOT)), load(), choice)
 
 
-# --- drawing
-
-
 def test_same_settings_draw_the_same_examples() -> None:
     once, again_ = (draw(strategies.texts(), DrawSettings("one", 20)) for _ in range(2))
 
@@ -123,9 +120,6 @@ def test_hypothesis_writes_files_only_to_the_given_home(
 
     assert {path.name for path in tmp_path.iterdir()} <= {"home"}
     assert storage_directory(intent_to_write=False).home_directory == before
-
-
-# --- strategies
 
 
 @given(strategies.spellings(), strategies.objects())
@@ -205,9 +199,6 @@ def test_schema_without_types_has_nothing_to_replace(schema: dict[str, Any]) -> 
     assert drawn.replaceable(schema, {}) == {}
 
 
-# --- excerpts
-
-
 def test_excerpt_is_a_valid_transcript() -> None:
     whole = Transcript(LEGACY, lambda: 0.0)
 
@@ -235,9 +226,6 @@ def test_excerpt_is_a_valid_transcript() -> None:
     assert part[5].messages[0].answers == 4
     assert part[5].messages[0].phase == whole[7].messages[0].phase
     assert fell == 2
-
-
-# --- judging
 
 
 def test_finding_shows_the_shrunk_line_and_its_repeat_command() -> None:
@@ -289,8 +277,6 @@ def test_zero_examples_keeps_clauses_judged_by_other_scenarios() -> None:
     assert "pagination-invalid-cursor-graceful" not in {row.clause for row in judged.absent}
     assert all(verdict.clause.group != "properties" for verdict in judged.verdicts)
 
-
-# --- time limits
 
 SILENT = """
 import json, sys, time

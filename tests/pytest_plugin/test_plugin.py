@@ -267,9 +267,6 @@ def test_calls_resources_and_prompts_are_named_by_option_or_ini_lines(
     assert "echo=red: write NAME=" in wrong.stdout.str() + wrong.stderr.str()
 
 
-# --- no silent success
-
-
 @pytest.mark.parametrize("argument", [".", "sub"])
 def test_named_folder_runs_scenarios_and_tests(
     run: Run, pytester: pytest.Pytester, argument: str
@@ -322,9 +319,6 @@ def test_help_is_printed_despite_a_configuration_error(run: Run, pytester: pytes
     missing.stderr.fnmatch_lines(["*baseline gone.toml: there is no such file; `mcp-touchstone*"])
 
 
-# --- one failure per cause
-
-
 @cases(
     ("this-program-does-not-exist", "*no program 'this-program-does-not-exist'*"),
     ("{python} -c 'import no_such_module'", "*No module named 'no_such_module'*"),
@@ -342,9 +336,6 @@ def test_missing_module_hint_names_the_python_on_path(run: Run) -> None:
     result = run(server="python3 -c 'import no_such_module'")
 
     result.stdout.fnmatch_lines(["hint: `python3` is the first on PATH; {python} is *"])
-
-
-# --- hooks and fixtures of the project
 
 
 def test_hooks_can_read_fixturenames_of_scenarios(run: Run, pytester: pytest.Pytester) -> None:

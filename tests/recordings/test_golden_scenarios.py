@@ -156,9 +156,6 @@ def test_file_of_an_unknown_chapter_is_named(
     assert "scenarios/*/basic-pong.json belongs" in capsys.readouterr().err
 
 
-# --- pytest
-
-
 def run(pytester: pytest.Pytester, folder: Path, *words: str, loud: bool = False) -> Any:
     server = shlex.join([*SERVER, *(["loud"] if loud else [])])
     options = ["--mcp-server", server, "--mcp-select", "ping", "--mcp-golden", str(folder)]

@@ -76,9 +76,6 @@ def differences(held: GoldenResult) -> dict[str, list[tuple[str, Any, Any]]]:
     }
 
 
-# --- recording
-
-
 def test_recording_has_one_file_per_request(recorded: Path) -> None:
     assert {path.stem for path in (recorded / REVISION).iterdir()} == {
         "opening", "ping", "list-tools", "call-echo", "call-look", "unasked",
@@ -141,9 +138,6 @@ def test_recording_is_replaced_only_with_update(folder: Path) -> None:
     assert read(folder, "call-echo") != before
     assert [path.stem for path in held.removed] == ["call-look"]
     assert held.exit_code == 0
-
-
-# --- comparing with it
 
 
 def test_unchanged_server_matches_its_recording(recorded: Path) -> None:
@@ -224,9 +218,6 @@ def test_intermittent_difference_is_reported_as_unsteady_and_passes(
     assert answered_json(folder, "call-look")["lines"] == {"<text>": ["first", VOLATILE]}
 
 
-# --- missing, unused, update
-
-
 def test_missing_record_fails_unless_create_is_set(folder: Path) -> None:
     before = read(folder, "call-echo")
     path = folder / REVISION / "call-echo.json"
@@ -296,9 +287,6 @@ def test_verify_sends_the_recorded_arguments(folder: Path) -> None:
     assert differences(held)["call-echo"] == [
         ("answer.result.content[0].text", "hello", "hand-made in {root}")
     ]
-
-
-# --- unusable servers
 
 
 def test_server_that_exits_at_start_raises_launch_error(folder: Path, tmp_path: Path) -> None:

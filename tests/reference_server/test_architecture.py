@@ -207,9 +207,6 @@ def users(library: str) -> set[str]:
     return {name for name in MODULES if library in outside(name)}
 
 
-# --- imports between packages
-
-
 def test_table_names_exactly_the_packages() -> None:
     assert set(ALLOWED) == PACKAGES
 
@@ -264,9 +261,6 @@ def test_cedarscript_worker_imports_only_its_own_package() -> None:
     assert "features.cedarscript.library" in reached
 
 
-# --- access to libraries, programs and files
-
-
 def test_only_the_standard_library_is_imported() -> None:
     foreign = {
         (name, library)
@@ -308,9 +302,6 @@ def test_only_the_workspace_opens_client_files() -> None:
         "features.cedarscript.engine",  # the worker's empty directory
         "features.cedarscript.worker",  # the null device
     }
-
-
-# --- size
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))

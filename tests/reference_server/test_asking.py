@@ -28,8 +28,6 @@ from tests.reference_client import (
     result,
 )
 
-# --- Requests to the client ----------------------------------------------------------------------
-
 
 @cases(
     *((revision, {}, "sample") for revision in LEGACY),
@@ -124,9 +122,6 @@ def test_only_an_answer_with_the_exact_id_counts() -> None:
         assert client.hears_nothing()
 
 
-# --- Every wait ends -----------------------------------------------------------------------------
-
-
 def test_question_is_cancelled_at_once_while_tools_are_busy() -> None:
     with session("2025-11-25", {"elicitation": {}}, workers=1) as client:
         client.send(curious("2025-11-25", 1))
@@ -177,9 +172,6 @@ def test_client_that_stops_reading_ends_the_wait() -> None:
     client.leave()
     client._server.join(10)
     assert not client._server.is_alive()
-
-
-# --- Many questions at once ----------------------------------------------------------------------
 
 
 def test_open_questions_do_not_block_other_requests() -> None:

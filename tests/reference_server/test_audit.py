@@ -32,8 +32,6 @@ from tests.reference_log import (
     writer,
 )
 
-# --- audit
-
 
 @pytest.mark.parametrize("level", ["debug", "warning", "error", "off"])
 def test_every_write_logs_an_audit_line_at_any_level(level: str, tmp_path: Path) -> None:
@@ -84,9 +82,6 @@ def test_audit_line_truncates_a_long_client_name() -> None:
     log._stderr.put_for_sure = lines.extend  # type: ignore[method-assign, assignment]
     log.audit("n" * 10_000, "req_1", [{"path": "a", "before": None, "after": "0"}])
     assert len(lines[0]) < 500
-
-
-# --- unread standard error
 
 
 def test_failing_calls_are_answered_when_nobody_reads_the_log(

@@ -175,9 +175,6 @@ def test_detached_call_continues_after_its_answer() -> None:
     assert not twins[0].cancelled
 
 
-# --- closing the workers
-
-
 def test_closing_workers_waits_for_running_work() -> None:
     workers, began, written = Workers(1, 1), threading.Event(), threading.Event()
 

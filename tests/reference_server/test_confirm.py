@@ -127,17 +127,12 @@ BEFORE = {"a": "one\ntwo\n", "b": "bee\n"}
 EDIT: Message = {"a": "one\n2\n", "b": None, "c": "new\n"}
 AFTER = {"a": "one\n2\n", "c": "new\n"}
 
-# --- Where no confirmation is needed -------------------------------------------------------------
-
 
 def test_write_that_changes_nothing_needs_no_confirmation(root: Path) -> None:
     with serving(root, "2025-11-25", ELICITS) as client:
         assert body(exchange(client, write("2025-11-25", 1, {"a": BEFORE["a"]}))) == {
             "written": True
         }
-
-
-# --- Asked in a session --------------------------------------------------------------------------
 
 
 @cases(
@@ -197,9 +192,6 @@ def test_file_changed_before_the_answer_is_not_overwritten(root: Path) -> None:
     assert state(root) == {**BEFORE, "a": "someone else\n"}
 
 
-# --- Asked in rounds -----------------------------------------------------------------------------
-
-
 KEY = "a key that these processes share"
 
 
@@ -250,9 +242,6 @@ def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:
         assert "someone else" in asked["result"]["inputRequests"]["confirm"]["params"]["message"]
         assert body(exchange(client, again(message, 3, asked, YES))) == {"written": True}
     assert state(root) == AFTER
-
-
-# --- By token, without forms ---------------------------------------------------------------------
 
 
 @cases(
@@ -369,9 +358,6 @@ def test_audit_names_the_client_of_a_confirmed_write(
         json.loads(line) for line in capfd.readouterr().err.splitlines() if '"write"' in line
     ]
     assert [line["who"] for line in written] == ["test 1 #7"]
-
-
-# --- Previews ------------------------------------------------------------------------------------
 
 
 def change(path: str, before: bytes | None, after: bytes | None) -> Change:

@@ -44,8 +44,6 @@ def refusal(old: str, diff: str, names: tuple[str, ...] = ("f",)) -> ToolError:
     return caught.value
 
 
-# --- Matching diffs are applied -------------------------------------------------------------------
-
 CONTENT = st.sampled_from(
     ["", "a", "b", "a ", "\ta", "c\u2028d\x0c\x85", "-- x", "++ y", "@@ -1 +1 @@", " ", "\\ No"]
 )
@@ -212,9 +210,6 @@ def made_by(tool: str, before: str, after: str, context: int, place: Path) -> st
     return diff.replace("a/before/f", "a/f").replace("b/after/f", "b/f")
 
 
-# --- Other diffs are refused --------------------------------------------------------------------
-
-
 @cases(
     ("", "NO_CHANGE"),
     (HEAD, "NO_CHANGE"),
@@ -352,9 +347,6 @@ def test_mismatch_at_the_end_of_the_file_is_refused(old: str, hunk: str) -> None
     assert refusal(old, HEAD + hunk).code in ("CONTEXT_MISMATCH", "INVALID_DIFF")
 
 
-# --- Any text ------------------------------------------------------------------------------------
-
-
 @given(st.text(max_size=40), st.text(alphabet="-+@ a\n\r\\0123,", max_size=60))
 def test_any_text_as_diff_is_refused_or_applied(old: str, rest: str) -> None:
     for diff in (rest, HEAD + rest, HEAD + "@@ -1" + rest):
@@ -362,9 +354,6 @@ def test_any_text_as_diff_is_refused_or_applied(old: str, rest: str) -> None:
             apply(old, diff, ("f",))
         except ToolError:
             continue
-
-
-# --- Time and memory -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r", "\r\n"])

@@ -104,9 +104,6 @@ def desk(root: Path) -> Iterator[Desk]:
         yield desk
 
 
-# --- Schema and settings -------------------------------------------------------------------------
-
-
 def test_disabled_editor_is_not_listed(root: Path) -> None:
     desk = Desk(root, text_editor=False)
     with desk.client:
@@ -160,9 +157,6 @@ def test_command_refuses_missing_and_foreign_arguments(
 )
 def test_arguments_that_violate_the_schema_are_refused(desk: Desk, more: Message) -> None:
     assert desk.refused("view", "a.txt", **more)["code"] == "INVALID_ARGUMENTS"
-
-
-# --- view ----------------------------------------------------------------------------------------
 
 
 def test_view_omits_newline_characters_and_bom(desk: Desk) -> None:
@@ -246,9 +240,6 @@ def test_absolute_path_selects_the_directory_of_its_root(root: Path, tmp_path: P
     assert [entry["path"] for entry in found["entries"]] == ["other/sub/here", "other/sub/here/x"]
 
 
-# --- create --------------------------------------------------------------------------------------
-
-
 def test_create_makes_the_file_and_its_directories(desk: Desk) -> None:
     found = desk.do("create", "new/er/f.txt", file_text="a\r\nb\n")
     assert (desk.root / "new/er/f.txt").read_bytes() == b"a\r\nb\n"
@@ -286,9 +277,6 @@ def test_write_denial_does_not_reveal_whether_the_file_exists(
     for path in ("bin/tool", "bin/none"):
         assert desk.refused(command, path, **more)["code"] == "WRITE_DENIED"
     assert desk.do("view", "bin/tool")["text"] == "     1\tbuilt"
-
-
-# --- str_replace ---------------------------------------------------------------------------------
 
 
 def test_absolute_path_below_the_root_is_accepted(desk: Desk) -> None:
@@ -378,9 +366,6 @@ def test_replacement_keeps_every_other_character(text: str, new: str, data: st.D
         assert len(edited.text) >= len(text) - len(old)
 
 
-# --- insert --------------------------------------------------------------------------------------
-
-
 @cases(
     ("a\nb\n", 0, "x\n", "x\na\nb\n", (1, 1)),
     ("a\nb\n", 1, "x", "a\nx\nb\n", (2, 2)),
@@ -426,9 +411,6 @@ def test_a_long_snippet_is_cut() -> None:
     shown = editing.snippet(text, 1, 5_000)
     assert len(shown) < 5_000
     assert shown.endswith("…")
-
-
-# --- undo_edit -----------------------------------------------------------------------------------
 
 
 def test_undo_reverts_one_edit_at_a_time(desk: Desk) -> None:
@@ -497,9 +479,6 @@ def test_edit_too_large_for_the_history_discards_earlier_edits_of_the_file() -> 
     assert (history.last("f"), history.count("g")) == (None, 1)
 
 
-# --- confirmation --------------------------------------------------------------------------------
-
-
 def test_edit_that_needs_confirmation_is_written_only_with_the_token(root: Path) -> None:
     desk = Desk(root, confirm_writes=True)
     with desk.client:
@@ -520,9 +499,6 @@ def test_edit_that_needs_confirmation_is_written_only_with_the_token(root: Path)
             desk.do(command, "n.txt", **more, confirm_token=waiting["confirm_token"])
             after = (root / "n.txt").read_bytes() if (root / "n.txt").exists() else None
             assert after == result
-
-
-# --- concurrency ---------------------------------------------------------------------------------
 
 
 def test_history_is_thread_safe() -> None:

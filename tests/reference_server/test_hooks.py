@@ -25,8 +25,6 @@ from tests.reference_log import (
     writer,
 )
 
-# --- hooks
-
 
 def test_hooks_receive_the_facts_of_each_request(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
@@ -167,9 +165,6 @@ def test_exception_in_a_hook_is_logged_and_ignored(capfd: pytest.CaptureFixture[
     assert [one["method"] for one in seen] == ["server/discover"] * 4
     found = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert [(one["event"], one["type"]) for one in found] == [("hook_failed", "KeyError")] * 4
-
-
-# --- the end
 
 
 def test_sigterm_finishes_and_audits_running_writes(tmp_path: Path) -> None:

@@ -153,9 +153,6 @@ def test_diff_that_does_not_fit_is_replaced_by_its_size(client: InProcess, root:
     assert big["left_out"] > LONGEST_TEXT
 
 
-# --- advice
-
-
 @cases(
     ("file_read", {"path": "line.txt"}, ONE_LINE),
     ("file_read_range", {"path": "line.txt", "startLine": 1, "endLine": 1}, ONE_LINE),
@@ -171,9 +168,6 @@ def test_too_long_read_error_names_a_readable_range_if_there_is_one(
     assert error["code"] == "TEXT_TOO_LONG"
     assert any(advice in each for each in error["suggestions"])
     assert bool(error.get("related_tools")) is (tool == "file_read" and advice != ONE_LINE)
-
-
-# --- instructions and disabled commands
 
 
 def instructions(root: Path, **settings: Any) -> str:

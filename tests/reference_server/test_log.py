@@ -31,8 +31,6 @@ from tests.reference_log import (
     writer,
 )
 
-# --- records
-
 
 def test_tool_call_logs_one_record(tmp_path: Path) -> None:
     with writer(tmp_path, "--log-level", "INFO") as client:
@@ -199,9 +197,6 @@ def test_log_lines_are_short_for_long_inputs(tmp_path: Path) -> None:
 
     assert len(lines) >= 6
     assert max(map(len, lines)) < 4096
-
-
-# --- payloads, in a file of their own
 
 
 def test_payloads_are_written_only_to_the_verbose_file(tmp_path: Path) -> None:

@@ -208,9 +208,6 @@ def test_root_that_cannot_be_listed_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
 
 
-# --- the program ---------------------------------------------------------------------------------
-
-
 @cases(
     (["--max-file-size=0"], {}, b"--max-file-size '0'"),
     ([], {"CEDARSCRIPT_READ_ONLY": "maybe"}, b"CEDARSCRIPT_READ_ONLY 'maybe'"),

@@ -93,9 +93,6 @@ def definition(settings: Settings | None = None) -> Message | None:
     return found[0] if found else None
 
 
-# --- What is written -----------------------------------------------------------------------------
-
-
 def test_patch_is_written_and_reported(root: Path) -> None:
     (root / "p.txt").chmod(0o640)
     before = tree(root.parent)
@@ -140,9 +137,6 @@ def test_bytes_outside_the_diff_are_unchanged(
     answer = patch(root, expectedHash=sha256(old), diffText=diff, **more)
     assert (root / "p.txt").read_bytes() == new
     assert answer["after"]["sha256"] == sha256(new)
-
-
-# --- The hash ------------------------------------------------------------------------------------
 
 
 def test_strict_and_normalized_hash_are_accepted(root: Path) -> None:
@@ -193,9 +187,6 @@ def test_malformed_hash_is_refused_before_any_file_is_opened(root: Path, key: An
     assert missing["code"] == "INVALID_ARGUMENTS"
 
 
-# --- The diff ------------------------------------------------------------------------------------
-
-
 def test_unencodable_character_is_refused(root: Path) -> None:
     error = refused(root, encoding="iso-8859-1", diffText=DIFF.replace("+new", "+€"))
     assert error["code"] == "CANNOT_ENCODE"
@@ -205,9 +196,6 @@ def test_unencodable_character_is_refused(root: Path) -> None:
 def test_non_text_file_is_refused(root: Path, raw: bytes) -> None:
     (root / "p.txt").write_bytes(raw)
     assert refused(root, expectedHash=sha256(raw))["code"] == "NOT_TEXT"
-
-
-# --- The path ------------------------------------------------------------------------------------
 
 
 @cases(
@@ -222,9 +210,6 @@ def test_workspace_policy_applies_to_patches(root: Path, path: str, code: str) -
         (root / place).write_bytes(OLD)
     diff = f"--- a/{path}\n+++ b/{path}\n{HUNK}"
     assert refused(root, path=path, diffText=diff)["code"] == code
-
-
-# --- The tool ------------------------------------------------------------------------------------
 
 
 def test_results_and_errors_match_the_output_schema(root: Path) -> None:

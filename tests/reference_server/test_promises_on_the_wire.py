@@ -65,9 +65,6 @@ def call(client: InProcess | Spawned, tool: str, **arguments: Any) -> Message:
     return found
 
 
-# --- tools
-
-
 def test_tools_with_a_path_argument_accept_cwd(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     with InProcess(Settings([str(tmp_path)])) as client:
@@ -168,9 +165,6 @@ def test_suggestions_of_an_error_are_kept() -> None:
     assert body["suggestions"] == ["Try a.txt."]
     assert "recovery_steps" not in body
     assert body["related_tools"] == ["file_read"]
-
-
-# --- the process
 
 
 @POSIX_ONLY
@@ -296,9 +290,6 @@ def test_concurrent_patches_of_two_servers_apply_once(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
-# --- versions
-
-
 def test_server_version_equals_package_version() -> None:
     assert __version__ == VERSION
 
@@ -307,9 +298,6 @@ def test_cedarscript_extra_pins_the_reviewed_versions() -> None:
     extra = PROJECT["project"]["optional-dependencies"]["cedarscript"]
     pinned = dict(line.partition(";")[0].strip().split("==") for line in extra)
     assert {name: pinned.get(name) for name in VERSIONS} == VERSIONS
-
-
-# --- independent requests
 
 
 def test_modern_requests_do_not_inherit_client_capabilities(tmp_path: Path) -> None:

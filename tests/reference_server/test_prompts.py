@@ -106,9 +106,6 @@ def talk(root: Path) -> Iterator[Talk]:
         yield talk
 
 
-# --- Prompts -------------------------------------------------------------------------------------
-
-
 def test_offered_prompts_depend_on_the_settings(root: Path) -> None:
     with Talk(root, read_only=True) as talk:
         assert [one["name"] for one in talk.prompts()] == ["text_editor_guide"]
@@ -145,9 +142,6 @@ def test_edit_file_does_not_attach_a_long_file(talk: Talk, monkeypatch: pytest.M
 def test_edit_file_refuses_paths_outside_the_policy(talk: Talk, path: str) -> None:
     (talk.root / "out").symlink_to(talk.root.parent)
     talk.refused("prompts/get", name="edit_file", arguments={"path": path, "task": "x"})
-
-
-# --- Completions ---------------------------------------------------------------------------------
 
 
 @cases(

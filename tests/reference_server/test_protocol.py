@@ -33,8 +33,6 @@ from tests.reference_client import (
     request,
 )
 
-# --- Lines that SDK servers answer wrongly -------------------------------------------------------
-
 Check = Callable[[list[Any]], None]
 
 
@@ -232,9 +230,6 @@ def test_odd_line_without_a_session_is_answered_without_an_id(row: str) -> None:
         assert heard.get("id", 5) in (5.0, 100.0)
 
 
-# --- Opening a session ---------------------------------------------------------------------------
-
-
 @cases(
     *(("protocolVersion", None), ("protocolVersion", 1), ("protocolVersion", [])),
     *(("capabilities", None), ("capabilities", []), ("capabilities", {"roots": []})),
@@ -255,9 +250,6 @@ def test_initialized_before_initialize_is_ignored() -> None:
     assert code_of(only(heard)) == -32600
 
 
-# --- Batches -------------------------------------------------------------------------------------
-
-
 def test_batch_waits_for_its_slow_members() -> None:
     call = request(2, "tools/call", {"name": "file_read", "arguments": {"path": "LICENSE"}})
     (answers,) = after_opening("2025-03-26", [request(1, "ping"), call])
@@ -276,9 +268,6 @@ def test_batch_before_initialize_is_refused() -> None:
 
 def test_oversized_batch_is_refused_as_a_whole() -> None:
     assert code_of(only(after_opening("2025-03-26", [1] * 1001))) == -32600
-
-
-# --- Work that takes time ------------------------------------------------------------------------
 
 
 class Gate:
@@ -365,9 +354,6 @@ def test_more_calls_than_threads_and_queue_are_all_answered() -> None:
         modern(n, "tools/call", name="file_read", arguments={"path": "LICENSE"}) for n in range(40)
     ]
     assert sorted(message["id"] for message in converse(*call, settings=settings)) == [*range(40)]
-
-
-# --- Extension by features -----------------------------------------------------------------------
 
 
 def test_features_add_methods_per_revision_and_may_answer_later() -> None:

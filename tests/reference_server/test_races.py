@@ -158,8 +158,6 @@ def attempt(action: Callable[[], str]) -> str:
         return type(error).__name__
 
 
-# --- kills ---------------------------------------------------------------------------------------
-
 WRITER = """
 import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])

@@ -191,9 +191,6 @@ def no_huge_file(real: Callable[..., Any]) -> Callable[..., Any]:
     return fdopen
 
 
-# --- directories that move ------------------------------------------------------------------------
-
-
 def create(files: Workspace, *paths: str) -> None:
     edit = files.edit("t")
     for path in paths:
@@ -321,9 +318,6 @@ def test_no_edit_fails_silently_while_its_directory_is_exchanged(root: Path) -> 
     assert there == {path.removeprefix("d/") for path in diary.written}
     assert not [path for path in root.rglob("*") if OURS in path.name]
     assert [path.name for path in (root.parent / "outside").iterdir()] == ["x.txt"]
-
-
-# --- what a file keeps ----------------------------------------------------------------------------
 
 
 def change(root: Path) -> Diary:

@@ -76,9 +76,6 @@ def contents(root: Path, uri: str, revision: str = MODERN) -> Message:
     return one
 
 
-# --- Pages ---------------------------------------------------------------------------------------
-
-
 def walk(items: list[Any], size: int, place: Any = None) -> list[list[Any]]:
     found = []
     params: dict[str, Any] = {}
@@ -149,9 +146,6 @@ def test_cursor_is_accepted_by_another_process(root: Path) -> None:
     assert second["tools"] != first["tools"]
 
 
-# --- URIs ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", ["a", "a/b.c", "ä ö", "%41", "a?b#c", "!$&'()*+,;=:@", "[x]{y}"])
 def test_path_survives_the_uri_round_trip(path: str) -> None:
     uri = uri_of(path)
@@ -186,17 +180,11 @@ def test_media_type_depends_on_the_suffix(path: str, kind: str | None) -> None:
     assert media_type(path) == kind
 
 
-# --- Listing -------------------------------------------------------------------------------------
-
-
 def test_file_over_the_size_limit_is_not_listed(root: Path) -> None:
     settings = Settings([str(root)], max_file_size=7)
     result = exchange(root, MODERN, "resources/list", settings)["result"]
     assert URIS[0] not in [one["uri"] for one in result["resources"]]
     assert code_of(read(root, URIS[0], settings=settings)) == -32602
-
-
-# --- Reading -------------------------------------------------------------------------------------
 
 
 def test_files_of_every_kind_are_read_as_text_or_blob(root: Path) -> None:

@@ -141,9 +141,6 @@ def watchers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "mcp-watcher"]
 
 
-# --- Sessions ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("revision", [LEGACY[0], LEGACY[-1]])
 def test_session_that_listed_resources_is_notified_of_new_files(
     client: InProcess, root: Path, revision: str
@@ -272,9 +269,6 @@ def test_stream_is_acknowledged_and_notified(
     assert client.hear() == list_changed("resources", request_id)
     assert run(client, MODERN, "toggle") == [list_changed("tools", request_id)]
     assert client.hears_nothing(0.1)
-
-
-# --- Streams -------------------------------------------------------------------------------------
 
 
 @cases(

@@ -172,9 +172,6 @@ def bench(root: Path) -> Iterator[Bench]:
         one.go.set()
 
 
-# --- Creating and following ----------------------------------------------------------------------
-
-
 def test_task_is_created_at_once_and_completes(bench: Bench) -> None:
     task = bench.start("wait")
     assert bench.get(task)["status"] == "working"
@@ -261,9 +258,6 @@ def test_no_task_status_is_sent_before_initialized(root: Path) -> None:
         assert not bench.statuses
 
 
-# --- Refusals ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("task", [None, [], "x", 5, {"ttl": "60000"}, {"ttl": -1}, {"ttl": None}])
 def test_invalid_task_member_is_refused(bench: Bench, task: Any) -> None:
     assert code_of(bench.ask(1, "tools/call", name="wait", task=task)) == -32602
@@ -282,9 +276,6 @@ def test_number_of_tasks_is_bounded(bench: Bench, monkeypatch: pytest.MonkeyPatc
         while "error" not in bench.ask("get", "tasks/get", taskId=quick["taskId"]):
             assert time.monotonic() < deadline
         bench.start("wait")
-
-
-# --- Cancelling ----------------------------------------------------------------------------------
 
 
 def test_cancelled_task_stops_and_stays_cancelled(bench: Bench) -> None:
@@ -332,9 +323,6 @@ def test_cancelling_the_answered_call_does_not_cancel_the_task(bench: Bench) -> 
     assert bench.until_ended(task)["status"] == "completed"
 
 
-# --- Listing and forgetting ----------------------------------------------------------------------
-
-
 @cases(
     ({}, tasks.DEFAULT_TTL),
     ({"ttl": 60_000}, 60_000),
@@ -375,9 +363,6 @@ def test_end_of_input_waits_for_a_requested_task_result(root: Path) -> None:
         assert "result" in bench.hear("owed")
         assert abandoned
     assert client.code == 0
-
-
-# --- The digest ----------------------------------------------------------------------------------
 
 
 def digest(root: Path, revision: str = MODERN, **arguments: Any) -> Message:

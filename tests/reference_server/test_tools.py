@@ -74,9 +74,6 @@ def refused(root: Path, tool: str, **arguments: Any) -> Message:
     return body
 
 
-# --- Calling -------------------------------------------------------------------------------------
-
-
 def test_names_with_a_dot_are_called_and_not_listed(root: Path) -> None:
     patch = {"path": "a.txt", "expectedHash": "0" * 64, "diffText": "x"}
     for alias, name, arguments in (
@@ -137,9 +134,6 @@ def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
         assert answer["result"]["isError"] is True
 
 
-# --- Reading -------------------------------------------------------------------------------------
-
-
 @cases(
     (b"", {"newline": "none", "final_newline": False, "lines": 0, "text": ""}),
     (b"x", {"newline": "none", "final_newline": False, "lines": 1}),
@@ -194,9 +188,6 @@ def test_error_for_a_long_line_names_the_line_and_its_length(root: Path) -> None
     assert "startLine 2 and endLine 2" in both["suggestions"][0]
 
 
-# --- Confinement to the root ---------------------------------------------------------------------
-
-
 @POSIX_ONLY
 def test_special_files_are_refused_without_blocking(root: Path) -> None:
     os.mkfifo(root / "fifo")
@@ -220,9 +211,6 @@ def test_unreadable_file_is_refused(root: Path, unreadable: str) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     refused(root, "file_read", path=unreadable)
-
-
-# --- Schemas -------------------------------------------------------------------------------------
 
 
 @cases(

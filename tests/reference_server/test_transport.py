@@ -40,8 +40,6 @@ from tests.reference_client import (
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 
-# --- Lines ---------------------------------------------------------------------------------------
-
 
 def test_message_may_arrive_in_any_pieces() -> None:
     line = raw(modern("é😀", "server/discover"))
@@ -150,9 +148,6 @@ def ids_in(line: bytes) -> list[Any]:
 
 def same_id(left: Any, right: Any) -> bool:
     return type(left) is type(right) and left == right
-
-
-# --- The end -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", MODERN])
@@ -338,9 +333,6 @@ def test_second_signal_ends_the_server_at_once() -> None:
         assert client.exit_code() == 128 + signal.SIGTERM
 
 
-# --- Command line --------------------------------------------------------------------------------
-
-
 def test_package_runs_inside_another_package(tmp_path: Path) -> None:
     home = tmp_path / "outer" / "_suites"
     shutil.copytree(CHECKOUT / "reference_server", home / "reference_server")
@@ -367,9 +359,6 @@ def test_import_loads_neither_the_harness_nor_heavy_modules() -> None:
     assert not loaded & (heavy | {"hashlib", "socket", "subprocess", "mcp_touchstone"})
     late = {"reference_server.operation.redact", "reference_server.operation.verbose"}
     assert not loaded & late
-
-
-# --- Embedding -----------------------------------------------------------------------------------
 
 
 def test_embedded_server_leaves_no_threads_descriptors_or_signal_handlers() -> None:

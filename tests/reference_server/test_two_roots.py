@@ -54,9 +54,6 @@ def edit(client: InProcess, command: str, path: str, **more: Any) -> Message:
     return client.found("text_editor", command=command, path=path, **more)
 
 
-# --- which file a path means
-
-
 def test_undo_removes_the_file_created_in_the_second_root(place: Path) -> None:
     (place / "two" / "same.txt").unlink()
     with serving(place) as client:
@@ -196,9 +193,6 @@ def test_error_for_a_script_across_roots_names_the_command(place: Path) -> None:
     assert files(place) == before
 
 
-# --- confirmation and audit
-
-
 def test_confirmation_and_preview_name_the_root(place: Path) -> None:
     arguments = {"command": "str_replace", "path": "two/same.txt", "old_str": "s", "new_str": "S"}
     with serving(place, confirm_writes=True) as client:
@@ -246,7 +240,5 @@ def test_root_names_are_unique_and_printable() -> None:
     )
     assert names_of(["/a/b\udcff", "/a/b\n", "/a/b\\c"]) == ("root", "root-2", "root-3")
 
-
-# --- the whole tour
 
 """Tours that name every file they are about; those of the others hold lists of all roots."""

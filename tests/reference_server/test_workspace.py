@@ -89,9 +89,6 @@ def tree(top: Path) -> dict[str, Any]:
     return found
 
 
-# --- paths ---------------------------------------------------------------------------------------
-
-
 def test_absolute_path_is_read_in_every_spelling_of_the_root(root: Path) -> None:
     link = root.parent / "link"
     link.symlink_to(root)
@@ -197,8 +194,6 @@ def test_root_stays_the_same_directory_after_a_rename(root: Path) -> None:
     edit.commit()
     assert (moved / "new.txt").read_bytes() == b"new"
 
-
-# --- lists ---------------------------------------------------------------------------------------
 
 DENIED = [".git/config", "a/.git/hooks/x", "wt/.git", "node_modules/p/i.js", "v/node_modules/x",
           "__pycache__/m.pyc", ".env", "config/.env", ".vs/x"]  # fmt: skip
@@ -359,9 +354,6 @@ def test_read_only_server_writes_nothing(root: Path) -> None:
     assert tree(root) == before
 
 
-# --- the directory that a path starts from -------------------------------------------------------
-
-
 def test_invalid_cwd_is_refused_and_not_created(root: Path) -> None:
     files = workspace(root)
     before = tree(root)
@@ -394,9 +386,6 @@ def test_cwd_selects_the_root_that_contains_it(root: Path) -> None:
     assert not (root / "lib").exists()
 
 
-# --- the client's roots --------------------------------------------------------------------------
-
-
 def test_client_roots_narrow_and_never_widen_access(root: Path) -> None:
     files = workspace(root)
     files.policy.narrow([(root / "dir").as_uri()])
@@ -417,9 +406,6 @@ def test_client_roots_narrow_and_never_widen_access(root: Path) -> None:
 
     files.policy.narrow(None)
     assert files.read("ok.txt").data == b"plain\n"
-
-
-# --- edits ---------------------------------------------------------------------------------------
 
 
 def test_edit_replaces_creates_and_removes_files_in_one_commit(root: Path) -> None:
@@ -509,9 +495,6 @@ def test_concurrent_edits_of_one_file_apply_once(root: Path) -> None:
     assert (root / "ok.txt").read_text() == min(outcomes)
 
 
-# --- failing disks -------------------------------------------------------------------------------
-
-
 class FailingDisk:
     """Makes the nth change of the disk fail; counts the changes."""
 
@@ -555,9 +538,6 @@ def test_disk_error_at_any_step_leaves_files_unchanged(
     assert failed.code == "WRITE_FAILED"
     assert str(root) not in str(failed.body())
     assert tree(root) == before
-
-
-# --- kills ---------------------------------------------------------------------------------------
 
 
 class Killed(BaseException):

@@ -80,9 +80,6 @@ def test_rule_node_id_reproduces_the_finding(name: str) -> None:
     assert {slot.case.id for slot in run.slots} <= cases, "what only feeds a rule is not reported"
 
 
-# --- rules on all traffic
-
-
 def test_rule_selected_alone_judges_the_traffic_of_all_scenarios() -> None:
     rule = RULES["stdio-stdout-only-messages"]
     assert isinstance(rule, Ambient)

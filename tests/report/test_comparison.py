@@ -230,9 +230,6 @@ def test_same_change_in_several_revisions_is_listed_once() -> None:
     assert found.count(Change.NEW) == 1
 
 
-# --- output formats
-
-
 def mixed_comparison() -> Comparison:
     old = report(("a-b", NEW, "pass"), ("c-d", NEW, "fail"), ("e-f", NEW, "fail"))
     new = report(
@@ -263,9 +260,6 @@ def test_json_document_fits_the_schema() -> None:
 
     jsonschema.validate(made, json.loads(SCHEMA.read_text("utf-8")))
     assert made["since"]["exit_code"] == 1
-
-
-# --- loading a report
 
 
 def test_report_is_loaded_unchanged(tmp_path: Path) -> None:

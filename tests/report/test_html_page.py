@@ -164,9 +164,6 @@ def test_server_output_is_escaped(browser: Browser) -> None:
     )
 
 
-# --- display
-
-
 class Display:
     """A report with every kind of content, under chosen display settings."""
 

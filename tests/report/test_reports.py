@@ -82,9 +82,6 @@ def since(change: Change) -> Comparison:
     return Comparison("old.json", (item,), ("a", "a"), same=True)
 
 
-# --- JUnit
-
-
 def by_name(made: Run) -> dict[str, ET.Element]:
     root = ET.fromstring(junit.render(made))  # noqa: S314  (our own)
     return {case.get("name", ""): case for case in root.iter("testcase")}
@@ -123,9 +120,6 @@ def test_junit_skips_findings_that_are_not_new() -> None:
     found = by_name(run({(PING, NEW): Outcome.FAIL}, since=since(Change.OPEN)))
 
     assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
-
-
-# --- SARIF
 
 
 def results(made: Run) -> dict[str, dict[str, Any]]:
@@ -191,9 +185,6 @@ def test_sarif_messages_escape_links_and_placeholders_of_the_server() -> None:
     assert "{{0}}" in text
 
 
-# --- Markdown
-
-
 def test_markdown_escapes_text_of_the_server() -> None:
     text = markdown.render(run(MIXED, actual=EVIL))
     outside = re.sub(r"(?ms)^(`{3,})\w+\n.*?^\1$", "", text)
@@ -214,9 +205,6 @@ def test_markdown_is_truncated_to_its_size_limit(
 
     assert len(text) <= 2_000
     assert text.splitlines()[-3] == golden
-
-
-# --- HTML
 
 
 class Page(HTMLParser):
@@ -292,9 +280,6 @@ def test_html_loads_no_resource_and_runs_one_script() -> None:
     assert policy.startswith("default-src 'none'")
 
 
-# --- badge
-
-
 @cases(
     (lambda: run({(SHOULD, NEW): Outcome.PASS}), "passed, 1 clause", "b"),
     (lambda: run({(PING, NEW): Outcome.FAIL}), "failed, 1 of 1 clause broken", "red"),
@@ -314,9 +299,6 @@ def test_badge_shows_the_outcome_and_a_color(
     assert document["message"] == message
     assert re.fullmatch(r"MCP( security)?: \S.*", document["label"])
     assert document["color"].startswith(color)
-
-
-# --- all of them
 
 
 @pytest.mark.parametrize("kind", sorted(RENDERERS))

@@ -46,9 +46,6 @@ def changed(document: dict[str, Any], path: tuple[str | int, ...], value: object
     return copy
 
 
-# --- SARIF 2.1.0
-
-
 @made
 def test_sarif_round_trips_through_third_party_models(make: Callable[[], Run]) -> None:
     """The models forbid unknown members and serialize to the same document."""
@@ -103,9 +100,6 @@ def test_sarif_passes_the_code_scanning_validator(make: Callable[[], Run], tmp_p
     assert [r for r in log["results"] if r["ruleId"] not in TOLERATED] == []
 
 
-# --- JUnit
-
-
 @made
 def test_junitparser_reads_consistent_counts(make: Callable[[], Run], tmp_path: Path) -> None:
     path = tmp_path / "out.xml"
@@ -135,9 +129,6 @@ def test_junit_matches_the_jenkins_schema(make: Callable[[], Run]) -> None:
     xmlschema = pytest.importorskip("xmlschema")
 
     xmlschema.XMLSchema(os.environ["JUNIT_XSD"]).validate(junit.render(make()))
-
-
-# --- our own
 
 
 @made

@@ -101,9 +101,6 @@ def test_interrupt_prints_a_partial_summary() -> None:
     assert "verdicts until" in text
 
 
-# --- without a terminal
-
-
 def test_heartbeat_reports_a_slow_server_unless_quiet(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,9 +112,6 @@ def test_heartbeat_reports_a_slow_server_unless_quiet(
     assert "mcp-touchstone: 0 s" in capfd.readouterr().err
     assert main([*words, "-q", "--", *mute]) == 2
     assert "starting the server" not in capfd.readouterr().err
-
-
-# --- the line that shows progress
 
 
 def test_progress_shows_the_running_scenario_and_the_remaining_time() -> None:
@@ -184,9 +178,6 @@ def test_progress_names_each_clause_that_certainly_fails(snapshot: SnapshotAsser
 
     text = f"{progress.text()}\n\n{progress.text(between=chr(10))}\n"
     assert text == snapshot.use_extension(Golden)
-
-
-# --- whole screens
 
 
 class Screen:

@@ -43,9 +43,6 @@ def server_needing_repository(tmp_path: Path) -> Target:
     return Target(command=(sys.executable, str(program), ROOT))
 
 
-# --- repositories
-
-
 def test_root_can_be_a_repository_with_a_commit(tmp_path: Path) -> None:
     with World(tmp_path, is_repository=True) as world:
         git = world.root / ".git"
@@ -112,9 +109,6 @@ def test_git_folder_of_the_root_is_searched_but_not_denied() -> None:
         ]
 
 
-# --- the seed folder
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
@@ -157,9 +151,6 @@ def test_missing_root_from_folder_is_refused(capsys: pytest.CaptureFixture[str])
 
     assert status == 2
     assert "no folder" in capsys.readouterr().err
-
-
-# --- cleanup
 
 
 def test_mend_does_not_write_through_symlinks(tmp_path: Path) -> None:

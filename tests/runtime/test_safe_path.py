@@ -244,9 +244,6 @@ def test_unchangeable_files_are_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "tree").exists()
 
 
-# --- where links lead
-
-
 def test_real_path_is_that_of_the_system(top: SafePath, host: Path) -> None:
     (top / "a").mkdir()
     (top / "a" / "file").touch()
@@ -287,9 +284,6 @@ def test_patterns_match_as_those_of_glob_but_list_no_folder_outside(
     assert found(f"{top}/[ab].txt") == ["b.txt"]
     assert found("out/*") == []
     assert found("out/file") == [str(host / "file")]
-
-
-# --- a race
 
 
 EXCHANGE = 2

@@ -56,9 +56,6 @@ def test_world_falls_back_to_the_temporary_folder(
         assert Path(str(world.path)).parent == tmp_path
 
 
-# --- the environment
-
-
 def test_home_and_temporary_folders_are_in_the_world(tmp_path: Path) -> None:
     ours = {"HOME": "/home/me", "TMPDIR": "/tmp/mine", "XDG_CONFIG_HOME": "/cfg", "LANG": "C"}  # noqa: S108
 
@@ -89,9 +86,6 @@ def test_launchers_keep_their_cache_folders(tmp_path: Path) -> None:
 def test_world_works_without_a_home_variable(tmp_path: Path) -> None:
     with World(tmp_path) as world:
         assert world.env({})["HOME"] == str(world.home)
-
-
-# --- removal
 
 
 @pytest.fixture

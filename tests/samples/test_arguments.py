@@ -26,9 +26,6 @@ def first(**properties: Any) -> dict[str, Any]:
     return candidates(schema(**properties), WORLD)[0]
 
 
-# --- one value
-
-
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -101,9 +98,6 @@ def test_recursive_definitions_are_resolved() -> None:
     assert candidates(whole)[0]["op"] == "sum"
 
 
-# --- argument names
-
-
 def test_path_candidates_are_distinct_paths_in_the_world() -> None:
     made = candidates(schema(path={"type": "string"}), WORLD)
 
@@ -153,9 +147,6 @@ def test_duration_respects_its_unit_and_bounds() -> None:
     assert from_schema.slowed(schema(a={"type": "string"}), {}, 2.0) is None
 
 
-# --- forms
-
-
 def test_form_fills_every_field_and_agrees() -> None:
     wanted = schema(
         "confirm",
@@ -178,9 +169,6 @@ def test_form_fills_every_field_and_agrees() -> None:
     assert form("nonsense") == {}
 
 
-# --- arguments that do not fit
-
-
 def test_incomplete_omits_a_required_member_without_default() -> None:
     both = schema(a={"type": "string", "default": "x"}, b={"type": "string"})
 
@@ -196,8 +184,6 @@ def test_mistyped_replaces_a_plain_value_with_an_object() -> None:
     assert found == ("b", {"a": [], "b": {"touchstone": True}})
     assert from_schema.mistyped(schema(a={"type": "array"}), {"a": []}) is None
 
-
-# --- properties of all schemas
 
 SCALARS = st.one_of(
     st.fixed_dictionaries(
@@ -261,9 +247,6 @@ def test_any_json_as_schema_raises_nothing(odd: Any) -> None:
     from_schema.slowed(odd, {}, 1.0)
     from_schema.mistyped(odd, {"a": 1})
     from_schema.incomplete(odd, {"a": 1})
-
-
-# --- patterns
 
 
 def found(pattern: str, text: str) -> bool:
@@ -347,8 +330,6 @@ def test_any_pattern_gets_a_matching_text_or_none(pattern: str) -> None:
     assert text is None or found(pattern, text)
 
 
-# --- templates of RFC 6570
-
 VALUES = {"var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": "1024", "empty": ""}
 
 
@@ -382,8 +363,6 @@ def test_invalid_uri_template_is_refused(template: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         uri_template.parts(template)
 
-
-# --- any JSON value anywhere
 
 ANY_SCALAR = (
     st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["null", "integer"])

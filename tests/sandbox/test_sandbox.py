@@ -92,9 +92,6 @@ def bystander() -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-# --- the command's behaviour
-
-
 def test_passes_bytes_through_unchanged(box: Sandbox) -> None:
     process = start(box, "cat")
     data = bytes(range(256)) * 5000
@@ -260,9 +257,6 @@ def test_failed_command_start_reports_the_reason(
     done = run(Sandbox(method=method, writable=(world,)), str(hidden))
     assert done.returncode == 127
     assert "not start" in done.stderr
-
-
-# --- isolation
 
 
 def test_command_cannot_see_or_kill_other_processes(box: Sandbox) -> None:
@@ -442,9 +436,6 @@ def test_file_size_is_limited(box: Sandbox, world: Path) -> None:
     assert (world / "big").stat().st_size == 4096
 
 
-# --- visible files
-
-
 def test_sandbox_that_has_not_started_leaves_no_socket_open() -> None:
     def not_started() -> int:
         raise ConnectionRefusedError
@@ -505,9 +496,6 @@ def test_readable_links_and_hidden_folders_are_respected(
     linked = Sandbox(method=method, writable=(world,), links={tmp_path / "link": str(world)})
     (world / "here").touch()
     assert run(linked, "ls", f"{tmp_path}/link").stdout == "here\n"
-
-
-# --- the probe
 
 
 def test_probe_names_the_missing_requirement(monkeypatch: pytest.MonkeyPatch) -> None:

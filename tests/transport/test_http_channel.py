@@ -83,9 +83,6 @@ def answer_to(request: bytes, result: Any = None) -> bytes:
     return encode({"jsonrpc": "2.0", "id": message_of(request).get("id"), "result": result or {}})
 
 
-# --- ordinary traffic
-
-
 def test_session_id_and_version_are_repeated_and_the_session_is_deleted() -> None:
     with talking(mcp(session="abc")) as (wire, server):
         open_listening(wire, server)
@@ -288,8 +285,6 @@ def test_http_error_to_a_malformed_notification_is_no_answer() -> None:
     assert roles == [Role.REFUSAL, Role.REFUSAL, Role.UNADDRESSED]
 
 
-# --- hostile servers: each reply comes within its deadline and says why
-
 CHUNKED = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 ENDLESS_STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 LONG = b"x" * 65_536
@@ -335,9 +330,6 @@ def test_hostile_server_is_left_within_the_deadline(name: str) -> None:
         reply = wire.answer_to(wire.say(wire.build("ping")), seconds)
 
     assert why in reply.why
-
-
-# --- servers that cannot be judged: one line, with the remedy
 
 
 def trouble(url: str, **more: Any) -> str:
@@ -433,9 +425,6 @@ def test_http_on_a_port_for_https_is_named() -> None:
         said = trouble(server.url.replace("http:", "https:"))
 
     assert "write http://" in said
-
-
-# --- URLs
 
 
 @cases("ftp://a/", "http://", "http://a b/", "http://a:99999/", "http://user:pw@a/", "http://a/#b")

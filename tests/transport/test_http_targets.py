@@ -58,9 +58,6 @@ def check(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# --- options and files
-
-
 def test_url_names_a_server_that_runs() -> None:
     target = resolve.target(only("https://example.org/mcp"))
 
@@ -227,9 +224,6 @@ def test_bridge_refuses_a_server_that_speaks_http() -> None:
     assert "speaks HTTP already" in done.stderr
 
 
-# --- what is left out
-
-
 def absences(target: Target) -> dict[str, Absent]:
     profile = ServerProfile(Pace(1.0))
     profile.spoken[REVISION] = Spoken(Reply(1, 2, {"result": {}}))
@@ -267,9 +261,6 @@ def test_server_of_somebody_gets_no_malformed_traffic_unless_the_user_says_so() 
         Target(command=("server",), url=URL),
     ):
         assert not malformed & absences(target).keys()
-
-
-# --- whole runs
 
 
 def short_sessions(pings: int) -> Answer:

@@ -63,9 +63,6 @@ def refused() -> Iterator[None]:
     refusal.value.close()
 
 
-# --- the issuer
-
-
 def test_issuer_publishes_its_metadata_and_public_keys(issuer: Issuer) -> None:
     documents = [get(issuer.url + path) for path in METADATA]
     keys = get(documents[0]["jwks_uri"])["keys"]
@@ -162,9 +159,6 @@ def test_upstream_service_is_an_mcp_server_and_notes_our_tokens(issuer: Issuer) 
     assert [set(tokens) for _, tokens in issuer.upstream] == [set(), set(), {token}]
 
 
-# --- options
-
-
 @pytest.mark.parametrize(
     ("words", "why"),
     [
@@ -208,9 +202,6 @@ def test_placeholders_are_replaced_with_the_port() -> None:
     assert placed.env == {"I": issuer.url, "U": f"{issuer.url}/upstream/8123"}
     assert (claims["aud"], claims["scope"]) == ("http://127.0.0.1:8123/mcp", "read")
     assert resolve.target(only(*target.words())) == target
-
-
-# --- commands
 
 
 def jwt(seconds: float) -> str:
@@ -299,9 +290,6 @@ def test_file_of_init_names_the_tokens() -> None:
     lines = [*scaffold._command(target)]
     assert 'issuer = "mock"' in lines
     assert 'scope = ["read"]' in lines
-
-
-# --- login
 
 
 @pytest.fixture

@@ -88,9 +88,6 @@ def start() -> Iterator[Start]:
         process.end(0.0, polite=False)
 
 
-# --- a server that does not start
-
-
 def launch(*command: str, cwd: str | None = None) -> str:
     record = LiveTranscript("2025-11-25", clock=time.monotonic)
     before = set(threading.enumerate())
@@ -130,9 +127,6 @@ def test_command_that_does_not_start_is_named_in_one_line(
 
     text = "\n".join(said).replace(str(tmp_path), "<folder>")
     assert text.replace(sys.executable, "<python>") == golden
-
-
-# --- a server that talks
 
 
 def test_lines_arrive_as_they_are_written(start: Start) -> None:
@@ -210,9 +204,6 @@ def test_flooding_server_is_killed(start: Start, monkeypatch: pytest.MonkeyPatch
     assert record_of(process).overflow
 
 
-# --- a server that does not listen
-
-
 def test_send_to_a_server_that_never_reads_times_out(start: Start) -> None:
     process = start(READY, FOREVER)
     heard(process)
@@ -264,9 +255,6 @@ def test_send_after_closing_stdin_fails_at_once(start: Start, ended: bool) -> No
         process.pipes.send(b"{}\n", LONG)
 
     assert time.monotonic() - begun < LONG / 2
-
-
-# --- a server that ends
 
 
 @cases(
@@ -336,9 +324,6 @@ def test_ended_process_is_not_signalled(start: Start, monkeypatch: pytest.Monkey
 def test_signals_have_names() -> None:
     assert signal_name(11) == "SIGSEGV"
     assert signal_name(99) == "signal 99"
-
-
-# --- children that outlive the server
 
 
 def test_children_in_the_process_group_are_ended(start: Start) -> None:
@@ -421,9 +406,6 @@ def test_daemon_with_open_pipes_does_not_block_the_end(start: Start) -> None:
     assert sweep(mark) == 1
     assert eventually(lambda: set(threading.enumerate()) <= threads)
     assert open_descriptors() == descriptors
-
-
-# --- our threads and descriptors
 
 
 def open_descriptors() -> set[str]:

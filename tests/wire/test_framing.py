@@ -62,9 +62,6 @@ def reading(raw: bytes, *, terminated: bool = True) -> Reading:
     return read(Line(raw, len(raw), terminated))
 
 
-# --- lines
-
-
 def test_stream_is_split_at_line_feeds_only() -> None:
     assert [line.raw for line in split([STREAM])] == LINES
 
@@ -146,8 +143,6 @@ def test_endless_line_takes_bounded_memory() -> None:
     assert line.length == 200 * 65_536
     assert peak < 1_000_000
 
-
-# --- reading
 
 GOOD: dict[str, tuple[bytes, Any]] = {
     "an object": (b'{"a": 1}', {"a": 1}),
@@ -324,9 +319,6 @@ def test_any_readable_id_can_be_encoded() -> None:
         assert line.count(b"\n") == 1
 
 
-# --- several messages on one line, one message on several
-
-
 @cases(
     (b'{"a":1}{"b":2}', [b'{"a":1}', b'{"b":2}']),
     (b'{"a":"}{"}{"b":2}{}', [b'{"a":"}{"}', b'{"b":2}', b"{}"]),
@@ -385,9 +377,6 @@ def test_pretty_printed_value_has_balanced_brackets_and_is_joined(value: Any, in
 
     assert sum(map(open_brackets, lines)) == 0
     assert joined(lines) == value
-
-
-# --- message kinds, ids and values
 
 
 @cases(

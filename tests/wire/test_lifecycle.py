@@ -46,9 +46,6 @@ def at(phase: Phase) -> SessionState:
     return session
 
 
-# --- the table
-
-
 @pytest.mark.parametrize("phase", Phase)
 @pytest.mark.parametrize("event", Event)
 def test_only_events_in_the_table_change_the_phase(phase: Phase, event: Event) -> None:
@@ -85,9 +82,6 @@ def test_stateless_request_opens_the_session_and_legacy_request_does_not() -> No
 
     assert legacy.phase is Phase.SILENT
     assert modern.phase is Phase.OPERATING
-
-
-# --- roles
 
 
 @cases(
@@ -146,16 +140,10 @@ def test_error_code_is_none_unless_present(value: Any, code: int | None) -> None
     assert hear(SessionState(), value).code == code
 
 
-# --- batches
-
-
 def test_array_inside_a_batch_has_the_role_odd() -> None:
     (message,) = SessionState().heard([[{"id": 1, "result": {}}]])
 
     assert message.role is Role.ODD
-
-
-# --- open requests
 
 
 def test_cancelled_request_may_stay_unanswered() -> None:
@@ -189,9 +177,6 @@ def test_unanswerable_message_opens_no_request(value: Any) -> None:
     session.sent(value, 1)
 
     assert session.asked == []
-
-
-# --- against a naive model
 
 
 IDS = st.sampled_from([1, 2, "1", "2", 2.5])

@@ -32,9 +32,6 @@ def ask(record: Transcript, request_id: Any, method: str = "ping", **how: Any) -
     return record.said(json.dumps(message).encode() + b"\n", message, **how)
 
 
-# --- numbering
-
-
 def test_entries_are_numbered_from_one_in_order_of_arrival(record: Transcript) -> None:
     asked = ask(record, 1)
     hear(record, b'{"id":1,"result":{}}')
@@ -107,9 +104,6 @@ def test_closing_the_input_closes_the_session(record: Transcript) -> None:
     assert record[1].text == "we closed its input"
 
 
-# --- lines that hold no message, half of one, or two
-
-
 def test_unreadable_line_is_kept_without_messages(record: Transcript) -> None:
     (entry,) = hear(record, b"Server running")
 
@@ -168,9 +162,6 @@ def test_unfinished_pieces_are_read_in_linear_time() -> None:
 
     assert time.process_time() - begun < 10
     assert hear(record, b'{"id":1,"method":"ping"}')[0].messages
-
-
-# --- limits
 
 
 def test_flood_of_lines_is_cut_off(record: Transcript, monkeypatch: pytest.MonkeyPatch) -> None:

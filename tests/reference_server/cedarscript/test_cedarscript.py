@@ -65,9 +65,6 @@ def client(root: Path) -> Iterator[Client]:
         yield client
 
 
-# --- recorded cases
-
-
 @pytest.mark.parametrize("case", CASES["cases"], ids=lambda case: case["name"])
 def test_recorded_case_gives_the_expected_result(shared: Client, case: dict[str, Any]) -> None:
     place = shared.root / case["name"]
@@ -139,9 +136,6 @@ def test_recorded_cases_have_the_expected_counts() -> None:
     assert silent == ["create_content_starting_with_at_digit"], "@n: is the language's own prefix"
 
 
-# --- parsing
-
-
 @cases(
     ('UPDAET FILE "a" DELETE LINE "b"', 1, 1, "did you mean UPDATE?"),
     ('\n\nRM FILE "b"\nRM FIL "c"', 4, 4, "not understood"),
@@ -188,9 +182,6 @@ def test_old_comment_forms_are_ignored(client: Client) -> None:
     assert client.preview(commented)["affected_files"] == ["a.txt"]
     kept = client.preview("CREATE FILE 'b.sql' WITH CONTENT '''\n-- kept\n'''")["diffs"][0]
     assert "+-- kept\n" in kept["diff"]
-
-
-# --- writing
 
 
 def test_only_dry_run_false_writes(client: Client, root: Path) -> None:
@@ -402,9 +393,6 @@ def test_line_numbers_select_exactly_those_lines(
         assert path.read_bytes() == (newline.join(wanted) + (end if wanted else "")).encode(), form
 
 
-# --- limits and isolation
-
-
 def workers() -> set[psutil.Process]:
     """Return the workers of the servers in this process."""
     return {
@@ -594,9 +582,6 @@ def test_concurrent_scripts_are_all_answered(client: Client, root: Path) -> None
     assert all("isError" not in answer["result"] for answer in heard), heard
     assert {(root / f"f{n}.txt").read_text() for n in range(20)} == {"two\n"}
     assert threading.active_count() - before < 27
-
-
-# --- listing and concurrency
 
 
 @pytest.mark.parametrize("revision", ["2025-11-25", MODERN])

@@ -77,9 +77,6 @@ def test_slow_patterns_are_stopped_by_the_time_limit(
     assert stopped == {*FORMS}
 
 
-# --- end of the server
-
-
 def spawned(root: Path, cwd: Path, before: str = "") -> Spawned:
     """Start the real program in the given directory."""
     program = (

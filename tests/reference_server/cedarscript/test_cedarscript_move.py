@@ -60,8 +60,6 @@ def refused(client: Client, text: str, script: str, name: str = "m.py") -> dict[
     return error
 
 
-# --- definitions
-
 SOURCE = '''#!/usr/bin/env python
 # The file's own comment
 class A:
@@ -253,9 +251,6 @@ def test_parsed_move_has_a_summary(client: Client) -> None:
     assert "MOVE is a clause" in error["suggestions"][0]
 
 
-# --- lines
-
-
 PARTS = '''def f(x):
     """Doc."""
     if x:
@@ -339,8 +334,6 @@ def test_lines_move_without_changing_other_code_or_are_refused(
         assert after == error["code"] or after in error["message"]
 
 
-# --- any file
-
 NEWLINES = st.sampled_from(["\n", "\r\n", "\r"])
 LINES = st.lists(
     st.text(alphabet="b \t\f\x85\u2028é", max_size=3).map("a".__add__), min_size=3, max_size=9
@@ -384,8 +377,6 @@ def splice(lines: list[str], first: int, end: int, index: int) -> list[str]:
     at = marked.index(None)
     return [line for line in [*marked[:at], *block, *marked[at + 1 :]] if line is not None]
 
-
-# --- any Python file
 
 BODIES = [
     ["return 1"],

@@ -42,9 +42,6 @@ def test_library_is_available_in_tox_where_supported() -> None:
     assert WHY_NOT is None
 
 
-# --- scripts in a text
-
-
 def blocks(content: str) -> list[tuple[int, str]]:
     return [(block.line, block.text) for block in find_blocks(content)]
 
@@ -130,9 +127,6 @@ def test_repetitive_text_is_scanned_in_time() -> None:
             continue
 
 
-# --- indentation
-
-
 @cases(
     ("", DEFAULT),
     ("a\nb", DEFAULT),
@@ -150,9 +144,6 @@ def test_only_lines_with_relative_prefix_are_indented() -> None:
     content = "\n@0:if x:\n  @1:y\nz\n@-1:\n\n@-1:w\n"
     made = Indentation("   ").apply_relative_indents(content, 6)
     assert made == ["      if x:", "         y", "z", "", "", "   w"]
-
-
-# --- diffs
 
 
 @cases(
@@ -177,9 +168,6 @@ LINES = st.lists(st.sampled_from("abc"), min_size=1, max_size=30).map("\n".join)
 def test_diff_applied_to_the_old_text_gives_the_new_one(before: str, after: str) -> None:
     assume(before != after)
     assert apply(before, unified(before, after, "p"), ("p",)).text == after
-
-
-# --- explanations
 
 
 def test_error_advice_table_is_complete() -> None:
@@ -232,9 +220,6 @@ def test_library_error_text_is_not_exposed(text: str) -> None:
     assert error.context == {"command_index": 3}
 
 
-# --- no library
-
-
 def names(client: Client) -> list[str]:
     return [tool["name"] for tool in client.ask("tools/list")["result"]["tools"]]
 
@@ -264,9 +249,6 @@ def test_unsupported_platform_is_reported_by_list_capabilities(
     with Client(tmp_path, log_level="off") as client:
         assert names(client) == ALWAYS
         assert "for darwin" in client.call("list_capabilities")["reason"]
-
-
-# --- tree cache
 
 
 def test_tree_cache_parses_each_source_once() -> None:
