@@ -378,7 +378,8 @@ def test_a_range_has_the_faults_of_each_release_in_it() -> None:
 
     assert owners(run(both, "mcp==^1.10.0")) == ["mcp ^1.10.0", "own"]
     assert owners(run(both, "mcp==^1.15.0")) == ["mcp ^1.15.0", "own"]
-    assert owners(run(both, "mcp==^1.9.0")) == ["own", "own"]
+    assert owners(run(both, "mcp==^1.9.0")) == ["mcp ^1.9.0", "own"]
+    assert owners(run({(TOOL, NEW): Outcome.WARN}, "mcp==^1.21.0")) == ["mcp ^1.21.0"]
 
 
 @pytest.mark.parametrize("number", ["1.15.0", "^1.15.0"])

@@ -144,8 +144,8 @@ def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
 
     A version between two judged releases of its major version has the faults that both have. One
     that is newer than all of them has those of the newest. Others have none.
-    A range such as ``^1.25.1`` has the faults that each release in it has. A neighbour that does
-    not speak a revision says nothing about the faults there.
+    A range such as ``^1.25.1`` has the faults that each judged release in it has. A neighbour that
+    does not speak a revision says nothing about the faults there.
     """
     known = [one for one in table if (one.sdk.name, one.sdk.registry) == (sdk.name, sdk.registry)]
     wanted = version(sdk.version.removeprefix("^"))
@@ -154,8 +154,7 @@ def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
     before = [one for one in major if one.order < wanted][-1:]
     after = [one for one in major if one.order > wanted][:1]
     if sdk.version.startswith("^"):
-        later = [one for one in major if one.order >= wanted]
-        return tuple(later if same else before and before + later)
+        return tuple([one for one in major if one.order >= wanted] or before)
     return tuple(same or (before and before + after))
 
 
