@@ -81,7 +81,6 @@ ALL = (
     "apps-content-returned",
     "apps-checks-client",
 )
-
 controls(*ALL, of=_Apps)(
     ServesAPage="Serves the page of the reference server.",
     ServesAPageStateless=has("Serves the page, in 2026-07-28.", MODERN))  # fmt: skip

@@ -81,8 +81,6 @@ mutants("completion-undeclared-method-not-found", of=_Undeclared)(
         "Answers completion/complete with -32603 without having completions.", MODERN,
         changed=lambda self, message, request: refusal(request, -32603, "NotImplementedError"))
 )  # fmt: skip
-
-
 mutants("completion-result-shape", of=_Completes, revision=OLD)(
     WritesATotalOfNull=has("Writes an unknown total as null.", spoil=puts("total", None)),
     CountsInHasMore=has("Gives the number of further values as hasMore.", MODERN,

@@ -43,8 +43,6 @@ mutants("discover-implemented", "subscriptions-ack-subset=warn", of=Fault, revis
             self.refuse(message, -32601, "Method not found")
             if isinstance(message, dict) and message.get("method") == "server/discover"
             else line))  # fmt: skip
-
-
 mutants("discover-result-shape", of=_Discovered, revision=MODERN)(
     ListsNoVersions=has("Leaves supportedVersions out.", spoil=drops("supportedVersions"))
 )  # fmt: skip

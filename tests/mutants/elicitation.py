@@ -136,8 +136,6 @@ mutants("elicitation-mode-supported", of=_Requires, outcome="note")(
     RequiresAUrlOfEveryClient=has(
         "Answers every client that the user has to visit a URL first.", able=lambda *_: True)
 )  # fmt: skip
-
-
 mutants("elicitation-form-params-shape", of=Elicits)(
     ElicitsAnArray=has("Elicits a form that is not an object.",
         asks=[{"message": "?", "requestedSchema": {"type": "array", "properties": {}}}])
@@ -172,8 +170,6 @@ mutants("elicitation-form-no-clickable-urls", of=Elicits)(
     WritesAUrlIntoAForm=has("Puts a URL into the description of a field.",
         asks=[formed(code={"type": "string", "description": "See https://a.example/code"})])
 )  # fmt: skip
-
-
 mutants("elicitation-url-valid", of=_Links)(
     LinksToAPathInAForm=has("Gives a path as the URL of an elicitation.",
         asks=[{**LINK, "url": "/sign-in"}]),

@@ -176,8 +176,6 @@ ALL = (
     *("exttasks-unknown-id-others", "exttasks-input-keys-unique", "exttasks-terminal-final"),
     "exttasks-id-unguessable",
 )
-
-
 controls(*ALL, of=Hands, revision=MODERN)(
     HandsOutTasks="Keeps the rules of the extension, and serves clients without it too."
 )  # fmt: skip

@@ -92,8 +92,6 @@ controls("meta-object", of=_Listed, revision=OLD)(
     NamesAToolMemberMeta=has(
         "Has tools with a member _meta, in a revision that does not define it there.",
         spoil=edits(puts("tools", 0, "_meta", "cheap"), puts("_meta", {}))))  # fmt: skip
-
-
 mutants("meta-key-format", of=_Keyed, revision=ITEMS)(
     UnderscoresAKey=has("Begins a key with an underscore, like an SDK.",
         own={"_fastmcp": {"tags": []}}),

@@ -207,8 +207,6 @@ mutants("resources-custom-scheme-rfc3986", of=MoreTemplates, revision=MODERN)(
 controls("resources-uri-has-scheme", "resources-custom-scheme-rfc3986", of=OneMore)(
     HasASchemeOfItsOwn=has("Has a custom scheme with every allowed character, and no authority.",
         uri="x-my.notes+2:more"))  # fmt: skip
-
-
 mutants("resources-templates-list-shape", of=Resources)(
     NamesItsTemplatesTemplates=has("Names the list of templates templates.",
         templates=lambda self, result: result.update(templates=result.pop("resourceTemplates")))

@@ -203,8 +203,6 @@ LOOPED = (
     "sampling-tool-result-structured",
     "sampling-tool-loop-limit",
 )
-
-
 controls(*LOOPED, of=_Loops)(LoopsThrice="Runs three rounds of tools in a session.")
 controls(*LOOPED, of=_Loops, revision=MODERN, breaks=(NOTED,))(
     LoopsThriceStatelessly="Runs three rounds of tools without a session.")  # fmt: skip

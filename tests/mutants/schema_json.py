@@ -81,8 +81,6 @@ controls(of=Lists, revision="2025-06-18")(
     NamesAMemberIconsTooEarly=has(
         "Has a member named icons in a revision without icons.", tool={"icons": {"src": 5}})
 )  # fmt: skip
-
-
 mutants("schema-valid-for-dialect", of=Lists)(
     MisspellsAType=has("Gives an argument a type that JSON Schema does not have.",
         tool={"inputSchema": {**SCHEMA, "properties": {"at": {"type": "datetime"}}}}),

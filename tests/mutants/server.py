@@ -100,8 +100,6 @@ mutants("server-binary-content-base64", of=Calls, revision=MODERN)(
 mutants("server-binary-content-base64", of=Calls, revision="2025-06-18", outcome="warn")(
     BreaksBase64IntoLines=has("Breaks the data of an image into lines.",
         RESULT=_gives({**IMAGE, "data": PNG[:76] + "\n" + PNG[76:]})))  # fmt: skip
-
-
 mutants("server-annotations-audience-roles", of=Calls)(
     WritesTheAudienceAsText=has("Writes the audience as a string.",
         RESULT=_gives({**TEXT, "annotations": {"audience": "user"}})))  # fmt: skip

@@ -204,7 +204,6 @@ ALL = (
     "skills-directory-children",
     "skills-directory-invalid",
 )
-
 controls(*ALL, of=_Skills, revision=MODERN)(
     ServesSkills="Serves the skills of the reference server.")  # fmt: skip
 controls("skills-entry-atomic", of=_Paged, revision=MODERN)(

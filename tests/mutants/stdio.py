@@ -105,8 +105,6 @@ class NeverFlushes(Fault):
 mutants("stdio-newline-terminated", of=Fault, outcome="warn")(
     OmitsTheLastLineFeed=has("Ends its output with a message without a line feed.",
         end=lambda self: self.emit(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')))  # fmt: skip
-
-
 mutants("stdio-utf8-output", of=Fault)(
     WritesUtf16=has("Writes UTF-16 with a byte order mark, like a redirected PowerShell.",
         start=lambda self: self.emit(b"\xff\xfe"),

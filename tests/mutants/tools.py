@@ -124,8 +124,6 @@ mutants("tools-name-characters", of=OneMore)(
 controls("tools-name-length", "tools-name-characters", "tools-name-unique", of=OneMore)(
     NamesAToolToTheLimit=has("Gives a tool a name of 128 characters, of every allowed kind.",
         TOOL={"name": "More.m_o-r0" + "x" * 117}))  # fmt: skip
-
-
 mutants("tools-definition-shape", of=OneMore, revision=MODERN)(
     GivesAToolANumericTitle=has("Gives a tool a number as its title.", TOOL={"title": 7})
 )  # fmt: skip
@@ -165,8 +163,6 @@ controls("tools-definition-shape", of=OneMore, revision=MODERN)(
 mutants("tools-annotations-shape", of=OneMore, revision=MODERN)(
     WritesAHintAsNull=has("Writes a missing hint as null.",
         TOOL={"annotations": {"destructiveHint": None}}))  # fmt: skip
-
-
 mutants("tools-list-changed-notification-legacy", of=(Growing, OneMore))(
     ChangesItsToolsSilently="Declares listChanged and does not announce changes of the list."
 )  # fmt: skip

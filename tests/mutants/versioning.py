@@ -138,8 +138,6 @@ mutants("versioning-supported-list-truthful", of=_Refuses, revision=MODERN)(
 controls("versioning-supported-list-truthful", of=_Lists, revision=MODERN)(
     ListsBothEras=has("Lists every revision it supports, including those of the handshake.",
         more=("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")))  # fmt: skip
-
-
 controls("versioning-initialize-rejected", "versioning-initialize-names-versions",
     "versioning-unsupported-version-error", "meta-required-fields", of=ModernOnly,
     revision=MODERN)(
