@@ -211,11 +211,7 @@ def with_chance(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
         for rule in old.get("chance", ())
         if rule in old["faults"] and rule not in new["faults"]
     }
-    return {
-        **new,
-        "chance": sorted({*new["chance"], *kept}),
-        "faults": {**new["faults"], **kept},
-    }
+    return {**new, "chance": sorted({*new["chance"], *kept}), "faults": {**new["faults"], **kept}}
 
 
 def write(found: list[dict[str, Any]]) -> None:

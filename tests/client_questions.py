@@ -11,13 +11,7 @@ from reference_server.protocol.calls import Call
 from reference_server.protocol.toolbox import Tool
 from reference_server.settings import Settings
 from reference_server.surface import Surface
-from tests.reference_client import (
-    LEGACY,
-    InProcess,
-    Message,
-    ask,
-    modern_as,
-)
+from tests.reference_client import LEGACY, InProcess, Message, ask, modern_as
 
 FORM = {
     "message": "Which?",
@@ -27,11 +21,7 @@ SAMPLE = {
     "messages": [{"role": "user", "content": {"type": "text", "text": "Say hello."}}],
     "maxTokens": 10,
 }
-SAMPLED = {
-    "role": "assistant",
-    "content": {"type": "text", "text": "Hello."},
-    "model": "a model",
-}
+SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "Hello."}, "model": "a model"}
 QUESTIONS: dict[str, tuple[str, Message]] = {
     "elicit": ("elicitation/create", FORM),
     "url": ("elicitation/create", {"mode": "url", "url": "https://example.com", "message": "!"}),

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.reference_client import (
-    Message,
-    Spawned,
-    modern,
-)
+from tests.reference_client import Message, Spawned, modern
 
 fcntl = pytest.importorskip("fcntl", reason="needs POSIX descriptors")
 

@@ -13,13 +13,7 @@ ICONS: Final[list[Json]] = [
     {"src": "https://a.example/i.png", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}
 ]
 META: Final[Json] = {"com.example/a": [1]}
-NAMED: Final[Json] = {
-    "name": "n",
-    "title": "N",
-    "description": "d",
-    "icons": ICONS,
-    "_meta": META,
-}
+NAMED: Final[Json] = {"name": "n", "title": "N", "description": "d", "icons": ICONS, "_meta": META}
 RESOURCE: Final[Json] = {
     **NAMED,
     "uri": "file:///a",

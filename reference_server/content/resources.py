@@ -67,10 +67,7 @@ class Resources:
     def list_resources(self, call: Call) -> dict[str, Any]:
         """Answer ``resources/list``, in the order of the paths."""
         entries = sorted(self.files(call), key=_place)
-        found = page(
-            *(entries, call.params, "resources", self._page_size),
-            place=_place,
-        )
+        found = page(*(entries, call.params, "resources", self._page_size), place=_place)
         if self._surface.resources_listed:
             self._surface.resources_listed(call, frozenset(one.path for one in entries))
         found["resources"] = [_resource(entry, call.revision) for entry in found["resources"]]
@@ -145,11 +142,7 @@ def _with_hints(result: dict[str, Any], call: Call) -> dict[str, Any]:
 
 
 def _resource(entry: Entry, revision: str) -> dict[str, Any]:
-    shown: dict[str, Any] = {
-        "uri": uris.uri_of(entry.path),
-        "name": entry.path,
-        "size": entry.size,
-    }
+    shown: dict[str, Any] = {"uri": uris.uri_of(entry.path), "name": entry.path, "size": entry.size}
     kind = media_type(entry.path)
     if kind:
         shown["mimeType"] = kind

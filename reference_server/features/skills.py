@@ -56,7 +56,7 @@ license: MIT
 # Compare trees
 
 Call `workspace_digest` for each directory. Equal digests mean the same files under the same paths.
-""",
+"""
     },
 }
 """URI of the root of a skill -> path of each file -> its text."""

@@ -89,11 +89,7 @@ class Log:
             self.record(level, event, redact.facts(facts))
 
     def record(
-        self,
-        level: str,
-        event: str,
-        facts: dict[str, Any],
-        payload: dict[str, Any] | None = None,
+        self, level: str, event: str, facts: dict[str, Any], payload: dict[str, Any] | None = None
     ) -> None:
         """Log an event with masked facts.
 

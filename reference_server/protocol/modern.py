@@ -38,10 +38,7 @@ one of them is -32022.
 FRESH_MILLISECONDS = 300_000
 """``ttlMs``: a list does not change in one process, but a new process may have new tools."""
 
-LOG_LEVELS = (
-    *("debug", "info", "notice", "warning"),
-    *("error", "critical", "alert", "emergency"),
-)
+LOG_LEVELS = (*("debug", "info", "notice", "warning"), *("error", "critical", "alert", "emergency"))
 """schema.ts#LoggingLevel, least severe first."""
 
 

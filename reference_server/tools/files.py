@@ -49,13 +49,7 @@ def install(surface: Surface) -> None:
             raise ToolError("endLine must not be less than startLine.", field="endLine")
         path, found = _open(surface, call, arguments)
         text, last = _part(path, found, first, last)
-        return {
-            "path": path,
-            "text": text,
-            **found.facts(),
-            "startLine": first,
-            "endLine": last,
-        }
+        return {"path": path, "text": text, **found.facts(), "startLine": first, "endLine": last}
 
     surface.toolbox.add(_read_tool(read))
     surface.toolbox.add(_read_range_tool(read_range))

@@ -17,10 +17,7 @@ CWD = {
     "type": "string",
     "description": "Directory below the root that path is relative to. Default: the root.",
 }
-CONFIRM = {
-    "type": "string",
-    "description": "Token of the preview that is to be applied.",
-}
+CONFIRM = {"type": "string", "description": "Token of the preview that is to be applied."}
 
 _PENDING: dict[str, Any] = {
     "confirmed": {"type": "boolean", "description": "False: nothing was written yet."},

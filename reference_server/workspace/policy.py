@@ -6,14 +6,7 @@ from .boundary import Boundary
 from .names import Names
 from .paths import Location, cut, names_of
 from .place import Root
-from .refusals import (
-    NotAllowed,
-    NotFound,
-    OutsideClientRoots,
-    OutsideRoot,
-    Refusal,
-    refusal,
-)
+from .refusals import NotAllowed, NotFound, OutsideClientRoots, OutsideRoot, Refusal, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,14 +10,7 @@ from .entries import Change, Entry, Snapshot
 from .paths import is_readable
 from .policy import Policy
 from .recovery import recover
-from .refusals import (
-    IsDirectory,
-    NotFound,
-    NotRegular,
-    Refusal,
-    TooLarge,
-    refusal,
-)
+from .refusals import IsDirectory, NotFound, NotRegular, Refusal, TooLarge, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

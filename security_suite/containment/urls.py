@@ -83,12 +83,7 @@ EXPECTED: Final = "no request arrives at an address behind the server"
 
 
 @attack(
-    "urls-internal",
-    "urls-redirects",
-    "urls-names",
-    "urls-schemes",
-    fixtures=("base",),
-    lasts=True,
+    "urls-internal", "urls-redirects", "urls-names", "urls-schemes", fixtures=("base",), lasts=True
 )
 def fetches_only_what_it_may(session: AttackSession) -> None:
     """A tool that fetches URLs is not led to other hosts, files or protocols."""

@@ -3,13 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mcp_touchstone.security.suite import (
-    SESSION,
-    AttackSession,
-    HttpCaller,
-    attack,
-    served,
-)
+from mcp_touchstone.security.suite import SESSION, AttackSession, HttpCaller, attack, served
 
 SITE: Final = "touchstone-attack.examples.best"
 
@@ -42,10 +36,7 @@ def serves_no_page_of_another_site(session: AttackSession) -> None:
 
 
 def _try(
-    session: AttackSession,
-    caller: HttpCaller,
-    threat: str,
-    pages: Sequence[Mapping[str, str]],
+    session: AttackSession, caller: HttpCaller, threat: str, pages: Sequence[Mapping[str, str]]
 ) -> bool:
     found = ""
     at: int | None = None

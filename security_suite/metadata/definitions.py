@@ -86,10 +86,7 @@ class Definitions:
     def _said(self) -> Items:
         """Return the definitions, and the instructions and the name of the server."""
         spoken = self.session.spoken
-        own = {
-            "instructions": spoken.result.get("instructions"),
-            "serverInfo": spoken.server_info,
-        }
+        own = {"instructions": spoken.result.get("instructions"), "serverInfo": spoken.server_info}
         return {"(the server)": own, **self.first}
 
     # --- words

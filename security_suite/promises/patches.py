@@ -430,17 +430,9 @@ CASES: Final = (
     ),
     _case("cr-only-file", b"one\rtwo\rthree\r", _TWO, b"one\rTWO\rthree\r"),
     _case(
-        "no-newline-kept",
-        b"one\ntwo",
-        f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n{MARK}",
-        b"one\nTWO",
+        "no-newline-kept", b"one\ntwo", f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n{MARK}", b"one\nTWO"
     ),
-    _case(
-        "no-newline-added",
-        b"one\ntwo",
-        f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n",
-        b"one\nTWO\n",
-    ),
+    _case("no-newline-added", b"one\ntwo", f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n", b"one\nTWO\n"),
     _case("no-newline-wrong", b"one\ntwo\n", f"@@ -2,1 +2,1 @@\n-two\n{MARK}+TWO\n{MARK}"),
     _case(
         "marker-twice",
@@ -455,17 +447,9 @@ CASES: Final = (
         "a\u2028b\x85c\x0bd\x0ce\nTWO\n".encode(),
     ),
     _case(
-        "trailing-spaces",
-        b"one  \ntwo\n",
-        "@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n",
-        b"one  \nTWO\n",
+        "trailing-spaces", b"one  \ntwo\n", "@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n", b"one  \nTWO\n"
     ),
-    _case(
-        "tabs",
-        b"\tone\ntwo\n",
-        "@@ -1,2 +1,2 @@\n         one\n-two\n+TWO\n",
-        b"\tone\nTWO\n",
-    ),
+    _case("tabs", b"\tone\ntwo\n", "@@ -1,2 +1,2 @@\n         one\n-two\n+TWO\n", b"\tone\nTWO\n"),
     _case("utf16-file", "one\ntwo\n".encode("utf-16"), _TWO, "one\nTWO\n".encode("utf-16")),
     _case("latin1-file", b"caf\xe9\ntwo\n", _TWO, b"caf\xe9\nTWO\n"),
 )

@@ -83,10 +83,7 @@ def _completions(session: AttackSession) -> Iterator[Sent]:
             yield (
                 f"completions of {name}",
                 "completion/complete",
-                {
-                    "ref": reference,
-                    "argument": argument,
-                },
+                {"ref": reference, "argument": argument},
             )
 
 
@@ -109,8 +106,5 @@ def _patterns(session: AttackSession) -> Iterator[Sent]:
                 yield (
                     f"the pattern of {name}",
                     "tools/call",
-                    {
-                        "name": tool["name"],
-                        "arguments": given,
-                    },
+                    {"name": tool["name"], "arguments": given},
                 )

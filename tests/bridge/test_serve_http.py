@@ -271,9 +271,7 @@ def test_connection_that_is_served_is_not_closed_for_a_new_one(crowded: Listener
         assert served.messages()[-1]["result"]
 
 
-def test_new_connection_is_closed_if_all_others_are_served(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_new_connection_is_closed_if_all_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
     with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as served:
         served.start()

@@ -131,9 +131,7 @@ def test_log_message_is_sent_only_to_the_request_that_asked_for_it(bridge: Bridg
     assert answer["id"] == 2
 
 
-def test_subscription_notifications_carry_the_id_of_the_client(
-    bridge: Bridge,
-) -> None:
+def test_subscription_notifications_carry_the_id_of_the_client(bridge: Bridge) -> None:
     http = bridge(*TOY, "listen", "echo")
     wanted = {"notifications": {"toolsListChanged": True}}
 

@@ -201,9 +201,7 @@ def test_unobservable_clause_needs_no_how(load_row: Load) -> None:
     assert load_row(how=None, unobservable='"nothing shows it"').unobservable == "nothing shows it"
 
 
-def test_deferred_chapter_defers_rows_without_their_own_setting(
-    tmp_path: Path,
-) -> None:
+def test_deferred_chapter_defers_rows_without_their_own_setting(tmp_path: Path) -> None:
     text = (
         HEAD
         + 'deferred = "the whole chapter"\n'

@@ -13,14 +13,7 @@ from mcp_touchstone.config.client_files import Source, Surroundings
 from mcp_touchstone.config.client_files import read as source
 from mcp_touchstone.config.files import Asked, Found, find, may_write, write
 from mcp_touchstone.config.parser import parse
-from mcp_touchstone.config.settings import (
-    FIELDS,
-    ConfigError,
-    Settings,
-    field_of,
-    layer,
-    merged,
-)
+from mcp_touchstone.config.settings import FIELDS, ConfigError, Settings, field_of, layer, merged
 from mcp_touchstone.config.toml_keys import KEYS, Table, choose, command, read
 from mcp_touchstone.config.toml_keys import layer as layer_of
 from mcp_touchstone.target.promises import PromiseTerms

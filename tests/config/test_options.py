@@ -132,12 +132,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         ("--force", *HTTP),
         ("--force", "--sandbox", "off", *ISSUED),
     ],
-    "load": [
-        (*STARTED, *USED, *BOXED),
-        ("--self", "--offline"),
-        HTTP,
-        ISSUED,
-    ],
+    "load": [(*STARTED, *USED, *BOXED), ("--self", "--offline"), HTTP, ISSUED],
     "golden record": [
         (*GOLDEN, *STARTED, *USED, *BOXED, "--promise", "audit", "--verbose"),
         (*GOLDEN, "--self", "--offline", "--any-version"),
@@ -151,16 +146,13 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         (*GOLDEN, *HTTP),
         (*GOLDEN, *ISSUED),
     ],
-    "bridge": [
-        (*STARTED, "--offline", "--port", "0", "--sessions", "2"),
-        ("--self",),
-    ],
+    "bridge": [(*STARTED, "--offline", "--port", "0", "--sessions", "2"), ("--self",)],
     "diff": [("--fail-on", "must", "--format", "text", "--verbose", "j.json", "j.json")],
     "report": [
         (
             *("j.json", "--html", "r.html", "--markdown", "r.md", "--junit", "r.xml"),
             *("--sarif", "r.sarif", "--badge", "r.json"),
-        ),
+        )
     ],
     "list": [("--suite", "all", "--level", "MUST", "ping")],
     "explain": [("ping-empty-response",)],
@@ -184,7 +176,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
             *("--scheduler", "tcp://127.0.0.1:1", "--shard", "1/1", "--work", "work"),
             *("--deadline", "60", "--timeout", "20", "--memory", "0", "--suite", "all"),
             *("--quick", "--for", "cursor", *PING),
-        ),
+        )
     ],
     "fleet report": [
         ("--html", "f.html", "--csv", "f.csv", "--since", "rows.json", "--names", "rows.json"),

@@ -184,11 +184,7 @@ def test_mutants_name_known_clauses_and_revisions() -> None:
 
 def test_matrix_command_lists_no_surviving_clause() -> None:
     done = subprocess.run(
-        [sys.executable, HERE, "--matrix"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
+        [sys.executable, HERE, "--matrix"], capture_output=True, text=True, check=False, timeout=60
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,12 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
-from mcp_touchstone.discovery.sdk import (
-    SdkFacts,
-    collect,
-    commands,
-    identify,
-)
+from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.transport.family import ProcessFacts
 
 TRAP = "raise SystemExit('the server was imported')\n"
@@ -254,8 +249,7 @@ def bundle(place: Path, written: object = "^1.25.1", kind: str = "devDependencie
 
 @pytest.mark.parametrize("kind", ["dependencies", "devDependencies"])
 @pytest.mark.parametrize(
-    ("written", "shown"),
-    [("^1.25.1", "^1.25.1"), ("~1.25.1", "^1.25.1"), ("1.25.1", "1.25.1")],
+    ("written", "shown"), [("^1.25.1", "^1.25.1"), ("~1.25.1", "^1.25.1"), ("1.25.1", "1.25.1")]
 )
 def test_a_published_bundle_has_the_range_of_its_package(
     tmp_path: Path, kind: str, written: str, shown: str

@@ -58,10 +58,7 @@ def test_scenarios_that_shared_a_process_are_repeated_on_one() -> None:
     both = judged("RunsUnknownTools", ping, tools)
 
     found = {s.case.name: j for s in both.slots for j in s.judgements if j.tried > 1}
-    assert {name: (j.found, j.tried) for name, j in found.items()} == {
-        ping: (2, 2),
-        tools: (2, 2),
-    }
+    assert {name: (j.found, j.tried) for name, j in found.items()} == {ping: (2, 2), tools: (2, 2)}
     assert both.processes == one.processes
 
 

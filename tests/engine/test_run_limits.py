@@ -73,9 +73,7 @@ def broken(*_: object) -> None:
     raise ZeroDivisionError("ours")
 
 
-def test_discovery_error_breaks_only_dependent_clauses(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_discovery_error_breaks_only_dependent_clauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(probes.FINDERS, Probe.READS, broken)
 
     run = judged("resources", "ping")
@@ -86,9 +84,7 @@ def test_discovery_error_breaks_only_dependent_clauses(
     assert run.exit_code == 2
 
 
-def test_process_pool_error_breaks_only_its_scenario(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_process_pool_error_breaks_only_its_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_pool.ProcessPool, "apart", broken)
 
     run = judged("cancellation-no-response", "answers_a_ping")
@@ -97,9 +93,7 @@ def test_process_pool_error_breaks_only_its_scenario(
     assert {v.clause.id for v in run.of(Outcome.PASS)} == {"ping-empty-response"}
 
 
-def test_traffic_rule_error_breaks_only_that_rule(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_traffic_rule_error_breaks_only_that_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     before = ambient.judge
 
     def judge_rule(rule: Any, *more: Any) -> Any:

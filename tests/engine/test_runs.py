@@ -401,9 +401,7 @@ def test_once_scenario_runs_once_and_counts_for_all_legacy_revisions(registry: R
     assert all(v.gravest.revision == v.revision for v in run.verdicts)
 
 
-def test_ambient_rule_counts_over_every_conversation(
-    registry: Registry,
-) -> None:
+def test_ambient_rule_counts_over_every_conversation(registry: Registry) -> None:
     declare_result("other-must", passed=True, fresh=True)
 
     @ambient("toy-must", "toy-maybe", "third-must", "toy-should")
@@ -448,18 +446,11 @@ def test_hurting_scenarios_run_last_and_fresh_ones_alone(registry: Registry) -> 
     judge(server(), registry, Choice(jobs=1))
 
     shared = [word for word in order if not word.startswith("is_fresh")]
-    assert shared == [
-        "is_plain True",
-        "is_plain_too True",
-        "hurts_first True",
-        "hurts_again True",
-    ]
+    assert shared == ["is_plain True", "is_plain_too True", "hurts_first True", "hurts_again True"]
     assert "is_fresh False" in order
 
 
-def test_server_death_is_recorded_on_its_scenario_only(
-    registry: Registry,
-) -> None:
+def test_server_death_is_recorded_on_its_scenario_only(registry: Registry) -> None:
     @declare("toy-must", name="kills_it")
     def _(talk: Conversation) -> None:
         talk.wire.request("die")

@@ -60,9 +60,7 @@ def test_script_omits_the_value_of_a_secret_variable(tmp_path: Path) -> None:
     shows_it_again(script, CANARY, tmp_path, API_KEY="abcdef-12345")
 
 
-def test_script_recreates_the_working_folder_and_the_seeded_root(
-    tmp_path: Path,
-) -> None:
+def test_script_recreates_the_working_folder_and_the_seeded_root(tmp_path: Path) -> None:
     (tmp_path / "seed" / "part").mkdir(parents=True)
     (tmp_path / "place").mkdir()
     target = Target(

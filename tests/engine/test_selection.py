@@ -23,16 +23,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
 from tests.cases import cases
 from tests.conftest import HERE
-from tests.toy_suite import (
-    LEGACY,
-    LONG,
-    ROW,
-    TOY,
-    declare,
-    declare_result,
-    server,
-    toy_registry,
-)
+from tests.toy_suite import LEGACY, LONG, ROW, TOY, declare, declare_result, server, toy_registry
 
 pytestmark = pytest.mark.slow
 
@@ -185,9 +176,7 @@ def test_newest_of_each_era_is_requested_if_a_scenario_uses_it(
     assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
 
-def test_all_revisions_are_requested_if_a_scenario_compares_them(
-    needs_registry: Registry,
-) -> None:
+def test_all_revisions_are_requested_if_a_scenario_compares_them(needs_registry: Registry) -> None:
     declare_result("toy-called", passed=True, everywhere=True)
     choice = Choice(revisions=("2025-06-18",))
 

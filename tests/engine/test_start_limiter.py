@@ -50,12 +50,7 @@ def test_start_with_higher_priority_goes_first() -> None:
         went.append((turn, doorway.enter(turn)))
 
     threads = []
-    for turn in (
-        StartPriority.OTHER,
-        StartPriority.LONG,
-        StartPriority.MANY,
-        StartPriority.FIRST,
-    ):
+    for turn in (StartPriority.OTHER, StartPriority.LONG, StartPriority.MANY, StartPriority.FIRST):
         threads.append(threading.Thread(target=enter, args=(turn,), daemon=True))
         threads[-1].start()
         eventually(lambda: len(doorway._outside) == len(threads))

@@ -8,15 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.guards import (
-    ABSOLUTE,
-    DOTDOT,
-    EXPANSION,
-    NAMES,
-    SEPARATORS,
-    SIBLING,
-    TWO_READINGS,
-)
+from tests.fakes.guards import ABSOLUTE, DOTDOT, EXPANSION, NAMES, SEPARATORS, SIBLING, TWO_READINGS
 from tests.fakes.server import STRING, Guard, Refused
 
 
@@ -282,7 +274,7 @@ class ChosenVaults(Vaults, tools=("read_in_vault",)):
     """Takes the name of a vault from the values in its schema; only the last one has files."""
 
     schemas = {  # noqa: RUF012
-        "read_in_vault": schema(vault={"type": "string", "enum": ["old", "main"]}, path=STRING),
+        "read_in_vault": schema(vault={"type": "string", "enum": ["old", "main"]}, path=STRING)
     }
 
     def read_in_vault(self, vault: str, path: str) -> str:
@@ -302,7 +294,7 @@ class Mentions(Shaped, tools=("ask",)):
     """Takes a text, in which @ and a path insert a file."""
 
     schemas = {  # noqa: RUF012
-        "ask": schema(prompt={"type": "string", "description": "A question; @file inserts one."}),
+        "ask": schema(prompt={"type": "string", "description": "A question; @file inserts one."})
     }
 
     def ask(self, prompt: str) -> str:

@@ -18,13 +18,7 @@ from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import Plan, judge
 from mcp_touchstone.transport.http_endpoint import free_port
 from tests.conftest import eventually
-from tests.fleets import (
-    PLAN,
-    fleet,
-    small,
-    write_list,
-    write_waiting_list,
-)
+from tests.fleets import PLAN, fleet, small, write_list, write_waiting_list
 from tests.reference_client import CHECKOUT
 
 pytestmark = pytest.mark.slow

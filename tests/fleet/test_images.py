@@ -300,8 +300,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         ),
         "layers": [
             add(
-                "application/vnd.docker.image.rootfs.diff.tar.gzip",
-                gzip.compress(empty.getvalue()),
+                "application/vnd.docker.image.rootfs.diff.tar.gzip", gzip.compress(empty.getvalue())
             )
         ],
     }

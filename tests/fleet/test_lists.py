@@ -13,13 +13,7 @@ from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import read
 from mcp_touchstone.target import values
 from tests.cases import cases
-from tests.fleets import (
-    PLAN,
-    from_record,
-    read_text,
-    record,
-    remote,
-)
+from tests.fleets import PLAN, from_record, read_text, record, remote
 
 
 def test_formats_name_the_same_servers(tmp_path: Path) -> None:

@@ -15,13 +15,7 @@ from mcp_touchstone import cli
 from mcp_touchstone.fleet import counts, drive, report
 from mcp_touchstone.fleet.drive import FleetError, Rows
 from tests.cases import cases
-from tests.fleets import (
-    PLAN,
-    fleet,
-    row_of,
-    small,
-    write_list,
-)
+from tests.fleets import PLAN, fleet, row_of, small, write_list
 
 
 def test_cut_off_row_is_removed(tmp_path: Path) -> None:

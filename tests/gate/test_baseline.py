@@ -14,13 +14,7 @@ from mcp_touchstone.catalog.loader import BOTH, load
 from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
-from mcp_touchstone.gate.baseline import (
-    HEADING,
-    Baseline,
-    BaselineError,
-    check,
-    read,
-)
+from mcp_touchstone.gate.baseline import HEADING, Baseline, BaselineError, check, read
 from mcp_touchstone.gate.baseline_file import find
 from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.gate.toml_text import key, value

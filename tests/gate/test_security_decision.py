@@ -26,9 +26,7 @@ def run(**found: Outcome) -> Run:
 
 def test_findings_are_counted_by_severity_and_their_effects_are_named() -> None:
     made = run(
-        traversal_dotdot=Outcome.FAIL,
-        special_pipes=Outcome.FAIL,
-        traversal_absolute=Outcome.PASS,
+        traversal_dotdot=Outcome.FAIL, special_pipes=Outcome.FAIL, traversal_absolute=Outcome.PASS
     )
     said = standing.decision(made)
     threat = load("security").catalogue[GRAVE]

@@ -31,10 +31,7 @@ KINDS = {
     "unions": lambda: {"type": "object", **doubled(40, "anyOf")},
     "enum": lambda: takes(color={"enum": [f"color number {n}" for n in range(100_000)]}),
     "names": lambda: {"type": "object", "required": [f"n{n}" for n in range(100_000)]},
-    "wide": lambda: {
-        **wide(8),
-        "$defs": {f"level{n}": wide(n) for n in range(8)},
-    },
+    "wide": lambda: {**wide(8), "$defs": {f"level{n}": wide(n) for n in range(8)}},
     "branches": lambda: {
         "type": "object",
         "allOf": [{"properties": {f"m{n}": {}}, "required": [f"m{n}"]} for n in range(5_000)],

@@ -157,10 +157,7 @@ def asking(request: Any) -> Json:
 
 
 def forming(schema: Any) -> Json:
-    params = {
-        "message": "m",
-        "requestedSchema": {"type": "object", "properties": {"a": schema}},
-    }
+    params = {"message": "m", "requestedSchema": {"type": "object", "properties": {"a": schema}}}
     return asking({"method": "elicitation/create", "params": params})
 
 
@@ -253,7 +250,7 @@ REFUSED: Final = {
     "read-resource-result-response": (
         "the cache hints that a complete result requires are missing in it; its own schema.json "
         "takes it for an input_required result, open as those are"
-    ),
+    )
 }
 """Examples that do not fit, and why."""
 

@@ -4,16 +4,7 @@ import os
 from typing import Any, ClassVar
 
 from tests.mutants.asking import Asks
-from tests.mutants.kit import (
-    AskingTool,
-    Json,
-    control,
-    controls,
-    has,
-    mutant,
-    mutants,
-    notifies,
-)
+from tests.mutants.kit import AskingTool, Json, control, controls, has, mutant, mutants, notifies
 from tests.mutants.schema_requests import CHOICES, LINK, formed
 
 ELICIT = "elicitation/create"

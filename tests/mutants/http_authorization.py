@@ -67,10 +67,9 @@ class Protected(HttpFault):
 
     def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
         if self.path.startswith("/.well-known/"):
-            known = {
-                f"{WELL_KNOWN}/mcp": self.document(),
-                SERVER: {"issuer": self.origin},
-            }.get(self.path)
+            known = {f"{WELL_KNOWN}/mcp": self.document(), SERVER: {"issuer": self.origin}}.get(
+                self.path
+            )
             self.answer(404 if known is None else 200, json.dumps(known or {}).encode())
             return
         super().do_GET()

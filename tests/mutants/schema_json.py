@@ -107,7 +107,7 @@ class UsesDraft07(Lists):
             "properties": {"at": {"type": "array", "items": [{"type": "string"}]}},
             "definitions": {"x": {"$ref": "https://a.example/schema.json"}},
             "x-own": [5],
-        },
+        }
     }
 
 

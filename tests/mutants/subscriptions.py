@@ -220,9 +220,7 @@ class UpdatesAnotherResource(_Streams):
 
 
 @mutant(
-    "subscriptions-id-in-meta",
-    revision=MODERN,
-    elsewhere=("resources-updated-notification=warn",),
+    "subscriptions-id-in-meta", revision=MODERN, elsewhere=("resources-updated-notification=warn",)
 )
 class WritesItsIdsAsText(Fault):
     """Writes the id of a subscription as a string."""
@@ -234,9 +232,7 @@ class WritesItsIdsAsText(Fault):
 
 
 @mutant(
-    "subscriptions-id-in-meta",
-    revision=MODERN,
-    elsewhere=("resources-updated-notification=warn",),
+    "subscriptions-id-in-meta", revision=MODERN, elsewhere=("resources-updated-notification=warn",)
 )
 class AcknowledgesOutOfOrder(Fault):
     """Writes ids as strings, and acknowledges string ids later."""
@@ -253,9 +249,7 @@ class AcknowledgesOutOfOrder(Fault):
 
 
 @mutant(
-    "subscriptions-id-in-meta",
-    revision=MODERN,
-    elsewhere=("resources-updated-notification=warn",),
+    "subscriptions-id-in-meta", revision=MODERN, elsewhere=("resources-updated-notification=warn",)
 )
 class OmitsTheIdOfAnUpdate(Fault):
     """Leaves the subscription id out of an update."""

@@ -4,17 +4,7 @@ import os
 import random
 from typing import Any, ClassVar
 
-from tests.mutants.kit import (
-    MODERN,
-    Json,
-    controls,
-    has,
-    misfit,
-    mutant,
-    mutants,
-    params,
-    puts,
-)
+from tests.mutants.kit import MODERN, Json, controls, has, misfit, mutant, mutants, params, puts
 from tests.mutants.lists import (
     Announcing,
     CannotList,

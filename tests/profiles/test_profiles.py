@@ -191,9 +191,7 @@ def test_a_package_has_one_version(version: str) -> None:
 
     (client,) = measured(["registry"], server([]), row).clients
 
-    assert [note.found for note in client.notes] == [
-        (("", f"packages[1].version: {version!r}"),),
-    ]
+    assert [note.found for note in client.notes] == [(("", f"packages[1].version: {version!r}"),)]
 
 
 def test_instructions_are_measured() -> None:

@@ -173,7 +173,7 @@ def test_page_documents_all_clients() -> None:
     titles = [configured.title for configured in CONFIGURED]
 
     assert titles == [
-        *("Claude Desktop", "Claude Code", "VS Code", "VS Code", "Codex", "A container"),
+        *("Claude Desktop", "Claude Code", "VS Code", "VS Code", "Codex", "A container")
     ]
 
 

@@ -47,9 +47,7 @@ def test_offline_server_cannot_connect_to_localhost() -> None:
 
 
 @needs_namespaces
-def test_server_is_judged_without_a_network(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_server_is_judged_without_a_network(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["check", "--self", "--offline", "--select", "ping-empty-response", "--quiet"])
 
     assert status == 0, capsys.readouterr().err

@@ -294,10 +294,7 @@ def test_header_says_that_naming_only_test_files_skips_the_check(
     (["--mcp-server", ""], "*--mcp-server: the command is empty; is a variable not set?"),
     (["--mcp-config", ""], "*--mcp-config: no file is named"),
     (["--mcp-strict"], "*--mcp-strict has no effect, as no server is checked: add --mcp *"),
-    (
-        ["--mcp-select", "answers_a_ping"],
-        "*--mcp-select has no effect, as no server is checked*",
-    ),
+    (["--mcp-select", "answers_a_ping"], "*--mcp-select has no effect, as no server is checked*"),
     (["--mcp-no-baseline"], "*--mcp-no-baseline has no effect*"),
 )
 def test_options_without_effect_are_refused(

@@ -189,9 +189,7 @@ def test_should_violation_fails_with_fail_on_or_error_filter(
     error.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_server_program_that_hides_the_ini_file_is_refused(
-    pytester: pytest.Pytester,
-) -> None:
+def test_server_program_that_hides_the_ini_file_is_refused(pytester: pytest.Pytester) -> None:
     """pytest looks for its ini file beside every argument that is a path, even of an option."""
     pytester.makeini("[pytest]\nmcp_select = ping\n")
 
@@ -219,11 +217,7 @@ def test_server_program_below_a_common_folder_hides_the_ini_file_too(
 
 
 @cases(
-    (
-        "",
-        ("--mcp",),
-        "for `--mcp`; `mcp-touchstone init` writes one",
-    ),
+    ("", ("--mcp",), "for `--mcp`; `mcp-touchstone init` writes one"),
     ("", ("--mcp-config", "no.toml"), "no.toml: there is no such file"),
     ("comand = 'x'", ("--mcp",), "unknown key 'comand'; did you mean 'command'"),
     ("command = 'x'", ("--mcp-target", "one", "--mcp"), "it names no targets"),

@@ -158,9 +158,7 @@ def test_difference_names_tool_field_and_both_values(
         "list-tools": [
             ("answer.result.tools.echo.description", "Says it again.", "Says it once more.")
         ],
-        "call-echo": [
-            ("answer.result.content[0].text", "hello", "HELLO"),
-        ],
+        "call-echo": [("answer.result.content[0].text", "hello", "HELLO")],
     }
     words = ["golden", "verify", "--folder", str(folder), "--", *SERVER, "described"]
     assert main(words) == 1

@@ -97,11 +97,7 @@ DEFAULTS = {
     "name": {"type": "string", "default": "John Doe"},
     "age": {"type": "integer", "default": 30},
     "score": {"type": "number", "default": 95.5},
-    "status": {
-        "type": "string",
-        "enum": ["active", "inactive", "pending"],
-        "default": "active",
-    },
+    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
     "verified": {"type": "boolean", "default": True},
 }
 NAMES = ["option1", "option2", "option3"]
@@ -109,11 +105,7 @@ TITLED = [{"const": name, "title": name.title()} for name in NAMES]
 ENUMS = {
     "untitledSingle": {"type": "string", "enum": NAMES},
     "titledSingle": {"type": "string", "oneOf": TITLED},
-    "legacyEnum": {
-        "type": "string",
-        "enum": NAMES,
-        "enumNames": [name.title() for name in NAMES],
-    },
+    "legacyEnum": {"type": "string", "enum": NAMES, "enumNames": [name.title() for name in NAMES]},
     "untitledMulti": {"type": "array", "items": {"type": "string", "enum": NAMES}},
     "titledMulti": {"type": "array", "items": {"anyOf": TITLED}},
 }

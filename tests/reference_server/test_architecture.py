@@ -28,9 +28,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # listed and called, and lists cut into pages
     "protocol": {"failure", "settings"},
     # the operator's interface: options, logs, hooks
-    "operation": {
-        *("settings", "protocol.calls", "protocol.errors", "protocol.toolbox"),
-    },
+    "operation": {*("settings", "protocol.calls", "protocol.errors", "protocol.toolbox")},
     # files that may be read and written; independent of the protocol
     "workspace": {"failure", "settings", "operation.log"},
     # the registry of features
@@ -86,11 +84,11 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *("protocol.toolbox", "protocol.workers", "surface"),
     },
     "features.digest": {
-        *("failure", "protocol.calls", "protocol.toolbox", "surface", "tools.schemas"),
+        *("failure", "protocol.calls", "protocol.toolbox", "surface", "tools.schemas")
     },
     # extensions of the protocol, offered only if they are named
     "features.skills": {
-        *("protocol.calls", "protocol.errors", "protocol.pages", "protocol.revisions", "surface"),
+        *("protocol.calls", "protocol.errors", "protocol.pages", "protocol.revisions", "surface")
     },
     "features.apps": {"protocol.calls", "protocol.revisions", "surface"},
     # the table of the features

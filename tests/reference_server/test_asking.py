@@ -8,14 +8,7 @@ from reference_server.protocol.calls import Call
 from reference_server.protocol.questions import MOST_OPEN
 from reference_server.settings import Settings
 from tests.cases import cases
-from tests.client_questions import (
-    SAMPLED,
-    Curious,
-    answers_of,
-    curious,
-    failure_of,
-    session,
-)
+from tests.client_questions import SAMPLED, Curious, answers_of, curious, failure_of, session
 from tests.conftest import eventually
 from tests.reference_client import (
     LEGACY,

@@ -17,20 +17,8 @@ from reference_server.operation import stderr
 from reference_server.operation.log import Log
 from reference_server.operation.stderr import StandardError
 from reference_server.settings import Settings
-from tests.reference_client import (
-    CHECKOUT,
-    PATIENCE,
-    Spawned,
-    modern,
-    raw,
-)
-from tests.reference_log import (
-    call,
-    fcntl,
-    logged,
-    sha256,
-    writer,
-)
+from tests.reference_client import CHECKOUT, PATIENCE, Spawned, modern, raw
+from tests.reference_log import call, fcntl, logged, sha256, writer
 
 
 @pytest.mark.parametrize("level", ["debug", "warning", "error", "off"])
@@ -84,9 +72,7 @@ def test_audit_line_truncates_a_long_client_name() -> None:
     assert len(lines[0]) < 500
 
 
-def test_failing_calls_are_answered_when_nobody_reads_the_log(
-    tmp_path: Path,
-) -> None:
+def test_failing_calls_are_answered_when_nobody_reads_the_log(tmp_path: Path) -> None:
     calls = [call(n, "file_read", path=f"missing-{n}.txt") for n in range(5000)]
     with Spawned("--root", str(tmp_path)) as client:
         sender = threading.Thread(target=client.send, args=calls)
@@ -227,9 +213,7 @@ def test_close_returns_when_nobody_reads(
     os.read(pipe[0], 65536)  # unblocks the writing thread
 
 
-def test_non_blocking_descriptor_receives_every_line(
-    pipe: tuple[int, int],
-) -> None:
+def test_non_blocking_descriptor_receives_every_line(pipe: tuple[int, int]) -> None:
     os.set_blocking(pipe[1], False)
     way = StandardError(lost, pipe[1])
     sent = [b"%0999d" % n for n in range(100)]

@@ -11,10 +11,7 @@ from reference_server.protocol.calls import Call, Detached
 from reference_server.protocol.workers import Workers
 from reference_server.surface import Surface
 from tests.cases import cases
-from tests.client_questions import (
-    FORM,
-    tool,
-)
+from tests.client_questions import FORM, tool
 from tests.conftest import eventually
 from tests.reference_client import (
     LEGACY,

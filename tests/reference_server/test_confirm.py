@@ -225,10 +225,7 @@ def test_shared_key_does_not_make_token_and_state_interchangeable(root: Path) ->
 
 def again(message: Message, request_id: Any, asked: Message, answer: Message | None) -> Message:
     responses = {} if answer is None else {"confirm": answer}
-    more: Message = {
-        "requestState": asked["result"]["requestState"],
-        "inputResponses": responses,
-    }
+    more: Message = {"requestState": asked["result"]["requestState"], "inputResponses": responses}
     return {**message, "id": request_id, "params": {**message["params"], **more}}
 
 

@@ -250,10 +250,7 @@ def made_by(tool: str, before: str, after: str, context: int, place: Path) -> st
     (HEAD + "@@ -1 +1 @@x\n-one\n+x\n", "INVALID_DIFF"),
     (HEAD + "@@@ -1 -1 +1 @@@\n-one\n+x\n", "INVALID_DIFF"),
     (HEAD + "@@ -3 +3 @@\n-three\n+x\n@@ -1 +1 @@\n-one\n+y\n", "INVALID_DIFF"),
-    (
-        HEAD + "@@ -1,2 +1,2 @@\n-one\n+x\n two\n@@ -2,2 +2,2 @@\n-two\n+y\n three\n",
-        "INVALID_DIFF",
-    ),
+    (HEAD + "@@ -1,2 +1,2 @@\n-one\n+x\n two\n@@ -2,2 +2,2 @@\n-two\n+y\n three\n", "INVALID_DIFF"),
     (HEAD + CHANGE + CHANGE, "INVALID_DIFF"),
     (HEAD + "@@ -1,2 +1,2 @@\n one\n*two\n+new\n", "INVALID_DIFF"),
     (HEAD + "@@ -1,2 +1,2 @@\n-one\n+new\n\n", "INVALID_DIFF"),
@@ -288,10 +285,9 @@ def test_invalid_or_mismatching_diff_is_refused(diff: str, code: str) -> None:
     error = refusal(THREE, diff)
     assert error.code == code
     assert error.field == "diffText"
-    assert error.type == {
-        "NO_CHANGE": "ValidationError",
-        "CONTEXT_MISMATCH": "ConflictError",
-    }.get(code, "ParseError")
+    assert error.type == {"NO_CHANGE": "ValidationError", "CONTEXT_MISMATCH": "ConflictError"}.get(
+        code, "ParseError"
+    )
 
 
 @cases(

@@ -112,9 +112,7 @@ POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="starts the server throu
 
 
 @POSIX_ONLY
-def test_feature_is_offered_only_if_its_entry_point_is_named(
-    tmp_path: Path,
-) -> None:
+def test_feature_is_offered_only_if_its_entry_point_is_named(tmp_path: Path) -> None:
     environment = installed(tmp_path, FEATURE)
     names = {}
     for arguments in ((), ("--feature", "greeting")):

@@ -11,19 +11,8 @@ from reference_server.protocol.calls import Call
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.client_questions import tool
-from tests.reference_client import (
-    MODERN,
-    InProcess,
-    Message,
-    ask,
-    modern,
-    request,
-)
-from tests.reference_log import (
-    call,
-    records,
-    writer,
-)
+from tests.reference_client import MODERN, InProcess, Message, ask, modern, request
+from tests.reference_log import call, records, writer
 
 
 def test_hooks_receive_the_facts_of_each_request(tmp_path: Path) -> None:

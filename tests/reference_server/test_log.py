@@ -24,12 +24,7 @@ from tests.reference_client import (
     raw,
     request,
 )
-from tests.reference_log import (
-    call,
-    logged,
-    records,
-    writer,
-)
+from tests.reference_log import call, logged, records, writer
 
 
 def test_tool_call_logs_one_record(tmp_path: Path) -> None:

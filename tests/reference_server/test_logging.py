@@ -15,15 +15,7 @@ from reference_server.protocol.modern import LOG_LEVELS
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.client_questions import tool
-from tests.reference_client import (
-    MODERN,
-    InProcess,
-    Message,
-    ask,
-    modern_as,
-    only,
-    request,
-)
+from tests.reference_client import MODERN, InProcess, Message, ask, modern_as, only, request
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 
@@ -106,9 +98,7 @@ def test_long_log_data_is_cut() -> None:
     assert len(params["data"]) < 5000
 
 
-def test_session_log_reports_calls_failures_and_refusals_by_level(
-    tmp_path: Path,
-) -> None:
+def test_session_log_reports_calls_failures_and_refusals_by_level(tmp_path: Path) -> None:
     wanted = {
         "debug": ["called", "succeeded", "failed", "called", "failed", "refused"],
         "notice": ["failed", "failed", "refused"],

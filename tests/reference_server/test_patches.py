@@ -12,16 +12,7 @@ import pytest
 
 from reference_server.settings import Settings
 from tests.cases import cases
-from tests.reference_client import (
-    MODERN,
-    InProcess,
-    Message,
-    ask,
-    converse,
-    modern,
-    only,
-    opening,
-)
+from tests.reference_client import MODERN, InProcess, Message, ask, converse, modern, only, opening
 
 OLD = b"line1\nline2\nline3\n"
 NEW = b"line1\nnew\nline3\n"
@@ -57,12 +48,7 @@ def tree(place: Path) -> dict[str, Any]:
 
 
 def call(place: Path, revision: str = MODERN, **arguments: Any) -> Message:
-    arguments = {
-        "path": "p.txt",
-        "expectedHash": sha256(OLD),
-        "diffText": DIFF,
-        **arguments,
-    }
+    arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF, **arguments}
     arguments = {name: value for name, value in arguments.items() if value is not ...}
     question = ask(revision, "q", "tools/call", name="file_apply_patch_only", arguments=arguments)
     answer: Message = converse(*opening(revision), question, settings=Settings([str(place)]))[-1]

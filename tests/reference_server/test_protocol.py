@@ -145,10 +145,7 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     ),
     "20 second initialize": (raw(initialize("2024-11-05", 5)).strip(), refusal(-32600, 5)),
     "24 initialize without id": (b'{"jsonrpc":"2.0","method":"initialize"}', silence),
-    "25 initialized twice": (
-        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
-        silence,
-    ),
+    "25 initialized twice": (b'{"jsonrpc":"2.0","method":"notifications/initialized"}', silence),
     "25 unknown notification": (b'{"jsonrpc":"2.0","method":"notifications/x"}', silence),
     "25 call without id": (
         b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"file_read"}}',

@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 
 from reference_server.operation import redact
 from tests.cases import cases
-from tests.reference_client import (
-    Spawned,
-    modern,
-    notification,
-)
-from tests.reference_log import (
-    call,
-    logged,
-    writer,
-)
+from tests.reference_client import Spawned, modern, notification
+from tests.reference_log import call, logged, writer
 
 LETTERS = string.ascii_letters + string.digits
 

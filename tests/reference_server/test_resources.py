@@ -15,15 +15,7 @@ from reference_server.protocol import pages
 from reference_server.protocol.errors import ProtocolError
 from reference_server.settings import Settings
 from tests.cases import cases
-from tests.reference_client import (
-    MODERN,
-    InProcess,
-    Message,
-    ask,
-    code_of,
-    converse,
-    opening,
-)
+from tests.reference_client import MODERN, InProcess, Message, ask, code_of, converse, opening
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
 

@@ -15,17 +15,8 @@ from reference_server.protocol.calls import Call
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.cases import cases
-from tests.client_questions import (
-    failure_of,
-    tool,
-)
-from tests.reference_client import (
-    InProcess,
-    Message,
-    notification,
-    request,
-    result,
-)
+from tests.client_questions import failure_of, tool
+from tests.reference_client import InProcess, Message, notification, request, result
 
 
 class Reader:
@@ -148,9 +139,7 @@ def test_roots_answer_without_a_boundary_changes_nothing(tree: Path, answer: Mes
         assert look(client, "one/file", "two/file") == ["found", "found"]
 
 
-def test_repeated_root_changes_cause_one_further_request(
-    tree: Path,
-) -> None:
+def test_repeated_root_changes_cause_one_further_request(tree: Path) -> None:
     changed = notification("notifications/roots/list_changed")
     with with_roots(tree) as client:
         question = client.hear()

@@ -14,12 +14,7 @@ from tests.client_questions import (
     first,
     stateless,
 )
-from tests.reference_client import (
-    Message,
-    code_of,
-    data_of,
-    modern_as,
-)
+from tests.reference_client import Message, code_of, data_of, modern_as
 
 
 def test_sequential_questions_take_one_round_each() -> None:

@@ -18,16 +18,7 @@ from reference_server.protocol.toolbox import Toolbox
 from reference_server.settings import Settings
 from tests.cases import cases
 from tests.client_questions import tool
-from tests.reference_client import (
-    MODERN,
-    Message,
-    ask,
-    code_of,
-    converse,
-    modern,
-    only,
-    opening,
-)
+from tests.reference_client import MODERN, Message, ask, code_of, converse, modern, only, opening
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
 
@@ -237,12 +228,7 @@ def test_two_tools_cannot_share_a_name() -> None:
     *((True, "integer", False), (1, "integer", True), (1.0, "integer", True)),
     *((1.5, "integer", False), (float("inf"), "integer", False), (True, "number", False)),
     *((1.5, "number", True), (float("inf"), "number", False), (1, "boolean", False)),
-    *(
-        (False, "boolean", True),
-        ([], "array", True),
-        ({}, "array", False),
-        (None, "string", False),
-    ),
+    *((False, "boolean", True), ([], "array", True), ({}, "array", False), (None, "string", False)),
 )
 def test_type_check_agrees_with_json_schema(value: Any, schema: str, fits: bool) -> None:
     assert (problem_with(value, {"type": schema}) is None) is fits

@@ -9,15 +9,7 @@ import pytest
 
 from reference_server.settings import Settings
 from reference_server.workspace.paths import names_of
-from tests.reference_client import (
-    InProcess,
-    Message,
-    Spawned,
-    ask,
-    modern,
-    modern_as,
-    opening,
-)
+from tests.reference_client import InProcess, Message, Spawned, ask, modern, modern_as, opening
 from tests.reference_server.cedarscript.client import WHY_NOT
 
 if TYPE_CHECKING:

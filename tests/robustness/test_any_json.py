@@ -57,8 +57,7 @@ LEAVES = st.one_of(
 JSON = st.recursive(
     LEAVES,
     lambda below: st.one_of(
-        st.lists(below, max_size=4),
-        st.dictionaries(st.sampled_from(KEYWORDS), below, max_size=5),
+        st.lists(below, max_size=4), st.dictionaries(st.sampled_from(KEYWORDS), below, max_size=5)
     ),
     max_leaves=12,
 )

@@ -226,9 +226,7 @@ def test_unanswered_call_is_a_note_and_several_are_broken(
     assert (verdict.outcome, part in verdict.gravest.actual) == (outcome, True), verdict.gravest
 
 
-def test_endless_directory_walk_is_a_failure(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_endless_directory_walk_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_attack, "PATIENCE", 0.5)
     target = replace(target_of("WalksEndlessly"), timeout=3.0)
 

@@ -12,13 +12,7 @@ from mcp_touchstone.bindings.canary import Area, Canaries
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.security import payload, reachability
-from mcp_touchstone.security.fixture_tree import (
-    ALWAYS,
-    DENYING,
-    VARIABLE,
-    FixtureTree,
-    commit_name,
-)
+from mcp_touchstone.security.fixture_tree import ALWAYS, DENYING, VARIABLE, FixtureTree, commit_name
 from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX")

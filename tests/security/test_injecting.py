@@ -30,9 +30,7 @@ def test_path_in_a_list_of_paths_is_not_an_option() -> None:
     assert "effect: args.option-" in verdict.gravest.actual
 
 
-def test_slow_tool_is_abandoned_and_reported(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_slow_tool_is_abandoned_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attack_file("containment.injection"), "LEAST", 1.0)
     monkeypatch.setattr(attack_file("containment.injection"), "PURSE", 1.0)
 

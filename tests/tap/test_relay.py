@@ -145,8 +145,7 @@ def test_signals_reach_the_server_once(folder: Path) -> None:
 
 def test_the_last_output_passes_to_a_slow_client(folder: Path) -> None:
     process = python(
-        folder,
-        "import os\nos.write(2, b'%d\\n' % os.getpid())\nos.write(1, b'x' * 65536 * 2)",
+        folder, "import os\nos.write(2, b'%d\\n' % os.getpid())\nos.write(1, b'x' * 65536 * 2)"
     )
     assert process.stdout
     assert process.stderr

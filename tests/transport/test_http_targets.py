@@ -477,10 +477,7 @@ def test_requests_keep_their_distance() -> None:
 
 @pytest.mark.parametrize(("rate", "shown", "distance"), [(0, "5", 0.2), (2, "2", 0.5)])
 def test_server_of_somebody_is_judged_gently_and_the_report_says_so(
-    rate: int,
-    shown: str,
-    distance: float,
-    monkeypatch: pytest.MonkeyPatch,
+    rate: int, shown: str, distance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paused: list[float] = []
     monkeypatch.setattr(Endpoint, "local", False)

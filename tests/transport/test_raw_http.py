@@ -14,14 +14,7 @@ from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.transcript import Source
 from tests.http_canned import mcp, response
-from tests.transport.test_http_channel import (
-    EVENTS,
-    answer_to,
-    connected,
-    headers,
-    stream,
-    talking,
-)
+from tests.transport.test_http_channel import EVENTS, answer_to, connected, headers, stream, talking
 
 HEADERS = (("Host", "a"), ("Accept", "x"), ("Connection", "close"))
 

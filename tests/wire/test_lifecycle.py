@@ -18,11 +18,7 @@ PATHS: Mapping[Phase, tuple[Event, ...]] = {
     Phase.SILENT: (),
     Phase.INITIALIZING: (Event.INITIALIZE_SENT,),
     Phase.AGREED: (Event.INITIALIZE_SENT, Event.INITIALIZE_ACCEPTED),
-    Phase.OPERATING: (
-        Event.INITIALIZE_SENT,
-        Event.INITIALIZE_ACCEPTED,
-        Event.INITIALIZED_SENT,
-    ),
+    Phase.OPERATING: (Event.INITIALIZE_SENT, Event.INITIALIZE_ACCEPTED, Event.INITIALIZED_SENT),
     Phase.CLOSING: (Event.INPUT_CLOSED,),
 }
 

@@ -149,12 +149,7 @@ def as_error(failed: dict[str, Any]) -> ToolError:
 
 
 def explain(
-    call: Call,
-    message: str,
-    *,
-    offered: Collection[str],
-    ask_model: bool,
-    deprecated: bool = False,
+    call: Call, message: str, *, offered: Collection[str], ask_model: bool, deprecated: bool = False
 ) -> dict[str, Any]:
     """Explain an error message.
 

@@ -247,10 +247,7 @@ def _check_name(name: Any) -> None:
 
 def _check_number(number: Any, least: int) -> None:
     if number is not None and not least <= number <= _LARGEST_NUMBER:
-        raise Refused(
-            "NUMBER_OUT_OF_RANGE",
-            "Lines are counted from 1 and OFFSET from 0.",
-        )
+        raise Refused("NUMBER_OUT_OF_RANGE", "Lines are counted from 1 and OFFSET from 0.")
 
 
 def _check_regex(pattern: str) -> None:

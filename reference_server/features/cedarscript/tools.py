@@ -133,12 +133,7 @@ class _Tools:
         diffs = stage.describe(made["files"])
         shown = {"affected_files": [each["file"] for each in diffs], "diffs": diffs}
         if dry_run:
-            return {
-                "success": True,
-                "dry_run": True,
-                "results": made["results"],
-                "preview": shown,
-            }
+            return {"success": True, "dry_run": True, "results": made["results"], "preview": shown}
         return {"success": True, "dry_run": False, "results": made["results"], **shown}
 
     def explain(self, call: Call, arguments: Arguments) -> dict[str, Any]:

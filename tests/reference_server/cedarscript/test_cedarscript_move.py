@@ -165,17 +165,9 @@ def f(a,
     ("METHOD 'g' INSERT BEFORE LINE '# left of it'", "BREAKS_SYNTAX", "not be valid Python"),
     ("METHOD 'g' INSERT AFTER LINE EMPTY OFFSET 0", "UNSAFE_MOVE", "blank line"),
     ('FUNCTION \'h\' INSERT BEFORE LINE \'"""About A."""\'', "UNSAFE_MOVE", "more of the file"),
-    (
-        "METHOD 'f' INSERT BEFORE METHOD 'g' RELATIVE INDENTATION 1",
-        "UNSUPPORTED_CONSTRUCT",
-        "1",
-    ),
+    ("METHOD 'f' INSERT BEFORE METHOD 'g' RELATIVE INDENTATION 1", "UNSUPPORTED_CONSTRUCT", "1"),
     ("METHOD 'f' INSERT AFTER CLASS 'B' RELATIVE INDENTATION 0", None, ""),
-    (
-        "METHOD 'f' INSERT BEFORE LINE 'x = 1' RELATIVE INDENTATION 1",
-        "UNSUPPORTED_CONSTRUCT",
-        "",
-    ),
+    ("METHOD 'f' INSERT BEFORE LINE 'x = 1' RELATIVE INDENTATION 1", "UNSUPPORTED_CONSTRUCT", ""),
     ("FUNCTION 'h' INSERT BEFORE CLASS 'B' RELATIVE INDENTATION 1", None, ""),
     ("FUNCTION 'h' INSERT AFTER CLASS 'B' RELATIVE INDENTATION 1", "UNSUPPORTED_CONSTRUCT", ""),
     ("CLASS 'Z' INSERT BEFORE CLASS 'B'", "DEFINITION_NOT_FOUND", "Z"),
@@ -216,16 +208,10 @@ def test_definition_in_invalid_python_is_not_moved(client: Client) -> None:
 
 
 @cases(
-    (
-        "UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE BODY INSERT INTO FUNCTION 'h' TOP",
-        "MOVE BODY",
-    ),
+    ("UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE BODY INSERT INTO FUNCTION 'h' TOP", "MOVE BODY"),
     ("UPDATE FILE 'm.py' MOVE CLASS 'B' TO FILE 'n.py' INSERT BEFORE LINE 1", "MOVE TO FILE"),
     ("UPDATE FILE 'm.py' MOVE LINE 1 TO FILE '../n.py' INSERT BEFORE LINE 1", "MOVE TO FILE"),
-    (
-        "UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE LINE 2 INSERT AFTER LINE 3",
-        "to a LINE number",
-    ),
+    ("UPDATE FUNCTION 'h' FROM FILE 'm.py' MOVE LINE 2 INSERT AFTER LINE 3", "to a LINE number"),
     ("UPDATE FILE 'm.py' MOVE VARIABLE 'x' INSERT AFTER LINE 3", "VARIABLE"),
 )
 def test_unsupported_move_form_is_refused_by_name(client: Client, script: str, named: str) -> None:

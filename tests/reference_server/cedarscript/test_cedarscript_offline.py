@@ -21,9 +21,7 @@ from reference_server.features.cedarscript.tree_cache import TreeCache
 from reference_server.features.cedarscript.unified import unified
 from reference_server.features.patching.diffs import apply
 from tests.cases import cases
-from tests.reference_client import (
-    CHECKOUT,
-)
+from tests.reference_client import CHECKOUT
 from tests.reference_server.cedarscript.client import WHY_NOT, Client
 
 pytestmark = pytest.mark.slow
