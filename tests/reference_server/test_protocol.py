@@ -67,8 +67,12 @@ def success(request_id: Any) -> Check:
     return check
 
 
+def of(members: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0",' + members + b"}"
+
+
 def ping(identifier: bytes) -> bytes:
-    return b'{"jsonrpc":"2.0","id":' + identifier + b',"method":"ping"}'
+    return of(b'"id":' + identifier + b',"method":"ping"')
 
 
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -80,7 +84,7 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     "1 not JSON": (b"hello", refusal(-32700)),
     "1 truncated": (b'{"jsonrpc":"2.0","id":5,"method":"pi', refusal(-32700)),
     "1 NUL": (b"\0", refusal(-32700)),
-    "1 trailing comma": (b'{"jsonrpc":"2.0","id":5,"method":"ping",}', refusal(-32700)),
+    "1 trailing comma": (of(b'"id":5,"method":"ping",'), refusal(-32700)),
     "1 comment": (b'{"jsonrpc":"2.0","id":5,"method":"ping"}//', refusal(-32700)),
     "1 single quotes": (b"{'jsonrpc':'2.0'}", refusal(-32700)),
     "1 raw tab in string": (ping(b'"a\tb"'), refusal(-32700)),
@@ -111,77 +115,50 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     "7 id digits": (ping(b'"7"'), success("7")),
     "8 id of 5000 digits": (ping(b"9" * 5000), refusal(-32600)),
     "8 argument of 5000 digits": (CALL % (b'{"path":%s}' % (b"9" * 5000)), lambda _heard: None),
-    "12 no method": (b'{"jsonrpc":"2.0","id":5}', refusal(-32600, 5)),
-    "12 method number": (b'{"jsonrpc":"2.0","id":5,"method":5}', refusal(-32600, 5)),
-    "12 method null": (b'{"jsonrpc":"2.0","id":5,"method":null}', refusal(-32600, 5)),
-    "12 params array": (
-        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":[]}',
-        refusal(-32602, 5),
-    ),
-    "12 params string": (
-        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":"x"}',
-        refusal(-32600, 5),
-    ),
-    "13 method empty": (b'{"jsonrpc":"2.0","id":5,"method":""}', refusal(-32601, 5)),
-    "13 method unknown": (b'{"jsonrpc":"2.0","id":5,"method":"a/b"}', refusal(-32601, 5)),
+    "12 no method": (of(b'"id":5'), refusal(-32600, 5)),
+    "12 method number": (of(b'"id":5,"method":5'), refusal(-32600, 5)),
+    "12 method null": (of(b'"id":5,"method":null'), refusal(-32600, 5)),
+    "12 params array": (of(b'"id":5,"method":"ping","params":[]'), refusal(-32602, 5)),
+    "12 params string": (of(b'"id":5,"method":"ping","params":"x"'), refusal(-32600, 5)),
+    "13 method empty": (of(b'"id":5,"method":""'), refusal(-32601, 5)),
+    "13 method unknown": (of(b'"id":5,"method":"a/b"'), refusal(-32601, 5)),
     "13 initialized with id": (
-        b'{"jsonrpc":"2.0","id":5,"method":"notifications/initialized"}',
+        of(b'"id":5,"method":"notifications/initialized"'),
         refusal(-32601, 5),
     ),
-    "14 params null": (
-        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":null}',
-        refusal(-32600, 5),
-    ),
-    "14 extra member": (b'{"jsonrpc":"2.0","id":5,"method":"ping","x":1}', success(5)),
-    "14 method and result": (
-        b'{"jsonrpc":"2.0","id":5,"method":"ping","result":{}}',
-        refusal(-32600, 5),
-    ),
-    "15 response": (b'{"jsonrpc":"2.0","id":77,"result":{}}', silence),
-    "15 result and error": (b'{"jsonrpc":"2.0","id":5,"result":{},"error":{}}', silence),
-    "15 error without id": (
-        b'{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}',
-        silence,
-    ),
+    "14 params null": (of(b'"id":5,"method":"ping","params":null'), refusal(-32600, 5)),
+    "14 extra member": (of(b'"id":5,"method":"ping","x":1'), success(5)),
+    "14 method and result": (of(b'"id":5,"method":"ping","result":{}'), refusal(-32600, 5)),
+    "15 response": (of(b'"id":77,"result":{}'), silence),
+    "15 result and error": (of(b'"id":5,"result":{},"error":{}'), silence),
+    "15 error without id": (of(b'"id":null,"error":{"code":1,"message":""}'), silence),
     "20 second initialize": (raw(initialize("2024-11-05", 5)).strip(), refusal(-32600, 5)),
-    "24 initialize without id": (b'{"jsonrpc":"2.0","method":"initialize"}', silence),
-    "25 initialized twice": (b'{"jsonrpc":"2.0","method":"notifications/initialized"}', silence),
-    "25 unknown notification": (b'{"jsonrpc":"2.0","method":"notifications/x"}', silence),
-    "25 call without id": (
-        b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"file_read"}}',
-        silence,
-    ),
-    "26 notification with params array": (
-        b'{"jsonrpc":"2.0","method":"notifications/x","params":[]}',
-        silence,
-    ),
+    "24 initialize without id": (of(b'"method":"initialize"'), silence),
+    "25 initialized twice": (of(b'"method":"notifications/initialized"'), silence),
+    "25 unknown notification": (of(b'"method":"notifications/x"'), silence),
+    "25 call without id": (of(b'"method":"tools/call","params":{"name":"file_read"}'), silence),
+    "26 notification with params array": (of(b'"method":"notifications/x","params":[]'), silence),
     "26 notification without jsonrpc": (b'{"method":"notifications/x"}', silence),
     "27 cancelled unknown": (
-        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}',
+        of(b'"method":"notifications/cancelled","params":{"requestId":99}'),
         silence,
     ),
     "27 cancelled object": (
-        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}',
+        of(b'"method":"notifications/cancelled","params":{"requestId":{}}'),
         silence,
     ),
     "27 cancelled true": (
-        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":true}}',
+        of(b'"method":"notifications/cancelled","params":{"requestId":true}'),
         silence,
     ),
-    "27 cancelled without params": (
-        b'{"jsonrpc":"2.0","method":"notifications/cancelled"}',
-        silence,
-    ),
-    "38 _meta number": (
-        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"_meta":5}}',
-        refusal(-32602, 5),
-    ),
+    "27 cancelled without params": (of(b'"method":"notifications/cancelled"'), silence),
+    "38 _meta number": (of(b'"id":5,"method":"ping","params":{"_meta":5}'), refusal(-32602, 5)),
     "39 progressToken true": (
-        b'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"_meta":{"progressToken":true}}}',
+        of(b'"id":5,"method":"ping","params":{"_meta":{"progressToken":true}}'),
         refusal(-32602, 5),
     ),
     "40 a method that is the client's own": (
-        b'{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{}}',
+        of(b'"id":5,"method":"sampling/createMessage","params":{}'),
         refusal(-32601, 5),
     ),
     "42 invalid UTF-8": (ping(b'"\xff"'), refusal(-32700)),
@@ -189,7 +166,7 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     "42 overlong": (ping(b'"\xc0\xaf"'), refusal(-32700)),
     "43 lone surrogate in id": (ping(rb'"\ud800"'), refusal(-32600)),
     "43 lone surrogate elsewhere": (
-        rb'{"jsonrpc":"2.0","id":5,"method":"ping","params":{"x":"\uDC00"}}',
+        of(rb'"id":5,"method":"ping","params":{"x":"\uDC00"}'),
         refusal(-32600, 5),
     ),
     "44 NUL escape": (ping(rb'"\u0000"'), success("\0")),
@@ -201,11 +178,8 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     "47 carriage return between messages": (ping(b"5") + b"\r" + ping(b"6"), refusal(-32700)),
     "47 carriage return inside": (ping(b"\r5\r"), success(5)),
     "48 form feed": (ping(b"5") + b"\f", refusal(-32700)),
-    "49 method twice": (
-        b'{"jsonrpc":"2.0","id":5,"method":"x","method":"ping"}',
-        refusal(-32600, 5),
-    ),
-    "49 id twice": (b'{"jsonrpc":"2.0","id":5,"id":6,"method":"ping"}', refusal(-32600)),
+    "49 method twice": (of(b'"id":5,"method":"x","method":"ping"'), refusal(-32600, 5)),
+    "49 id twice": (of(b'"id":5,"id":6,"method":"ping"'), refusal(-32600)),
     "50 NaN": (CALL % b'{"path":NaN}', refusal(-32700)),
     "50 Infinity": (CALL % b'{"path":-Infinity}', refusal(-32700)),
     "51 nesting bomb": (CALL % DEEP, refusal(-32700)),
