@@ -4,12 +4,12 @@
 ``mcp-touchstone explain`` shows the same text offline.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier
-from mcp_touchstone.catalog.clause import Breach, Chapter, Clause, Observable
+from mcp_touchstone.catalog.clause import BREACH_OF, Chapter, Clause, Observable, address
 from mcp_touchstone.catalog.loader import CLIENTS, SECURITY, home, load
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import names, profile
@@ -18,14 +18,19 @@ from mcp_touchstone.profiles.rule import EFFECTS
 from mcp_touchstone.results.sdk_faults import Release, releases
 from mcp_touchstone.security import payload
 from scripts import clause_coverage as coverage
+from scripts import sentences
 
-JUDGED, PART, UNSEEN = "\u25cf", "\u25d0", "\u25cb"
 STATES: Final = {
-    JUDGED: "judged on every server that offers the feature; a breach is a failure",
-    PART: "judged in part: only some servers show it, or a breach is a warning or a note",
-    UNSEEN: "not observable",
+    "\U0001f7e2": "judged",
+    "\U0001f7e1": "judged in part: only some servers show it, or a breach counts for less",
+    "\u26aa": "not observable: no message shows it",
+    "\u2796": "not ours: it permits something, or other programs must keep it",
+    "\U0001f534": "open: a message shows it, and no clause judges it",
 }
-"""Mark of a clause on the pages of sections -> its meaning."""
+"""Colour of a sentence on the pages of sections -> its meaning."""
+
+JUDGED, PART, UNSEEN, APART, OPEN = STATES
+FATES: Final = {"hidden": UNSEEN, "apart": APART, "open": OPEN}
 
 OBSERVABLE: Final = {
     Observable.YES: "visible on every server that offers the feature",
@@ -224,40 +229,69 @@ def _clause(row: coverage.Row) -> Iterator[str]:
 
 
 def _section_pages() -> dict[str, Iterator[str]]:
-    """Return a page for each revision: its sections, and the clauses that each is the source of."""
-    clauses = [*load().catalogue]
+    """Return a page for each revision: its normative sentences, and the clauses behind each."""
+    catalogue = [*load().catalogue, *load(CLIENTS).catalogue]
+    clauses = {clause.id: clause for clause in catalogue}
     return {f"sections/{revision}.md": _sections(clauses, revision) for revision in rev.ALL}
 
 
-def _sections(clauses: list[Clause], revision: str) -> Iterator[str]:
-    found: dict[str, dict[str, list[Clause]]] = {}
-    for clause in clauses:
-        links = zip(clause.source.get(revision, ()), clause.links(revision), strict=True)
-        for place, link in links:
-            page = place.partition("#")[0]
-            found.setdefault(page, {}).setdefault(link, []).append(clause)
+def _sections(clauses: Mapping[str, Clause], revision: str) -> Iterator[str]:
+    found: dict[str, tuple[list[sentences.Row], list[Clause]]] = {}
+    for row in sentences.rows():
+        if revision in row.places:
+            found.setdefault(row.section, ([], []))[0].append(row)
+    for clause in clauses.values():
+        for section in clause.source.get(revision, ()):
+            found.setdefault(section, ([], []))[1].append(clause)
     yield f"# Sections of {revision}\n"
     yield (
-        "The sections of the specification from which clauses come, and what becomes of each. "
-        "A section that is missing here has no clause. `mcp-touchstone check --section "
-        "basic/lifecycle` judges what a page or section says.\n"
+        "Each line is a normative sentence of the specification: its number in the section, its "
+        "key word, and whom it binds. An item of a list counts as a sentence if the words before "
+        "the list have a key word. *More* are clauses from words without one. `mcp-touchstone "
+        "check --section basic/lifecycle` judges what a page or section says.\n"
     )
-    yield "; ".join(f"{mark} {meaning}" for mark, meaning in STATES.items()) + "."
-    for page, sections in sorted(found.items()):
-        yield f"\n## {page}\n"
-        yield "| section | clauses |\n|---|---|"
-        for link, rows in sections.items():
-            cells = ", ".join(
-                f"{_mark(one)} [{one.id}](../clauses/{one.group}/{one.chapter}.md#{one.id})"
-                for one in rows
+    marks = {row: _mark(row, clauses, revision) for listed, _ in found.values() for row in listed}
+    sides = {side: [*_counts(marks, side)] for side in ("server", "client")}
+    yield "| | | server | client |\n|---|---|---|---|"
+    for n, (mark, meaning) in enumerate(STATES.items()):
+        yield f"| {mark} | {meaning} | {sides['server'][n]} | {sides['client'][n]} |"
+    for section, (listed, cited) in sorted(found.items(), key=lambda one: one[0].partition("#")[0]):
+        yield f"\n## [{section}]({address(revision, section)})\n"
+        yield "| | | binds | | clauses |\n|---|---|---|---|---|"
+        for row in sorted(listed, key=lambda row: row.places[revision]):
+            links = _links(
+                clauses[one]
+                for one in row.fate
+                if one in clauses and revision in clauses[one].source
             )
-            yield f"| [{link.partition('#')[2] or page}]({link}) | {cells} |"
+            cells = str(row.places[revision]), row.keyword, row.binds, marks[row], links
+            yield f"| {' | '.join(cells)} |"
+        named = {one for row in listed for one in row.fate}
+        if more := _links(clause for clause in cited if clause.id not in named):
+            yield f"| *more* | | | | {more} |"
 
 
-def _mark(clause: Clause) -> str:
-    if not clause.judged:
-        return UNSEEN
-    return PART if clause.conditional or clause.breach is not Breach.FAIL else JUDGED
+def _counts(marks: Mapping[sentences.Row, str], side: str) -> Iterator[int]:
+    bound = [mark for row, mark in marks.items() if row.binds in {side, "both"}]
+    yield from (bound.count(mark) for mark in STATES)
+
+
+def _links(clauses: Iterable[Clause]) -> str:
+    return ", ".join(
+        f"[{one.id}](../clauses/{one.group}/{one.chapter}.md#{one.id})" for one in clauses
+    )
+
+
+def _mark(row: sentences.Row, clauses: Mapping[str, Clause], revision: str) -> str:
+    if row.fate[0] in FATES:
+        return FATES[row.fate[0]]
+    cited = [clauses[one] for one in row.fate if revision in clauses[one].source]
+    if not any(one.judged for one in cited):
+        return UNSEEN if cited else OPEN
+    whole = all(
+        one.judged and not one.conditional and one.breach is BREACH_OF[one.level] for one in cited
+    )
+    return JUDGED if whole else PART
 
 
 # --- threats

@@ -1,7 +1,8 @@
 """Say what the specification has that this project lacks: ``python scripts/spec_watch.py [PLACE]``.
 
-It reads the changelog of the draft, the list of revisions and the list of extensions, from GitHub
-or from a checkout of modelcontextprotocol/modelcontextprotocol. Exit status 1 if something is new,
+It reads the changelog of the draft, the list of revisions, the list of extensions and the sentences
+of all revisions (``sentences.py``), from GitHub or from a checkout of
+modelcontextprotocol/modelcontextprotocol. Exit status 1 if something is new,
 2 if a file cannot be read.
 """
 
@@ -14,6 +15,9 @@ from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import EXTENSIONS
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from scripts import sentences
 
 GITHUB: Final = "https://raw.githubusercontent.com/modelcontextprotocol/modelcontextprotocol/main"
 PATIENCE: Final = 20.0
@@ -42,6 +46,7 @@ def news(read: Callable[[str], str]) -> Iterator[str]:
     listed = re.findall(r"\]\(/extensions/([a-z/-]+)\)", read("docs/extensions/overview.mdx"))
     known = {f"{name.removeprefix('ext-')}/overview" for name in EXTENSIONS} | {*LEFT_OUT}
     yield from (f"a new extension: {one}" for one in sorted({*listed} - known))
+    yield from sentences.changes(read)
 
 
 def _reader(place: str) -> Callable[[str], str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import sentences
 from tests.cases import cases
 from tests.conftest import HERE
 
@@ -14,6 +15,8 @@ KNOWN = {
     "docs/specification/draft/changelog.mdx": "# Changelog\n\nChanges will accumulate here.\n",
     "docs/docs.json": '["specification/2025-11-25/index", "specification/2026-07-28/index"]',
     "docs/extensions/overview.mdx": "[Apps](/extensions/apps/overview)",
+    "docs/specification/2025-11-25/index.mdx": "",
+    "docs/specification/2026-07-28/index.mdx": "",
 }
 
 
@@ -30,10 +33,21 @@ KNOWN = {
         "[Events](/extensions/events/overview)",
         "a new extension: events/overview",
     ),
+    (
+        "docs/specification/2026-07-28/index.mdx",
+        "It MUST end.",
+        "2026-07-28 index has a new sentence (5c3f1769c7): It MUST end.",
+    ),
 )
 def test_watch_names_what_is_new(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str, text: str, expected: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    text: str,
+    expected: str,
 ) -> None:
+    monkeypatch.setattr(sentences, "rows", list)
     for name, content in {**KNOWN, **({path: text} if path else {})}.items():
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -75,7 +75,7 @@ class Transport(StrEnum):
     HTTP = "http"
 
 
-_BREACH_OF: Final = {
+BREACH_OF: Final = {
     Level.MUST: Breach.FAIL,
     Level.MUST_NOT: Breach.FAIL,
     Level.SCHEMA: Breach.FAIL,
@@ -83,6 +83,7 @@ _BREACH_OF: Final = {
     Level.SHOULD_NOT: Breach.WARN,
     Level.MAY: Breach.NOTE,
 }
+"""Level -> how a breach counts, unless the row says otherwise."""
 
 
 class CatalogueError(UserError, ValueError):
@@ -179,7 +180,7 @@ class Clause:
 
     def links(self, revision: str) -> tuple[str, ...]:
         """Return the URLs of the text in one revision; empty if the clause does not apply there."""
-        return tuple(_address(revision, page) for page in self.source.get(revision, ()))
+        return tuple(address(revision, page) for page in self.source.get(revision, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,8 +340,8 @@ def _clause(
     if transport not in {None, *Transport}:
         raise wrong(f"transport {transport!r} is none of {', '.join(Transport)}")
     level = Level(row["level"])
-    breach = Breach(row["breach"]) if "breach" in row else _BREACH_OF[level]
-    if breach is Breach.FAIL is not _BREACH_OF[level]:
+    breach = Breach(row["breach"]) if "breach" in row else BREACH_OF[level]
+    if breach is Breach.FAIL is not BREACH_OF[level]:
         raise wrong(f"a breach of a {level} is no failure: only a MUST or the schema fails")
     pages = _pages(row["source"], wrong)
     own_deferred = row.get("deferred", "")
@@ -412,7 +413,8 @@ def flow(text: str) -> str:
     return " ".join(text.split())
 
 
-def _address(revision: str, page: str) -> str:
+def address(revision: str, page: str) -> str:
+    """Return the URL of a page or section of the specification, a schema, or an extension."""
     name, _, anchor = page.partition("#")
     if name in EXTENSIONS:
         return EXTENSIONS[name] + (f"#{anchor}" if anchor else "")
