@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from mcp_touchstone.suite import (
     Breach,
-    Connection,
     Conversation,
     Record,
     Seen,
@@ -53,9 +52,7 @@ def writes_prompts_in_the_right_types(record: Record) -> Iterator[Seen]:
 @scenario("prompts-list-must-answer")
 def lists_its_prompts(talk: Conversation) -> None:
     """prompts/list gets a result, perhaps an empty one."""
-    reply = talk.wire.request(LIST)
-    if reply.is_error:
-        reply = talk.wire.request(LIST)
+    reply = listings.answer(talk, LIST)
     talk.judge.expect(reply, "prompts-list-must-answer", not reply.is_error, f"a result for {LIST}")
 
 
@@ -63,11 +60,10 @@ def lists_its_prompts(talk: Conversation) -> None:
 def gives_prompts_unique_names(talk: Conversation) -> None:
     """No two listed prompts have the same name."""
     clause = "prompts-name-unique"
-    names = _names(talk)
-    if not names:
+    twice = listings.twice(talk, "prompts")
+    if twice is None:
         talk.judge.unseen(clause, "the server lists no prompt")
         return
-    twice = _twice(names) and _twice(names) & _twice(_names(talk) or [])
     talk.judge(
         clause,
         not twice,
@@ -77,14 +73,6 @@ def gives_prompts_unique_names(talk: Conversation) -> None:
     )
 
 
-def _twice(names: list[str]) -> set[str]:
-    return {name for name in names if names.count(name) > 1}
-
-
-def _names(talk: Conversation) -> list[str] | None:
-    return listings.keys(talk, "prompts")
-
-
 # --- the same list on every connection
 
 
@@ -92,13 +80,7 @@ def _names(talk: Conversation) -> list[str] | None:
 def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     """Another process lists the same prompts, and other requests do not change them."""
     clause = "prompts-list-not-per-connection"
-    here = talk.wire
-    there = _reopened(talk)
-    quiet = [_names(talk)]
-    talk.server.wire = here
-    busy = listings.around(talk, "prompts", talk.examples.exercise)
-    talk.server.wire = there
-    quiet.append(_names(talk))
+    busy, quiet = listings.side_by_side(talk, "prompts", talk.examples.exercise)
     if None in (*busy, *quiet):
         talk.judge.unseen(clause, "the list could not be read completely")
         return
@@ -116,12 +98,6 @@ def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
         at=len(talk.wire.transcript),
         mild=None if confirmed else Breach.NOTE,
     )
-
-
-def _reopened(talk: Conversation) -> Connection:
-    connection = talk.server.restart()
-    connection.open()
-    return connection
 
 
 # --- changes of the list

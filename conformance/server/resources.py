@@ -207,9 +207,7 @@ def declares_the_resources_it_offers(talk: Conversation) -> None:
 @scenario("resources-list-must-answer")
 def lists_its_resources(talk: Conversation) -> None:
     """resources/list gets a result if resources are declared."""
-    reply = talk.wire.request("resources/list")
-    if reply.is_error:
-        reply = talk.wire.request("resources/list")
+    reply = listings.answer(talk, "resources/list")
     talk.judge.expect(
         reply,
         "resources-list-must-answer",
@@ -259,14 +257,7 @@ def _listed(reply: Reply) -> list[str]:
 def lists_the_same_resources_on_every_connection(talk: Conversation) -> None:
     """Another process lists the same resources, and other requests do not change the list."""
     clause = "resources-list-not-per-connection"
-    here = talk.wire
-    talk.server.restart().open()
-    there = talk.wire
-    quiet = [listings.keys(talk, "resources")]
-    talk.server.wire = here
-    busy = listings.around(talk, "resources", talk.examples.exercise)
-    talk.server.wire = there
-    quiet.append(listings.keys(talk, "resources"))
+    busy, quiet = listings.side_by_side(talk, "resources", talk.examples.exercise)
     if None in (*busy, *quiet):
         talk.judge.unseen(clause, "the list could not be read completely")
         return

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from mcp_touchstone.suite import (
     DIALECTS,
-    Connection,
     Conversation,
     Flaw,
     Record,
@@ -117,9 +116,7 @@ def gives_tools_valid_names(record: Record) -> Iterator[Seen]:
 @scenario("tools-list-must-answer")
 def lists_its_tools(talk: Conversation) -> None:
     """tools/list gets a result, perhaps an empty one."""
-    reply = talk.wire.request(LIST)
-    if reply.is_error:
-        reply = talk.wire.request(LIST)
+    reply = listings.answer(talk, LIST)
     talk.judge.expect(reply, "tools-list-must-answer", not reply.is_error, f"a result for {LIST}")
 
 
@@ -127,11 +124,10 @@ def lists_its_tools(talk: Conversation) -> None:
 def gives_tools_unique_names(talk: Conversation) -> None:
     """No two listed tools have the same name."""
     clause = "tools-name-unique"
-    names = listings.keys(talk, "tools")
-    if not names:
+    twice = listings.twice(talk, "tools")
+    if twice is None:
         talk.judge.unseen(clause, "the server lists no tool")
         return
-    twice = _twice(names) and _twice(names) & _twice(listings.keys(talk, "tools") or [])
     talk.judge(
         clause,
         not twice,
@@ -139,10 +135,6 @@ def gives_tools_unique_names(talk: Conversation) -> None:
         actual=f"more than once: {', '.join(sorted(twice))}",
         at=len(talk.wire.transcript),
     )
-
-
-def _twice(names: list[str]) -> set[str]:
-    return {name for name in names if names.count(name) > 1}
 
 
 # --- the same list on every connection
@@ -154,12 +146,7 @@ def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
 
     The other lists are read between two lists on the first connection.
     """
-    here, there = talk.wire, _reopened(talk)
-    quiet = [_names(talk)]
-    talk.server.wire = here
-    busy = listings.around(talk, "tools", lambda: _list_others(talk))
-    talk.server.wire = there
-    quiet.append(_names(talk))
+    busy, quiet = listings.side_by_side(talk, "tools", lambda: _list_others(talk))
     if None in (*busy, *quiet):
         for clause in ("tools-list-not-per-connection", "tools-list-deterministic-order"):
             talk.judge.unseen(clause, "the list could not be read completely")
@@ -175,16 +162,6 @@ def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
         actual=f"other names {varies}",
         at=len(talk.wire.transcript),
     )
-
-
-def _names(talk: Conversation) -> list[str] | None:
-    return listings.keys(talk, "tools")
-
-
-def _reopened(talk: Conversation) -> Connection:
-    connection = talk.server.restart()
-    connection.open()
-    return connection
 
 
 def _list_others(talk: Conversation) -> None:

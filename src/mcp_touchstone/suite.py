@@ -6,7 +6,7 @@ from mcp_touchstone.catalog.scenario import Seen, Unopened, ambient, catalogue, 
 from mcp_touchstone.client import answers as answer
 from mcp_touchstone.client import mrtr
 from mcp_touchstone.client.client_tasks import RELATED, TERMINAL, ClientTasks
-from mcp_touchstone.client.connection import FULL_CAPABILITIES, META, Connection, Reply
+from mcp_touchstone.client.connection import FULL_CAPABILITIES, META, Reply
 from mcp_touchstone.client.mrtr import Provoked, Round, altered
 from mcp_touchstone.client.pending import (
     Pending,
@@ -89,7 +89,7 @@ __all__ = [
     "ASKED", "CANCELLATION", "CAPABILITIES", "CLIENT_METHODS", "CURES", "DIALECTS",
     "FULL_CAPABILITIES", "LATEST_LEGACY", "LATEST_MODERN", "LEGACY", "LISTS", "LOOSE", "META",
     "META_KEY", "NOTE", "RELATED", "REST_OF_A_LINE_FEED", "TERMINAL", "UNANSWERED", "Asked",
-    "Breach", "Broken", "Change", "Client", "ClientTasks", "Connection", "Conversation", "Draw",
+    "Breach", "Broken", "Change", "Client", "ClientTasks", "Conversation", "Draw",
     "Entry", "Example", "Exchange", "Fault", "Flaw", "Found", "Heard", "HttpAnswer", "HttpExchange",
     "Kind", "Message", "Pending", "Phase", "Property", "Provoked", "Question", "Record", "Reply",
     "Role", "Round", "SafePath", "Say", "Seen", "Sighting", "Slip", "Source", "Step",

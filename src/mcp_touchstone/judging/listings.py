@@ -10,6 +10,7 @@ from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.wire.framing import Kind, value_in
 from mcp_touchstone.wire.lifecycle import Role
+from mcp_touchstone.wire.reply import Reply
 
 LATE: Final = 1.0
 """Seconds a notification may come after a list with the change."""
@@ -33,6 +34,21 @@ def keys(talk: Conversation, feature: str) -> list[str] | None:
         found += page
         more = (reply.result or {}).get("nextCursor")
     return None if isinstance(more, str) else found
+
+
+def answer(talk: Conversation, method: str) -> Reply:
+    """Return the answer to a request for a list, the second one if the first is an error."""
+    reply = talk.wire.request(method)
+    return talk.wire.request(method) if reply.is_error else reply
+
+
+def twice(talk: Conversation, feature: str) -> set[str] | None:
+    """Return the keys that occur twice, each time the list is read; None if nothing is listed."""
+    names = keys(talk, feature)
+    if not names:
+        return None
+    again = keys(talk, feature) or [] if len({*names}) < len(names) else []
+    return {name for name in names if min(names.count(name), again.count(name)) > 1}
 
 
 def difference(before: list[str], after: list[str]) -> str:
@@ -68,6 +84,23 @@ def around(talk: Conversation, feature: str, use: Callable[[], object]) -> Lists
     before = keys(talk, feature)
     use()
     return before, keys(talk, feature)
+
+
+def side_by_side(
+    talk: Conversation, feature: str, use: Callable[[], object]
+) -> tuple[Lists, Lists]:
+    """List on the current process, which is busy, and on a new and quiet one that stays open.
+
+    The quiet one is listed before and after the other; it is the current one at the end.
+    """
+    here = talk.wire
+    talk.server.restart().open()
+    there = talk.wire
+    before = keys(talk, feature)
+    talk.server.wire = here
+    busy = around(talk, feature, use)
+    talk.server.wire = there
+    return busy, (before, keys(talk, feature))
 
 
 def in_turn(talk: Conversation, feature: str, use: Callable[[], object]) -> tuple[Lists, Lists]:
