@@ -1,4 +1,7 @@
-"""Steps as data with fastmcp: ``python steps_fastmcp.py {server}``, also a URL."""
+"""Steps as data with fastmcp: ``python steps_fastmcp.py {server}``, also a URL.
+
+fastmcp opens a browser to log in: ``BROWSER='curl -sLo /dev/null %s'`` is one without a screen.
+"""
 
 import asyncio
 import json
@@ -48,6 +51,7 @@ async def main() -> None:
     server = StdioTransport(command=command, args=args, env=dict(os.environ), keep_alive=False)
     async with Client(
         command if command.startswith("http") else server,
+        auth="oauth" if command.startswith("http") else None,
         roots=["file:///work"],
         sampling_handler=sample,
         elicitation_handler=elicit,

@@ -5,10 +5,14 @@ import json
 import os
 import sys
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
+import httpx
 from mcp import ClientSession, StdioServerParameters, types
+from mcp.client.auth import OAuthClientProvider
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 
 async def sample(_context: Any, _params: Any) -> types.CreateMessageResult:
@@ -28,6 +32,40 @@ async def elicit(_context: Any, params: Any) -> types.ElicitResult:
 async def roots(_context: Any) -> types.ListRootsResult:
     """Answer roots/list."""
     return types.ListRootsResult(roots=[types.Root(uri="file:///work")])  # type: ignore[arg-type]
+
+
+class Memory:
+    """Keeps tokens in memory, and follows redirects in place of a browser."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+    async def open(self, url: str) -> None:
+        async with httpx.AsyncClient() as browser:
+            back = (await browser.get(url)).headers["Location"]
+        self._answer = {k: v[0] for k, v in parse_qs(urlsplit(back).query).items()}
+
+    async def come_back(self) -> tuple[str, str | None]:
+        return self._answer["code"], self._answer.get("state")
+
+
+def login(url: str) -> OAuthClientProvider:
+    """Log in when the server asks for it."""
+    memory = Memory()
+    about = OAuthClientMetadata(client_name="steps", redirect_uris=["http://localhost:3000/back"])  # type: ignore[list-item]
+    return OAuthClientProvider(url, about, memory, memory.open, memory.come_back)
 
 
 async def step(session: ClientSession, one: dict[str, Any]) -> None:
@@ -68,7 +106,7 @@ async def main() -> None:
     steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
     command, *args = sys.argv[1:]
     if command.startswith("http"):
-        server: Any = streamablehttp_client(command)
+        server: Any = streamablehttp_client(command, auth=login(command))
     else:
         server = stdio_client(
             StdioServerParameters(command=command, args=args, env=dict(os.environ))

@@ -6,11 +6,16 @@ import json
 import os
 import sys
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
+import httpx2
 import mcp_types as types
 from mcp import Client, StdioServerParameters
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
 
 async def sample(_context: Any, _params: Any) -> types.CreateMessageResult:
@@ -30,6 +35,42 @@ async def elicit(_context: Any, params: Any) -> types.ElicitResult:
 async def roots(_context: Any) -> types.ListRootsResult:
     """Answer roots/list."""
     return types.ListRootsResult(roots=[types.Root(uri="file:///work")])  # type: ignore[arg-type]
+
+
+class Memory:
+    """Keeps tokens in memory, and follows redirects in place of a browser."""
+
+    tokens: OAuthToken | None = None
+    client: OAuthClientInformationFull | None = None
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+    async def open(self, url: str) -> None:
+        async with httpx2.AsyncClient() as browser:
+            back = (await browser.get(url)).headers["Location"]
+        self._answer = {k: v[0] for k, v in parse_qs(urlsplit(back).query).items()}
+
+    async def come_back(self) -> AuthorizationCodeResult:
+        answer = self._answer
+        code, state, iss = answer["code"], answer.get("state"), answer.get("iss")
+        return AuthorizationCodeResult(code=code, state=state, iss=iss)
+
+
+def login(url: str) -> OAuthClientProvider:
+    """Log in when the server asks for it."""
+    memory = Memory()
+    about = OAuthClientMetadata(client_name="steps", redirect_uris=["http://localhost:3000/back"])  # type: ignore[list-item]
+    return OAuthClientProvider(url, about, memory, memory.open, memory.come_back)
 
 
 async def step(client: Client, one: dict[str, Any]) -> None:
@@ -55,9 +96,15 @@ async def main() -> None:
     """Connect, take the steps, and close."""
     steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
     command, *args = sys.argv[1:]
-    server = StdioServerParameters(command=command, args=args, env=dict(os.environ))
+    if command.startswith("http"):
+        http = httpx2.AsyncClient(auth=login(command), timeout=30)
+        server: Any = streamable_http_client(command, http_client=http)
+    else:
+        server = stdio_client(
+            StdioServerParameters(command=command, args=args, env=dict(os.environ))
+        )
     async with Client(
-        command if command.startswith("http") else stdio_client(server),
+        server,
         sampling_callback=sample,
         elicitation_callback=elicit,
         list_roots_callback=roots,

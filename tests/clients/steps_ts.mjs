@@ -34,15 +34,50 @@ answer("elicitation/create", (request) => {
   const fields = Object.entries(request.params.requestedSchema.properties);
   return { action: "accept", content: Object.fromEntries(fields.map(([k, v]) => [k, v.default])) };
 });
-const transport = command.startsWith("http")
-  ? new sdk.StreamableHTTPClientTransport(new URL(command))
-  : new sdk.StdioClientTransport({ command, args, env: process.env });
-await client.connect(transport);
+
+// Keeps tokens in memory, and follows redirects in place of a browser.
+const memory = {};
+const authProvider = {
+  redirectUrl: "http://localhost:3000/back",
+  clientMetadata: { client_name: "steps", redirect_uris: ["http://localhost:3000/back"] },
+  state: () => (memory.state = crypto.randomUUID()),
+  clientInformation: () => memory.client,
+  saveClientInformation: (client) => { memory.client = client; },
+  tokens: () => memory.tokens,
+  saveTokens: (tokens) => { memory.tokens = tokens; },
+  saveCodeVerifier: (verifier) => { memory.verifier = verifier; },
+  codeVerifier: () => memory.verifier,
+  redirectToAuthorization: async (url) => {
+    const answer = await fetch(url, { redirect: "manual" });
+    memory.back = new URL(answer.headers.get("location")).searchParams;
+  },
+};
+const connection = () =>
+  command.startsWith("http")
+    ? new sdk.StreamableHTTPClientTransport(new URL(command), { authProvider })
+    : new sdk.StdioClientTransport({ command, args, env: process.env });
+let transport = connection();
+const finished = async (attempt) => {
+  try {
+    return await attempt();
+  } catch (error) {
+    const back = memory.back;
+    delete memory.back;
+    if (!back || back.get("state") !== memory.state) throw error;
+    await transport.finishAuth(sdk.schemas ? back.get("code") : back);
+    return finished(attempt);
+  }
+};
+await finished(async () => {
+  transport = connection();
+  await client.connect(transport);
+});
 for (const one of steps) {
   if (one.list) {
     let cursor;
     do {
-      cursor = (await client.listTools(cursor === undefined ? {} : { cursor })).nextCursor;
+      const page = cursor === undefined ? {} : { cursor };
+      cursor = (await finished(() => client.listTools(page))).nextCursor;
     } while (cursor !== undefined);
     continue;
   }
@@ -50,7 +85,9 @@ for (const one of steps) {
   if (one.cancel) options.signal = AbortSignal.timeout(one.cancel * 1000);
   const call = { name: one.call, arguments: { a: one.a, b: one.b } };
   try {
-    await (sdk.schemas ? client.callTool(call, undefined, options) : client.callTool(call, options));
+    await finished(() =>
+      sdk.schemas ? client.callTool(call, undefined, options) : client.callTool(call, options),
+    );
   } catch (error) {
     if (!one.cancel && !one.fails) throw error;
   }

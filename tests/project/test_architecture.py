@@ -66,7 +66,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "bridge": {"catalog", "runtime", "wire", "transport", "report"},
     "tap": {
         "catalog", "runtime", "wire", "transport", "client", "target", "results", "judging",
-        "engine", "report", "bridge",
+        "engine", "report", "bridge", "issuer",
     },
     "pytest_plugin": {
         "catalog", "runtime", "transport", "target", "engine", "api", "gate", "config", "report",
@@ -116,8 +116,8 @@ IMPURE: Final[dict[str, set[str]]] = {
     "h11": {"transport.http_exchange"},
     "socketserver": {"bridge.listener"},
     "http": {
-        "tap.proxy", "tap.scenarios", "issuer.server", "client.login", "bridge.reading",
-        "bridge.responses",
+        "tap.guard", "tap.proxy", "tap.scenarios", "issuer.server", "client.login",
+        "bridge.reading", "bridge.responses",
     },
     "select": {
         "bridge.responses", "transport.http_exchange", "transport.process",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 
 from mcp_touchstone.commands.output import CODES, complain, console, reports, shared_reports
@@ -138,8 +139,13 @@ def _client(line: CommandLine) -> int:
     if not command:
         return complain("client: write the command of the client behind `--`")
     names = options.scenario or list(scenarios.SCENARIOS)
-    for name in names:
-        scenarios.find(name)
+    guarded = {name for name in names if scenarios.find(name).protection is not None}
+    lacks = "needs --http" if not options.over_http else ""
+    if guarded and not lacks and importlib.util.find_spec("joserfc") is None:
+        lacks = "needs mcp-touchstone[http-auth]"
+    if guarded and lacks and options.scenario:
+        return complain(f"client: the scenario {min(guarded)} {lacks}")
+    names = [name for name in names if not (lacks and name in guarded)]
     settings = merged(layer(vars(options)))
     played = []
     with contextlib.ExitStack() as stack:
@@ -153,9 +159,11 @@ def _client(line: CommandLine) -> int:
                 return complain(f"client: {command[0]}: {error.strerror}")
             played.append(one)
             if not settings.quiet:
-                say(f"  {name:<14} {one.trouble.partition(': ')[2] or 'played'}", flush=True)
+                say(f"  {name:<15} {one.trouble.partition(': ')[2] or 'played'}", flush=True)
                 for text in one.said if one.trouble else ():
-                    say(f"{'':16} {text}")
+                    say(f"{'':17} {text}")
+    if guarded and lacks and options.over_http and not settings.quiet:
+        say(f"  auth            not played: it {lacks}")
     trouble = "; ".join(one.trouble for one in played if one.trouble)
     recordings = [found for one in played for found in one.recordings]
     again = ("client", "-v", *(["--http"] if options.over_http else []), "--", *command)

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 import threading
+from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
@@ -41,12 +42,27 @@ _TOOL: Final = {
 
 METADATA: Final = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 
+Hear = Callable[[str, dict[str, Any]], None]
+"""Gets what a client asked, without secrets: the last part of the path, and what is known of it."""
+
+PLAIN: Final = ("client_id", "grant_type", "redirect_uri", "resource", "scope")
+"""Parameters of requests that are no secrets."""
+
+LONGEST_SHOWN: Final = 300
+"""Characters of a parameter that are passed to ``Hear``."""
+
 
 class Issuer:
     """An authorization server on a free port of loopback, until the process ends.
 
+    Args:
+        path: the path of its URL; its endpoints are below it.
+        hear: is told what clients ask.
+
     Attributes:
         url: its URL, which is the ``iss`` of its tokens.
+        places: the paths of its metadata.
+        response: members of the authorization response to replace; None removes one.
         mint: its keys.
         introspected: tokens about which a server asked.
         upstream: requests to the upstream service: its path, and the tokens of ours in it.
@@ -55,9 +71,12 @@ class Issuer:
         OSError: it cannot listen.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, path: str = "", hear: Hear = lambda _place, _facts: None) -> None:
         self._server = _Server((HOST, 0), _Handler)
-        self.url = f"http://{HOST}:{self._server.server_address[1]}"
+        self.url = f"http://{HOST}:{self._server.server_address[1]}{path}"
+        self.path, self.hear = path, hear
+        self.places: tuple[str, ...] = METADATA
+        self.response: Mapping[str, str | None] = {}
         self.mint = Mint(self.url)
         self.introspected: set[str] = set()
         self.upstream: list[tuple[str, frozenset[str]]] = []
@@ -140,8 +159,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         issuer = self.server.issuer
-        path = urlsplit(self.path).path
-        if path in METADATA:
+        asked = urlsplit(self.path).path
+        if "/.well-known/" in asked:
+            issuer.hear("metadata", {"path": asked[:LONGEST_SHOWN]})
+        path = self._below(asked)
+        if asked in issuer.places:
             self._json(issuer.metadata)
         elif path == "/jwks":
             self._json(issuer.mint.jwks())
@@ -162,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"error": "invalid_request"}, 413)
             return
         body = self.rfile.read(length)
-        path = urlsplit(self.path).path
+        path = self._below(urlsplit(self.path).path)
         if path == "/register":
             self._register(body)
             return
@@ -180,6 +202,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"active": claims is not None, **(claims or {})})
         else:
             self._json({"error": "not_found"}, 404)
+
+    def _below(self, path: str) -> str:
+        """Return the path below that of the issuer; empty if it is not there."""
+        own = self.server.issuer.path
+        return path.removeprefix(own) if path.startswith(own) else ""
+
+    def _hear(self, place: str, asked: Mapping[str, str], **more: Any) -> None:
+        plain = {k: asked[k][:LONGEST_SHOWN] for k in PLAIN if k in asked}
+        self.server.issuer.hear(place, {**plain, **more})
 
     def _upstream(self, body: bytes) -> None:
         """Answer as a service that wants no token: as an MCP server with one tool, or with {}."""
@@ -214,6 +245,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({"error": "invalid_client_metadata"}, 400)
             return
         known = secrets.token_urlsafe(12)
+        self._hear(
+            "register", {"client_id": known}, application_type=wanted.get("application_type")
+        )
         self.server.clients[known] = {**wanted, "client_id": known}
         self._json(self.server.clients[known], 201)
 
@@ -221,15 +255,26 @@ class _Handler(BaseHTTPRequestHandler):
         """Send the user's browser back with a code, without a question."""
         client = self.server.clients.get(asked.get("client_id", ""), {})
         back = asked.get("redirect_uri", "")
+        challenge = re.fullmatch(r"[\w-]{43}", asked.get("code_challenge", ""), re.ASCII)
+        self._hear(
+            "authorize",
+            asked,
+            known=bool(client),
+            registered=back in client.get("redirect_uris", ()),
+            challenge=asked.get("code_challenge_method", "plain") if challenge else "none",
+            state="state" in asked,
+        )
         if back not in client.get("redirect_uris", ()) or len(self.server.codes) >= KEPT:
             self._json({"error": "invalid_request"}, 400)
             return
-        answer = {"state": asked.get("state", ""), "iss": self.server.issuer.url}
+        answer: dict[str, str | None] = {"state": asked.get("state", "")}
+        answer |= {"iss": self.server.issuer.url} | dict(self.server.issuer.response)
         if asked.get("code_challenge_method") != "S256" or not asked.get("code_challenge"):
             answer["error"] = "invalid_request"
         else:
-            answer["code"] = secrets.token_urlsafe(16)
-            self.server.codes[answer["code"]] = asked
+            answer["code"] = code = secrets.token_urlsafe(16)
+            self.server.codes[code] = asked
+        answer = {name: value for name, value in answer.items() if value is not None}
         mark = "&" if urlsplit(back).query else "?"
         self.send_response(302)
         self.send_header("Location", back + mark + urlencode(answer))
@@ -245,12 +290,17 @@ class _Handler(BaseHTTPRequestHandler):
             digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
             challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
             shown = {**form, "code_challenge": challenge}
+            verified = asked and asked.get("code_challenge") == challenge
+            known = form.get("client_id") in self.server.clients
+            self._hear("token", form, known=known, code=asked is not None, verified=bool(verified))
             same = ("client_id", "redirect_uri", "code_challenge")
             if asked is not None and any(asked.get(name) != shown.get(name) for name in same):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") == "refresh_token":
             asked = self.server.refreshes.pop(form.get("refresh_token", ""), None)
+            known = form.get("client_id") in self.server.clients
+            self._hear("token", form, known=known, refresh_token=asked is not None)
             if asked is not None and asked.get("client_id") != form.get("client_id"):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])

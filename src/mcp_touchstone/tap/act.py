@@ -8,7 +8,8 @@ import os
 import select
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -36,6 +37,9 @@ DROPS: Final = "drops"
 FORGETS: Final = "forgets"
 """The session of the first call is over at the next request."""
 
+MOVES: Final = "moves"
+"""Tokens come from another authorization server after the first call."""
+
 NUMBERS: Final = {
     "name": "add_numbers",
     "description": "Add two numbers together.",
@@ -47,21 +51,62 @@ NUMBERS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How our HTTP server asks for a token, and what is wrong there.
+
+    Attributes:
+        place: path of its metadata; a client finds the default ones without a challenge.
+        names_place: whether the challenge has the URL of the metadata.
+        scope: scopes in the challenge.
+        supported: scopes in the metadata.
+        more: the scope that a call needs beside them.
+        never: whether a call is refused even with that scope.
+        resource: the resource in the metadata; empty for our URL.
+        tenant: path of the issuer.
+        places: paths of the metadata of the issuer; None for those of an issuer without a path.
+        metadata: members of that metadata to replace; None removes one.
+        response: members of the authorization response to replace, likewise.
+        then: what is asked after the first call: FORGETS, that the token is renewed, or MOVES,
+            that it comes from another issuer; empty for nothing.
+        defaults: whether it is a server of 2025-03-26: no metadata, its own default endpoints, and
+            an open ``initialize``.
+    """
+
+    place: str = "/metadata/mcp"
+    names_place: bool = True
+    scope: str = "read"
+    supported: tuple[str, ...] = ()
+    more: str = ""
+    never: bool = False
+    resource: str = ""
+    tenant: str = ""
+    places: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    response: Mapping[str, str | None] = field(default_factory=dict)
+    then: str = ""
+    defaults: bool = False
+
+
 class Part:
     """A server that does nothing special; a subclass overrides what its scenario is about.
 
     Attributes:
         steps: what the client is asked to do, as data.
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
+        both: whether ``initialize`` begins a session although it is modern.
         restarts: whether the client may start it again.
         http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
+        protection: how its HTTP server asks for a token; None for a part that asks for none.
         may_fail: whether a client may report an error, so that its exit status means nothing.
     """
 
     steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
     modern = False
+    both = False
     restarts = False
     http_fault = ""
+    protection: ClassVar[Protection | None] = None
     may_fail = False
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 
@@ -191,6 +236,8 @@ class Part:
 
     def _serve(self, request: Json) -> None:
         method, params = request["method"], object_in(request, "params")
+        if self.both and method == "initialize":
+            self.modern = False
         if self.modern and (trouble := self._unsupported(request, method)):
             code, words, data = trouble
             self.refuse(request, code, words, **data)

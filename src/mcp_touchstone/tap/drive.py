@@ -12,12 +12,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.child import Launch
-from mcp_touchstone.bridge.endpoint import Endpoint
+from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.bridge.reading import length_of
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.tap import recording
@@ -28,6 +30,9 @@ from mcp_touchstone.tap.scenarios import find
 from mcp_touchstone.transport import http_endpoint
 from mcp_touchstone.transport.process import signal_name
 from mcp_touchstone.wire.framing import Line
+
+if TYPE_CHECKING:
+    from mcp_touchstone.tap.guard import Guard  # joserfc is an extra
 
 SERVER: Final = "{server}"
 """Replaced in the command of a client by the command of our server, or by its URL."""
@@ -48,9 +53,46 @@ GONE: Final = 3.0
 class FaultyEndpoint(Endpoint):
     """One connection of a client, with the fault of the listener."""
 
+    def do_GET(self) -> None:  # noqa: N802  (the base class's name)
+        """Answer with metadata, or as the bridge."""
+        guard, path = self._guard(), self.path.partition("?")[0]
+        if guard is None or path == PATH:
+            super().do_GET()
+        elif guard.serves(path):
+            self._relay(guard)
+        else:
+            found = guard.document(self.headers, path)
+            self.answer(200 if found else 404, json.dumps(found).encode())
+
+    def do_POST(self) -> None:  # noqa: N802  (as above)
+        """Answer as our issuer, or as the bridge."""
+        guard = self._guard()
+        if guard is not None and guard.serves(self.path):
+            self.unread = length_of(self.headers, malformed=self.malformed)
+            self._relay(guard)
+        else:
+            super().do_POST()
+
+    def _relay(self, guard: "Guard") -> None:
+        with self.refusing():
+            head.guard(self.headers)
+            body = self._body() if self.command == "POST" else b""
+            self.answer(*guard.relay(self.command, self.path, body))
+
+    def _guard(self) -> "Guard | None":
+        return self.server.guard if isinstance(self.server, FaultyListener) else None
+
+    def _check(self) -> None:
+        super()._check()
+        guard = self._guard()
+        if guard is not None and self.command != "POST":
+            guard.admit(self.headers, self.command, [])
+
     def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
         server, method = self.server, messages[0].get("method")
         if isinstance(server, FaultyListener):
+            if server.guard is not None:
+                server.guard.admit(self.headers, "POST", messages)
             if server.fault == FORGETS and server.called and method and "id" in messages[0]:
                 server.fault = ""
                 server.sessions.finish(self._session())
@@ -76,11 +118,13 @@ class FaultyListener(Listener):
     Attributes:
         fault: DROPS or FORGETS; empty once it happened.
         called: whether a tool was called.
+        guard: asks for tokens; None if none is needed.
     """
 
     handler = FaultyEndpoint
     fault = ""
     called = False
+    guard: "Guard | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +182,12 @@ def play(
             about = {"url": server.url, "scenario": name}
             recorder = recording.recorder(folder, about, os.environ)
             words = [stack.enter_context(Proxy(server, recorder)).start()]
+            if part.protection is not None:
+                from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
+
+                listener.guard = guard = Guard(part.protection, recorder.event)
+                stack.callback(guard.close)
+                guard.protect(words[0])
         status, said = _run(_filled(command, words, http=http), env, limit)
         if recorder is None:
             _await(folder)
@@ -248,7 +298,9 @@ def _trouble(
     """Return what a client did instead of a conversation, as a sentence; empty if it had one."""
     spoke = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
     restarts = part.restarts or http  # the bridge has a process for each session
-    foreign = part.modern and not any('protocolVersion"' in _said(one) for one in spoke)
+    foreign = (
+        part.modern and not part.both and not any('protocolVersion"' in _said(one) for one in spoke)
+    )
     if status is None:
         return f"the client did not end within {limit:g} s"
     if status < 0:

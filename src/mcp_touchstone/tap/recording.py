@@ -49,6 +49,9 @@ REOPENED: Final = "the client opened a new session"
 ENDED: Final = "the client ended"
 FAILED: Final = "the client failed"
 FETCHED: Final = "the client fetched "
+AUTHORIZATION: Final = "authorization: "
+"""What our server and its issuer saw: a place, and an object of facts without secrets."""
+
 LEFT: Final = "the client ended and left the server running"
 KILLED: Final = "the client killed the server without closing its input"
 
@@ -256,6 +259,12 @@ class Row:
         """The line as text, with replacement characters for invalid UTF-8."""
         return self.line.raw.decode("utf-8", "replace")
 
+    @property
+    def barred(self) -> bool:
+        """Whether it is the head of a response that asks for a token, or for another scope."""
+        head = self.headers is not None and self.side is Side.SERVER
+        return head and self.text.partition(" ")[0] in {"401", "403"}
+
 
 @dataclass(frozen=True, slots=True)
 class Recording:
@@ -398,6 +407,7 @@ class _Facts:
             if row.side is Side.CLIENT:
                 self.session = given
             else:
+                self.opens &= not row.barred
                 self.issued = given
                 self.lost = bool(self.session) and row.text.startswith("404")
         elif row.side is Side.CLIENT:

@@ -115,9 +115,14 @@ def replay(source: Recording) -> Replay:
     found = Replay(source, revision, server, client)
     client.exchanges = server.exchanges
     known: dict[int, Exchange] = {}
+    barred = {row.exchange for row in source.rows if row.barred}
     for row in source.rows:
         now[0] = row.at
-        if row.exchange:
+        if row.exchange in barred and row.headers is None and row.side is not Side.EVENT:
+            # It was refused unread: a client sends the same message again with a token.
+            if row.side is Side.CLIENT and row.exchange in known:
+                known[row.exchange].event_line = _happened(found, row, "POST without access")
+        elif row.exchange:
             _replay_http(found, row, known)
         elif row.side is Side.STDERR:
             found.lines.append((0, row))

@@ -5,10 +5,11 @@ import threading
 from functools import partial
 from typing import Any, ClassVar, Final
 
+from mcp_touchstone.bridge.headers import WELL_KNOWN
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.tap.act import DROPS, FORGETS, NUMBERS, Json, Part
+from mcp_touchstone.tap.act import DROPS, FORGETS, MOVES, NUMBERS, Json, Part, Protection
 from mcp_touchstone.tap.recording import FETCHED, Recorder
 from mcp_touchstone.wire.framing import object_in
 
@@ -46,6 +47,14 @@ QUESTIONS: Final[dict[str, tuple[str, Json]]] = {
         },
     ),
 }
+TWICE: Final[tuple[Json, ...]] = (
+    {"list": "tools"},
+    {"call": "add_numbers", "a": 2, "b": 3},
+    {"call": "add_numbers", "a": 4, "b": 5},
+)
+ELSEWHERE: Final = "https://elsewhere.invalid"
+TENANT: Final = "/tenant"
+
 PATIENCE: Final = 5.0
 """Seconds that a call waits for the answers of the client."""
 
@@ -282,6 +291,99 @@ class State(Part):
         self.answer(request, {"resultType": "input_required", **more})
 
 
+class Auth(Part):
+    """Ask for a token, with the metadata and the scope in the challenge."""
+
+    modern = both = may_fail = True
+    protection = Protection(supported=("read", "write", "admin"))
+
+
+class AuthDiscovery(Auth):
+    """Ask for a token; the metadata is where a client looks last, and the token is renewed once."""
+
+    steps = TWICE
+    protection = Protection(
+        place=f"{WELL_KNOWN}oauth-protected-resource",
+        names_place=False,
+        scope="",
+        supported=("read", "write"),
+        tenant=TENANT,
+        places=(f"{TENANT}{WELL_KNOWN}openid-configuration",),
+        then=FORGETS,
+    )
+
+
+class AuthStepUp(Auth):
+    """Ask for a further scope in a call."""
+
+    protection = Protection(more="write")
+
+
+class AuthRefusals(Auth):
+    """Refuse a call for want of a scope, whatever the token has."""
+
+    protection = Protection(scope="", more="write", never=True)
+
+
+class AuthNoPkce(Auth):
+    """Ask for a token of an issuer that does not say that it has PKCE."""
+
+    protection = Protection(metadata={"code_challenge_methods_supported": None})
+
+
+class AuthResource(Auth):
+    """Ask for a token with the metadata of another server."""
+
+    protection = Protection(resource=f"{ELSEWHERE}/mcp")
+
+
+class AuthIssuer(Auth):
+    """Ask for a token of an issuer whose metadata names another issuer."""
+
+    protection = Protection(
+        tenant=TENANT,
+        places=(f"{WELL_KNOWN}oauth-authorization-server{TENANT}",),
+        metadata={"issuer": ELSEWHERE},
+    )
+
+
+class AuthIss(Auth):
+    """Answer an authorization request as another issuer."""
+
+    protection = Protection(response={"iss": ELSEWHERE})
+
+
+class AuthNoIss(Auth):
+    """Answer an authorization request without the issuer that was promised."""
+
+    protection = Protection(response={"iss": None})
+
+
+class AuthState(Auth):
+    """Answer an authorization request with another state."""
+
+    protection = Protection(response={"state": "of-another-request"})
+
+
+class AuthMoves(Auth):
+    """Ask for a token of another issuer after the first call."""
+
+    steps = TWICE
+    protection = Protection(then=MOVES)
+
+
+class AuthMarch(Auth):
+    """Ask for a token as a server of 2025-03-26 without metadata."""
+
+    modern = both = False
+    protection = Protection(scope="", defaults=True)
+
+    def initialize(self, request: Json) -> None:
+        """Answer initialize."""
+        self.revision = "2025-03-26"
+        self.answer(request, self.opening())
+
+
 SCENARIOS: Final[dict[str, type[Part]]] = {
     "tools_call": ToolsCall,
     "version": Version,
@@ -298,6 +400,18 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
     "stateless": Stateless,
     "schema-ref": SchemaRef,
     "state": State,
+    "auth": Auth,
+    "auth-discovery": AuthDiscovery,
+    "auth-step-up": AuthStepUp,
+    "auth-refusals": AuthRefusals,
+    "auth-no-pkce": AuthNoPkce,
+    "auth-resource": AuthResource,
+    "auth-issuer": AuthIssuer,
+    "auth-iss": AuthIss,
+    "auth-no-iss": AuthNoIss,
+    "auth-state": AuthState,
+    "auth-moves": AuthMoves,
+    "auth-2025-03-26": AuthMarch,
 }
 """Name of a scenario -> the part of our server in it."""
 

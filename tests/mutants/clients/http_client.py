@@ -3,15 +3,20 @@
 ``python http_client.py FAULT URL``. A fault is a function that changes the requests in one place.
 """
 
+import base64
+import contextlib
+import hashlib
 import http.client
 import json
 import os
+import re
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 Json = dict[str, Any]
 META: Final = "io.modelcontextprotocol/"
@@ -71,6 +76,177 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
 }
 """Clause that is broken -> the scenario and the fault."""
 
+LOGIN_FAULTS: Final = {
+    "client-auth-metadata-url": "auth",
+    "client-auth-metadata-order": "auth-discovery",
+    "client-auth-server-metadata-order": "auth-discovery",
+    "client-auth-default-endpoints": "auth-2025-03-26",
+    "client-auth-metadata-version": "auth-2025-03-26",
+    "client-auth-resource": "auth-discovery",
+    "client-auth-pkce": "auth",
+    "client-auth-pkce-support": "auth-no-pkce",
+    "client-auth-resource-match": "auth-resource",
+    "client-auth-issuer-match": "auth-issuer",
+    "client-auth-iss": "auth-no-iss",
+    "client-auth-state": "auth-state",
+    "client-auth-redirect-uri": "auth",
+    "client-auth-application-type": "auth",
+    "client-auth-token-header": "auth",
+    "client-auth-foreign-token": "auth",
+    "client-auth-scope": "auth",
+    "client-auth-step-up": "auth-step-up",
+    "client-auth-scope-union": "auth-step-up",
+    "client-auth-retries": "auth-refusals",
+    "client-auth-credentials-bound": "auth-moves",
+}
+"""Clause that ``Login`` breaks -> the scenario."""
+
+FAULTS.update({clause: (scenario, lambda r: r) for clause, scenario in LOGIN_FAULTS.items()})
+
+
+class GivenUpError(Exception):
+    """There is no token."""
+
+
+class Login:
+    """Gets tokens as the protocol says, except for one clause."""
+
+    def __init__(self, fault: str, server: str) -> None:
+        self._fault = fault.removeprefix("client-auth-")
+        self._server, parts = server, urlsplit(server)
+        self._root = f"{parts.scheme}://{parts.netloc}"
+        self._clients: dict[str, str] = {}
+        self._scopes: set[str] = set()
+        self._renewal: Json = {}
+        self._tries = 0
+        self._token = "x" if self._fault == "foreign-token" else ""
+
+    def headers(self, method: str) -> dict[str, str]:
+        """Return the header with the token, if there is one."""
+        if self._fault == "token-header" and method == "tools/list":
+            self._fault = ""
+            return {}
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+    def answer(self, status: int, challenge: str) -> bool:
+        """Get a token after a refusal; return whether the request is to be sent again."""
+        said = dict(re.findall(r'(\w+)="([^"]*)"', challenge))
+        self._tries += status == http.client.FORBIDDEN
+        most = 6 if self._fault == "retries" else 2
+        if status == http.client.FORBIDDEN and (self._tries > most or self._fault == "step-up"):
+            return False
+        about = self._resource(said.get("resource_metadata"))
+        wanted = set(said.get("scope", " ".join(about.get("scopes_supported", ()))).split())
+        if self._fault == "scope":
+            wanted = {"read", "write", "admin"}
+        if self._fault != "scope-union":
+            wanted |= self._scopes
+        self._scopes = wanted
+        issuer = about["authorization_servers"][0] if about else ""
+        found = self._issuer(issuer)
+        self._token = self._renewed(found) or self._authorized(found, issuer)
+        return True
+
+    def _resource(self, place: str | None) -> Json:
+        """Return the metadata of the server; empty for a server of 2025-03-26."""
+        known = "/.well-known/oauth-protected-resource"
+        places = [self._root + known + urlsplit(self._server).path, self._root + known]
+        if self._fault == "metadata-order":
+            places.reverse()
+        places = [place] if place and self._fault != "metadata-url" else places
+        found = next(filter(None, map(self._get, places)), {})
+        named = found.get("resource", self._server)
+        if named != self._server and self._fault != "resource-match":
+            raise GivenUpError
+        if not found and self._fault == "metadata-url":
+            raise GivenUpError
+        return found
+
+    def _issuer(self, issuer: str) -> Json:
+        known = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
+        if not issuer:
+            if self._fault != "default-endpoints":
+                self._get(self._root + known[0])
+            ends = {"authorization": "authorize", "token": "token", "registration": "register"}
+            return {f"{k}_endpoint": f"{self._root}/{v}" for k, v in ends.items()}
+        parts = urlsplit(issuer)
+        origin, path = f"{parts.scheme}://{parts.netloc}", parts.path
+        places = [origin + one + path for one in known] + [origin + path + known[1]]
+        if self._fault == "server-metadata-order":
+            places.reverse()
+        found = next(filter(None, map(self._get, places)), {})
+        unfit = found.get("issuer") != issuer and self._fault != "issuer-match"
+        unsafe = "S256" not in found.get("code_challenge_methods_supported", ())
+        if unfit or (unsafe and self._fault != "pkce-support"):
+            raise GivenUpError
+        return found
+
+    def _renewed(self, found: Json) -> str:
+        if not self._renewal or self._renewal["issuer"] != found.get("issuer") or self._tries:
+            return ""
+        form = {"grant_type": "refresh_token", "refresh_token": self._renewal["token"]}
+        return self._redeem(found, form | {"client_id": self._clients[found["issuer"]]})
+
+    def _authorized(self, found: Json, issuer: str) -> str:
+        back = f"http://{'elsewhere.invalid' if self._fault == 'redirect-uri' else 'localhost'}/"
+        if self._fault == "credentials-bound" and self._clients:
+            self._clients[issuer] = next(iter(self._clients.values()))
+        if issuer not in self._clients:
+            about = {"redirect_uris": [back], "application_type": "native"}
+            if self._fault == "application-type":
+                del about["application_type"]
+            body = json.dumps(about).encode()
+            self._clients[issuer] = json.loads(
+                self._call("POST", found["registration_endpoint"], body)[1]
+            )["client_id"]
+        verifier, state = secrets.token_urlsafe(40), secrets.token_urlsafe(8)
+        digest = hashlib.sha256(verifier.encode()).digest()
+        asked = {
+            "response_type": "code", "client_id": self._clients[issuer], "redirect_uri": back,
+            "state": state, "code_challenge_method": "S256", "resource": self._server,
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+        }  # fmt: skip
+        if self._scopes:
+            asked["scope"] = " ".join(self._scopes)
+        target = f"{found['authorization_endpoint']}?{urlencode(asked)}"
+        came = dict(parse_qsl(urlsplit(self._call("GET", target)[2]).query))
+        promised = found.get("authorization_response_iss_parameter_supported")
+        lied = came.get("iss", None if promised else issuer) != issuer
+        if issuer and lied and self._fault != "iss":
+            raise GivenUpError
+        if came.get("state") != state and self._fault != "state":
+            raise GivenUpError
+        form = {"grant_type": "authorization_code", "code": came.get("code", "")}
+        form |= {"redirect_uri": back, "client_id": self._clients[issuer]}
+        form["code_verifier"] = "y" * 43 if self._fault == "pkce" else verifier
+        return self._redeem(found, form)
+
+    def _redeem(self, found: Json, form: Json) -> str:
+        if self._fault != "resource":
+            form["resource"] = self._server
+        status, body, _ = self._call("POST", found["token_endpoint"], urlencode(form).encode())
+        if status != http.client.OK:
+            raise GivenUpError
+        answer = json.loads(body)
+        self._renewal = {"issuer": found.get("issuer"), "token": answer["refresh_token"]}
+        return str(answer["access_token"])
+
+    def _get(self, url: str) -> Json:
+        status, body, _ = self._call("GET", url)
+        return json.loads(body) if status == http.client.OK else {}
+
+    def _call(self, verb: str, url: str, body: bytes | None = None) -> tuple[int, bytes, str]:
+        parts = urlsplit(url)
+        connection = http.client.HTTPConnection(parts.netloc, timeout=20)
+        version = (
+            {} if self._fault == "metadata-version" else {"MCP-Protocol-Version": "2025-03-26"}
+        )
+        connection.request(verb, f"{parts.path}?{parts.query}".rstrip("?"), body, version)
+        answer = connection.getresponse()
+        found = answer.status, answer.read(), answer.headers["Location"] or ""
+        connection.close()
+        return found
+
 
 class Client:
     """The client; it answers no questions and reads each response to its end."""
@@ -79,21 +255,25 @@ class Client:
         self._fault = FAULTS.get(fault, ("", lambda r: r))[1]
         self._stays = fault == "client-http-session-lost"
         self._url = urlsplit(url)
-        self._modern = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"] >= "2026"
+        self._login = Login(fault, url)
         self._version = os.environ.get("REVISION", "2025-11-25")
+        self._modern = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"] >= "2026"
+        if "REVISION" in os.environ and os.environ["MCP_CONFORMANCE_SCENARIO"].startswith("auth"):
+            self._modern = False  # these speak both eras
         self._session: dict[str, str] = {}
         self._number = 0
         self._listener: http.client.HTTPConnection | None = None
 
     def run(self) -> None:
         """Open, take the steps, and close."""
-        self._open()
-        for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]:
-            if "list" in step:
-                self._ask("tools/list", {})
-            else:
-                arguments = {name: step[name] for name in ("a", "b")}
-                self._ask("tools/call", {"name": step["call"], "arguments": arguments})
+        with contextlib.suppress(GivenUpError):
+            self._open()
+            for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]:
+                if "list" in step:
+                    self._ask("tools/list", {})
+                else:
+                    arguments = {name: step[name] for name in ("a", "b")}
+                    self._ask("tools/call", {"name": step["call"], "arguments": arguments})
         if self._session:
             self._send("DELETE")
         if self._listener is not None:
@@ -131,6 +311,7 @@ class Client:
     def _headers(self, verb: str, message: Mapping[str, Any] = {}) -> dict[str, str]:
         method = str(message.get("method", ""))
         headers = {"Accept": BOTH if verb == "POST" else "text/event-stream", **self._session}
+        headers |= self._login.headers(method)
         if self._modern:
             headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
             if method in NAMES:
@@ -148,6 +329,10 @@ class Client:
         if connection is None:
             return 0, []
         response = connection.getresponse()
+        if response.status in {http.client.UNAUTHORIZED, http.client.FORBIDDEN}:
+            response.read()
+            again = self._login.answer(response.status, response.headers["WWW-Authenticate"] or "")
+            return self._send(verb, message, **more) if again else (response.status, [])
         if message.get("method") == "initialize":
             self._session = {"Mcp-Session-Id": response.headers["Mcp-Session-Id"] or ""}
         body = response.read().decode()

@@ -1,0 +1,271 @@
+"""clients/authorization: how a client gets a token of our issuer, and what it does with it.
+
+Facts are what our server and its issuer saw: a place (``authorize``, ``token`` and so on), and an
+object without secrets. The first one, ``server``, is what our server asks for.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp_touchstone.suite import Breach, Record, Seen, Source, ambient, brief, is_loopback
+
+Fact = tuple[int, str, dict[str, Any]]
+
+NOTED = "authorization: "
+ENDS = ("the client ended", "the client failed")
+ROOT = "/.well-known/oauth-authorization-server"
+OPENID = "/.well-known/openid-configuration"
+RESOURCE = "/.well-known/oauth-protected-resource"
+PROCEEDS = ("register", "authorize", "token")
+RETRIES = 3
+"""Retries that are still a few, as in the official conformance suite."""
+
+
+def _facts(record: Record, *places: str) -> list[Fact]:
+    """Return the facts of some places, or all, with the lines that have them."""
+    found = []
+    for entry in record.transcript:
+        if entry.source is Source.EVENT and entry.text.startswith(NOTED):
+            place, _, facts = entry.text.removeprefix(NOTED).partition(" ")
+            if not places or place in places:
+                found.append((entry.n, place, json.loads(facts)))
+    return found
+
+
+def _asked(record: Record) -> dict[str, Any]:
+    """Return what our server asks for; empty if it needs no token."""
+    return next((facts for _, _, facts in _facts(record, "server")), {})
+
+
+def _end(record: Record) -> int | None:
+    """Return the line at which the client ended; None if that is not known."""
+    events = (e for e in record.transcript if e.source is Source.EVENT)
+    return next((e.n for e in events if e.text.startswith(ENDS)), None)
+
+
+def _scopes(facts: dict[str, Any]) -> set[str]:
+    return set(str(facts.get("scope", "")).split())
+
+
+def _redeemed(record: Record) -> Fact | None:
+    """Return the first request that sent a code of ours to the token endpoint."""
+    return next((one for one in _facts(record, "token") if one[2].get("code")), None)
+
+
+def _refuses(
+    clause: str, record: Record, seen: str, places: tuple[str, ...], mild: Breach | None = None
+) -> Iterator[Seen]:
+    """Judge that a client that has read metadata does not go on to some places."""
+    read = _facts(record, seen)
+    went = next((one for one in _facts(record, *places) if read and one[0] > read[0][0]), None)
+    if read:
+        at = went[0] if went else read[0][0]
+        actual = f"a request to the {went[1]} endpoint" if went else "none"
+        expected = "no registration, authorization or token request with this metadata"
+        yield Seen(clause, went is None, at, expected, actual, mild=mild)
+
+
+def _in_order(
+    clause: str, record: Record, asked: list[tuple[int, str]], expected: list[str]
+) -> Iterator[Seen]:
+    """Judge that paths were asked in an order, up to the last; others may be among them."""
+    known = [(n, path) for n, path in asked if path in expected]
+    order = list(dict.fromkeys(path for _, path in known))
+    ended = _end(record)
+    if asked and (order != expected[: len(order)] or order == expected or ended is not None):
+        at = known[-1][0] if known else asked[-1][0]
+        yield Seen(clause, order == expected, at, " then ".join(expected), brief(order))
+
+
+@ambient("client-auth-metadata-url", "client-auth-metadata-order")
+def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
+    """The metadata of the server is read from the URL of the challenge, or from known paths."""
+    offers = _asked(record)
+    asked = [(n, facts["path"]) for n, _, facts in _facts(record, "document")]
+    if not asked or offers["defaults"]:
+        return
+    if not offers["place"]:
+        own = RESOURCE + urlsplit(offers["resource"]).path
+        yield from _in_order("client-auth-metadata-order", record, asked, [own, RESOURCE])
+        return
+    paths = [path for _, path in asked]
+    late = Breach.WARN if offers["place"] in paths else None
+    if paths[0] == offers["place"] or late or _end(record):
+        expected = f"GET {offers['place']}, which the challenge names"
+        passed, actual = paths[0] == offers["place"], f"GET {paths[0]}"
+        yield Seen("client-auth-metadata-url", passed, asked[0][0], expected, actual, mild=late)
+
+
+@ambient("client-auth-server-metadata-order")
+def finds_the_metadata_of_the_issuer(record: Record) -> Iterator[Seen]:
+    """The well-known paths of an issuer are asked in their order."""
+    offers = _asked(record)
+    asked = [(n, facts["path"]) for n, _, facts in _facts(record, "metadata")]
+    tenant = offers.get("tenant", "")
+    order = [ROOT + tenant, OPENID + tenant, *([tenant + OPENID] if tenant else [])]
+    last = next((n for n, path in enumerate(order) if path in offers.get("places", ())), 0)
+    clause = "client-auth-server-metadata-order"
+    yield from _in_order(clause, record, asked, order[: last + 1])
+
+
+@ambient("client-auth-default-endpoints", "client-auth-metadata-version")
+def falls_back_to_default_endpoints(record: Record) -> Iterator[Seen]:
+    """Metadata at the root comes first; without it the default endpoints are used."""
+    offers, facts = _asked(record), _facts(record)
+    root = [(n, f["version"]) for n, p, f in facts if p == "document" and f["path"] == ROOT]
+    used = [n for n, place, _ in facts if place in PROCEEDS]
+    documents = [n for n, place, _ in facts if place == "document"]
+    if not offers.get("defaults") or not (documents or used):
+        return
+    for n, version in root:
+        clause = "client-auth-metadata-version"
+        yield Seen(clause, bool(version), n, "MCP-Protocol-Version", version or "none")
+    if used or _end(record):
+        passed = bool(root and used and root[0][0] < used[0])
+        expected = f"GET {ROOT}, then /register or /authorize"
+        actual = "the endpoints without the metadata" if used else "neither endpoint"
+        at = used[0] if used else documents[-1]
+        yield Seen("client-auth-default-endpoints", passed, at, expected, actual)
+
+
+@ambient("client-auth-resource")
+def names_the_server_as_resource(record: Record) -> Iterator[Seen]:
+    """Requests to the issuer name our URL as their resource."""
+    offers = _asked(record)
+    for n, place, facts in _facts(record, "authorize", "token") if offers else ():
+        if offers["foreign"]:
+            return  # another clause is about it
+        url, said = offers["resource"], str(facts.get("resource", ""))
+        near = {url.removesuffix(urlsplit(url).path), url}
+        mild = Breach.WARN if said.rstrip("/") in near else None
+        actual = f"{place} with resource={said}" if said else f"{place} without resource"
+        yield Seen("client-auth-resource", said == url, n, f"resource={url}", actual, mild=mild)
+
+
+@ambient("client-auth-pkce")
+def uses_a_code_challenge(record: Record) -> Iterator[Seen]:
+    """A code is asked for with a challenge, and redeemed with its verifier."""
+    for n, place, facts in _facts(record, "authorize", "token"):
+        if place == "authorize":
+            plain = facts["challenge"] == "plain" and record.revision < "2025-11-25"
+            mild = Breach.WARN if plain else None
+            passed, actual = facts["challenge"] == "S256", f"method {facts['challenge']}"
+            yield Seen("client-auth-pkce", passed, n, "a challenge with S256", actual, mild=mild)
+        elif facts.get("code"):
+            yield Seen("client-auth-pkce", facts["verified"], n, "its verifier", "another")
+
+
+@ambient("client-auth-pkce-support", "client-auth-resource-match", "client-auth-issuer-match")
+def refuses_unfit_metadata(record: Record) -> Iterator[Seen]:
+    """Metadata of another server or issuer, or without PKCE, is not used."""
+    offers = _asked(record)
+    if "code_challenge_methods_supported" in offers.get("metadata", ()):
+        places = ("authorize", "token")
+        yield from _refuses("client-auth-pkce-support", record, "metadata", places)
+    if offers.get("foreign"):
+        yield from _refuses("client-auth-resource-match", record, "document", PROCEEDS)
+    if "issuer" in offers.get("metadata", ()):
+        mild = Breach.WARN if record.revision < "2026-07-28" else None
+        yield from _refuses("client-auth-issuer-match", record, "metadata", PROCEEDS, mild)
+
+
+@ambient("client-auth-iss", "client-auth-state")
+def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
+    """A code is only redeemed if the response has the right issuer and state."""
+    changed = _asked(record).get("response", ())
+    authorized, redeemed = _facts(record, "authorize"), _redeemed(record)
+    for n, _, facts in authorized:
+        yield Seen("client-auth-state", facts["state"], n, "a state", "none")
+    for clause, name in (("client-auth-iss", "iss"), ("client-auth-state", "state")):
+        if authorized and (redeemed or (name in changed and _end(record))):
+            passed = not (redeemed and name in changed)
+            expected = f"no use of a code whose response has another {name}, or none"
+            at = redeemed[0] if redeemed else authorized[-1][0]
+            yield Seen(clause, passed, at, expected, "the code in a token request")
+
+
+@ambient("client-auth-redirect-uri", "client-auth-application-type")
+def registers_itself(record: Record) -> Iterator[Seen]:
+    """The redirect URI is registered and ours or secure; the registration has a type."""
+    for n, _, facts in _facts(record, "authorize"):
+        parts = urlsplit(facts.get("redirect_uri", ""))
+        strange = facts["known"] and not facts["registered"]
+        local = parts.hostname == "localhost" or is_loopback(parts.hostname or "")
+        secure = parts.scheme == "https" or (parts.scheme == "http" and local)
+        own = Breach.WARN if parts.scheme != "http" and not strange else None
+        actual = f"{parts.scheme}://{parts.netloc}{', unregistered' if strange else ''}"
+        expected = "a registered redirect_uri with https, or on localhost"
+        passed = secure and not strange
+        yield Seen("client-auth-redirect-uri", passed, n, expected, actual, mild=own)
+    for n, _, facts in _facts(record, "register"):
+        kind = facts["application_type"]
+        passed = kind in {"native", "web"}
+        yield Seen("client-auth-application-type", passed, n, "native or web", brief(kind))
+
+
+@ambient("client-auth-token-header", "client-auth-foreign-token")
+def sends_its_token_with_each_request(record: Record) -> Iterator[Seen]:
+    """Each request has the token of our issuer, from the first one that has it."""
+    has = False
+    for n, _, facts in _facts(record, "request"):
+        shown = facts["token"]
+        if shown == "none":
+            if has:
+                actual = f"{facts['request']} without it"
+                yield Seen("client-auth-token-header", False, n, "an Authorization header", actual)
+        else:
+            expected, actual = "a token of our issuer", "another token"
+            yield Seen("client-auth-foreign-token", shown != "foreign", n, expected, actual)
+        if shown == "valid":
+            yield Seen("client-auth-token-header", True, n)
+        has = (has or shown == "valid") and facts.get("status") != 401
+
+
+@ambient("client-auth-scope")
+def asks_for_the_scopes_of_the_challenge(record: Record) -> Iterator[Seen]:
+    """The first authorization request has the scopes of the challenge, or of the metadata."""
+    offers, authorized = _asked(record), _facts(record, "authorize")
+    if authorized and not offers["defaults"]:
+        n, _, facts = authorized[0]
+        passed, said = _scopes(facts) == _scopes(offers), facts.get("scope")
+        expected = f"scope={offers['scope']}" if offers["scope"] else "no scope"
+        yield Seen("client-auth-scope", passed, n, expected, f"scope={said}" if said else "none")
+
+
+@ambient("client-auth-step-up", "client-auth-scope-union", "client-auth-retries")
+def steps_up_after_a_missing_scope(record: Record) -> Iterator[Seen]:
+    """After insufficient_scope the client asks for more scopes, a few times at most."""
+    offers, authorized = _asked(record), _facts(record, "authorize")
+    refused = [n for n, _, facts in _facts(record, "request") if facts.get("status") in {403, 400}]
+    if not refused or not authorized:
+        return
+    first = _scopes(authorized[0][2])
+    again = next((one for one in authorized if one[0] > refused[0]), None)
+    more = _scopes(again[2]) if again else set()
+    if again or _end(record):
+        at, expected = again[0] if again else refused[0], f"a request for {offers['more']}"
+        yield Seen("client-auth-step-up", offers["more"] in more, at, expected, brief(sorted(more)))
+    if again and first:
+        expected = f"{' '.join(sorted(first))} too"
+        actual = brief(sorted(more))
+        yield Seen("client-auth-scope-union", first <= more, again[0], expected, actual)
+    if len(refused) > RETRIES + 1 or _end(record):
+        passed, actual = len(refused) <= RETRIES + 1, f"{len(refused)} refused requests"
+        yield Seen("client-auth-retries", passed, refused[-1], "a few retries at most", actual)
+
+
+@ambient("client-auth-credentials-bound")
+def uses_no_credentials_of_another_issuer(record: Record) -> Iterator[Seen]:
+    """What one issuer gave is not sent to another."""
+    for n, place, facts in _facts(record, "authorize", "token"):
+        if facts.get("issuer"):
+            portable = str(facts.get("client_id", "")).startswith("https://")
+            stale = facts.get("refresh_token") is False
+            passed = (facts["known"] or portable) and not stale
+            actual = "a refresh token of the first" if stale else "the client_id of the first"
+            expected = "credentials of this issuer"
+            yield Seen(
+                "client-auth-credentials-bound", passed, n, f"{place} with {expected}", actual
+            )

@@ -1,0 +1,152 @@
+"""Our HTTP server as a protected resource: it asks for tokens of our issuer, and notes what it saw.
+
+Sources: basic/authorization of each revision, RFC 9728 (metadata), RFC 6750 (challenges).
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from http.client import HTTPConnection
+from typing import Any, Final, NoReturn
+from urllib.parse import urlsplit
+
+from mcp_touchstone.bridge.headers import Headers, value_of
+from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
+from mcp_touchstone.issuer.server import Issuer
+from mcp_touchstone.tap.act import MOVES, Json, Protection
+from mcp_touchstone.tap.recording import AUTHORIZATION
+from mcp_touchstone.wire.http_headers import VERSION
+
+ENDPOINTS: Final = ("/authorize", "/token", "/register")
+"""Default endpoints of 2025-03-26."""
+
+PATIENCE: Final = 10.0
+"""Seconds for an answer of our own issuer."""
+
+MOST_REFUSED: Final = 8
+"""Calls that are refused for want of a scope; the next one gets a status that is no challenge."""
+
+
+class Guard:
+    """The tokens of one scenario.
+
+    Args:
+        about: what it asks for.
+        note: gets each fact as a sentence without secrets.
+    """
+
+    def __init__(self, about: Protection, note: Callable[[str], None]) -> None:
+        self._about, self._note = about, note
+        self._issuers = [self._issuer(n) for n in range(2 if about.then == MOVES else 1)]
+        self._spent: set[str] = set()
+        self._called = False
+        self._refused = 0
+        self._url = ""
+
+    def close(self) -> None:
+        """End the issuers."""
+        for issuer in self._issuers:
+            issuer.close()
+
+    def protect(self, url: str) -> None:
+        """Say what it protects: the URL of our server, as clients know it."""
+        self._url, about = url, self._about
+        offers: Json = {
+            "resource": url,
+            "place": about.place if about.names_place else "",
+            "scope": about.scope or " ".join(about.supported),
+            "more": about.more,
+            "foreign": bool(about.resource),
+            "defaults": about.defaults,
+            "tenant": about.tenant,
+            "places": self._current.places,
+        }
+        for name, changed in (("metadata", about.metadata), ("response", about.response)):
+            offers[name] = sorted(changed)
+        self._say("server", offers)
+
+    def document(self, headers: Headers, path: str) -> Json | None:
+        """Return the metadata at a path of our server; None if there is none."""
+        about = self._about
+        self._say("document", {"path": path[:300], "version": value_of(headers, VERSION) or ""})
+        if path != about.place or about.defaults:
+            return None
+        scopes = {"scopes_supported": list(about.supported)} if about.supported else {}
+        issuer = self._current.url
+        resource = about.resource or self._url
+        return {"resource": resource, "authorization_servers": [issuer], **scopes}
+
+    def serves(self, path: str) -> bool:
+        """Whether the path is one of the endpoints of our issuer on our own server."""
+        return self._about.defaults and path in ENDPOINTS
+
+    def relay(self, verb: str, target: str, body: bytes) -> tuple[int, bytes, dict[str, str]]:
+        """Return the answer of our issuer: status, body, headers."""
+        connection = HTTPConnection(urlsplit(self._current.url).netloc, timeout=PATIENCE)
+        connection.request(verb, target, body)
+        answer = connection.getresponse()
+        kept = {"Location": answer.headers["Location"]} if "Location" in answer.headers else {}
+        found = answer.status, answer.read(), kept
+        connection.close()
+        return found
+
+    def admit(self, headers: Headers, verb: str, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Serve a request only with a token.
+
+        Raises:
+            Refusal: it has none, or a scope is missing.
+        """
+        methods = [str(message.get("method", "")) for message in messages]
+        scheme, _, token = (value_of(headers, "Authorization") or "").partition(" ")
+        token = token.strip() if scheme.lower() == "bearer" else ""
+        minted = [issuer.mint.read(token) for issuer in self._issuers] if token else []
+        claims = None if token in self._spent else self._current.mint.read(token)
+        known = "old" if any(minted) else "foreign"
+        known = "valid" if claims else known if token else "none"
+        facts = {"request": " ".join([verb, *methods])[:300], "token": known}
+        if self._about.defaults and not {*methods} - {"initialize", "server/discover"} and methods:
+            self._say("request", facts)
+            return
+        about = self._about
+        granted = str((claims or {}).get("scope", "")).split()
+        lacks = about.more if about.never or about.more not in granted else ""
+        if claims is None:
+            self._refuse(401, facts, self._challenge())
+        if lacks and "tools/call" in methods:
+            self._refused += 1
+            over = self._refused > MOST_REFUSED
+            self._refuse(400 if over else 403, facts, {} if over else self._challenge(lacks))
+        self._say("request", facts)
+        if about.then and "tools/call" in methods and not self._called:
+            self._called = True
+            self._spent.add(token)
+
+    @property
+    def _current(self) -> Issuer:
+        return self._issuers[self._called and self._about.then == MOVES]
+
+    def _issuer(self, number: int) -> Issuer:
+        about = self._about
+        made = Issuer(about.tenant, lambda place, facts: self._say(place, facts, number))
+        made.places = () if about.defaults else about.places or made.places
+        made.response = about.response
+        made.metadata.update(about.metadata)
+        for name in [name for name, value in made.metadata.items() if value is None]:
+            del made.metadata[name]
+        return made
+
+    def _refuse(self, status: int, facts: Json, challenge: Mapping[str, str]) -> NoReturn:
+        self._say("request", {**facts, "status": status})
+        raise Refusal(status, NO_SESSION, "a token with all scopes is needed", **challenge)
+
+    def _challenge(self, scope: str = "") -> dict[str, str]:
+        about, parts = self._about, urlsplit(self._url)
+        said = ['error="insufficient_scope"'] if scope else []
+        if about.names_place:
+            said.append(f'resource_metadata="{parts.scheme}://{parts.netloc}{about.place}"')
+        scope = scope or about.scope
+        said += [f'scope="{scope}"'] if scope else []
+        return {"WWW-Authenticate": "Bearer " + ", ".join(said)} if not about.defaults else {}
+
+    def _say(self, place: str, facts: Mapping[str, Any], issuer: int = 0) -> None:
+        more = {"issuer": issuer} if issuer else {}
+        self._note(f"{AUTHORIZATION}{place} {json.dumps({**facts, **more})}")
