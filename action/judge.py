@@ -1,4 +1,4 @@
-"""A step of the GitHub action: check the server, write all reports, and set the outputs.
+"""A step of the GitHub action: check the server or client, write all reports, set the outputs.
 
 Standard library only. Inputs come as variables and never as text of a script, so that nothing in
 them is run by a shell.
@@ -24,6 +24,7 @@ REPORTS = {
     "badge": "badge.json",
 }
 OPTIONS = ("config", "target", "suite", "baseline", "since")
+FOR_SERVERS = ("command", "url", "headers", "suite", "for", "golden")
 GOLDEN = "answers differ from the golden recording"
 RUNNERS = ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
 """Variables that name files through which a step commands the runner: not for a server."""
@@ -59,12 +60,17 @@ def words_of(name: str) -> list[str]:
 
 
 def arguments(reports: Path) -> list[str]:
-    """Return the words behind ``check``.
+    """Return the words behind ``check`` or ``client``.
 
     Raises:
-        InputError: no server is named, or an input cannot be read.
+        InputError: nothing or too much is named, or an input cannot be read.
     """
-    server = server_words()
+    server, client = server_words(), words_of("client")
+    for name in FOR_SERVERS if client else ():
+        if given(name):
+            raise InputError(f"inputs client and {name}: {name} is for a server; keep one")
+    if client:
+        server = ["--", *client]
     if not server and not given("config") and not configured(Path()):
         raise InputError(
             "no server is named: give the input `command` or `url`, or write touchstone.toml with "
@@ -191,10 +197,11 @@ def tell(code: int, said: str, reports: Path) -> None:
 
 
 def main() -> int:
-    """Check the server; return the exit status of ``check``."""
+    """Check the server or client; return the exit status."""
     reports = Path(tempfile.mkdtemp(prefix="mcp-touchstone-", dir=os.environ["RUNNER_TEMP"]))
     try:
-        code, complaint = judge(arguments(reports))
+        command = "client" if given("client") else "check"
+        code, complaint = judge(arguments(reports), command)
         said = verdict(reports, complaint)
         recorded = golden()
         if recorded and code in {0, 1}:

@@ -62,7 +62,7 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     assert layer(vars(parse(["check", *words(given, "check")]).options)) == given
     assert {*OPTIONS} - {*given} == {
         *("bundled", "since", "no_baseline", "update_baseline", "report", "json", "save"),
-        "update_budget",
+        *("update_budget", "client_http", "client_timeout", "scenario"),
         *("scripts", "verbose", "quiet", "color"),
     }
 
@@ -101,12 +101,13 @@ CHECKED = (
     *("--verbose", "--color", "never"),
 )
 JUDGED = (
-    *("--select", "jsonrpc", "--select", "client-request-id-unique", "--level", "MUST", "--strict"),
-    *("--fail-on", "must", "--baseline", "b.toml", "--update-baseline"),
+    *("--level", "MUST", "--strict"),
+    *("--fail-on", "must", "--baseline", "b.toml", "--update-baseline", "--since", "old.json"),
     *("--report", "junit:j.xml", "--json", "j.json", "--verbose", "--color", "never"),
 )
 QUIETLY = ("--no-baseline", "--quiet")
 CLIENT = ("--scenario", "tools_call")
+IDS = ("--select", "client-request-id-unique")
 FOUND = "recorded/tools_call"
 GOOD = ("--", sys.executable, "-c", test_drive.GOOD + test_drive.CLOSE)
 TRANSPORT = ("--", sys.executable, "-c", test_drive.TRANSPORT)
@@ -163,11 +164,15 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         ("--listen", "0", "--to", "http://127.0.0.1:9/mcp", "--report", "kept"),
     ],
     "tap show": [(FOUND,)],
-    "judge": [(FOUND, "--side", "server", *ONE, *JUDGED), (FOUND, *QUIETLY)],
+    "judge": [
+        (FOUND, "--side", "server", *ONE, "--select", "jsonrpc", *JUDGED),
+        (FOUND, *QUIETLY),
+    ],
     "act": [("--list",), ("tools_call", "--report", "kept")],
     "client": [
-        (*CLIENT, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *GOOD, "{server}"),
+        (*IDS, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *GOOD, "{server}"),
         (*CLIENT, *QUIETLY, "--http", *TRANSPORT),
+        (*CLIENT, *IDS, "--config", "t.toml", "--target", "one"),
     ],
     "fleet": [
         (
@@ -228,7 +233,9 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
     (tmp_path / "npx").write_text(f"#!{sys.executable}\n{SMALL}")
     (tmp_path / "npx").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    (tmp_path / "t.toml").write_text(f"[targets.one]\ncommand = {json.dumps(SERVER)}\n")
+    client = json.dumps([*GOOD[1:], "{server}"])
+    target = f"[targets.one]\ncommand = {json.dumps(SERVER)}\nclient = {client}\n"
+    (tmp_path / "t.toml").write_text(target)
     (tmp_path / "out.txt").write_text("# nobody\n")
     (tmp_path / "fleet.jsonl").write_text('{"name": "a", "command": ["a"]}\n')
     (tmp_path / "rows.json").write_text(json.dumps(row_of("a")) + "\n")
@@ -236,8 +243,9 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
         main(["golden", "record", *ONE, "--folder", "kept", "--config", "t.toml"])
     if command in {"diff", "report"}:
         main(["check", "--self", *PING, "--quiet", "--json", "j.json"])
-    if command in {"judge", "tap show"}:
-        main(["client", *CLIENT, *ONE, "--save", "recorded", *GOOD, "{server}"])
+    if command in {"judge", "tap show", "client"}:
+        kept = ("--save", "recorded", "--json", "old.json")
+        main(["client", *CLIENT, *ONE, *kept, *GOOD, "{server}"])
     if command == "tap":
         (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "b"}}}))
 

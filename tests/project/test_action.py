@@ -18,6 +18,7 @@ from pytest_subprocess import FakeProcess
 
 from tests.cases import cases
 from tests.conftest import HERE, mutant_command
+from tests.tap import test_drive
 
 pytestmark = pytest.mark.slow
 
@@ -215,6 +216,19 @@ def test_url_and_headers_become_options(monkeypatch: pytest.MonkeyPatch) -> None
     assert judge.server_words()[-3:] == ["--", "node", "a b"]
 
 
+@needs_bash
+def test_a_client_is_judged_in_place_of_a_server(tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_text(test_drive.DUPLICATE)
+    command = f"{shlex.quote(sys.executable)} client.py {{server}}"
+
+    done = run_step(tmp_path, "judge", client=command, arguments="--scenario tools_call")
+
+    assert done.code == 1
+    assert "client-request-id-unique" in done.summary
+    assert done.outputs["verdict"].startswith("failed, 1 of")
+
+
+@needs_bash
 def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
     done = run_step(tmp_path, "judge", command="./no-such-server --stdio")
 
@@ -230,6 +244,7 @@ def test_missing_server_program_exits_with_status_2(tmp_path: Path) -> None:
     ({}, "no server is named: give the input `command` or `url`"),
     ({"command": "node 'dist"}, "input command: no closing quotation"),
     ({"command": "x", "arguments": '"'}, "input arguments: no closing quotation"),
+    ({"command": "x", "client": "y"}, "inputs client and command: command is for a server"),
     ({"command": "x", "suite": "securty"}, "'securty' is not a valid choice"),
     ({"command": "x", "baseline": "gone.toml"}, "gone.toml"),
 )

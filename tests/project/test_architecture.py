@@ -66,11 +66,11 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "bridge": {"catalog", "runtime", "wire", "transport", "report"},
     "tap": {
         "catalog", "runtime", "wire", "transport", "client", "target", "results", "judging",
-        "engine", "report", "bridge", "issuer",
+        "engine", "report", "bridge", "issuer", "config",
     },
     "pytest_plugin": {
         "catalog", "runtime", "transport", "target", "engine", "api", "gate", "config", "report",
-        "recordings",
+        "recordings", "results", "tap",
     },
     "server": {"catalog", "bridge"},
     "fleet": {"catalog", "runtime", "transport", "config", "sandbox"},
@@ -98,7 +98,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     },
     "tempfile": {
         "fleet.child", "fleet.judge", "fleet.report", "runtime.scratch",
-        "pytest_plugin.xdist", "commands.sides",
+        "pytest_plugin.xdist", "tap.check",
     },
     "shutil": {
         "config.resolve", "pytest_plugin.collect", "bridge.child", "fleet.containers",

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cases import cases
 from tests.conftest import HERE, LEAN, mutant_command
+from tests.tap import test_drive
 
 pytestmark = pytest.mark.slow
 
@@ -17,6 +18,7 @@ SOUND = shlex.join([*mutant_command("SaysNothingWrong")])
 SICK = shlex.join(mutant_command("RefusesPings"))
 Run = Callable[..., pytest.RunResult]
 NODE = "conformance/basic/ping.py::answers_a_ping"
+IDS = "conformance/clients/messages.py::gives_its_requests_unique_ids"
 
 
 @pytest.fixture
@@ -395,3 +397,27 @@ def test_documented_filter_exempts_our_warnings_from_errors(
 
     pytester.makeini(f"[pytest]\nfilterwarnings =\n    error\n    {line}\n")
     assert run(server=server, select=["ping"]).ret == 0
+
+
+def test_a_client_is_judged_with_items_of_its_own(run: Run, pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(client=test_drive.DUPLICATE, test_mine="def test_mine(): pass")
+    words = ("--mcp-client", "{python} client.py {server}", "--mcp-scenario", "tools_call")
+
+    alone = run(*words, "--mcp-no-baseline", server="", select=["clients/messages"])
+    both = run(*words)
+
+    alone.stdout.fnmatch_lines(["FAIL  client-request-id-unique", "*▸ 4 → *tools/list*"])
+    assert alone.parseoutcomes()["failed"] == 1
+    both.stdout.fnmatch_lines([f"FAILED {IDS}[[]client]*"])
+    assert both.parseoutcomes()["failed"] == 1
+
+
+def test_a_client_that_never_connects_is_one_failure(run: Run) -> None:
+    words = ("--mcp-client", "{python} -c 0 {server}", "--mcp-scenario", "tools_call")
+
+    result = run(*words, server="", select=[])
+
+    result.stdout.fnmatch_lines(["BROKEN  tools_call: the client never connected (exit status 0)"])
+    assert result.parseoutcomes()["failed"] == 1
+    result = run(*words, "-k", "opens_with_the_handshake", "-rs", server="", select=[])
+    assert result.parseoutcomes() == {"failed": 1, "deselected": 32}

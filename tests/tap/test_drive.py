@@ -119,6 +119,115 @@ def test_a_client_over_http_gets_the_url_as_its_last_argument(tmp_path: Path) ->
     assert outcomes(tmp_path)["client-message-shape"] == "pass"
 
 
+DUPLICATE = GOOD + "say(id=1, method='tools/list')\n" + CLOSE
+
+
+def judged(*words: str) -> int:
+    return main(["client", "--scenario", "tools_call", "--color", "never", *words])
+
+
+def test_a_configuration_names_a_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = json.dumps(["{python}", "-c", DUPLICATE, "{server}"])
+    file = tmp_path / "touchstone.toml"
+    file.write_text(f"client = {words}\nfail-on = 'never'\nenv = {{ X = 'y' }}\n")
+
+    assert judged() == 0
+    assert "client-request-id-unique" in capsys.readouterr().out
+    assert judged("--fail-on", "must") == 1
+    assert "client --scenario tools_call -v --config touchstone.toml" in capsys.readouterr().out
+    assert main(["check"]) == 2
+    assert "`mcp-touchstone client` judges its client" in capsys.readouterr().err
+
+    file.write_text("command = 'x'\nselect = ['ping']\n")
+    assert judged() == 2
+    assert "touchstone.toml: it names no client" in capsys.readouterr().err
+    file.write_text(f"command = 'x'\nselect = ['ping']\nclient = {words}\n")
+    assert judged() == 1
+
+
+def test_no_client_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert judged() == 2
+    assert judged("a") == 2
+    assert judged("--", "./no-such-program") == 2
+
+    assert capsys.readouterr().err == (
+        "mcp-touchstone: client: write the command of the client behind `--`, or client = [...] "
+        "into touchstone.toml\n"
+        "mcp-touchstone: client: write the command behind `--`: client -- a\n"
+        "mcp-touchstone: client: ./no-such-program: No such file or directory\n"
+    )
+
+
+def test_the_gate_of_a_client_is_that_of_a_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ("--", sys.executable, "-c", DUPLICATE, "{server}")
+
+    assert judged("--json", "old.json", *command) == 1
+    assert judged("--since", "old.json", *command) == 0
+    assert main(["report", "old.json", "--markdown", "again.md"]) == 0
+    assert "client --scenario tools_call -v" in (tmp_path / "again.md").read_text()
+    assert main(["diff", "old.json", "old.json"]) == 0
+    capsys.readouterr()
+    assert judged("--select", "client-request-id-uniqe", *command) == 2
+    assert "no clause, chapter, section or scenario" in capsys.readouterr().err
+    assert judged("--update-baseline", *command) == 2
+    assert "--scenario and --update-baseline" in capsys.readouterr().err
+
+    entry = '[[known]]\nclause = "client-initialized"\nrevision = "all"\nreason = "x"\n'
+    (tmp_path / "touchstone-baseline.toml").write_text(
+        entry + entry.replace("initialized", "request-id-unique")
+    )
+    assert judged(*command) == 0  # an entry may be about another scenario
+    assert judged("--no-baseline", *command) == 1
+
+
+def test_a_folder_of_recordings_can_be_used_again(tmp_path: Path) -> None:
+    assert client(tmp_path, GOOD + CLOSE) == 0
+    assert client(tmp_path, GOOD + CLOSE) == 0
+
+    assert len([*(tmp_path / "r" / "tools_call").glob("*.jsonl")]) == 1
+
+
+def test_a_client_of_the_official_suite_gets_the_scenarios_that_it_knows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = "import os\nname = os.environ['MCP_CONFORMANCE_SCENARIO']\n"
+    known += "if name not in ('initialize', 'tools_call'): raise SystemExit('unknown ' + name)\n"
+    names = ("resume", "version", "content", "cancel")
+    words = [word for name in names for word in ("--scenario", name)]
+
+    code = main(["client", *words, "--", sys.executable, "-c", known + TRANSPORT])
+
+    out = capsys.readouterr().out
+    assert code == 0, out
+    assert "cancel         left out: the official suite has no such scenario" in out
+    assert out.count("played") == 3  # `resume` by the name tools_call
+
+
+def test_a_common_trouble_is_told_once_with_what_our_server_did(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = [word for name in ("tools_call", "exit") for word in ("--scenario", name)]
+
+    assert main(["client", *words, "--", sys.executable, "-c", "raise SystemExit('lost')"]) == 2
+
+    out = " ".join(capsys.readouterr().out.split())
+    assert "tools_call the client never connected (exit status 1)" in out
+    assert out.count("our part: List the tools and call one, with a session.") == 1
+    assert out.count("lost") == 2  # once in the command
+    assert "reason tools_call, exit: the client never connected (exit status 1);" in out
+    assert "without {server} in its command, a client gets the URL of a server" in out
+
+
 def test_an_unknown_scenario_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["client", "--scenario", "pagnation", "--", "x"]) == 2
     assert "did you mean 'pagination'?" in capsys.readouterr().err

@@ -8,7 +8,9 @@ from mcp_touchstone.commands.output import (
     CODES,
     INTERRUPTED,
     complain,
+    conclude,
     console,
+    older,
     reports,
     shared_reports,
 )
@@ -17,7 +19,6 @@ from mcp_touchstone.runtime.console import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
     from typing import Any
 
     from mcp_touchstone.catalog.scenario import Registry
@@ -141,13 +142,12 @@ def _check_one(
 
     from mcp_touchstone.config import resolve
     from mcp_touchstone.engine.runner import judge
-    from mcp_touchstone.runtime import interrupts
 
     write = reports(settings, parts)
     target = resolve.target(settings)
     choice = replace(resolve.choice(settings), record=record)
     book = resolve.book(settings)
-    old = None if settings.since is None else _recorded(settings.since)
+    old = older(settings)
     _check_budget(settings)
     screen = _Screen(settings, target)
     try:
@@ -157,28 +157,7 @@ def _check_one(
     renewal = None if book is None else book.hold(run, screen.read(), choice)
     if (settings.budget is not None or settings.update_budget) and run.budgets.tokens:
         _hold_budget(run, settings)
-    if old is not None:
-        from mcp_touchstone.catalog.loader import renamed
-        from mcp_touchstone.report import machine
-        from mcp_touchstone.results.comparison import compare
-
-        run.since = compare(
-            old,
-            machine.document(run),
-            name=str(settings.since),
-            floor=run.floor,
-            renamed=renamed(),
-        )
-    screen.terminal.finish(run)
-    on_run(run)
-    if renewal is not None:
-        from mcp_touchstone.report import standing
-
-        for line in standing.renewed(renewal):
-            say(line)
-    with interrupts.held():
-        lost = [complain(line) for line in write(run)]
-    return lost[0] if lost else run.exit_code
+    return conclude(run, settings, screen.terminal, write, renewal, old, on_run)
 
 
 def _check_budget(settings: Settings) -> None:
@@ -245,9 +224,3 @@ class _Screen:
         self._over = True
         if self._terminal is not None:
             self._terminal.stop()
-
-
-def _recorded(path: Path) -> Any:
-    from mcp_touchstone.report.recorded import load
-
-    return load(path)

@@ -9,12 +9,14 @@ from mcp_touchstone.runtime.console import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Final
+    from typing import Any, Final
 
     from rich.console import Console
 
     from mcp_touchstone.config.settings import Settings
+    from mcp_touchstone.gate.settlement import Renewal
     from mcp_touchstone.report.kinds import Parts
+    from mcp_touchstone.report.terminal import Terminal
     from mcp_touchstone.results.run import Run
 
 INTERRUPTED: Final = 130
@@ -51,6 +53,53 @@ def reports(settings: Settings, parts: Parts) -> Callable[[Run], list[str]]:
 
     wanted = kinds.wanted(settings.report, settings.json, settings.save, settings.scripts)
     return lambda run: kinds.write(wanted, run, os.environ, settings.name, parts)
+
+
+def older(settings: Settings) -> Any:
+    """Read the report of ``--since``; None if there is none."""
+    if settings.since is None:
+        return None
+    from mcp_touchstone.report.recorded import load
+
+    return load(settings.since)
+
+
+def conclude(  # noqa: PLR0917  (two callers)
+    run: Run,
+    settings: Settings,
+    terminal: Terminal,
+    write: Callable[[Run], list[str]],
+    renewal: Renewal | None,
+    old: Any,
+    on_run: Callable[[Run], None] = lambda _run: None,
+) -> int:
+    """Compare a run with the report of ``--since``, show it, and write its reports.
+
+    Return its exit code.
+    """
+    from mcp_touchstone.runtime import interrupts
+
+    if old is not None:
+        from mcp_touchstone.catalog.loader import renamed
+        from mcp_touchstone.report import machine
+        from mcp_touchstone.results.comparison import compare
+
+        run.since = compare(
+            old,
+            machine.document(run),
+            name=str(settings.since),
+            floor=run.floor,
+            renamed=renamed(),
+        )
+    terminal.finish(run)
+    on_run(run)
+    if renewal is not None:
+        from mcp_touchstone.report import standing
+
+        say(*standing.renewed(renewal))
+    with interrupts.held():
+        lost = [complain(line) for line in write(run)]
+    return lost[0] if lost else run.exit_code
 
 
 def console(color: str) -> Console:

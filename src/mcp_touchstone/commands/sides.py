@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
 import os
+import shlex
+from dataclasses import replace
 
-from mcp_touchstone.commands.output import CODES, complain, console, reports, shared_reports
+from mcp_touchstone.commands.output import (
+    CODES,
+    complain,
+    conclude,
+    console,
+    older,
+    reports,
+    shared_reports,
+)
 from mcp_touchstone.runtime.console import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Final
 
     from mcp_touchstone.config.parser import CommandLine
     from mcp_touchstone.config.settings import Settings
+    from mcp_touchstone.gate.baseline_file import Book
     from mcp_touchstone.report.kinds import Parts
-    from mcp_touchstone.tap.recording import Recording
+    from mcp_touchstone.results.run import Run
+    from mcp_touchstone.tap.drive import Played
 
 
 def run(line: CommandLine) -> int:
@@ -103,6 +113,7 @@ def _tap_show(line: CommandLine) -> int:
 
 def _judge(line: CommandLine) -> int:
     """Judge the sides of recorded conversations; return the worst exit code."""
+    from mcp_touchstone.config import resolve
     from mcp_touchstone.config.settings import layer, merged
     from mcp_touchstone.report.text import plural
     from mcp_touchstone.tap import judge, recording
@@ -121,54 +132,41 @@ def _judge(line: CommandLine) -> int:
         head = f"{count} in {options.folder}: the {side}"
         if codes:
             say("")
-        code = _judge_side(settings, recordings, side, parts, head, again)
-        codes.add(code)
+        named = settings.baseline or settings.update_baseline
+        gate = _Gate(
+            replace(settings, name=side), side, parts, resolve.book(settings) if named else None
+        )
+        if len(sides) == 1:
+            gate.choice.check(gate.registry)
+        codes.add(gate.pass_(judge.judge(recordings, side, gate.choice, again), head))
     return next(code for code in CODES if code in codes)
 
 
 def _client(line: CommandLine) -> int:
     """Run a client in each scenario, and judge it."""
-    from pathlib import Path
-    from tempfile import TemporaryDirectory
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.tap import check, judge, scenarios
 
-    from mcp_touchstone.config.settings import layer, merged
-    from mcp_touchstone.report.text import plural
-    from mcp_touchstone.tap import drive, judge, scenarios
+    settings = resolve.client(line)
+    if settings.scenario and settings.update_baseline:
+        return complain("--scenario and --update-baseline: the other scenarios count too; drop one")
+    gate = _Gate(settings, judge.CLIENT, {}, resolve.book(settings))
+    gate.choice.check(gate.registry)
 
-    options, command = line.options, line.server
-    if not command:
-        return complain("client: write the command of the client behind `--`")
-    names = options.scenario or list(scenarios.SCENARIOS)
-    guarded = {name for name in names if scenarios.find(name).protection is not None}
-    lacks = "needs --http" if not options.over_http else ""
-    if guarded and not lacks and importlib.util.find_spec("joserfc") is None:
-        lacks = "needs mcp-touchstone[http-auth]"
-    if guarded and lacks and options.scenario:
-        return complain(f"client: the scenario {min(guarded)} {lacks}")
-    names = [name for name in names if not (lacks and name in guarded)]
-    settings = merged(layer(vars(options)))
-    played = []
-    with contextlib.ExitStack() as stack:
-        folder = options.recordings or Path(stack.enter_context(TemporaryDirectory()))
-        for name in names:
-            try:
-                one = drive.play(
-                    command, name, folder / name, http=options.over_http, limit=options.limit
-                )
-            except OSError as error:
-                return complain(f"client: {command[0]}: {error.strerror}")
-            played.append(one)
-            if not settings.quiet:
-                say(f"  {name:<15} {one.trouble.partition(': ')[2] or 'played'}", flush=True)
-                for text in one.said if one.trouble else ():
-                    say(f"{'':17} {text}")
-    if guarded and lacks and options.over_http and not settings.quiet:
-        say(f"  auth            not played: it {lacks}")
-    trouble = "; ".join(one.trouble for one in played if one.trouble)
-    recordings = [found for one in played for found in one.recordings]
-    again = ("client", "-v", *(["--http"] if options.over_http else []), "--", *command)
-    head = f"{plural(len(played), 'scenario')} of {' '.join(command)}: the client"
-    return _judge_side(settings, recordings, judge.CLIENT, {}, head, again, trouble)
+    shown: set[str] = set()
+
+    def show(one: Played) -> None:
+        if settings.quiet:
+            return
+        how = f"left out: {one.left_out}" if one.left_out else "played"
+        trouble = one.trouble.partition(": ")[2]
+        say(f"  {one.name:<15} {trouble or how}", flush=True)
+        if trouble and trouble not in shown:  # mostly the rest has the same cause
+            part = (scenarios.find(one.name).__doc__ or "").partition("\n")[0]
+            say(f"{'':17} our part: {part}", *(f"{'':17} {text}" for text in one.said))
+        shown.add(trouble)
+
+    return gate.pass_(check.check(settings, gate.choice, show), shlex.join(settings.client))
 
 
 def _act(line: CommandLine) -> int:
@@ -187,47 +185,40 @@ def _act(line: CommandLine) -> int:
     return act.play(part(recording.recorder(options.report, about, os.environ)))
 
 
-def _judge_side(  # noqa: PLR0917  (one caller for each command)
-    settings: Settings,
-    recordings: Sequence[Recording],
-    side: str,
-    parts: Parts,
-    head: str,
-    again: Sequence[str],
-    trouble: str = "",
-) -> int:
-    """Judge one side of conversations, and report on it."""
-    from dataclasses import replace
+class _Gate:
+    """What is done with a run about one side of conversations."""
 
-    from mcp_touchstone import __version__
-    from mcp_touchstone.catalog.loader import load
-    from mcp_touchstone.config import resolve
-    from mcp_touchstone.report.terminal import Terminal
-    from mcp_touchstone.tap import judge
+    def __init__(self, settings: Settings, side: str, parts: Parts, book: Book | None) -> None:
+        from mcp_touchstone.catalog.loader import load
+        from mcp_touchstone.config import resolve
+        from mcp_touchstone.tap import judge
 
-    settings = replace(settings, name=side)
-    choice = resolve.choice(settings)
-    run = judge.judge(recordings, side, choice, again, trouble)
-    write = reports(settings, parts)
-    if settings.baseline:
-        book = resolve.book(settings)
-        renewal = None if book is None else book.hold(run, load(judge.SUITES[side]), choice)
-        if renewal is not None:
-            from mcp_touchstone.report import standing
+        self.registry = load(judge.SUITES[side])
+        self.choice = resolve.choice(settings)
+        self._settings, self._side, self._book = settings, side, book
+        self._write = reports(settings, parts)
+        self._old = older(settings)
 
-            say(*standing.renewed(renewal))
-    terminal = Terminal(
-        console(settings.color),
-        verbose=settings.verbose,
-        quiet=settings.quiet,
-        environment=os.environ,
-    )
-    if not settings.quiet:
-        terminal.say(("mcp-touchstone ", "bold"), __version__, "  judges  ", head)
-        terminal.name(side, run.profile)
-    terminal.finish(run)
-    lost = [complain(line) for line in write(run)]
-    return lost[0] if lost else run.exit_code
+    def pass_(self, run: Run, head: str) -> int:
+        """Report on a run; return the exit code."""
+        from mcp_touchstone import __version__
+        from mcp_touchstone.report.terminal import Terminal
+
+        settings, renewal = self._settings, None
+        if self._book is not None:
+            renewal = self._book.hold(run, self.registry, self.choice)
+        if settings.scenario and run.settled is not None:  # what others would show is unknown
+            run.settled = replace(run.settled, stale=[])
+        terminal = Terminal(
+            console(settings.color),
+            verbose=settings.verbose,
+            quiet=settings.quiet,
+            environment=os.environ,
+        )
+        if not settings.quiet:
+            terminal.say(("mcp-touchstone ", "bold"), __version__, "  judges  ", head)
+            terminal.name(self._side, run.profile)
+        return conclude(run, settings, terminal, self._write, renewal, self._old)
 
 
 COMMANDS: Final[dict[str, Callable[[CommandLine], int]]] = {

@@ -390,25 +390,17 @@ def _judge(judge: Parser) -> None:
 
 
 def _client(client: Parser) -> None:
-    client.usage = "mcp-touchstone client [options] -- COMMAND ..."
+    client.usage = "mcp-touchstone client [options] [-- COMMAND ...]"
     client.description = (
         "Run a client once for each scenario against a server of ours, and judge what it sent.\n"
-        "{server} in COMMAND becomes the command of the server; with --http it becomes its URL,\n"
-        "which else is the last argument. The environment has MCP_CONFORMANCE_SCENARIO,\n"
-        "MCP_CONFORMANCE_PROTOCOL_VERSION and MCP_CONFORMANCE_CONTEXT (JSON, with the steps)."
+        "{server} in COMMAND becomes the command of the server, or its URL. Without {server} the\n"
+        "command is one of the official conformance suite: it gets a URL as its last argument,\n"
+        "and the scenarios that it knows. The environment has MCP_CONFORMANCE_SCENARIO,\n"
+        "MCP_CONFORMANCE_PROTOCOL_VERSION and MCP_CONFORMANCE_CONTEXT (JSON, with the steps).\n"
+        "Without a command it is `client` of touchstone.toml or pyproject.toml."
     )
     client.epilog = STATUS
     words(client, argparse.SUPPRESS)
-    own(
-        client, "--scenario", "run this one only; repeatable; `act --list` lists them", "NAME",
-        action="append", default=[],
-    )  # fmt: skip
-    own(client, "--http", "reach the server over HTTP", dest="over_http")
-    own(
-        client, "--timeout", "limit for the client in each scenario (default: 30)", "SECONDS",
-        values.seconds, default=30.0, dest="limit",
-    )  # fmt: skip
-    own(client, "--save", "keep the recordings in this folder", "DIR", Path, dest="recordings")
     table(client, "client")
 
 

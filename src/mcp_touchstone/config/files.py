@@ -42,7 +42,8 @@ class Asked:
         target: name of the target; None selects the only one.
         environment: variables of the shell.
         given: names of variables and headers that the user set for the server.
-        command: whether the user named a command; the file then needs none.
+        command: whether the file needs no server: the user named one, or only a client is judged.
+        clients: whether it needs no server if it names a client.
     """
 
     config: Path | None
@@ -50,6 +51,7 @@ class Asked:
     environment: Mapping[str, str]
     given: Collection[str] = ()
     command: bool = False
+    clients: bool = False
 
 
 def find(asked: Asked) -> Found | None:
@@ -91,9 +93,15 @@ def find(asked: Asked) -> Found | None:
             "env": {**taken.env, **layer.get("env", {})},
             "header": {**_header(taken, name), **layer.get("header", {})},
         }
-    if not command and not asked.command and not layer.get("url"):
-        raise ConfigError(f'{path}: it names no server; write command = ["program", "argument"]')
-    return _placed(path, {**layer, "command": command}, folder / usual, asked.target)
+    client = toml_keys.command(table, "client")
+    named = asked.command or (asked.clients and client)
+    if not command and not named and not layer.get("url"):
+        other = "; `mcp-touchstone client` judges its client" if client else ""
+        raise ConfigError(
+            f'{path}: it names no server; write command = ["program", "argument"]{other}'
+        )
+    layer |= {"command": command} | ({"client": client} if client else {})
+    return _placed(path, layer, folder / usual, asked.target)
 
 
 def present(folder: Path = Path()) -> Path | None:
@@ -192,12 +200,12 @@ def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Fou
     for name in ("baseline", "root_from", "ca_file"):
         if name in found and not here:
             found[name] = folder / found[name]
-    command = found["command"]
-    if command and not here and (folder / command[0]).is_file():
-        found["command"] = (str(folder / command[0]), *command[1:])
-    words: tuple[str, ...] = ("--config", str(path))
-    words += () if target is None else ("--target", target)
-    return Found(path, found, words)
+    for name in ("command", "client"):
+        words = found.get(name)
+        if words and not here and (folder / words[0]).is_file():
+            found[name] = (str(folder / words[0]), *words[1:])
+    chosen = () if target is None else ("--target", target)
+    return Found(path, found, ("--config", str(path), *chosen))
 
 
 def _around(path: Path, asked: Asked, given: Collection[str]) -> Surroundings:

@@ -85,6 +85,40 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
     return with_own_files(found) if several else found
 
 
+def client(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings of the client that a command line or a configuration names.
+
+    Raises:
+        ConfigError: no client is named, or the configuration cannot be used.
+    """
+    own = dict(layer(vars(line.options)))
+    if line.server is not None:
+        own["client"] = line.server
+    config, target = line.options.config, line.options.target
+    if line.words:
+        raise ConfigError(f"client: write the command behind `--`: client -- {line.words[0]}")
+    found = None
+    if line.server is None or config is not None or target is not None:
+        found = files.find(files.Asked(config, target, environment, (), command=True))
+    if found is None and line.server is None:
+        raise ConfigError(
+            "client: write the command of the client behind `--`, or client = [...] into "
+            f"{files.FILE}"
+        )
+    if found is None:
+        return of_client(merged(own))
+    of_server = found.layer["command"] or found.layer.get("url")
+    both = merged(found.layer, {"select": ()} if of_server else {}, own)
+    if not both.client:
+        raise ConfigError(f'{found.path}: it names no client; write client = ["program"]')
+    return replace(of_client(both), origin=found.words)
+
+
+def of_client(found: Settings) -> Settings:
+    """Return the settings of a target for its client, with a name of its own."""
+    return replace(found, name=f"{found.name}-client".strip("-"))
+
+
 def _running(line: "CommandLine", own: Layer) -> Settings:
     """Return the settings of a server that runs already.
 

@@ -22,6 +22,7 @@ Layer = Mapping[str, Any]
 
 CHECK: Final = ("check",)
 JUDGE: Final = ("check", "judge", "client")
+CLIENT: Final = ("client",)
 FLEET: Final = ("check", "fleet")
 SCOPE: Final = "scope"
 GENERATED: Final = "property-based tests"
@@ -84,10 +85,24 @@ class Settings(ServerSettings):
 
     Attributes:
         name: name of the target in the configuration; empty if it has none.
+        client: program and arguments of a client under test; empty if there is none.
         usual_baseline: the file that is used if none was named and this one exists.
     """
 
     name: str = ""
+    client: tuple[str, ...] = ()
+    client_http: bool = option(
+        "reach our server over HTTP; its URL replaces {server}, or is the last argument",
+        names=("--http",), commands=CLIENT, in_pytest=True,
+    )  # fmt: skip
+    client_timeout: float = option(
+        "limit for the client in each scenario (default: 30)", "SECONDS", values.seconds,
+        kind=Kind.NUMBER, default=30.0, names=("--timeout",), commands=CLIENT, in_pytest=True,
+    )  # fmt: skip
+    scenario: tuple[str, ...] = option(
+        "run the client in this scenario only; repeatable; `act --list` lists them", "NAME",
+        kind=Kind.TEXTS, commands=CLIENT, in_pytest=True,
+    )  # fmt: skip
     suite: str = _scope(
         "conformance (default), security or all. The security suite calls tools that write, in "
         "throw-away folders; to attack file tools it needs {root} in the command",
@@ -141,8 +156,8 @@ class Settings(ServerSettings):
         complete=lambda: SEVERITIES, in_pytest=True,
     )  # fmt: skip
     since: Path | None = _gate(
-        "fail only where the server is worse than in this report, and show what changed",
-        "OLD.json", Path, in_files=False,
+        "fail only where it is worse than in this report, and show what changed",
+        "OLD.json", Path, in_files=False, commands=JUDGE,
     )  # fmt: skip
     baseline: Path | None = _gate(
         "file of known failures (default: touchstone-baseline.toml, if it exists)",
@@ -192,7 +207,9 @@ class Settings(ServerSettings):
         "KIND:PATH", kind=Kind.TEXTS, commands=JUDGE,
     )  # fmt: skip
     json: Path | None = _report("the same as --report json:FILE", "FILE", Path, commands=JUDGE)
-    save: Path | None = _report("write every transcript to this folder", "DIR", Path)
+    save: Path | None = _report(
+        "write every transcript to this folder", "DIR", Path, commands=("check", "client")
+    )
     scripts: Path | None = _report(
         "write a shell script for each security finding to this folder", "DIR", Path
     )
@@ -215,13 +232,13 @@ OPTIONS: Final = options(Settings)
 SOURCES: Final = {
     "config": Option(
         kind=Kind.TEXT, metavar="FILE", names=("--config",), group=HOW, read=Path,
-        commands=(*RUN, "bridge"),
+        commands=(*RUN, "bridge", "client"),
         help="file that defines the server: TOML, .mcp.json, or a file of Claude Desktop or VS "
         "Code (default: touchstone.toml or pyproject.toml in the working folder)",
     ),
     "target": Option(
         kind=Kind.TEXT, metavar="NAME", names=("--target", "--server"), group=HOW,
-        commands=(*RUN, "bridge"), help="name of the server in that file",
+        commands=(*RUN, "bridge", "client"), help="name of the server in that file",
     ),
 }  # fmt: skip
 """The options that name a configuration; they are no settings."""

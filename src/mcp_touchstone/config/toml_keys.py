@@ -32,6 +32,7 @@ KEYS: Final[Mapping[str, Option]] = {
     "command": Option(kind=Kind.TEXTS, commands=(), help="program and arguments"),
     "from": Option(kind=Kind.TEXT, commands=(), help="file of a client with the command"),
     "server": Option(kind=Kind.TEXT, commands=(), help="name of the server in that file"),
+    "client": Option(kind=Kind.TEXTS, commands=(), help="program and arguments of a client"),
     **{key_of(name): row for name, row in OPTIONS.items() if row.in_files},
 }
 """All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
@@ -85,13 +86,14 @@ def _check(table: Mapping[str, Any], where: str, known: Collection[str]) -> None
             raise ConfigError(f"{where}: {_wrong(key, value, KEYS[key].kind)}")
     if "command" in table and "from" in table:
         raise ConfigError(f"{where}: command and from exclude each other; keep one")
-    try:
-        empty = "command" in table and not command(table)
-    except ValueError as error:
-        message = str(error)[:1].lower() + str(error)[1:]
-        raise ConfigError(f"{where}: command: {message}; close it, or write an array") from error
-    if empty:
-        raise ConfigError(f"{where}: command is empty; write program and arguments")
+    for key in ("command", "client"):
+        try:
+            empty = key in table and not command(table, key)
+        except ValueError as error:
+            message = str(error)[:1].lower() + str(error)[1:]
+            raise ConfigError(f"{where}: {key}: {message}; close it, or write an array") from error
+        if empty:
+            raise ConfigError(f"{where}: {key} is empty; write program and arguments")
 
 
 def _wrong(key: str, value: Any, kind: str) -> str:
@@ -162,14 +164,14 @@ def choose(found: Mapping[str, Table], name: str | None, where: str) -> tuple[st
     return name, found[name]
 
 
-def command(table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the command as words; empty if none is named."""
-    found = table.get("command", ())
+def command(table: Mapping[str, Any], key: str = "command") -> tuple[str, ...]:
+    """Return a command as words, by default that of the server; empty if none is named."""
+    found = table.get(key, ())
     return tuple(shlex.split(found)) if isinstance(found, str) else tuple(found)
 
 
 def layer(table: Mapping[str, Any], where: str) -> Layer:
-    """Build a layer of settings from the keys of one target, without the command and its source.
+    """Build a layer of settings from the keys of one target, without commands and their source.
 
     Args:
         table: the keys, with values of the right shapes.
@@ -180,7 +182,7 @@ def layer(table: Mapping[str, Any], where: str) -> Layer:
     """
     found: dict[str, Any] = {}
     for key, value in table.items():
-        if key not in _SOURCES:
+        if key not in (*_SOURCES, "client"):
             try:
                 read = found[field_of(key)] = _value(KEYS[key], value)
                 if key == "fail-on" and read:

@@ -15,8 +15,10 @@ from typing import Any, Final
 
 import pytest
 
+from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import home, suite_file
 from mcp_touchstone.catalog.scenario import Case
+from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import UsageError, judge
 from mcp_touchstone.pytest_plugin import TouchstoneWarning, xdist
 from mcp_touchstone.pytest_plugin.jobs import Job, jobs
@@ -24,6 +26,7 @@ from mcp_touchstone.pytest_plugin.options import SERVER
 from mcp_touchstone.report import items as report
 from mcp_touchstone.report.items import BASELINE, ItemResult
 from mcp_touchstone.report.progress import Heartbeat, Progress
+from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime.printable import printable, safe
 from mcp_touchstone.transport.process import LaunchError, now
 
@@ -266,8 +269,9 @@ class Suite:
 
     def _judge(self, job: Job) -> xdist.Document:
         planned = self._planned[job.name]
-        cases = [case for case in job.registry.cases() if case.id in planned]
         choice = replace(job.choice, cases=frozenset(planned) or None)
+        if job.client is not None:
+            return self._judge_client(job, choice, planned)
         progress = Progress(now)
         heartbeat = Heartbeat(now, self._tell, progress.text)
         heartbeat.start()
@@ -279,9 +283,23 @@ class Suite:
             heartbeat.stop()
         if run.interrupted:
             raise KeyboardInterrupt
+        return self._results(job, choice, run)
+
+    def _results(self, job: Job, choice: Choice, run: Run) -> xdist.Document:
         if job.book is not None:
             job.book.hold(run, job.registry, choice)
+        cases = [case for case in job.registry.cases() if case.id in self._planned[job.name]]
         return _document(report.results(run, cases), report.summary(run))
+
+    def _judge_client(self, job: Job, choice: Choice, planned: tuple[str, ...]) -> xdist.Document:
+        from mcp_touchstone.tap import check  # noqa: PLC0415  (only when used)
+
+        assert job.client is not None  # noqa: S101  (the caller looked)
+        try:
+            run = check.check(job.client, choice)
+        except UserError as error:
+            return _document(report.broken(str(error), (*planned, BASELINE), "client"))
+        return self._results(job, choice, run)
 
     # --- showing
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.config import files, resolve
 from mcp_touchstone.config.settings import ConfigError, Settings, field_of, layer, merged
@@ -34,7 +34,7 @@ _OPTION: Final = re.compile(rf"--({'|'.join(_VALUED)})\b")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One server and the settings of its check.
+    """One server or client and the settings of its check.
 
     Attributes:
         name: name of its target; empty if it has none.
@@ -44,6 +44,7 @@ class Job:
         book: its baseline; None if there is none.
         golden: the folder of its golden recording; None if there is none.
         golden_target: the server, with the sandbox that the recorded scenarios need.
+        client: the settings of a client under test, which is judged instead of a server.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Job:
     book: Book | None
     golden: Path | None = None
     golden_target: Target | None = None
+    client: Settings | None = None
 
     @property
     def suffix(self) -> str:
@@ -71,10 +73,12 @@ def jobs(config: pytest.Config) -> list[Job]:
     found = config.stash.get(JOBS, None)
     if found is None:
         try:
-            found = config.stash[JOBS] = [
-                _job(one, _golden(config, one))
-                for one in resolve.with_own_files([*_settings(config)])
-            ]
+            several = [*_settings(config)]
+            servers = [one for one in several if one.command or one.url or not one.client]
+            found = [_job(one, _golden(config, one)) for one in resolve.with_own_files(servers)]
+            clients = [resolve.of_client(one) for one in several if one.client]
+            found += [_client(one, alone=not servers) for one in clients]
+            config.stash[JOBS] = found
         except (UserError, ValueError) as error:
             raise pytest.UsageError(safe(_OPTION.sub(r"--mcp-\1", str(error)))) from error
     return found
@@ -88,13 +92,15 @@ def base(config: pytest.Config) -> Path:
 def _settings(config: pytest.Config) -> Iterator[Settings]:
     _refuse_lost_ini(config)
     own = layer(_options(config))
-    command = _command(config)
+    command = _command(config, "server")
+    client = _command(config, "client")
     usual = {"usual_baseline": Path(_shown(base(config) / FILE))}
     file = _named_file(config)
     served = bool(command) or "url" in own
-    if file is None and not served:
+    asked = config.getoption("--mcp")
+    if file is None and not served and (asked or not client):
         file = files.present(base(config))
-        if file is None and config.getoption("--mcp"):
+        if file is None and asked:
             raise ConfigError(
                 f"there is no {files.FILE} and no [tool.mcp-touchstone] in "
                 f"{base(config)} for `--mcp`; `mcp-touchstone init` writes one"
@@ -107,14 +113,15 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
             raise ConfigError(
                 f"--target {names[0]}: name the file that defines it with --mcp-config"
             )
-        yield merged(usual, own, {"command": command})
+        yield merged(usual, own, {"command": command, "client": client})
         return
     shown = Path(_shown(file))
     chosen: list[str | None] = [*(names or files.targets(shown))]
     for name in chosen or [None]:
-        asked = files.Asked(shown, name, os.environ, (), served)
-        found = files.find(asked)
+        named = served or bool(client)
+        found = files.find(files.Asked(shown, name, os.environ, (), named, clients=True))
         both = merged(*([] if found is None else [found.layer]), own)
+        both = replace(both, client=client or both.client)
         if command:
             yield replace(both, command=command)
         elif found is not None:
@@ -184,16 +191,16 @@ def _read(config: pytest.Config, name: str, text: str) -> Any:
         raise ConfigError(f"{source}: {error}") from error
 
 
-def _command(config: pytest.Config) -> tuple[str, ...]:
-    """Return the command of the server; empty if a configuration names it.
+def _command(config: pytest.Config, name: str) -> tuple[str, ...]:
+    """Return the command of the server or client; empty if a configuration names it.
 
     Raises:
         ConfigError: the command is empty or cannot be parsed.
     """
-    texts = given(config, "server")
+    texts = given(config, name)
     if not texts:
         return ()
-    source = "mcp_server" if config.getoption("--mcp-server") is None else "--mcp-server"
+    source = f"mcp_{name}" if config.getoption(f"--mcp-{name}") is None else f"--mcp-{name}"
     text = texts[0]
     try:
         words = tuple(shlex.split(text))
@@ -241,6 +248,17 @@ def _job(settings: Settings, golden: Path | None) -> Job:
     suite = recorded_suite(golden) or settings.suite
     recorded = resolve.target(replace(settings, suite=suite))
     return Job(settings.name, target, choice, registry, book, golden, recorded)
+
+
+def _client(settings: Settings, *, alone: bool) -> Job:
+    """Return the job of a client; beside a server, the selection of rules is for that."""
+    settings = settings if alone else replace(settings, select=())
+    choice = resolve.choice(settings)
+    registry = load(CLIENTS)
+    choice.check(registry)
+    book = resolve.book(settings)
+    target = Target(command=settings.client)
+    return Job(settings.name, target, choice, registry, book, client=settings)
 
 
 def _shown(path: Path) -> str:

@@ -27,6 +27,11 @@ OWN: Final = {
         help="check this MCP server beside the tests; {root} is a throw-away folder, {python} the "
         "interpreter that runs pytest",
     ),
+    "client": Option(
+        kind=Kind.TEXT, metavar="COMMAND",
+        help="check this MCP client beside the tests; {server} is a server of ours, {python} the "
+        "interpreter that runs pytest",
+    ),
     "config": Option(
         kind=Kind.TEXT, metavar="FILE",
         help="file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
@@ -47,8 +52,8 @@ OWN: Final = {
 """Options of the plugin alone."""
 ALL: Final = {**OWN, **SETTINGS}
 """All options but ``--mcp``: name without ``--mcp-`` -> option."""
-SERVER: Final = ("server", "url", "config")
-"""Options and ini keys that name a server."""
+SERVER: Final = ("server", "url", "config", "client")
+"""Options and ini keys that name what is checked."""
 
 
 def declare(parser: pytest.Parser) -> None:

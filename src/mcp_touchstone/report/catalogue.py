@@ -114,7 +114,10 @@ def explain(clause_id: str) -> None:
         _paragraph("level", f"{clause.level}; breaking it is {breach}")
         _paragraph("revisions", ", ".join(clause.revisions))
     _paragraph("needs", ", ".join(clause.needs))
-    _paragraph("testable", _OBSERVABLE[clause.observable])
+    testable = _OBSERVABLE[clause.observable]
+    if clause.group == CLIENTS:
+        testable = testable.replace("has the features it needs", "or the client gives occasion")
+    _paragraph("testable", testable)
     _paragraph("checked by", clause.how)
     _paragraph("not flagged", clause.not_flagged)
     _paragraph("decision", clause.decision)

@@ -145,6 +145,8 @@ def noun(run: Run) -> str:
 
 def starts(run: Run) -> str:
     """Return the number of processes, or of connections to a server that ran already."""
+    if run.judged == "client":
+        return plural(run.processes, "conversation")
     ran = run.target.url and not run.target.started
     return plural(run.processes, "connection" if ran else "process")
 
@@ -152,7 +154,8 @@ def starts(run: Run) -> str:
 def again(run: Run, finding: Finding) -> str:
     """Return the command that checks a finding again, by the scenario that showed it only."""
     if run.again:
-        return shlex.join(["mcp-touchstone", *run.again])
+        command, *rest = run.again
+        return shlex.join(["mcp-touchstone", command, *finding.judgement.replay, *rest])
     words = ["mcp-touchstone", "check", "-v"]
     name = finding.clause.id
     if isinstance(finding.clause, Threat):

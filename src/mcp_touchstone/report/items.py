@@ -50,11 +50,11 @@ class ItemResult:
         return cls(**{**document, "warnings": tuple(document["warnings"]), "properties": pairs})
 
 
-def broken(why: str, names: Sequence[str]) -> dict[str, ItemResult]:
-    """Return results for a server that could not be checked: one item fails, the rest skip."""
+def broken(why: str, names: Sequence[str], judged: str = "server") -> dict[str, ItemResult]:
+    """Return results for what could not be checked: one item fails, the rest skip."""
     properties = (("mcp_verdict", "broken"),)
     first = names[0]
-    text = f"the server could not be checked: see {first}"
+    text = f"the {judged} could not be checked: see {first}"
     others = ItemResult(outcome=SKIP, text=text, properties=properties)
     fails = ItemResult(outcome=FAIL, text=f"BROKEN  {why}", properties=properties)
     return {**dict.fromkeys(names, others), first: fails}
@@ -68,7 +68,8 @@ def results(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
     if run.trouble:
         silent = [case.id for case in known if not _own(run, case).verdicts]
         said = [line for line in run.profile.stderr.splitlines() if line.strip()][-3:]
-        found |= broken("\n".join([run.trouble, *said, *hint(run)]), [*silent, BASELINE])
+        why = "\n".join([run.trouble, *said, *hint(run)])
+        found |= broken(why, [*silent, BASELINE], run.judged)
     elif run.unattacked:
         found |= _unattacked(run, known)
     return found
@@ -161,7 +162,9 @@ def _baseline(run: Run) -> ItemResult:
         f"STALE  {entry.rule} ({', '.join(entry.revisions) or 'all revisions'}): {entry.why}"
         for entry in run.stale
     ]
-    advice = f"take it out of {run.settled.file}, or let `mcp-touchstone check --update-baseline`"
+    command = run.again[0] if run.again else "check"
+    update = f"let `mcp-touchstone {command} --update-baseline`"
+    advice = f"take it out of {run.settled.file}, or {update}"
     return ItemResult(
         outcome=FAIL, text="\n".join([*lines, advice]), properties=(("mcp_verdict", "stale"),)
     )

@@ -51,7 +51,7 @@ def _suite(root: Element, name: str) -> Element:
 
 def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "mcp-touchstone", __version__
-    yield "server", run.profile.name or run.target.shown
+    yield run.judged, run.profile.name or run.target.shown
     yield "command", run.target.shown
     yield "revisions", ", ".join(run.profile.spoken)
     yield "sdk", str(run.profile.sdk)
@@ -81,7 +81,7 @@ def _case(
         why = "not new" if run.since is not None else f"below --fail-on {' '.join(run.floor.words)}"
         _set(SubElement(case, "skipped"), message=f"{why}: {message}")
     elif verdict.outcome is Outcome.UNSEEN:
-        _set(SubElement(case, "skipped"), message="the server never triggered this rule")
+        _set(SubElement(case, "skipped"), message=f"the {run.judged} never triggered this rule")
     if verdict.outcome in _SAID and case.find("failure") is None:
         SubElement(case, "system-out").text = _story(run, finding)
 
@@ -98,7 +98,9 @@ def _whole(root: Element, run: Run) -> None:
     """Add a case for the run if it failed as a whole, and one for each stale baseline entry."""
     if run.trouble or run.interrupted:
         suite = _suite(root, "run")
-        case = SubElement(suite, "testcase", classname="run", name="the server can be checked")
+        case = SubElement(
+            suite, "testcase", classname="run", name=f"the {run.judged} can be checked"
+        )
         error = SubElement(case, "error", type="not judged")
         why = "interrupted before everything was checked" if run.interrupted else run.trouble
         _set(error, message=why).text = "\n".join(map(_legal, run.profile.stderr.split("\n")))

@@ -34,6 +34,7 @@ def document(run: Run) -> dict[str, Any]:
             "command": list(run.target.command),
             "bundled": run.target.bundled,
             "again": run.target.words(),
+            **({"judged": run.judged} if run.again else {}),
             **({"url": run.target.url} if run.target.url else {}),
             **({"sandbox": str(run.target.method)} if run.target.method is not None else {}),
             "server": {r: s.server_info for r, s in run.profile.spoken.items()},

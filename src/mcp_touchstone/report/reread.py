@@ -81,6 +81,8 @@ def _run(document: Json) -> Run:
         unbound=summary.get("unbound", ""),
         accept_unbound=summary["exit_code"] == 0,
         used=ToolUse.read(document.get("tools", {})),
+        again=tuple(target["again"]) if "judged" in target else (),
+        judged=target.get("judged", "server"),
         clients=clients.read(document.get("clients")),
     )
 

@@ -136,12 +136,14 @@ class Played:
         recordings: one for each start of our server.
         trouble: what the client did instead of a conversation, as a sentence; empty if nothing.
         said: the last lines of its standard error, if there is trouble.
+        left_out: why it was not played; empty if it was.
     """
 
     name: str
     recordings: list[Recording] = field(default_factory=list)
     trouble: str = ""
     said: tuple[str, ...] = ()
+    left_out: str = ""
 
 
 def acting(name: str, folder: Path) -> list[str]:
@@ -151,7 +153,15 @@ def acting(name: str, folder: Path) -> list[str]:
 
 
 def play(
-    command: Sequence[str], name: str, folder: Path, *, http: bool = False, limit: float = LIMIT
+    command: Sequence[str],
+    name: str,
+    folder: Path,
+    *,
+    http: bool = False,
+    limit: float = LIMIT,
+    known_as: str = "",
+    env: Mapping[str, str] = os.environ,
+    cwd: str | None = None,
 ) -> Played:
     """Run a client against our server in one scenario.
 
@@ -162,13 +172,16 @@ def play(
         folder: the folder of its recordings.
         http: whether our server is reached over HTTP.
         limit: seconds for the client.
+        known_as: the name of the scenario for the client, if it is another one.
+        env: the variables of the client, besides those of the scenario.
+        cwd: its working folder; None for ours.
     """
     part = find(name)
     words = acting(name, folder)
-    context = {"name": name, "steps": part.steps}
+    context = {"name": known_as or name, "steps": part.steps}
     env = {
-        **os.environ,
-        "MCP_CONFORMANCE_SCENARIO": name,
+        **env,
+        "MCP_CONFORMANCE_SCENARIO": known_as or name,
         "MCP_CONFORMANCE_PROTOCOL_VERSION": "2026-07-28" if part.modern else "2025-11-25",
         "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
     }
@@ -188,7 +201,7 @@ def play(
                 listener.guard = guard = Guard(part.protection, recorder.event)
                 stack.callback(guard.close)
                 guard.protect(words[0])
-        status, said = _run(_filled(command, words, http=http), env, limit)
+        status, said = _run(_filled(command, words, http=http), env, cwd, limit)
         if recorder is None:
             _await(folder)
         else:
@@ -199,7 +212,10 @@ def play(
         found = recording.read_all(folder) if folder.is_dir() else []
     except RecordingError:
         found = []
-    found = [_completed(one) for one in found] if not http else found
+    if http:  # the tap records also if nobody comes
+        found = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
+    else:
+        found = [_completed(one) for one in found]
     trouble = _trouble(status, found, limit, part, http=http)
     return Played(name, found, f"{name}: {trouble}" if trouble else "", tuple(said))
 
@@ -223,7 +239,7 @@ def _filled(command: Sequence[str], server: Sequence[str], *, http: bool) -> Ite
 
 
 def _run(
-    words: Iterator[str], env: Mapping[str, str], limit: float
+    words: Iterator[str], env: Mapping[str, str], cwd: str | None, limit: float
 ) -> tuple[int | None, list[str]]:
     """Run a client; return its exit status, None if it had to be ended, and its last words.
 
@@ -240,6 +256,7 @@ def _run(
     with subprocess.Popen(
         list(words),
         env=env,
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

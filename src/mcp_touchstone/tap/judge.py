@@ -31,12 +31,13 @@ _MIRRORED: Final = {"→": "←", "←": "→"}
 SUITES: Final = {SERVER: CONFORMANCE, CLIENT: CLIENTS}
 
 
-def judge(
+def judge(  # noqa: PLR0917  (two callers)
     recordings: Sequence[Recording],
     side: str,
     choice: Choice,
     again: Sequence[str] = (),
     trouble: str = "",
+    command: Sequence[str] = (),
 ) -> Run:
     """Judge one side of recorded conversations.
 
@@ -46,12 +47,16 @@ def judge(
         choice: what to judge, and what counts.
         again: words of the command that does this again.
         trouble: the reason that not all could be judged, if it is known already.
+        command: the command of a client that we ran; empty for recordings of others.
     """
     registry = load(SUITES[side])
     replays = [replay(one) for one in recordings]
-    command = next((one.command for one in recordings if one.command), [])
-    url = next((one.url for one in recordings), "")
+    url = "" if command else next((one.url for one in recordings), "")
+    command = command or next((one.command for one in recordings if one.command), [])
     trouble = trouble or trouble_of(recordings, replays)
+    for one in replays:
+        name = again[:1] == ("client",) and one.source.about.get("scenario")
+        one.client.replay = ("--scenario", str(name)) if name else ()
     slots: list[PlannedCase] = []
     for revision, transport in itertools.product(rev.ALL, Transport):
         of = [r for r in replays if r.revision == revision and r.transport is transport]
@@ -99,7 +104,12 @@ def _slots(
         # What nobody did in front of us is not judged; only a check can provoke it.
         unseen = (one.outcome is Outcome.BROKEN and not one.count for one in judged)
         slot.judgements = [
-            replace(one, outcome=Outcome.UNSEEN if nothing else one.outcome, wire=_seen(one, side))
+            replace(
+                one,
+                outcome=Outcome.UNSEEN if nothing else one.outcome,
+                wire=_seen(one, side),
+                replay=() if one.replay[:1] == ("--select",) else one.replay,
+            )
             for one, nothing in zip(judged, unseen, strict=True)
         ]
         yield slot

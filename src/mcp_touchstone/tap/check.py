@@ -1,0 +1,152 @@
+"""Run a client in all scenarios, and judge it; for the command line and pytest."""
+
+import contextlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.config.settings import Settings
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.tap import drive, judge, recording
+from mcp_touchstone.tap.act import Part
+from mcp_touchstone.tap.drive import SERVER, Played
+from mcp_touchstone.tap.recording import RecordingError
+from mcp_touchstone.tap.scenarios import SCENARIOS, find
+from mcp_touchstone.target.target import PYTHON, ROOT
+
+NAMED: Final = 3
+"""Scenarios that are named with their common trouble."""
+
+BASIC: Final = "tools_call"
+"""The official scenario in which a client lists the tools and calls the first one."""
+
+OFFICIAL: Final = {
+    "version": "initialize",
+    "questions": "elicitation-sep1034-client-defaults",
+    "resume": "sse-retry",
+    "schema-ref": "json-schema-ref-no-deref",
+    "stateless": "http-standard-headers",
+    "state": "sep-2322-client-request-state",
+    "auth": "auth/scope-from-www-authenticate",
+    "auth-discovery": "auth/scope-omitted-when-undefined",
+    "auth-step-up": "auth/scope-step-up",
+    "auth-refusals": "auth/scope-retry-limit",
+    "auth-no-pkce": "auth/scope-from-www-authenticate",
+    "auth-resource": "auth/resource-mismatch",
+    "auth-issuer": "auth/metadata-issuer-mismatch",
+    "auth-iss": "auth/iss-wrong-issuer",
+    "auth-no-iss": "auth/iss-supported-missing",
+    "auth-state": "auth/scope-from-www-authenticate",
+    "auth-moves": "auth/authorization-server-migration",
+    "auth-2025-03-26": "auth/2025-03-26-oauth-endpoint-fallback",
+}
+"""Scenario -> the one of the official conformance suite in which a client does what it needs."""
+
+
+class ClientError(UserError):
+    """A client cannot be run; the message says why."""
+
+
+def official(name: str) -> str:
+    """Return the official scenario that makes a client take our steps; empty if there is none."""
+    usual = BASIC if find(name).steps == Part.steps else ""
+    return OFFICIAL.get(name) or (name if "/" in name else usual)
+
+
+def check(
+    client: Settings, choice: Choice, on_played: Callable[[Played], object] = lambda _: None
+) -> Run:
+    """Run a client in its scenarios, and judge it.
+
+    Args:
+        client: the command of the client, how it reaches our server, and the scenarios. Without
+            ``{server}`` it follows the contract of the official conformance suite: it gets a URL,
+            and the scenarios by their official names.
+        choice: what to judge, and what counts.
+        on_played: called after each scenario.
+
+    Raises:
+        UserError: the client cannot be run, or there is no such scenario.
+    """
+    by_contract = not any(SERVER in word for word in client.client)
+    http = client.client_http or by_contract
+    fit = (name for name, part in SCENARIOS.items() if http or part.protection is None)
+    names = dict.fromkeys(client.scenario or fit)
+    played = []
+    with contextlib.ExitStack() as stack:
+        folder = client.save or Path(stack.enter_context(TemporaryDirectory()))
+        for name in names:
+            lacks = _lacks(name, http=http)
+            if lacks and client.scenario:
+                raise ClientError(f"client: the scenario {name} {lacks}")
+            handlers = [official(name), BASIC] if by_contract else [name]
+            reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
+            one = Played(name, left_out=reason)
+            for handler in dict.fromkeys(handlers) if handlers[0] and not lacks else ():
+                if not one.recordings:  # the client does not know the scenario before
+                    one = _play(client, name, folder / name, handler, http=http)
+            played.append(one)
+            on_played(one)
+    again = ("client", "-v", *(["--http"] if client.client_http else []))
+    troubles = [*_grouped(played)]
+    if by_contract and not any(one.recordings for one in played):
+        troubles.append(f"without {SERVER} in its command, a client gets the URL of a server")
+    return judge.judge(
+        [found for one in played for found in one.recordings],
+        judge.CLIENT,
+        choice,
+        (*again, *(client.origin or ("--", *client.client))),
+        "; ".join(troubles),
+        client.client,
+    )
+
+
+def _grouped(played: Iterable[Played]) -> Iterator[str]:
+    """Yield each trouble once, with the scenarios that had it."""
+    found: dict[str, list[str]] = {}
+    for one in played:
+        if one.trouble:
+            found.setdefault(one.trouble.removeprefix(f"{one.name}: "), []).append(one.name)
+    for trouble, names in found.items():
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        yield f"{', '.join(names[:NAMED])}{more}: {trouble}"
+
+
+def _lacks(name: str, *, http: bool) -> str:
+    """Return what a scenario needs and does not have."""
+    if find(name).protection is None:
+        return ""
+    if not http:
+        return "needs --http"
+    return "" if importlib.util.find_spec("joserfc") else "needs mcp-touchstone[http-auth]"
+
+
+def _play(client: Settings, name: str, folder: Path, handler: str, *, http: bool) -> Played:
+    _clear(folder)
+    try:
+        return drive.play(
+            [word.replace(PYTHON, sys.executable) for word in client.client],
+            name,
+            folder,
+            http=http,
+            limit=client.client_timeout,
+            known_as=handler,
+            env={**os.environ, **client.env},
+            cwd=None if ROOT in (client.cwd or "") else client.cwd,
+        )
+    except OSError as error:
+        raise ClientError(f"client: {client.client[0]}: {error.strerror}") from error
+
+
+def _clear(folder: Path) -> None:
+    """Delete the recordings of an earlier run."""
+    for path in [*folder.glob(f"*{recording.SUFFIX}"), *folder.glob(f"*/*{recording.SUFFIX}")]:
+        with contextlib.suppress(RecordingError):
+            recording.read(path)
+            path.unlink()
