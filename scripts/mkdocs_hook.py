@@ -25,7 +25,7 @@ PAGES: Final = {
 }
 """File of the project -> its path on the site."""
 
-GENERATING: Final = ("pages.py", "witnesses.py", "attacked.py")
+GENERATING: Final = ("pages.py", "witnesses.py", "attacked.py", "pairs.py")
 """Scripts whose ``pages`` returns generated pages."""
 
 _SOURCES: Final = {page: source for source, page in PAGES.items()}

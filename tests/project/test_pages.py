@@ -13,7 +13,7 @@ import yaml
 import mcp_touchstone
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, load, rows
-from scripts import attacked, witnesses
+from scripts import attacked, pairs, witnesses
 from scripts.pages import pages
 from tests.conftest import HERE
 
@@ -43,7 +43,7 @@ def test_first_pages_have_at_most_150_lines(page: str) -> None:
 
 @pytest.fixture(scope="module")
 def generated() -> dict[str, str]:
-    return pages() | witnesses.pages() | attacked.pages()
+    return pages() | witnesses.pages() | attacked.pages() | pairs.pages()
 
 
 def test_the_navigation_names_every_page(generated: dict[str, str]) -> None:

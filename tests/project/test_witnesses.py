@@ -3,6 +3,7 @@
 from typing import Any
 
 from mcp_touchstone.catalog.loader import load
+from scripts import pairs
 from scripts.witnesses import distilled, page
 
 
@@ -47,3 +48,17 @@ def test_findings_that_could_be_used_against_a_server_are_neither_listed_nor_cou
     assert "origin-refused" not in text
     assert text.count("streams-replay-own") == 1, "only the sentence that leaves it out"
     assert "Nothing to report." in text
+
+
+def test_the_page_of_pairs_says_who_talks_and_what_breaks() -> None:
+    talked = {
+        "client": "one", "server": "a", "transport": "stdio", "revision": "2025-11-25",
+        "trouble": "", "client breaks": ["client-initialized"], "server breaks": [],
+    }  # fmt: skip
+    silent = {**talked, "server": "b", "revision": "", "trouble": "no", "client breaks": []}
+
+    text = "\n".join(pairs.page([talked, silent]))
+
+    assert "| client | a | b |" in text
+    assert "| one | 2025-11-25, **1c** | no |" in text
+    assert "- the client one breaks `client-initialized` with a" in text
