@@ -164,99 +164,45 @@ INFO: Final = "io.modelcontextprotocol/serverInfo"
 TEXT_OR_BLOB: Final = "contents with a string text or contents with a string blob"
 
 BAD: Final = [
-    (
-        LEGACY,
-        "tools/list",
-        tool(inputSchema={"type": "array"}),
-        'result.tools[0].inputSchema.type: "array" is not "object"',
-    ),
+    (LEGACY, "tools/list", tool(inputSchema={"type": "array"}),
+     'result.tools[0].inputSchema.type: "array" is not "object"'),
     (LEGACY, "tools/list", NO_SCHEMA, "result.tools[0].inputSchema: is missing"),
     (LEGACY, "tools/list", {}, "result.tools: is missing"),
-    (
-        LEGACY,
-        "tools/list",
-        tool(description=None),
-        "result.tools[0].description: null is null, not a string",
-    ),
-    (
-        LEGACY,
-        "tools/list",
-        tool(execution={"taskSupport": "maybe"}),
-        (
-            'result.tools[0].execution.taskSupport: "maybe" is none of '
-            '"forbidden", "optional", "required"'
-        ),
-    ),
-    (
-        "2025-03-26",
-        "tools/list",
-        tool(annotations={"readOnlyHint": "yes"}),
-        'result.tools[0].annotations.readOnlyHint: "yes" is a string, not a boolean',
-    ),
+    (LEGACY, "tools/list", tool(description=None),
+     "result.tools[0].description: null is null, not a string"),
+    (LEGACY, "tools/list", tool(execution={"taskSupport": "maybe"}),
+     ('result.tools[0].execution.taskSupport: "maybe" is none of "forbidden", "optional", '
+      '"required"')),
+    ("2025-03-26", "tools/list", tool(annotations={"readOnlyHint": "yes"}),
+     'result.tools[0].annotations.readOnlyHint: "yes" is a string, not a boolean'),
     (LEGACY, "tools/call", call({"text": "t"}), "result.content[0].type: is missing"),
     (LEGACY, "tools/call", call("t"), 'result.content[0]: "t" is a string, not an object'),
     (LEGACY, "tools/call", call({"type": "text"}), "result.content[0].text: is missing"),
-    (
-        "2024-11-05",
-        "tools/call",
-        call(AUDIO),
-        'result.content[0].type: "audio" is none of "text", "image", "resource"',
-    ),
-    (
-        "2025-03-26",
-        "tools/call",
-        call(LINK),
-        'result.content[0].type: "resource_link" is none of "text", "image", "audio", "resource"',
-    ),
-    (
-        LEGACY,
-        "tools/call",
-        call(structuredContent=[]),
-        "result.structuredContent: [] is an array, not an object",
-    ),
-    (
-        LEGACY,
-        "resources/read",
-        {"contents": [{"uri": "a:"}]},
-        'result.contents[0]: {"uri": "a:"} is not ' + TEXT_OR_BLOB,
-    ),
-    (
-        LEGACY,
-        "resources/read",
-        {"contents": [{"uri": "a:", "text": 5}]},
-        "result.contents[0].text: 5 is a number, not a string",
-    ),
-    (
-        LEGACY,
-        "prompts/get",
-        {"messages": [{"role": "system", "content": {"type": "text", "text": ""}}]},
-        'result.messages[0].role: "system" is none of "user", "assistant"',
-    ),
-    (
-        LEGACY,
-        "resources/list",
-        {"resources": [{"uri": "a:", "name": "n", "annotations": {"priority": 2}}]},
-        "result.resources[0].annotations.priority: 2 is more than 1",
-    ),
-    (
-        MODERN,
-        "completion/complete",
-        {"resultType": "complete", "completion": {"values": ["v"] * 101}},
-        f"result.completion.values: {json.dumps(['v'] * 101)[:39]}… holds 101 items, more than 100",
-    ),
-    (
-        MODERN,
-        "prompts/list",
-        {"prompts": [], **DONE, "cacheScope": "world"},
-        'result.cacheScope: "world" is none of "public", "private"',
-    ),
-    (
-        MODERN,
-        "tools/call",
-        call(resultType="complete", _meta={INFO: {"name": "n", "version": "1", "title": 5}}),
-        'result._meta["io.modelcontextprotocol/serverInfo"].title: 5 is a number, not a string',
-    ),
-]
+    ("2024-11-05", "tools/call", call(AUDIO),
+     'result.content[0].type: "audio" is none of "text", "image", "resource"'),
+    ("2025-03-26", "tools/call", call(LINK),
+     'result.content[0].type: "resource_link" is none of "text", "image", "audio", "resource"'),
+    (LEGACY, "tools/call", call(structuredContent=[]),
+     "result.structuredContent: [] is an array, not an object"),
+    (LEGACY, "resources/read", {"contents": [{"uri": "a:"}]},
+     'result.contents[0]: {"uri": "a:"} is not ' + TEXT_OR_BLOB),
+    (LEGACY, "resources/read", {"contents": [{"uri": "a:", "text": 5}]},
+     "result.contents[0].text: 5 is a number, not a string"),
+    (LEGACY, "prompts/get",
+     {"messages": [{"role": "system", "content": {"type": "text", "text": ""}}]},
+     'result.messages[0].role: "system" is none of "user", "assistant"'),
+    (LEGACY, "resources/list",
+     {"resources": [{"uri": "a:", "name": "n", "annotations": {"priority": 2}}]},
+     "result.resources[0].annotations.priority: 2 is more than 1"),
+    (MODERN, "completion/complete",
+     {"resultType": "complete", "completion": {"values": ["v"] * 101}},
+     f"result.completion.values: {json.dumps(['v'] * 101)[:39]}… holds 101 items, more than 100"),
+    (MODERN, "prompts/list", {"prompts": [], **DONE, "cacheScope": "world"},
+     'result.cacheScope: "world" is none of "public", "private"'),
+    (MODERN, "tools/call",
+     call(resultType="complete", _meta={INFO: {"name": "n", "version": "1", "title": 5}}),
+     'result._meta["io.modelcontextprotocol/serverInfo"].title: 5 is a number, not a string'),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("revision", "method", "result", "flaw"), BAD)
