@@ -21,12 +21,16 @@ class Shaped(Guard, families=("traversal", "links")):
 
     schemas: dict[str, dict[str, Any]] = {}  # noqa: RUF012
     about: dict[str, str] = {}  # noqa: RUF012
+    climbing = False
 
     def schema(self, tool: str) -> dict[str, Any]:
         return self.schemas[tool]
 
     def listed(self, tool: str) -> dict[str, Any]:
         return {**super().listed(tool), "description": self.about.get(tool, "")}
+
+    def place(self, text: str, *, writing: bool) -> str:
+        return self.climbs(text) if self.climbing else self.strictly(text)
 
     def climbs(self, text: str) -> str:
         """Refuse a path that begins with dot-dot, and no other that leads outside by dot-dot."""
@@ -63,11 +67,8 @@ class Notes(Shaped, tools=("read_note", "write_note", "list_notes")):
         return "\n".join(name for name in sorted(names) if name.endswith(".md"))
 
 
-class ClimbingNotes(Notes, trips={DOTDOT}):
+class ClimbingNotes(Notes, climbing=True, trips={DOTDOT}):
     """Takes Markdown files only, and checks for dot-dot at the beginning."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.climbs(text)
 
 
 class Titles(Shaped, tools=("create_note", "get_note")):
@@ -134,11 +135,8 @@ class Projects(Shaped, tools=("project_read", "project_write")):
         return "written"
 
 
-class ClimbingProjects(Projects, trips={DOTDOT}):
+class ClimbingProjects(Projects, climbing=True, trips={DOTDOT}):
     """Checks the name of the file, and of the project only how it begins."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.climbs(text)
 
 
 class ClimbingNames(Projects):
@@ -186,11 +184,8 @@ class Sheets(Shaped, tools=("create_workbook", "read_cells")):
             raise Refused("no workbook") from error
 
 
-class ClimbingSheets(Sheets, trips={DOTDOT}):
+class ClimbingSheets(Sheets, climbing=True, trips={DOTDOT}):
     """Reads and makes workbooks, and checks for dot-dot at the beginning."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.climbs(text)
 
 
 class Notebooks(Shaped, tools=("read_notebook",)):
@@ -221,11 +216,8 @@ class Vaults(Shaped):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingVaults(Vaults, trips={DOTDOT}):
+class ClimbingVaults(Vaults, climbing=True, trips={DOTDOT}):
     """Takes the name of a vault, and a path that may climb."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.climbs(text)
 
 
 class Addresses(Shaped, tools=("convert",)):
@@ -263,11 +255,8 @@ class Lines(Shaped, tools=("open_by_command",), about={"open_by_command": "Takes
         return Path(self.place(paths[0], writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingLines(Lines, trips={DOTDOT}):
+class ClimbingLines(Lines, climbing=True, trips={DOTDOT}):
     """Takes a command line, and checks its path for dot-dot at the beginning."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.climbs(text)
 
 
 class ChosenVaults(Vaults, tools=("read_in_vault",)):
@@ -283,11 +272,8 @@ class ChosenVaults(Vaults, tools=("read_in_vault",)):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingChosenVaults(ChosenVaults, trips={DOTDOT}):
+class ClimbingChosenVaults(ChosenVaults, climbing=True, trips={DOTDOT}):
     """Takes a vault from the values in its schema, and a path that may climb."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.climbs(text)
 
 
 class Mentions(Shaped, tools=("ask",)):
@@ -304,11 +290,8 @@ class Mentions(Shaped, tools=("ask",)):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingMentions(Mentions, trips={DOTDOT}):
+class ClimbingMentions(Mentions, climbing=True, trips={DOTDOT}):
     """Takes a text with a path that may climb after an @."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.climbs(text)
 
 
 class NotesInFolders(Shaped, tools=("create_note", "read_note")):
