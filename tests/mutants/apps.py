@@ -1,6 +1,6 @@
 """Servers that break a rule of MCP Apps."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.mutants.kit import (
     MODERN,
@@ -20,10 +20,8 @@ PAGE = "ui://mcp-touchstone/digest"
 META: Json = {"ui": {"resourceUri": PAGE}}
 
 
-class _Apps(Fault):
+class _Apps(Fault, settings={"features": ("apps",)}):
     """Changes what the reference server says about its page."""
-
-    settings: ClassVar[Json] = {"features": ("apps",)}
 
     def said(self, message: Any, request: Json) -> Out:
         if not isinstance(message, dict) or "result" not in message:

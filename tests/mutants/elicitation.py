@@ -61,10 +61,8 @@ controls("elicitation-string-format", "elicitation-default-types", of=Elicits,
             "type": "boolean", "default": True})]))  # fmt: skip
 
 
-class _Links(Elicits):
+class _Links(Elicits, asks=[LINK]):
     """Elicits a visit of a URL, and announces its completion."""
-
-    asks: ClassVar[list[Json]] = [LINK]
 
     def on_answer(self, request: Json, message: Json) -> None:
         self.complete(LINK["elicitationId"])

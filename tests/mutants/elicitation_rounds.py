@@ -22,10 +22,8 @@ LINK: Json = {
 }
 
 
-class _Links(Interrupts):
+class _Links(Interrupts, asks={"who": LINK}):
     """Elicits a visit of a URL if the client can."""
-
-    asks: ClassVar[Json] = {"who": LINK}
 
     def able(self, request: Json) -> bool:
         return elicits(client_capabilities(request), "url")

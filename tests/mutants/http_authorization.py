@@ -27,10 +27,9 @@ DOCUMENT = (
 )
 
 
-class Protected(HttpFault):
+class Protected(HttpFault, headers_sent={"Authorization": TOKEN}):
     """Our HTTP server, which wants a token."""
 
-    headers_sent: ClassVar[dict[str, str]] = {"Authorization": TOKEN}
     scope: ClassVar[str] = "mcp:use"
 
     @property
@@ -158,10 +157,8 @@ controls(*LAZY, of=ProtectsCalls, revision=MODERN)(
 
 
 @control("jsonrpc-request-answered", "tools-list-result-shape", revision=LEGACY)
-class ServesGuests(ProtectsCalls):
+class ServesGuests(ProtectsCalls, headers_sent={}):
     """Lists for all, and refuses the calls of our run, which has no token."""
-
-    headers_sent: ClassVar[dict[str, str]] = {}
 
 
 @mutant("authorization-missing-401", revision=LEGACY)

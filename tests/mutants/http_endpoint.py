@@ -35,10 +35,8 @@ controls("endpoint-removed-methods", "endpoint-unknown-method-404",
 
 
 @control("endpoint-missing-capability-400", revision=MODERN)
-class RefusesWithoutCapabilities(HttpFault):
+class RefusesWithoutCapabilities(HttpFault, behind="ElicitsOnlyIfDeclared"):
     """Refuses a call that needs a capability which the client lacks."""
-
-    behind: ClassVar[str] = "ElicitsOnlyIfDeclared"
 
 
 @control("endpoint-notification-refused", revision=LEGACY)

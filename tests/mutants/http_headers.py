@@ -306,10 +306,8 @@ PARAMS = (
 
 
 @control(*PARAMS, revision=MODERN)
-class ComparesArguments(Corrects):
+class ComparesArguments(Corrects, behind="MarksArguments"):
     """Keeps every rule on headers of arguments."""
-
-    behind: ClassVar[str] = "MarksArguments"
 
     def correct(self, message: Json) -> None:
         params = message.get("params")

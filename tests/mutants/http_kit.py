@@ -53,6 +53,11 @@ class HttpFault(Endpoint):
     received = b""
     last_status = 0
 
+    def __init_subclass__(cls, **members: Any) -> None:
+        """Take members that are data from the line that names the base."""
+        for name, value in members.items():
+            setattr(cls, name, value)
+
     def _body(self) -> bytes:
         self.received = super()._body()
         return self.received

@@ -39,10 +39,9 @@ class SpeaksNewerRevisions(Fault):
 
 
 @control(revision=LEGACY)
-class KeepsNoSessions(HttpFault):
+class KeepsNoSessions(HttpFault, behind="SpeaksNewerRevisions"):
     """Issues no ids, takes each cancelled request for unknown, and wants the version header."""
 
-    behind: ClassVar[str] = "SpeaksNewerRevisions"
     newest: ClassVar[list[str]] = []
 
     def send_header(self, keyword: str, value: str) -> None:
@@ -139,10 +138,8 @@ mutants("sessions-id-required", of=MistakesThePlace)(
 
 
 @mutant("sessions-id-required", revision=LEGACY)
-class WantsAnIdForNotificationsWith404(MistakesThePlace):
+class WantsAnIdForNotificationsWith404(MistakesThePlace, status=(400, 404)):
     """Answers a notification without a session id by 404."""
-
-    status = (400, 404)
 
     def mistakes(self) -> bool:
         posted = self.command == "POST" and b'"id"' not in self.received
@@ -166,11 +163,10 @@ class LetsNoClientEnd(HttpFault):
         self._others()
 
 
-class ForgetsSessions(RenamesSessions):
+class ForgetsSessions(RenamesSessions, names={}):
     """Answers the id of a session of an earlier process by 400."""
 
     verb: ClassVar[str]
-    names: ClassVar[dict[str, str]] = {}
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         lost = self.header(SESSION) == "unknown" and self.command == self.verb

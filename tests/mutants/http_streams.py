@@ -204,10 +204,8 @@ controls("streams-no-broadcast", of=HttpFault)(
 
 
 @mutant("streams-no-broadcast", revision=LEGACY)
-class SendsRequestsEverywhere(Diverts):
+class SendsRequestsEverywhere(Diverts, behind="Samples"):
     """Sends its requests on the stream of the call and on that of the GET."""
-
-    behind: ClassVar[str] = "Samples"
 
     def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
         session = self.header("Mcp-Session-Id")

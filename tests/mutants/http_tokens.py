@@ -22,10 +22,9 @@ ENV = {
 INSUFFICIENT = "authorization-insufficient-scope"
 
 
-class ChecksTokens(Protected):
+class ChecksTokens(Protected, headers_sent={}):
     """Our HTTP server, which accepts the tokens of an issuer."""
 
-    headers_sent: ClassVar[dict[str, str]] = {}
     issued: ClassVar[bool] = True
     verify: ClassVar[str] = "verify"
     introspects: ClassVar[bool] = False
@@ -85,10 +84,8 @@ class ChecksTokensOfRequests(ChecksTokens):
 
 
 @control("authorization-revoked-401", revision=LEGACY)
-class AsksTheIssuer(ChecksTokens):
+class AsksTheIssuer(ChecksTokens, introspects=True):
     """Asks the issuer about each token."""
-
-    introspects: ClassVar[bool] = True
 
 
 mutants("authorization-revoked-401", of=AsksTheIssuer, revision=LEGACY)(

@@ -50,6 +50,11 @@ class Fault:
 
     settings: ClassVar[Json] = {}
 
+    def __init_subclass__(cls, **members: Any) -> None:
+        """Take members that are data from the line that names the base."""
+        for name, value in members.items():
+            setattr(cls, name, value)
+
     def __init__(self) -> None:
         self.asked: dict[Any, Json] = {}
         self.done = False

@@ -222,10 +222,8 @@ mutants("lifecycle-negotiation-failures", of=Incomplete)(
 
 
 @mutant("lifecycle-negotiation-failures", revision="2024-11-05")
-class HangsWithoutCapabilities(Incomplete):
+class HangsWithoutCapabilities(Incomplete, lacks="capabilities"):
     """Never answers an initialize without capabilities."""
-
-    lacks = "capabilities"
 
     def fall(self) -> None:
         pass

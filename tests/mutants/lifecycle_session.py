@@ -72,18 +72,13 @@ class Notifies(Fault):
 
 
 @mutant("lifecycle-declared-server-capabilities")
-class NotifiesUndeclared(Notifies):
+class NotifiesUndeclared(Notifies, capability={"tools": {}}):
     """Sends tools/list_changed without having declared tools.listChanged."""
-
-    capability: ClassVar[Json] = {"tools": {}}
 
 
 @mutant("lifecycle-declared-server-capabilities")
-class ReportsTasksUndeclared(Notifies):
+class ReportsTasksUndeclared(Notifies, method="notifications/tasks/status", params=TASK):
     """Sends a task status without having declared tasks."""
-
-    method = "notifications/tasks/status"
-    params = TASK
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and "task" in (message.get("params") or {}):
@@ -109,10 +104,8 @@ mutants("lifecycle-declared-server-capabilities-advisory", of=NotifiesUndeclared
 
 
 @control("lifecycle-declared-server-capabilities", "lifecycle-respect-version")
-class NotifiesDeclared(Notifies):
+class NotifiesDeclared(Notifies, capability={"tools": {"listChanged": True}}):
     """Declares tools.listChanged and sends tools/list_changed."""
-
-    capability: ClassVar[Json] = {"tools": {"listChanged": True}}
 
 
 controls("lifecycle-declared-server-capabilities-advisory",

@@ -119,10 +119,8 @@ mutants("logging-level-included", of=_Logs)(
             else _severity(level) > _severity(self.level)))  # fmt: skip
 
 
-class _LogsOne(_Logs):
+class _LogsOne(_Logs, MESSAGES=[]):
     """Logs one message at every level."""
-
-    MESSAGES: ClassVar[list[Json]] = []
 
     def wants(self, request: Json, level: str) -> bool:
         return not is_modern(request) or META + "logLevel" in meta(request)
@@ -213,10 +211,8 @@ class LogsOnTheStream(_Logs):
 
 
 @mutant("logging-request-scoped=warn", NOTED, revision=MODERN)
-class LogsAfterTheResponse(_Logs):
+class LogsAfterTheResponse(_Logs, MESSAGES=[{"level": "emergency", "data": "on fire"}]):
     """Logs after the response if a subscription is open."""
-
-    MESSAGES: ClassVar[list[Json]] = [{"level": "emergency", "data": "on fire"}]
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         taken_back = params(message).get("requestId") if isinstance(message, dict) else None

@@ -67,10 +67,8 @@ class WritesANullMetaInAResource(AskingTool):
 
 
 @mutant("meta-object", revision=ITEMS)
-class WritesANullMetaInAPrompt(Fault):
+class WritesANullMetaInAPrompt(Fault, said=on("initialize", puts("capabilities", "prompts", {}))):
     """Writes the missing _meta of a prompt message as null."""
-
-    said = on("initialize", puts("capabilities", "prompts", {}))
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         method = message.get("method") if isinstance(message, dict) else None
@@ -114,10 +112,8 @@ mutants("meta-reserved-prefix", of=_Keyed)(
 
 
 @control("meta-reserved-prefix", revision=MODERN)
-class UsesAKeyOfAnExtension(_Keyed):
+class UsesAKeyOfAnExtension(_Keyed, own={META + "ui-hint": "wide"}):
     """Has a key of an advertised extension."""
-
-    own: ClassVar[Json] = {META + "ui-hint": "wide"}
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") == "server/discover" and "result" in message:

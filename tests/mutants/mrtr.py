@@ -50,10 +50,8 @@ controls("mrtr-retry-served", "mrtr-request-state-binding",
 
 
 @control("mrtr-not-empty", "mrtr-retry-served", "mrtr-no-assumed-retry", revision=MODERN)
-class AsksForARetryOnly(Interviews):
+class AsksForARetryOnly(Interviews, asks={}):
     """Asks only for a retry, to shed load."""
-
-    asks: ClassVar[Json] = {}
 
     def interrupt(self, request: Json) -> None:
         state = {"requestState": self.state(request)}

@@ -26,10 +26,8 @@ LISTS = {
 }
 
 
-class _Pages(Fault):
+class _Pages(Fault, settings={"page_size": 3}):
     """Lists three items per page."""
-
-    settings: ClassVar[Json] = {"page_size": 3}
 
     def said(self, message: Any, request: Json) -> Out:
         if request.get("method") in LISTS and "result" in message:
@@ -95,7 +93,7 @@ class RepeatsTheLastItem(_Pages):
 
 
 @mutant("pagination-terminates")
-class NeverEnds(Fault):
+class NeverEnds(Fault, said=on("prompts/list", puts("nextCursor", "again"))):
     """Returns the first page of its prompts for every cursor."""
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
@@ -105,8 +103,6 @@ class NeverEnds(Fault):
             self.pass_on({**message, "params": body})
             return None
         return line
-
-    said = on("prompts/list", puts("nextCursor", "again"))
 
 
 class _Tickets(_Pages):
@@ -163,10 +159,9 @@ controls("pagination-stable-cursors", "pagination-own-cursor-accepted", of=_Tick
     GivesNewCursors="Gives new cursors each time, and accepts them repeatedly.")  # fmt: skip
 
 
-class _Cursors(Fault):
+class _Cursors(Fault, settings={"page_size": 3}):
     """Handles invalid cursors in its own way."""
 
-    settings: ClassVar[Json] = {"page_size": 3}
     CODE: ClassVar[int] = -32603
 
     def said(self, message: Any, request: Json) -> Out:

@@ -41,10 +41,8 @@ class RefusesPings(Fault):
 
 
 @mutant("ping-empty-response", outcome="warn")
-class AnswersPingsWithAPong(Fault):
+class AnswersPingsWithAPong(Fault, said=on("ping", puts("pong", True))):
     """Adds a member to the result of a ping."""
-
-    said = on("ping", puts("pong", True))
 
 
 @mutant("ping-empty-response", outcome="warn", revision="2025-06-18")

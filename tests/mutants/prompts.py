@@ -46,10 +46,8 @@ def _text(text: str) -> Json:
     return {"role": "user", "content": {"type": "text", "text": text}}
 
 
-class _Prompts(Listed):
+class _Prompts(Listed, feature="prompts"):
     """Changes the declaration, the list and the rendering of its prompts."""
-
-    feature = "prompts"
 
     def said(self, message: Any, request: Json) -> Out:
         named = request.get("method") == "prompts/get" and params(request).get("name") == GUIDE

@@ -350,10 +350,8 @@ mutants("resources-validate-uris", of=_TakesAnything)(
 
 
 @mutant("resources-validate-uris", revision=MODERN)
-class HangsOnANumericUri(_TakesAnything):
+class HangsOnANumericUri(_TakesAnything, uri=7):
     """Never answers a read of a number."""
-
-    uri: ClassVar[Any] = 7
 
     def take(self, request: Json) -> None:
         del request

@@ -151,10 +151,9 @@ controls("schema-result-conformance", of=Asks, revision="2025-06-18")(
 
 
 @control("schema-result-conformance", revision="2024-11-05")
-class SamplesCorrectly(Asks):
+class SamplesCorrectly(Asks, method="sampling/createMessage"):
     """Samples with an image and an unknown member."""
 
-    method = "sampling/createMessage"
     params: ClassVar[Json] = {
         "messages": [
             {"role": "user", "content": {"type": "image", "data": "AAAA", "mimeType": "image/png"}}

@@ -23,10 +23,8 @@ TREES = "skill://trees/compare-trees/SKILL.md"
 WRONG = "sha256:" + "0" * 64
 
 
-class _Skills(Fault):
+class _Skills(Fault, settings={"features": ("skills",)}):
     """Changes what the reference server says about its skills."""
-
-    settings: ClassVar[Json] = {"features": ("skills",)}
 
     def said(self, message: Any, request: Json) -> Out:
         if not isinstance(message, dict) or "result" not in message:
@@ -108,10 +106,8 @@ class _Answers(_Skills):
         return super().said(message, request)
 
 
-class _Paged(_Skills):
+class _Paged(_Skills, settings={"features": ("skills",), "page_size": 1}):
     """Serves its list in two pages."""
-
-    settings: ClassVar[Json] = {"features": ("skills",), "page_size": 1}
 
 
 class _Again(_Paged):

@@ -53,10 +53,8 @@ class Lacks(Fault):
 
 
 @mutant("tasks-capability-shape")
-class DeclaresTheListAsText(Lacks):
+class DeclaresTheListAsText(Lacks, methods=("tasks/list",)):
     """Declares tasks.list with a string, and has no tasks/list."""
-
-    methods = ("tasks/list",)
 
     def said(self, message: Any, request: Json) -> Out:
         if declared(message, request):
@@ -183,10 +181,8 @@ mutants("tasks-declared-operations-work", of=Lacks)(
 
 
 @control("tasks-declared-operations-work")
-class DeclaresNoTaskAtAll(Lacks):
+class DeclaresNoTaskAtAll(Lacks, methods=("tasks/get", "tasks/result")):
     """Declares an empty tasks.requests, makes no tasks, and has no tasks/get and tasks/result."""
-
-    methods = ("tasks/get", "tasks/result")
 
     def heard(self, line: bytes, message: Any) -> bytes | None:
         if isinstance(message, dict) and "task" in params(message):
@@ -237,10 +233,8 @@ mutants("tasks-unknown-id-error", "tasks-result-of-cancelled-answered", of=_Stra
 
 
 @mutant("tasks-unknown-id-error")
-class CancelsAnUnknownTask(_Strangers):
+class CancelsAnUnknownTask(_Strangers, method="tasks/cancel"):
     """Confirms the cancellation of an unknown task."""
-
-    method = "tasks/cancel"
 
     def on_stranger(self, message: Json, request: Json) -> Out:
         if "already" in message["error"]["message"]:
@@ -257,10 +251,8 @@ mutants("tasks-informative-errors", of=_Strangers)(
         method="tasks/get", on_stranger=puts("error", "message", " ")))  # fmt: skip
 
 
-class _Cursors(_Strangers):
+class _Cursors(_Strangers, method="tasks/list"):
     """Handles invalid cursors in its own way."""
-
-    method = "tasks/list"
 
 
 mutants("tasks-invalid-cursor-error", of=_Cursors)(

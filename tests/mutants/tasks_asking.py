@@ -15,15 +15,13 @@ BORN = "2026-01-02T03:04:05Z"
 DONE: Json = {"content": [{"type": "text", "text": "asked and answered"}]}
 
 
-class TaskThatAsks(AskingTool):
+class TaskThatAsks(AskingTool, TOOL={**AskingTool.TOOL, "execution": {"taskSupport": "optional"}}):
     """Has a tool that sends a request to a capable client when it is called as a task.
 
     Attributes:
         status: the state of each task.
         results: requests that wait for the result of a task.
     """
-
-    TOOL: ClassVar[Json] = {**AskingTool.TOOL, "execution": {"taskSupport": "optional"}}
 
     status: ClassVar[dict[str, str]] = {}
     results: ClassVar[dict[str, list[Json]]] = {}

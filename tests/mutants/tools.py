@@ -22,10 +22,8 @@ CHANGED = "notifications/tools/list_changed"
 TEXT: Json = {"type": "text", "text": "done"}
 
 
-class Tools(Listed):
+class Tools(Listed, feature="tools"):
     """Changes the declaration and the list of its tools."""
-
-    feature = "tools"
 
 
 class OneMore(Tools):

@@ -93,13 +93,12 @@ class RefusesEachAllowedCall(_Hides):
 
 
 @mutant("tools-execution-error-in-result")
-class FailsAtEachCall(RefusesEachAllowedCall):
+class FailsAtEachCall(RefusesEachAllowedCall, CODE=-32603):
     """Answers each call of a tool that requires an argument with an internal error."""
 
     TOOL: ClassVar[Json] = {
         "inputSchema": {"type": "object", "properties": {"a": TEXTUAL}, "required": ["a"]}
     }
-    CODE = -32603
 
 
 controls("tools-input-schema-complete", of=_Hides)(
@@ -228,10 +227,8 @@ controls("tools-validate-inputs", of=_Invalid, revision="2025-06-18")(
 
 
 @mutant("tools-execution-error-in-result")
-class FailsOnMissingFiles(_Invalid):
+class FailsOnMissingFiles(_Invalid, KIND="NOT_FOUND"):
     """Answers a missing file with an internal error."""
-
-    KIND = "NOT_FOUND"
 
 
 mutants("tools-execution-error-in-result", of=FailsOnMissingFiles, revision=OLD)(
@@ -323,10 +320,8 @@ LINK: Json = {"type": "resource_link", "uri": "x-more:1", "name": "more"}
 
 
 @mutant("tools-embedded-resources-capability")
-class EmbedsWithoutResources(Calls):
+class EmbedsWithoutResources(Calls, RESULT={"content": [EMBEDDED]}):
     """Embeds a resource in a result without declaring resources."""
-
-    RESULT: ClassVar[Json] = {"content": [EMBEDDED]}
 
     def declare(self, capabilities: Json) -> None:
         del capabilities["resources"]
