@@ -35,9 +35,7 @@ HINTS = ("ttlMs", "cacheScope")
 @ambient("caching-hints-present", "caching-ttl-non-negative", "caching-scope-value")
 def writes_caching_hints(record: Record) -> Iterator[Seen]:
     """Cacheable results have a valid ttlMs and cacheScope."""
-    yield from shapes(
-        record, "caching-hints-present", "caching-ttl-non-negative", "caching-scope-value"
-    )
+    yield from shapes(record)
 
 
 @ambient("caching-ttl-non-negative")

@@ -185,7 +185,7 @@ def reports_progress_consistently(record: Record) -> Iterator[Seen]:
 @ambient("progress-params-shape", "progress-server-tokens")
 def writes_progress_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Progress has a number and a token; a token of the server is a string or an integer."""
-    yield from shapes(record, "progress-params-shape", "progress-server-tokens")
+    yield from shapes(record)
 
 
 @ambient("progress-message-useful")

@@ -26,7 +26,7 @@ CALLS = "tasks.requests.tools.call"
 @ambient("tasks-capability-shape", "tasks-tool-support-values")
 def declares_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
     """The members of the tasks capability are objects; taskSupport has one of three values."""
-    yield from shapes(record, "tasks-capability-shape", "tasks-tool-support-values")
+    yield from shapes(record)
 
 
 # --- requests that may be tasks

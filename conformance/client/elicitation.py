@@ -86,15 +86,7 @@ def _links(record: Record) -> Iterator[tuple[int, dict[str, Any]]]:
 )
 def writes_elicitations_in_the_right_types(record: Record) -> Iterator[Seen]:
     """An elicitation is a message with a flat form, or with a URL."""
-    yield from shapes(
-        record,
-        "elicitation-form-params-shape",
-        "elicitation-form-schema-primitive",
-        "elicitation-form-schema-primitive-2025-06-18",
-        "elicitation-string-format",
-        "elicitation-url-params",
-        "elicitation-url-params-2025-11-25",
-    )
+    yield from shapes(record)
 
 
 @ambient("elicitation-default-types")

@@ -35,7 +35,7 @@ LEVEL = META + "logLevel"
 @ambient("logging-message-shape", "logging-level-enum")
 def writes_log_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
     """A log message has data and one of the eight levels; its logger is a string."""
-    yield from shapes(record, "logging-message-shape", "logging-level-enum")
+    yield from shapes(record)
 
 
 @ambient("logging-capability-declared", "logging-no-sensitive-content")

@@ -40,13 +40,7 @@ def declares_the_prompts_it_offers(talk: Conversation) -> None:
 )
 def writes_prompts_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Lists, definitions and messages of prompts have the types of the revision."""
-    yield from shapes(
-        record,
-        "prompts-list-result-shape",
-        "prompts-definition-shape",
-        "prompts-get-result-shape",
-        "prompts-message-shape",
-    )
+    yield from shapes(record)
 
 
 @scenario("prompts-list-must-answer")

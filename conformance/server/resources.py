@@ -51,16 +51,7 @@ WEB = ("http://", "https://")
 )
 def writes_resources_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Lists, definitions, contents and updates of resources have the types of the revision."""
-    yield from shapes(
-        record,
-        "resources-list-result-shape",
-        "resources-definition-shape",
-        "resources-templates-list-shape",
-        "resources-template-definition-shape",
-        "resources-read-result-shape",
-        "resources-contents-text-or-blob",
-        "resources-updated-shape",
-    )
+    yield from shapes(record)
 
 
 @ambient("resources-contents-text-or-blob", "resources-text-only-for-text")

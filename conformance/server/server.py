@@ -121,19 +121,7 @@ def _differ(without: Reply, empty: Reply) -> bool:
 )
 def sends_content_of_known_types(record: Record) -> Iterator[Seen]:
     """Content blocks and annotations have the types of the revision."""
-    yield from shapes(
-        record,
-        "server-content-block-types-2024-11-05",
-        "server-content-block-types-2025-03-26",
-        "server-content-block-types",
-        "server-text-content-shape",
-        "server-image-content-shape",
-        "server-audio-content-shape",
-        "server-embedded-resource-shape",
-        "server-annotations-audience-roles",
-        "server-annotations-priority-range",
-        "server-annotations-last-modified",
-    )
+    yield from shapes(record)
 
 
 @ambient("server-resource-link-shape")

@@ -59,18 +59,7 @@ def declares_the_tools_it_offers(talk: Conversation) -> None:
 )
 def writes_tools_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Lists, definitions, schemas and results of tools have the types of the revision."""
-    yield from shapes(
-        record,
-        "tools-list-result-shape",
-        "tools-definition-shape",
-        "tools-input-schema-type-object",
-        "tools-input-schema-properties-shape",
-        "tools-input-schema-not-null",
-        "tools-output-schema-object-root",
-        "tools-annotations-shape",
-        "tools-call-result-shape",
-        "tools-structured-content-object",
-    )
+    yield from shapes(record)
 
 
 @ambient("tools-input-schema-valid-any-dialect")

@@ -73,9 +73,12 @@ class Typed:
 
 
 def shapes(record: Record, *clauses: str) -> Iterator[Seen]:
-    """Yield observations of clauses that a schema names in ``counted-by``."""
+    """Yield observations of clauses that a schema names in ``counted-by``; by default of all.
+
+    Of all, a rule counts those of the clauses that it declares.
+    """
     for message in typed(record):
-        for clause in clauses:
+        for clause in clauses or message.look.clauses:
             if clause in message.look.clauses:
                 yield message.seen(clause, (f for f in message.look.flaws if f.clause == clause))
 
