@@ -22,7 +22,7 @@ from mcp_touchstone.suite import (
 JSON, EVENTS = "application/json", "text/event-stream"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 SESSION, VERSION, LAST_EVENT = "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID"
-NOT_FOUND, ENDS = 404, 500
+BARRED, NOT_FOUND, ENDS = 401, 404, 500
 REOPENED, ENDED = "the client opened a new session", "the client ended"
 
 
@@ -162,6 +162,7 @@ def deletes_its_session(record: Record) -> Iterator[Seen]:
     opening = next((one for one, _ in _later(record)), None)
     issued = None if opening is None else opening.header(SESSION)
     over = any(e.status == NOT_FOUND or e.status >= ENDS for e in _of(record, "POST", "GET"))
+    over |= any(e.status == BARRED for e in _of(record, "POST")[-1:])
     if issued is None or over:
         return
     deleted = [e for e in _of(record, "DELETE") if e.said(SESSION) == issued]

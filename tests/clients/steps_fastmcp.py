@@ -1,7 +1,4 @@
-"""Steps as data with fastmcp: ``python steps_fastmcp.py {server}``, also a URL.
-
-fastmcp opens a browser to log in: ``BROWSER='curl -sLo /dev/null %s'`` is one without a screen.
-"""
+"""Steps as data with fastmcp: ``python steps_fastmcp.py {server}``, also a URL."""
 
 import asyncio
 import json
@@ -11,6 +8,9 @@ from typing import Any
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+
+# fastmcp opens a browser to log in, and only then listens for the answer.
+os.environ["BROWSER"] = "sh -c 'sleep 1; exec curl -sLo /dev/null \"$0\"' %s &"
 
 
 async def sample(*_given: Any) -> str:

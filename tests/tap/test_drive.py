@@ -10,6 +10,7 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import drive
 from tests.cases import cases
+from tests.mutants.clients import http_client
 
 if os.name != "posix":
     pytest.skip("signals of POSIX", allow_module_level=True)
@@ -69,6 +70,30 @@ def test_a_client_may_ask_one_process_for_its_eras_and_talk_to_another(tmp_path:
     asks = probe + "say(id=1, method='server/discover', params={})\n" + after
 
     assert client(tmp_path, asks + GOOD + CLOSE) == 0
+
+
+def test_no_recording_has_a_token_or_a_code(tmp_path: Path) -> None:
+    command = (sys.executable, http_client.__file__, "none")
+    played = drive.play(command, "auth-discovery", tmp_path, http=True)
+
+    assert played.trouble == ""
+    seen = b"".join(path.read_bytes() for path in tmp_path.rglob("*.jsonl"))
+    assert b'grant_type\\": \\"refresh_token' in seen
+    for secret in (b"eyJ", b"code_verifier", b"code=", b"state="):
+        assert secret not in seen
+
+
+def test_a_client_without_authorization_breaks_no_rule_about_it(tmp_path: Path) -> None:
+    assert client(tmp_path, TRANSPORT, "--http", scenario="auth") == 0
+
+    about = {one for clause, one in outcomes(tmp_path).items() if clause.startswith("client-auth")}
+    assert about <= {"not_applicable", "unseen"}
+
+
+def test_tokens_are_for_http_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert client(tmp_path, GOOD, scenario="auth") == 2
+
+    assert "the scenario auth needs --http" in capsys.readouterr().err
 
 
 def test_a_fault_fails(tmp_path: Path) -> None:

@@ -274,6 +274,24 @@ def test_sessions_are_judged_and_shown_each_by_itself(
     assert shown.count("client-request-id-unique") == 1
 
 
+def test_a_question_for_the_eras_begins_a_further_connection(tmp_path: Path) -> None:
+    numbers = iter("ab")
+
+    def answer(connection: socket.socket, request: bytes) -> None:
+        if b"server/discover" in request:
+            connection.sendall(response("400 Bad Request", "application/json", b"{}"))
+        else:
+            mcp(session=next(numbers))(connection, request)
+
+    with tapped(answer, tmp_path) as (port, _):
+        for _ in range(2):
+            said(port, id=0, method="server/discover")
+            opened(port)
+
+    found = recording.read_all(tmp_path)
+    assert [len([row for row in one.rows if row.side is Side.CLIENT]) for one in found] == [4, 4]
+
+
 def test_the_command_prints_its_url_and_ends_with_a_signal(tmp_path: Path) -> None:
     with serving(mcp()) as server:
         words = [sys.executable, "-m", "mcp_touchstone", "tap", "--listen", "0", "--to", server.url]

@@ -322,7 +322,7 @@ def _trouble(
         return f"the client did not end within {limit:g} s"
     if status < 0:
         return f"the client was ended by {signal_name(-status)}"
-    if not found:
+    if not found or (http and not spoke):
         return f"the client never connected (exit status {status})"
     if not spoke:
         return f"the client connected and sent nothing (exit status {status})"

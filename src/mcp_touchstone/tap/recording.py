@@ -357,8 +357,9 @@ def read_all(folder: Path) -> list[Recording]:
 def conversations(source: Recording) -> list[Recording]:
     """Split what a tap over HTTP recorded into its sessions; return others as they are.
 
-    An ``initialize`` begins a session, to which earlier requests belong that got no result. Others
-    belong to the session whose id they have, or else to the last one.
+    An ``initialize`` begins a session, to which earlier requests belong that got no result; so does
+    a question for the eras when the last session has an id. Others belong to the session whose id
+    they have, or else to the last one.
     """
     if not source.url:
         return [source]
@@ -371,8 +372,9 @@ def conversations(source: Recording) -> list[Recording]:
     reopened: list[tuple[int, set[int]]] = []
     current: set[int] = set()
     for number, one in facts.items():
-        begun = any(facts[other].opens or facts[other].result for other in current)
-        if not groups or (one.opens and begun):
+        begun = one.opens and any(facts[n].opens or facts[n].result for n in current)
+        again = one.probes and not one.session and any(facts[n].issued for n in current)
+        if not groups or begun or again:
             lost = [group for group in groups if any(facts[n].lost for n in group)]
             reopened += [(number, group) for group in lost if one.opens]
             groups.append(current := set())
@@ -398,6 +400,7 @@ class _Facts:
     session: str = ""
     issued: str = ""
     opens: bool = False
+    probes: bool = False
     result: bool = False
     lost: bool = False
 
@@ -411,7 +414,8 @@ class _Facts:
                 self.issued = given
                 self.lost = bool(self.session) and row.text.startswith("404")
         elif row.side is Side.CLIENT:
-            self.opens = value_in(read_line(row.line).value, "method") == "initialize"
+            method = value_in(read_line(row.line).value, "method")
+            self.opens, self.probes = method == "initialize", method == "server/discover"
         elif row.side is Side.SERVER:
             value = read_line(row.line).value
             self.result |= isinstance(value, dict) and "result" in value
