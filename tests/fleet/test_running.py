@@ -177,6 +177,18 @@ def test_links_of_an_installation_do_not_lead_to_files_of_the_user(tmp_path: Pat
         locate(Entry(name="t", registry=Registry.PYPI, package="tool"), prefix)
 
 
+@cases(Registry.NPM, Registry.PYPI)
+def test_a_prefix_that_does_not_exist_is_an_error_of_the_installation(
+    tmp_path: Path, registry: Registry
+) -> None:
+    entry = Entry(name="t", registry=registry, package="tool", prefix=str(tmp_path / "gone"))
+
+    start = judge(entry, Plan(work=tmp_path))["start"]
+
+    assert start["class"] == "install-error"
+    assert start["line"].endswith("gone: No such file or directory")
+
+
 def test_uv_compiles_the_bytecode_of_a_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -447,6 +459,27 @@ try:
 except OSError:
     pass
 """
+
+
+@pytest.mark.skipif(bool(probe(Method.UNSHARE)), reason="unshare makes no sandbox here")
+def test_a_server_that_writes_beside_its_code_starts_without_changing_its_installation(
+    tmp_path: Path,
+) -> None:
+    npm_package(tmp_path, "cli.py", "tool")
+    code = tmp_path / "node_modules" / "tool" / "cli.py"
+    writes = 'import pathlib; pathlib.Path(__file__).with_name("state").write_text("x")'
+    code.write_text(f"#!{sys.executable}\n{writes}\n{SERVER}")
+    code.chmod(0o755)
+    (tmp_path / "node_modules" / ".bin").mkdir()
+    (tmp_path / "node_modules" / ".bin" / "tool").symlink_to("../tool/cli.py")
+    listed = tmp_path / "list.toml"
+    listed.write_text(f'[[server]]\nnpm = "tool"\nprefix = "{tmp_path}"\n')
+    rows = tmp_path / "rows.jsonl"
+    cli.main(["fleet", str(listed), "--out", str(rows), "--no-files", *QUICK])
+
+    row = json.loads(rows.read_text())
+    assert (row["start"]["class"], row["settings"]["inside"]) == ("started", "unshare")
+    assert not [*tmp_path.rglob("state")]
 
 
 @pytest.mark.skipif(bool(probe(Method.BWRAP)), reason="bubblewrap makes no sandbox here")

@@ -44,7 +44,7 @@ def _fleet(options: argparse.Namespace) -> int:
             say(f"{entry.key}{trouble}")
         return 0
     engine = options.inside if options.inside in containers.ENGINES else ""
-    how = sandbox.Method.BWRAP if engine else options.inside  # of servers that are no images
+    how = "auto" if engine else options.inside  # of servers that are no images
     method, why = (None, "") if how == "none" else sandbox.choose(how)
     if engine:
         boxed = {entry.registry for entry in entries} - {Registry.OCI, Registry.REMOTE}

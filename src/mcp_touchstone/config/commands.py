@@ -276,9 +276,10 @@ def _where_servers_run(fleet: Parser) -> None:
     where = fleet.add_argument_group("where servers run")
     own(
         where, "--inside",
-        "sandbox of each server (default: bwrap); podman and docker run servers in images, and all "
-        "others in bwrap; none lets them do all that you can",
-        choices=("bwrap", "unshare", "podman", "docker", "none"), default="bwrap",
+        "sandbox of each server (default: auto, unshare where it works, else bwrap); podman and "
+        "docker run servers in images, and all others as auto does; none lets them do all that you "
+        "can",
+        choices=("auto", "bwrap", "unshare", "podman", "docker", "none"), default="auto",
     )  # fmt: skip
     own(
         where, "--workers", "servers at a time (default: %(default)s)", "N",

@@ -80,7 +80,12 @@ def locate(entry: Entry, prefix: Path) -> Installed:
     Raises:
         InstallError: it is not installed there, or has no program.
     """
-    return _npm(entry, prefix) if entry.registry is Registry.NPM else _pypi(entry, prefix)
+    try:
+        tree = Tree(prefix.resolve())
+    except OSError as error:
+        raise InstallError(Start.INSTALL_ERROR, f"{prefix}: {error.strerror}") from error
+    find = _npm if entry.registry is Registry.NPM else _pypi
+    return find(entry, prefix, tree)
 
 
 def _steps(entry: Entry, prefix: Path) -> list[tuple[str, ...]]:
@@ -170,8 +175,7 @@ def _environment(env: Mapping[str, str], prefix: Path) -> dict[str, str]:
 # --- the program of a package
 
 
-def _npm(entry: Entry, prefix: Path) -> Installed:
-    tree = Tree(prefix.resolve())
+def _npm(entry: Entry, prefix: Path, tree: Tree) -> Installed:
     try:
         text = _within(tree, f"node_modules/{entry.package}/package.json").read_text()
         package = json.loads(text)
@@ -188,9 +192,9 @@ def _npm(entry: Entry, prefix: Path) -> Installed:
     return Installed(str(program), str(package.get("version", "")))
 
 
-def _pypi(entry: Entry, prefix: Path) -> Installed:
+def _pypi(entry: Entry, prefix: Path, tree: Tree) -> Installed:
     plain = re.sub(r"\[.*", "", entry.package)
-    found = _distribution(Tree(prefix.resolve()), plain)
+    found = _distribution(tree, plain)
     if found is None:
         raise InstallError(Start.INSTALL_ERROR, f"{plain}: no metadata after the installation")
     programs = {one.name: one.value for one in found.entry_points if one.group == "console_scripts"}
