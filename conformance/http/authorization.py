@@ -6,7 +6,7 @@ import hmac
 import json
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from mcp_touchstone.suite import (
     UNANSWERED,
@@ -20,6 +20,7 @@ from mcp_touchstone.suite import (
     attempt,
     challenged,
     guarded,
+    harmless_requests,
     is_loopback,
     loads,
     scenario,
@@ -28,10 +29,14 @@ from mcp_touchstone.suite import (
 SESSION = "Mcp-Session-Id"
 UNAUTHORIZED = 401
 BAD_REQUEST = 400
+NOT_FOUND = 404
 NOT_ALLOWED = 405
 OK = 200
 SUCCESS = range(200, 300)
 OFFLINE = "offline_access"
+AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
+CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+"""The code challenge of RFC 7636, appendix B."""
 FAR = 4_102_444_800
 """A time in the year 2100, as in the claims of a JWT."""
 PAST = 946_684_800
@@ -126,9 +131,7 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
 
 def places(talk: Conversation, change: dict[str, Change]) -> Iterator[tuple[str, HttpAnswer]]:
     """Send each kind of request with other headers; yield what it is."""
-    messages = [talk.wire.build(method) for method in (talk.wire.everyday, *talk.spoken.listing)]
-    calls = [{"name": tool, "arguments": {}} for tool in talk.spoken.harmless[:1]]
-    messages += [talk.wire.build("tools/call", call) for call in calls]
+    messages = harmless_requests(talk)
     if not talk.modern:
         messages += UNANSWERED.values()
     for message in messages:
@@ -158,6 +161,10 @@ INVALID = (
     "authorization-self-signed-401",
     "authorization-altered-401",
 )
+
+
+MALFORMED = ("Bearer", GARBAGE, f"Basic {encoded(b'touchstone:touchstone')}")
+"""Authorization headers without a Bearer token."""
 
 
 def invalid_tokens(talk: Conversation) -> Iterator[tuple[str, str | None]]:
@@ -192,6 +199,15 @@ def refuses_invalid_tokens_with_401(talk: Conversation) -> None:
             at=answer.line,
             mild=Breach.WARN if answer.status == BAD_REQUEST else None,
             because="400 is for malformed requests" if answer.status == BAD_REQUEST else "",
+        )
+    for header in MALFORMED if talk.judge.covers(INVALID[0]) else ():
+        answer = attempt(talk, header)
+        talk.judge(
+            INVALID[0],
+            answer.status in {UNAUTHORIZED, BAD_REQUEST},
+            expected=f"400 or 401 for the header Authorization: {header}",
+            actual=answer,
+            at=answer.line,
         )
 
 
@@ -230,15 +246,18 @@ def documents(talk: Conversation, answer: HttpAnswer) -> Iterator[str]:
     yield "/.well-known/oauth-protected-resource"
 
 
+BARE: dict[str, Change] = {
+    "Authorization": None,
+    SESSION: None,
+    "MCP-Protocol-Version": None,
+    "Accept": "application/json",
+}
+"""The changes of a request for a document: it has no token."""
+
+
 def fetch(talk: Conversation, path: str) -> HttpAnswer:
     """GET a document without a token."""
-    change: dict[str, Change] = {
-        "Authorization": None,
-        SESSION: None,
-        "MCP-Protocol-Version": None,
-        "Accept": "application/json",
-    }
-    return talk.http.get(change, path=path)
+    return talk.http.get(BARE, path=path)
 
 
 def read(answer: HttpAnswer) -> Any:
@@ -418,17 +437,120 @@ def _is_own(talk: Conversation, resource: str) -> bool:
     return same_host and (path == said or path.startswith(f"{said}/"))
 
 
-@scenario("authorization-server-metadata")
+OLDEST = (
+    "authorization-server-metadata",
+    "authorization-default-paths",
+    "authorization-registration",
+    "authorization-endpoints-https",
+)
+
+
+@scenario(*OLDEST)
 def publishes_the_metadata_of_its_authorization_server(talk: Conversation) -> None:
-    """The metadata of the authorization server are at the well-known path."""
-    clause = "authorization-server-metadata"
-    if challenged(talk, clause) is None:
+    """The authorization server has metadata at the well-known path, or the default paths."""
+    published, paths, registration, secure = OLDEST
+    refusal = challenged(talk, *OLDEST)
+    if refusal is None:
         return
-    found = fetch(talk, "/.well-known/oauth-authorization-server")
+    found = fetch(talk, AUTHORIZATION_SERVER)
+    document = read(found) if found.status in SUCCESS else None
     talk.judge(
-        clause,
-        found.status in SUCCESS and isinstance(read(found), dict),
+        published,
+        isinstance(document, dict),
         expected="a JSON object",
         actual=found,
         at=found.line,
     )
+    if isinstance(document, dict):
+        talk.judge.unseen(paths, "there are metadata, which name other paths")
+        endpoints = {k: v for k, v in document.items() if k.endswith("_endpoint")}
+        talk.judge(
+            registration,
+            isinstance(endpoints.get("registration_endpoint"), str),
+            expected="registration_endpoint in the metadata",
+            actual=f"the endpoints {', '.join(endpoints) or 'none'}",
+            at=found.line,
+        )
+        plain = [one for one in endpoints.values() if isinstance(one, str) and _is_plain(one)]
+        talk.judge(
+            secure,
+            not plain,
+            expected="https, except for loopback",
+            actual=f"endpoints {plain!r}",
+            at=found.line,
+        )
+        return
+    talk.judge.unseen(secure, "there are no metadata of the authorization server")
+    named = [*documents(talk, refusal)]
+    if not named or any(fetch(talk, path).status == OK for path in named):
+        for clause in (paths, registration):
+            talk.judge.unseen(clause, "the metadata of the resource name an authorization server")
+        return
+    for path, clause in (("/authorize", paths), ("/token", paths), ("/register", registration)):
+        answer = fetch(talk, path)
+        talk.judge(
+            clause,
+            answer.status != NOT_FOUND,
+            expected=f"the default path {path}, as there are no metadata",
+            actual=answer,
+            at=answer.line,
+        )
+
+
+# --- a server that is a proxy of another authorization server
+
+REDIRECTS = range(300, 400)
+BACK = "http://localhost:33418/callback"
+"""The redirect URI of our clients; nobody asks for it."""
+
+
+@scenario("authorization-proxy-consent")
+def asks_for_consent_before_it_forwards(talk: Conversation) -> None:
+    """A client of the proxy is not forwarded under its static client id without consent."""
+    clause = "authorization-proxy-consent"
+    if challenged(talk, clause) is None:
+        return
+    found = read(fetch(talk, AUTHORIZATION_SERVER))
+    document = found if isinstance(found, dict) else {}
+    register, authorize = (
+        _own_path(talk, document.get(f"{name}_endpoint"))
+        for name in ("registration", "authorization")
+    )
+    if not register or not authorize or not talk.http.local:
+        why = "the server is no authorization server that registers clients"
+        talk.judge.unseen(clause, why if talk.http.local else "it is on another machine")
+        return
+    known: list[str] = []
+    forwarded: list[HttpAnswer] = []
+    for number in range(2):
+        about = {"client_name": f"touchstone {number}", "redirect_uris": [BACK]}
+        body = json.dumps({**about, "token_endpoint_auth_method": "none"}).encode()
+        change: dict[str, Change] = {**BARE, "Content-Type": "application/json"}
+        registered = read(talk.http.send("POST", change, body=body, path=register))
+        client = registered.get("client_id") if isinstance(registered, dict) else None
+        if not isinstance(client, str):
+            talk.judge.unseen(clause, "the server registers no client")
+            return
+        known.append(client)
+        query = {"response_type": "code", "client_id": client, "redirect_uri": BACK}
+        query |= {"code_challenge": CHALLENGE, "code_challenge_method": "S256", "state": "s"}
+        forwarded.append(fetch(talk, f"{authorize}?{urlencode(query)}"))
+    targets = [urlsplit(one.header("Location") or "") for one in forwarded]
+    upstream = [parse_qs(one.query).get("client_id", [""])[0] for one in targets]
+    strange = all(one.netloc not in {"", talk.http.authority} for one in targets)
+    redirected = all(one.status in REDIRECTS for one in forwarded)
+    static = bool(upstream[0]) and upstream[0] == upstream[1] and upstream[0] not in known
+    talk.judge(
+        clause,
+        not (redirected and strange and static),
+        expected="consent of the user before a client is forwarded",
+        actual=f"two new clients are forwarded to {targets[0].netloc} as {upstream[0]}",
+        at=forwarded[0].line,
+        also=(forwarded[1].line,),
+    )
+
+
+def _own_path(talk: Conversation, url: Any) -> str:
+    """Return the path of a URL of the server; empty for another value."""
+    parts = urlsplit(url) if isinstance(url, str) else urlsplit("")
+    return parts.path if parts.netloc.lower() == talk.http.authority.lower() else ""

@@ -84,9 +84,10 @@ def accepts_a_response(talk: Conversation) -> None:
 
 @scenario("endpoint-batch-accepted")
 def accepts_a_batch_of_notifications(talk: Conversation) -> None:
-    """A batch of notifications is answered by 202 without a body."""
-    answer = talk.http.post([CANCELLATION, CANCELLATION])
-    judge_accepted(talk, "endpoint-batch-accepted", answer, "a batch of notifications")
+    """A batch of notifications and responses is answered by 202 without a body."""
+    for other in (CANCELLATION, UNANSWERED["a response"]):
+        answer = talk.http.post([CANCELLATION, other])
+        judge_accepted(talk, "endpoint-batch-accepted", answer, "a batch without requests")
 
 
 def _needs_no_answer(value: Any) -> tuple[str, str] | None:

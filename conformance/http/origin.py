@@ -8,11 +8,16 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     HttpAnswer,
+    harmless_requests,
     scenario,
 )
 
 FOREIGN = "http://touchstone.invalid"
-NEAR = ("http://localhost.touchstone.invalid", "http://touchstone-localhost")
+NEAR = (
+    "http://localhost.touchstone.invalid",
+    "http://127.0.0.1.touchstone.invalid",
+    "http://touchstone-localhost",
+)
 """Origins of strangers that begin or end like one of this machine."""
 
 NULL = "null"
@@ -62,7 +67,7 @@ def refuses_the_first_request_of_a_foreign_page(talk: Conversation) -> None:
         judge_origin(talk, "origin-refused", answer, served=served, origin=origin)
         talk.http.end_session(answer)
     if talk.modern:
-        messages = [talk.wire.build(method) for method in talk.spoken.listing]
+        messages = harmless_requests(talk)[1:]
         if talk.http.post(CANCELLATION).status in SUCCESS:
             messages.append(CANCELLATION)
         for message in messages:
@@ -79,8 +84,9 @@ def refuses_a_request_of_a_foreign_page_in_a_session(talk: Conversation) -> None
         talk.judge.unseen("origin-status-403", "there are no sessions")
         return
     clause = "origin-refused-in-session"
-    answer = talk.http.post(talk.wire.build(talk.wire.everyday), {"Origin": FOREIGN})
-    judge_origin(talk, clause, answer, served=answer.reply.result is not None)
+    for message in harmless_requests(talk):
+        answer = talk.http.post(message, {"Origin": FOREIGN})
+        judge_origin(talk, clause, answer, served=answer.reply.result is not None)
     for message in UNANSWERED.values():
         if talk.http.post(message).status in SUCCESS:
             answer = talk.http.post(message, {"Origin": FOREIGN})

@@ -27,6 +27,7 @@ from mcp_touchstone.suite import (
 
 SUCCESS = range(200, 300)
 LAST_EVENT = "Last-Event-ID"
+SESSION = "Mcp-Session-Id"
 PROGRESS = "notifications/progress"
 LOGGED = "notifications/message"
 GRACE = 2.0
@@ -73,6 +74,14 @@ def closed_early(record: Record, exchange: HttpExchange) -> bool:
     """Whether the server closed the stream of a request that it still had to answer."""
     if not exchange.line or exchange.left or exchange.fault or exchange.ended is None:
         return False
+    if exchange.lost:  # something came that we could not read: jsonrpc-request-answered says so
+        return False
+    for one in streams(record, "GET"):  # streams-no-response-on-get counts that
+        listens = one.said(LAST_EVENT) is None
+        if listens and exchange.line in [
+            m.answers for e in entries_of(record, one) for m in e.messages
+        ]:
+            return False
     asked = next((a for a in record.transcript.session.asked if a.line == exchange.line), None)
     if asked is None or asked.cancelled or answered_in(record, exchange) is not None:
         return False
@@ -401,14 +410,20 @@ def streamed(talk: Conversation, *, ids: bool = False) -> HttpAnswer:
     return reporting(talk) or answer
 
 
-def reporting(talk: Conversation) -> HttpAnswer | None:
-    """Make the fastest call that reports progress, with a token of its own; None without one."""
+def reporting(talk: Conversation, session: str | None = None) -> HttpAnswer | None:
+    """Make the fastest call that reports progress, with a token of its own; None without one.
+
+    Args:
+        talk: the conversation.
+        session: the session of the call; None for that of the conversation.
+    """
     calls = talk.examples("progress-call")
     if not calls:
         return None
     call = min(calls, key=lambda example: example.seconds)
     meta = tagged(talk.wire, token=f"touchstone-{len(talk.wire.transcript)}")
-    return talk.http.post(talk.wire.build(call.method, call.params, meta=meta))
+    change = {} if session is None else {SESSION: session}
+    return talk.http.post(talk.wire.build(call.method, call.params, meta=meta), change)
 
 
 def _ids(answer: HttpAnswer) -> list[str]:
@@ -421,9 +436,10 @@ def _delay(stream: HttpAnswer) -> float:
     return min(LONGEST, wishes[-1] / 1000) if wishes else SHORTEST
 
 
-def resumed(talk: Conversation, last: str) -> HttpAnswer | None:
+def resumed(talk: Conversation, last: str, session: str | None = None) -> HttpAnswer | None:
     """Resume a stream behind an event; return the stream, None if the server refuses."""
-    stream = talk.http.get({LAST_EVENT: last})
+    own = {} if session is None else {SESSION: session}
+    stream = talk.http.get({LAST_EVENT: last, **own})
     return stream if stream.status in SUCCESS and stream.exchange.streams else None
 
 
@@ -453,6 +469,42 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
         at=repeated[0] if repeated else second.line,
         also=(first.line, second.line, stream.line),
     )
+
+
+@scenario("streams-replay-own", fresh=True)
+def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
+    """The resumed stream of a GET repeats no messages of the stream of a request."""
+    clause = "streams-replay-own"
+    talk.wire.open()
+    talk.wire.transcript.judged = False  # its answer is repeated as we ask
+    opening = talk.http.first_request()  # the stream of our own session stays open
+    session = opening.header(SESSION)
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    if session is None or talk.http.post(ready, {SESSION: session}).refused:
+        talk.judge.unseen(clause, "the server opens no second session")
+        return
+    listening = talk.http.get({SESSION: session})
+    everyday = talk.wire.build(talk.wire.everyday)
+    answer = reporting(talk, session) or talk.http.post(everyday, {SESSION: session})
+    listening.close()
+    talk.http.post(everyday, {SESSION: session})  # by now it has seen that the stream is closed
+    stream = resumed(talk, _ids(listening)[-1], session) if _ids(listening) else None
+    if stream is None or not answer.reply.answered:
+        talk.judge.unseen(clause, "the server resumes no stream of a GET")
+    else:
+        stream.wait_messages()
+        stream.close()
+        own = {entry.raw for entry in answer.entries}
+        repeated = [entry for entry in stream.entries if entry.raw in own]
+        talk.judge(
+            clause,
+            not repeated,
+            expected="no message of a request in the resumed stream of a GET",
+            actual=f"a message of the stream of line {answer.line}",
+            at=repeated[0] if repeated else answer.line,
+            also=(answer.line, stream.line),
+        )
+    talk.http.end_session(opening)
 
 
 @scenario("streams-disconnect-is-no-cancellation", alone=True, lasts=True)

@@ -343,7 +343,10 @@ def notifies_subscribers_only(session: AttackSession) -> None:
     if subscribed is None:
         session.judge.unseen(threat, UNSUBSCRIBED)
         return
+    other = session.http.other_credentials()
     stranger = caller.join(dict.fromkeys(caller.secret_names))
+    if stranger is None and other is not None:
+        stranger = caller.join({"Authorization": other})
     if stranger is None:
         session.judge.unseen(threat, REFUSED)
         return

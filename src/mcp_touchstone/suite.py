@@ -40,7 +40,7 @@ from mcp_touchstone.judging import clients, listings
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.file_resources import edit, served
-from mcp_touchstone.judging.guarded import attempt, challenged, guarded
+from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.properties import examples as drawn
@@ -96,8 +96,8 @@ __all__ = [
     "Subscription", "Task", "Typed", "Unopened", "Window", "allows", "altered", "ambient", "answer",
     "arguments", "attempt", "base64_fault", "brief", "came_instead", "capability_faults",
     "catalogue", "challenged", "clients", "covers", "decoded", "dialect_of", "drawn", "each",
-    "edit", "first_response", "fits_header", "guarded", "guessable", "id_key", "input_requests",
-    "integral",
+    "edit", "first_response", "fits_header", "guarded", "guessable", "harmless_requests", "id_key",
+    "input_requests", "integral",
     "is_loopback", "is_modern", "is_read_only", "list_methods", "listings", "loads",
     "marked_arguments", "may_be_task", "misfit", "mrtr", "near_miss", "normalised", "object_in",
     "outcome", "questions", "read_pages", "same_outcome", "scenario", "served", "shapes",

@@ -328,20 +328,25 @@ class NotifiesSubscribersOnly(SpeaksHttp, families=("callers",), behind="Watches
     """Sends each session the updates to which it has subscribed."""
 
 
+def _broadcast_updates(listener: Listener) -> None:
+    """Send each update to all sessions."""
+    route = BridgeSession._route
+
+    def broadcast(own: BridgeSession, data: bytes, message: Any) -> None:
+        route(own, data, message)
+        if message.get("method") == "notifications/resources/updated":
+            for session in listener.sessions._all.values():
+                if session is not own:
+                    session.listening.put(data)
+
+    BridgeSession._route = broadcast  # type: ignore[assignment,method-assign]
+
+
 class NotifiesEverySession(SpeaksHttp, trips={"callers-overheard"}, behind="WatchesFiles"):
     """Sends every update to all sessions."""
 
     def arrange(self, listener: Listener) -> None:
-        route = BridgeSession._route
-
-        def broadcast(own: BridgeSession, data: bytes, message: Any) -> None:
-            route(own, data, message)
-            if message.get("method") == "notifications/resources/updated":
-                for session in listener.sessions._all.values():
-                    if session is not own:
-                        session.listening.put(data)
-
-        BridgeSession._route = broadcast  # type: ignore[assignment,method-assign]
+        _broadcast_updates(listener)
 
 
 class ChecksTokens(SpeaksHttp, env={"ISSUER": "{issuer}", "AUDIENCE": "{audience}"}):
@@ -353,6 +358,20 @@ class ChecksTokens(SpeaksHttp, env={"ISSUER": "{issuer}", "AUDIENCE": "{audience
         from mcp_touchstone.bridge.access import Access  # noqa: PLC0415  (few fakes need it)
 
         listener.access = Access(os.environ["ISSUER"], os.environ["AUDIENCE"])
+
+
+class NotifiesItsUserOnly(ChecksTokens, families=("callers",), behind="WatchesFiles"):
+    """Sends each session the updates to which it has subscribed, and serves users only."""
+
+
+class NotifiesOtherUsers(
+    ChecksTokens, trips={"callers-overheard"}, families=(), behind="WatchesFiles"
+):
+    """Sends every update to the sessions of all users."""
+
+    def arrange(self, listener: Listener) -> None:
+        super().arrange(listener)
+        _broadcast_updates(listener)
 
 
 class BindsTasksToUsers(ChecksTokens, families=("users",), behind="RunsOwnTasks"):

@@ -64,11 +64,14 @@ class Protected(HttpFault, headers_sent={"Authorization": TOKEN}):
             "scopes_supported": [self.scope],
         }
 
+    def issuer_document(self) -> Any:
+        """Return the metadata of the authorization server; None for none."""
+        return {"issuer": self.origin, "registration_endpoint": f"{self.origin}/register"}
+
     def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
         if self.path.startswith("/.well-known/"):
-            known = {f"{WELL_KNOWN}/mcp": self.document(), SERVER: {"issuer": self.origin}}.get(
-                self.path
-            )
+            documents = {f"{WELL_KNOWN}/mcp": self.document(), SERVER: self.issuer_document()}
+            known = documents.get(self.path)
             self.answer(404 if known is None else 200, json.dumps(known or {}).encode())
             return
         super().do_GET()
@@ -82,6 +85,7 @@ controls("authorization-challenge", of=Protected, revision=OLDER)(
     ProtectsOlderSessions="Keeps every rule on authorization in sessions of 2025-06-18."
 )  # fmt: skip
 controls("authorization-server-metadata", "authorization-www-authenticate",
+    "authorization-registration", "authorization-endpoints-https",
     of=Protected, revision=OLDEST)(
     ProtectsOldestSessions="Keeps every rule on authorization in sessions of 2025-03-26."
 )  # fmt: skip
@@ -333,5 +337,91 @@ mutants("authorization-no-offline-access", of=Protected, revision=MODERN)(
             {**Protected.document(self), "scopes_supported": self.scope.split()}))  # fmt: skip
 mutants("authorization-server-metadata", of=Protected, revision=OLDEST)(
     HidesItsAuthorizationServer=has("Has no metadata of its authorization server.",
-        answering=lambda self, status, body, extra:
-            ((404 if self.path == SERVER else status), body, extra)))  # fmt: skip
+        issuer_document=lambda *_: None))  # fmt: skip
+mutants("authorization-registration", of=Protected, revision=OLDEST)(
+    RegistersNobody=has("Has metadata without registration.",
+        issuer_document=lambda self: {"issuer": self.origin}))  # fmt: skip
+mutants("authorization-endpoints-https", of=Protected, revision=OLDEST)(
+    NamesAPlainEndpoint=has("Has metadata with the http URL of another machine.",
+        issuer_document=lambda self: {**Protected.issuer_document(self),
+            "token_endpoint": "http://login.example.org/token"}))  # fmt: skip
+
+
+class IsAProxy(Protected):
+    """Registers clients, and forwards them to another authorization server."""
+
+    registered: ClassVar[list[str]] = []
+    consent: ClassVar[bool] = False
+    static: ClassVar[bool] = True
+
+    def issuer_document(self) -> Any:
+        own = {"authorization_endpoint": f"{self.origin}/authorize"}
+        return {**super().issuer_document(), **own}
+
+    def do_POST(self) -> None:  # noqa: N802  (the name in the base class)
+        if self.path != "/register":
+            super().do_POST()
+            return
+        self._body()
+        self.registered.append(f"client-{len(self.registered)}")
+        self.answer(201, json.dumps({"client_id": self.registered[-1]}).encode())
+
+    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
+        if not self.path.startswith("/authorize?"):
+            super().do_GET()
+            return
+        upstream = "static" if self.static else self.registered[-1]
+        there = self.origin if self.consent else "https://login.example.org"
+        self.answer(302, b"", {"Location": f"{there}/consent?client_id={upstream}"})
+
+
+mutants("authorization-proxy-consent", of=IsAProxy, revision=LEGACY)(
+    ForwardsWithoutConsent="Forwards each client under one id, without consent.")  # fmt: skip
+mutants("authorization-proxy-consent", of=IsAProxy, revision=MODERN)(
+    ForwardsRequestsWithoutConsent="Forwards all clients under one id.")  # fmt: skip
+controls("authorization-proxy-consent", of=IsAProxy, revision=LEGACY)(
+    AsksForConsent=has("Asks for consent before it forwards a client.", consent=True),
+    ForwardsUnderAnIdOfEach=has("Forwards each client under an id of its own.",
+        static=False))  # fmt: skip
+
+
+class DefaultPaths(Protected):
+    """Our HTTP server, with the default paths of 2025-03-26 in place of metadata."""
+
+    missing: ClassVar[str] = "/nowhere"
+
+    def challenge(self) -> str:
+        return "Bearer"
+
+    def document(self) -> Any:
+        return None
+
+    def issuer_document(self) -> Any:
+        return None
+
+    def do_GET(self) -> None:  # noqa: N802  (the name in the base class)
+        if self.path in {"/authorize", "/token", "/register"}:
+            self.answer(404 if self.path == self.missing else 400)
+            return
+        super().do_GET()
+
+
+mutants("authorization-server-metadata", of=DefaultPaths, revision=OLDEST)(
+    HasDefaultPathsOnly="Has no metadata, and the default paths.")  # fmt: skip
+mutants("authorization-server-metadata", "authorization-default-paths", of=DefaultPaths,
+    revision=OLDEST)(
+    LacksADefaultPath=has("Has no metadata, and no /token.", missing="/token"))  # fmt: skip
+mutants("authorization-server-metadata", "authorization-registration", of=DefaultPaths,
+    revision=OLDEST)(
+    LacksTheDefaultRegistration=has("Has no metadata, and no /register.",
+        missing="/register"))  # fmt: skip
+
+
+@mutant("authorization-garbage-401", revision=LEGACY)
+class FailsWithoutAToken(Protected):
+    """Answers a header Authorization without a token by 500."""
+
+    def refuse_token(self) -> None:
+        if self.header("Authorization") == "Bearer":
+            raise Refusal(500, INVALID_REQUEST, "list index out of range")
+        super().refuse_token()

@@ -157,7 +157,16 @@ class AcceptsBatchesWith200(HttpFault):
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         batch = status == 202 and self.received[:1] == b"["
-        return (200 if batch else status), body, extra
+        return (200 if batch and self.is_wrong() else status), body, extra
+
+    def is_wrong(self) -> bool:
+        """Whether this batch is answered wrongly."""
+        return True
+
+
+mutants("endpoint-batch-accepted", of=AcceptsBatchesWith200, revision=BATCHES)(
+    AcceptsResponsesInBatchesWith200=has("Answers a batch with a response by 200.",
+        is_wrong=lambda self: b'"result"' in self.received))  # fmt: skip
 
 
 @mutant("endpoint-request-content-type", revision=LEGACY)

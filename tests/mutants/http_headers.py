@@ -143,6 +143,15 @@ class IgnoresTheMethodHeader(Corrects):
             self.set_header("Mcp-Method", message["method"])
 
 
+@mutant("headers-method-mismatch-rejected", revision=MODERN)
+class IgnoresTheMethodHeaderInAnyCase(Corrects):
+    """Does not compare Mcp-Method."""
+
+    def correct(self, message: Json) -> None:
+        if self.header("Mcp-Method") is not None:
+            self.set_header("Mcp-Method", message["method"])
+
+
 @mutant("headers-method-missing-rejected", revision=MODERN)
 class NeedsNoMethodHeader(Corrects):
     """Serves a request without Mcp-Method."""

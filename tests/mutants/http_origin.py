@@ -49,6 +49,8 @@ class TrustsOneOrigin(Trusts):
 mutants("origin-refused", of=TrustsOneOrigin)(
     ComparesTheBeginningOfOrigins=has("Trusts each origin that begins like localhost.",
         begins="http://localhost"),
+    ComparesTheBeginningOfAddresses=has("Trusts each origin that begins like 127.0.0.1.",
+        begins="http://127.0.0.1"),
     ComparesTheEndOfOrigins=has("Trusts each origin that ends like localhost.", MODERN,
         ends="localhost"))  # fmt: skip
 
@@ -75,6 +77,8 @@ mutants("origin-refused-in-session", of=TrustsAKind)(
 mutants("origin-refused-in-session", of=Trusts, revision="2025-06-18")(
     TrustsDeletions=has("Does not check the Origin of a DELETE.",
         trusts=lambda self: self.command == "DELETE"),
+    TrustsCalls=has("Does not check the Origin of a call.",
+        trusts=lambda self: self.command == "POST" and b'"tools/call"' in self.rfile.peek(1)),
     TrustsSessions=has("Does not check the Origin of a POST in a session.", "2025-03-26",
         trusts=lambda self: self.header(SESSION) is not None and self.command == "POST")
 )  # fmt: skip

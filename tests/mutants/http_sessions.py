@@ -126,10 +126,15 @@ mutants("sessions-ended-404", of=MistakesThePlace)(
     AcceptsResponsesOfEndedSessions=has("Answers a response of an ended session by 400.",
         mistakes=lambda self: self.command == "POST" and b'"method"' not in self.received),
     EndsASessionTwice=has("Answers the DELETE of an ended session by 204.",
-        status=(404, 204), mistakes=lambda self: self.command == "DELETE"))  # fmt: skip
+        status=(404, 204), mistakes=lambda self: self.command == "DELETE"),
+    EndsASessionTwiceWithABody=has("Answers the DELETE of an ended session by 200 and an error.",
+        status=(404, 200), mistakes=lambda self: self.command == "DELETE"))  # fmt: skip
 mutants("sessions-id-required", of=MistakesThePlace)(
     WantsAnIdForStreamsWith406=has("Answers a GET without a session id by 406.",
         status=(400, 406),
+        mistakes=lambda self: self.command == "GET" and self.header(SESSION) is None),
+    WantsAnIdForStreamsWith401=has("Answers a GET without a session id by 401.",
+        status=(400, 401),
         mistakes=lambda self: self.command == "GET" and self.header(SESSION) is None),
     WantsAnIdToEndWith404=has("Answers a DELETE without a session id by 404.",
         status=(400, 404),
@@ -248,19 +253,21 @@ controls(of=IssuesAnIdPerRequest, revision=MODERN)(
 class RefusesSessionIds(WithoutHandshake):
     """Has no handshake, and refuses a request with a session id."""
 
+    refused: ClassVar[str] = SESSION
+    among: ClassVar[str] = ""
+
     def _post(self, line: bytes, messages: Any) -> None:
-        if self.header(SESSION) is not None:
+        if self.header(self.refused) is not None and self.among in str(messages[0].get("method")):
             self.answer(404)
             return
         super()._post(line, messages)
 
 
-@mutant("sessions-last-event-id-ignored", revision=MODERN)
-class RefusesLastEventIds(WithoutHandshake):
-    """Has no handshake, and refuses a request with a Last-Event-ID."""
-
-    def _post(self, line: bytes, messages: Any) -> None:
-        if self.header("Last-Event-ID") is not None:
-            self.answer(400)
-            return
-        super()._post(line, messages)
+mutants("sessions-header-ignored", of=RefusesSessionIds, revision=MODERN)(
+    RefusesSessionIdsWithLists=has("Has no handshake, and refuses a list with a session id.",
+        among="/list"))  # fmt: skip
+mutants("sessions-last-event-id-ignored", of=RefusesSessionIds, revision=MODERN)(
+    RefusesLastEventIds=has("Has no handshake, and refuses a request with a Last-Event-ID.",
+        refused="Last-Event-ID"),
+    RefusesLastEventIdsWithLists=has("Has no handshake, and refuses a list with a Last-Event-ID.",
+        refused="Last-Event-ID", among="/list"))  # fmt: skip

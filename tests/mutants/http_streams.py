@@ -246,9 +246,11 @@ class RepeatsEverything(HttpFault):
     """Repeats the messages of all streams on a resumed one."""
 
     mark: ClassVar[bytes] = b""
+    behind_ids: ClassVar[str] = ""
 
     def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
-        if self.command == "GET" and self.header("Last-Event-ID"):
+        known = self.header("Last-Event-ID") or ""
+        if self.command == "GET" and known and known.startswith(self.behind_ids):
             session = self.server.sessions.find(self.header("Mcp-Session-Id"))
             for other in list(session._finished):
                 if other is not stream:
@@ -256,6 +258,12 @@ class RepeatsEverything(HttpFault):
                         if self.mark in data:
                             self._chunk(event(data, id=f"{other.number}-{number}"))
         return super().write_stream(stream, after, resumable=resumable)
+
+
+mutants("streams-replay-own", of=RepeatsEverything, revision=LEGACY)(
+    RepeatsAnswersOnTheStreamOfAGet=has(
+        "Repeats the messages of all streams on the resumed stream of a GET.",
+        behind_ids="0-"))  # fmt: skip
 
 
 @control("streams-disconnect-is-no-cancellation", revision=LEGACY)

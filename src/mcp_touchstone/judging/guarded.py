@@ -15,6 +15,14 @@ MOST: Final = 8
 """Greatest number of tools that are called without a token."""
 
 
+def harmless_requests(talk: Conversation) -> list[dict[str, Any]]:
+    """Return an everyday request, those of the lists, and a call of a harmless tool."""
+    methods = (talk.wire.everyday, *talk.spoken.listing)
+    calls = [{"name": tool, "arguments": {}} for tool in talk.spoken.harmless[:1]]
+    found = [talk.wire.build(method) for method in methods]
+    return found + [talk.wire.build("tools/call", call) for call in calls]
+
+
 def guarded(talk: Conversation) -> dict[str, Any] | None:
     """Return the request that the server refuses without a token.
 

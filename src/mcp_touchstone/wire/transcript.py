@@ -261,9 +261,10 @@ class Transcript:
     def _refused(self, origin: Origin | None) -> int | None:
         """Return our line that an HTTP error answers; 0 for a request without a message.
 
-        None: it is no HTTP error, or the answer to a line that was malformed on purpose.
+        A DELETE has no message, so the body of its response is that of an error, whatever its
+        status. None: it is no HTTP error, or the answer to a line that was malformed on purpose.
         """
-        if origin is None or not origin.refuses:
+        if origin is None or not (origin.refuses or origin.exchange.verb == "DELETE"):
             return None
         if not origin.exchange.line:
             return 0
