@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,17 +146,38 @@ def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:
     assert (found.gravest.found, found.gravest.tried) == (2, 2)
 
 
+def test_finding_is_certain_while_its_process_goes_on(tmp_path: Path) -> None:
+    told = threading.Event()
+    with toy_registry(tmp_path) as registry:
+
+        @declare("toy-must", name="fails")
+        def _(talk: Conversation) -> None:
+            talk.judge("toy-must", passed=False, expected="this")
+
+        @declare("toy-should", name="goes_on")
+        def _(talk: Conversation) -> None:
+            talk.judge("toy-should", told.wait(LONG), expected="an event")
+
+    def note(event: Event) -> None:
+        if isinstance(event, Found):
+            told.set()
+
+    run = judge(server(), registry, Choice(), on_event=note)
+
+    assert outcomes(run) == {"toy-must": Outcome.FAIL, "toy-should": Outcome.PASS}
+
+
 @pytest.fixture
 def over(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Return an event that is set when a scenario has ended."""
     ended = threading.Event()
-    repeat_lane = Repetitions.repeat_lane
+    repeat = Repetitions.repeat
 
-    def noted(repetitions: Repetitions, lane: Sequence[PlannedCase]) -> None:
-        repeat_lane(repetitions, lane)
+    def noted(repetitions: Repetitions, case: PlannedCase, *rest: Any) -> None:
+        repeat(repetitions, case, *rest)
         ended.set()
 
-    monkeypatch.setattr(Repetitions, "repeat_lane", noted)
+    monkeypatch.setattr(Repetitions, "repeat", noted)
     return ended
 
 

@@ -6,10 +6,10 @@ finding that appears there is stable. Any other scenario is repeated more often 
 judgement says how often the finding appeared. A scenario that races messages has no stable
 findings: its race may be lost twice and won the next time.
 
-The first repetition begins when the scenario, and those that shared its process, have ended, while
-others go on; or when a scenario that lasts says that a finding is certain. Then it may end as soon
-as all findings are certain again. A repetition that ended early counts only for a scenario of which
-it shows all findings; the others get a new process. A scenario with the same finding in a session
+The first repetition begins when the scenario has ended, while others go on; or when a scenario that
+lasts says that a finding is certain. Then it may end as soon as all findings are certain again. A
+repetition that ended early counts only for a scenario of which it shows all findings; the others
+get a new process. A scenario with the same finding in a session
 before (``session_host``) is repeated already. Findings of rules on all traffic, and further
 repetitions, come at the end of the run.
 """
@@ -18,6 +18,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeGuard
@@ -28,7 +29,7 @@ from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.engine.choice import is_attack
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import share
-from mcp_touchstone.engine.worker import Work, run_case
+from mcp_touchstone.engine.worker import Work, Worker, run_case
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.results.events import Found
 from mcp_touchstone.results.run import PlannedCase
@@ -43,7 +44,13 @@ SECONDS: Final = 30.0
 AT_ONCE: Final = 4
 """Scenarios repeated at a time: a failure under load must have a chance to appear again."""
 
+LANES: Final = 64
+"""Processes on which scenarios are repeated, most of which wait for the next one."""
+
 _FINDINGS: Final = frozenset({Outcome.FAIL, Outcome.WARN})
+
+_Key = tuple[str, str]
+"""The id and the revision of a case."""
 
 _Finding = tuple[str, str, str]
 """The scenario that led to a finding, the case that found it, and the clause."""
@@ -68,7 +75,8 @@ class Repetitions:
         self._begun: dict[_Key, Future[set[_Finding]]] = {}
         self._ended: dict[_Key, PlannedCase] = {}
         self._width = 1 if jobs == 1 or work.pool.is_single else AT_ONCE
-        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="repeat")
+        self._threads = ThreadPoolExecutor(LANES, thread_name_prefix="repeat")
+        self._at_once = threading.Semaphore(AT_ONCE)
         self._lock = threading.Lock()
 
     @property
@@ -90,35 +98,49 @@ class Repetitions:
             if not self._are_early or case.support or not _is_repeated(case.case):
                 return False
             if key not in self._begun:
-                trial = _EarlyTrial(self._work, partial(self._ended.get, key), probable)
+                first = partial(self._ended.get, key)
+                trial = _EarlyTrial(self._work, self._at_once, first, probable)
                 self._early.append(([key], trial))
                 self._begun[key] = self._threads.submit(trial.hold, [case])
         return False
 
-    def repeat_lane(self, lane: Sequence[PlannedCase]) -> None:
-        """Begin to repeat the scenarios with findings among those of one process."""
-        self._ended.update((_key(case), case) for case in lane)
-        found = [case for case in lane if not case.support and any(_findings(case))]
-        for case in found:
-            self._tell(case, case.before if _is_repeated(case.case) else None)
-        if not self._are_early:
+    @contextmanager
+    def lane(self) -> Iterator[Callable[[PlannedCase], None]]:
+        """Give the function to call after each case of a lane.
+
+        It repeats the scenarios with findings, as they end, on one process for the lane.
+        """
+        queue, keys = Worker(), list[_Key]()
+        try:
+            yield lambda case: self.repeat(case, queue, keys)
+        finally:
+            queue.close()
+
+    def repeat(self, case: PlannedCase, queue: Worker, keys: list[_Key]) -> None:
+        """Begin to repeat a scenario that has ended, if it has findings.
+
+        Args:
+            case: the scenario.
+            queue: the scenarios of its lane to repeat.
+            keys: those that were in it.
+        """
+        key, clauses = _key(case), {judgement.clause for judgement in _findings(case)}
+        self._ended[key] = case
+        if case.support or not clauses:
             return
-        repeated = [
-            case
-            for case in found
-            if _is_repeated(case.case)
-            and _key(case) not in self._begun
-            and not {judgement.clause for judgement in _findings(case)} <= case.before
-        ]
-        if repeated:
-            trial, keys = _Trial(self._work), [_key(case) for case in repeated]
-            with self._lock:
+        is_repeated = _is_repeated(case.case)
+        self._tell(case, case.before if is_repeated else None)
+        if key in self._begun:
+            self._begun[key].add_done_callback(partial(self._tell_again, case))
+        elif self._are_early and is_repeated and not clauses <= case.before:
+            queue.add([case])
+            if keys:
+                self._begun[key] = self._begun[keys[0]]
+            else:
+                trial = _Trial(self._work, self._at_once)
                 self._early.append((keys, trial))
-                held = self._threads.submit(trial.hold, sorted(repeated, key=_hurts))
-                self._begun.update(dict.fromkeys(keys, held))
-        for case in found:
-            if _key(case) in self._begun:
-                self._begun[_key(case)].add_done_callback(partial(self._tell_again, case))
+                self._begun[key] = self._threads.submit(trial.hold, queue, self._tell)
+            keys.append(key)
 
     def _tell_again(self, case: PlannedCase, held: Future[set[_Finding]]) -> None:
         name = case.case.id
@@ -171,10 +193,6 @@ class Repetitions:
                     work.pool.expire()
         for suspect in suspects:
             suspect.note()
-
-
-_Key = tuple[str, str]
-"""The id and the revision of a case."""
 
 
 def _key(case: PlannedCase) -> _Key:
@@ -234,6 +252,10 @@ def _groups(suspects: Iterable["_Suspect"]) -> list[list["_Suspect"]]:
 
 def _hurts(case: PlannedCase) -> bool:
     return isinstance(case.case, Scenario) and case.case.hurts
+
+
+def _is_fresh(case: PlannedCase) -> bool:
+    return isinstance(case.case, Scenario) and case.case.fresh
 
 
 def _findings(case: PlannedCase) -> Iterator[Judgement]:
@@ -328,27 +350,40 @@ class _Trial:
 
     Args:
         work: the common values of all conversations.
+        at_once: entered for each conversation.
     """
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work, at_once: AbstractContextManager[object]) -> None:
+        self._at_once = at_once
         self._pool = work.pool.branch()
         self._work = replace(work, pool=self._pool)
         self._found: set[_Finding] = set()
         self._is_partial = False
 
-    def hold(self, cases: Sequence[PlannedCase]) -> set[_Finding]:
-        """Repeat the conversations, end the process, and return the findings."""
-        pool, first = self._pool, cases[0]
-        assert isinstance(first.case, Scenario)  # noqa: S101  (only these are repeated)
+    def hold(
+        self,
+        cases: Iterable[PlannedCase],
+        tell: Callable[[PlannedCase, Collection[str]], None] = lambda _case, _clauses: None,
+    ) -> set[_Finding]:
+        """Repeat the conversations, end the process, and return the findings.
+
+        Args:
+            cases: what is repeated.
+            tell: called with each case and the clauses of its findings this time.
+        """
+        pool, is_open = self._pool, False
         try:
-            if not first.case.fresh:  # as on the process that discovery opened
-                connection = pool.shared.get(first.revision, share(first))
-                read_lists(Spoken(connection.opening or Reply(0)), connection)
             for before in cases:
                 case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
-                run_case(case, self._work)
-                name = case.case.id
-                self._found |= {(name, name, judgement.clause) for judgement in _findings(case)}
+                with self._at_once:
+                    if not (is_open or _is_fresh(case)):  # as on the process that discovery opened
+                        connection = pool.shared.get(case.revision, share(case))
+                        read_lists(Spoken(connection.opening or Reply(0)), connection)
+                        is_open = True
+                    run_case(case, self._work)
+                clauses = {judgement.clause for judgement in _findings(case)}
+                self._found |= {(case.case.id, case.case.id, clause) for clause in clauses}
+                tell(before, clauses)
             pool.settle()
         except Exception:  # noqa: BLE001  (a fault of ours shows nothing again)
             self._found.clear()
@@ -387,6 +422,7 @@ class _EarlyTrial(_Trial):
 
     Args:
         work: the common values of all conversations.
+        at_once: entered for each conversation.
         first: returns the case that it repeats, after its end.
         probable: word -> the example of the first time, if discovery had not proved it.
     """
@@ -394,10 +430,11 @@ class _EarlyTrial(_Trial):
     def __init__(
         self,
         work: Work,
+        at_once: AbstractContextManager[object],
         first: Callable[[], PlannedCase | None],
         probable: Callable[[str], Example | None],
     ) -> None:
-        super().__init__(work)
+        super().__init__(work, at_once)
         self._first = first
         self._work = replace(self._work, on_certain=self._is_enough, probable=probable)
 
@@ -413,6 +450,6 @@ def _try(group: Sequence[_Suspect], work: Work, over: Callable[[], bool]) -> Non
     """Repeat scenarios once, unless time is over."""
     if over():
         return
-    trial = _Trial(work)
+    trial = _Trial(work, nullcontext())
     trial.hold([suspect.planned for suspect in group])
     trial.count(group)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -200,7 +201,7 @@ def _converse(
         work = replace(work, early=head_start.take)
         schedule = Schedule(
             threads,
-            lambda lane: drive(lane, work, repetitions.repeat_lane),
+            partial(_drive, work, repetitions),
             threads if jobs else attackers,
         )
         with (
@@ -226,6 +227,11 @@ def _converse(
             if not plan.trouble:
                 schedule.add(rest)
             schedule.finish()
+
+
+def _drive(work: Work, repetitions: Repetitions, lane: Iterable[PlannedCase]) -> None:
+    with repetitions.lane() as after:
+        drive(lane, work, after)
 
 
 def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: bool) -> None:

@@ -109,16 +109,16 @@ class Work:
 def drive(
     lane: Iterable[PlannedCase],
     work: Work,
-    after: Callable[[list[PlannedCase]], None] = lambda _: None,
+    after: Callable[[PlannedCase], None] = lambda _: None,
 ) -> None:
     """Run one lane to its end, or until ``stop`` is set; then end its process.
 
     Args:
         lane: the cases.
         work: the common values.
-        after: called with its cases after the last.
+        after: called after each case.
     """
-    slot, held = None, []
+    slot = None
     for slot in lane:
         if work.stop.is_set():
             return
@@ -130,10 +130,9 @@ def drive(
         slot.done = not work.stop.is_set()
         if not slot.support:
             work.on_event(Done(slot))
-        held.append(slot)
+        after(slot)
     if slot is not None and isinstance(slot.case, Scenario) and not slot.case.fresh:
         work.pool.shared.release(slot.revision, share(slot))
-    after(held)
 
 
 def run_case(slot: PlannedCase, work: Work) -> None:
