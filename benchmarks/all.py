@@ -81,6 +81,11 @@ SWITCHES = {
     "early repetition": ("repeat", "Repetitions.begin = lambda *_: False"),
     "shared sessions": ("process_pool", "ProcessPool.session = lambda *_: None"),
     "attack sites": ("attack_sites", "Sites.use = lambda *_: None"),
+    "early planning": ("plan", "Plan.ready = lambda *_: []"),
+    "open sessions": (
+        "shared_processes",
+        "put = SharedProcesses.put; SharedProcesses.put = lambda *of: len(of) == 3 and put(*of)",
+    ),
     "start priority": (
         "start_limiter",
         "enter = StartLimiter.enter; StartLimiter.enter = lambda self, turn=0: enter(self)",
@@ -276,7 +281,8 @@ def switches(peers: Peers) -> Iterator[Row]:
     filesystem = peers.npm("mcp-server-filesystem", "{root}")
     attacks = ("--suite", "security", "--", *filesystem)
     for words, names in (
-        (stdio, ("head start", "early repetition", "start priority")),
+        (stdio, ("head start", "early repetition", "start priority", "early planning")),
+        (("--", *peers.sdk), ("open sessions",)),
         (over_http, ("shared sessions",)),
         (attacks, ("attack sites",)),
     ):

@@ -17,6 +17,7 @@ from mcp_touchstone.suite import (
     Record,
     Role,
     Seen,
+    Share,
     Slip,
     Source,
     ambient,
@@ -35,7 +36,7 @@ PAIRS = 8
 """Pairs of requests that are sent together."""
 
 
-@scenario("jsonrpc-base-protocol-support", fresh=True)
+@scenario("jsonrpc-base-protocol-support", opens=Share.LASTING)
 def answers_the_first_request(talk: Conversation) -> None:
     """A new process or session accepts the opening and answers the first request after it.
 

@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     Reply,
     Role,
     Seen,
+    Share,
     Unopened,
     ambient,
     brief,
@@ -248,10 +249,10 @@ def survives_an_incomplete_initialize(talk: Conversation) -> None:
         )
 
 
-@scenario("lifecycle-open-client-capabilities", "stdio-utf8-input", fresh=True)
+@scenario("lifecycle-open-client-capabilities", "stdio-utf8-input", opens=Share.DRAWN)
 def serves_any_client(talk: Conversation) -> None:
     """A client with unknown capabilities and a non-ASCII name is served like any other."""
-    capabilities = {**FULL_CAPABILITIES, **UNKNOWN_CAPABILITY}
+    capabilities = UNKNOWN_CAPABILITY
     if talk.modern:
         reply = talk.wire.discover(capabilities=capabilities, required=False)
         _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
@@ -262,13 +263,12 @@ def serves_any_client(talk: Conversation) -> None:
     if reply.result is not None:
         _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
         _judge_opening(talk, "stdio-utf8-input", reply)
+        talk.wire.notify("notifications/initialized")
         return
     # Try each oddity alone, to blame the right one.
     reply = talk.server.restart().initialize(capabilities=capabilities, required=False)
     _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
-    reply = talk.server.restart().initialize(
-        capabilities=FULL_CAPABILITIES, client=FOREIGN_NAME, required=False
-    )
+    reply = talk.server.restart().initialize(client=FOREIGN_NAME, required=False)
     _judge_opening(talk, "stdio-utf8-input", reply)
 
 
@@ -279,7 +279,8 @@ def _judge_opening(talk: Conversation, clause: str, reply: Reply) -> None:
 @scenario(
     "lifecycle-no-requests-before-initialized",
     "ping-before-initialized",
-    fresh=True,
+    opens=Share.WILLING,
+    willing=True,
     lasts=True,
 )
 def answers_only_pings_before_initialized(talk: Conversation) -> None:
@@ -287,8 +288,7 @@ def answers_only_pings_before_initialized(talk: Conversation) -> None:
 
     One process shows both: the client pings, and then is silent before it sends initialized.
     """
-    reply = talk.wire.initialize(capabilities=FULL_CAPABILITIES, required=False)
-    talk.need(reply, "an ordinary initialize")
+    talk.need(talk.wire.initialize(required=False), "an ordinary initialize")
     early = talk.wire.say(talk.wire.build("ping"), required=False)
     talk.wire.quiet(talk.pace.silence)
     _judge_early_requests(talk, Phase.AGREED)
@@ -303,16 +303,14 @@ def answers_only_pings_before_initialized(talk: Conversation) -> None:
     )
 
 
-@scenario("lifecycle-timeout-cancels", "ping-empty-response", fresh=True, lasts=True)
+@scenario("lifecycle-timeout-cancels", "ping-empty-response", willing=True, hurts=True, lasts=True)
 def gives_up_on_unanswered_requests(talk: Conversation) -> None:
     """A server request that stays unanswered is cancelled, and pings are answered meanwhile.
 
     Both clauses need a tool that waits for the client, which takes seconds to find.
     """
-    reply = talk.wire.initialize(capabilities=FULL_CAPABILITIES, required=False)
-    talk.need(reply, "an ordinary initialize")
+    talk.need(talk.server.opening, "an ordinary initialize")
     talk.wire.answers.enabled = False
-    talk.wire.notify("notifications/initialized")
     _judge_ping(talk, "after initialized")
     clause = "lifecycle-timeout-cancels"
     tools = [*talk.spoken.harmless[:TRIED]]

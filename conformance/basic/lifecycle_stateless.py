@@ -18,14 +18,33 @@ CURSOR = {"nextCursor"}
 """A list that grows or shrinks may get another number of pages."""
 
 
-@scenario("lifecycle-stateless-no-prior-context", fresh=True)
+@scenario(
+    "lifecycle-stateless-no-prior-context",
+    "versioning-dual-era-modern-request",
+    "discover-implemented",
+    fresh=True,
+)
 def serves_the_first_request_it_gets(talk: Conversation) -> None:
-    """A feature request that is the first message of a process is served like a later one."""
+    """A feature request that is the first message of a process is served like a later one.
+
+    The next one, server/discover, is served too.
+    """
     clause = "lifecycle-stateless-no-prior-context"
     talk.wire.quiet(talk.pace.silence)
     method = next(iter(talk.spoken.listing), "server/discover")
     first = talk.wire.request(method, seconds=talk.pace.startup, required=False)
-    talk.wire.discover()
+    talk.judge.expect(
+        first,
+        "versioning-dual-era-modern-request",
+        first.answered and not first.is_error,
+        f"an answer to {method} under {talk.revision}",
+    )
+    found = talk.wire.discover(required=False)
+    if talk.wire.first_method != "server/discover":
+        found = talk.wire.request("server/discover", required=False)
+    talk.judge.expect_result(
+        found, "discover-implemented", f"a result for server/discover after {method}"
+    )
     later = talk.wire.request(method)
     differs = outcome(first) != outcome(later)
     if differs and not first.is_error and _varies_by_itself(talk, method, first, later):

@@ -23,6 +23,7 @@ from mcp_touchstone.suite import (
     Reply,
     Role,
     Seen,
+    Share,
     Slip,
     Source,
     Step,
@@ -476,30 +477,33 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
     )
 
 
-@scenario("lifecycle-shutdown-on-stdin-close", alone=True, lasts=True)
+@scenario("lifecycle-shutdown-on-stdin-close", ends=Share.LASTING, lasts=True)
 def exits_although_a_request_is_in_flight(talk: Conversation) -> None:
-    """The server exits at the end of its input, with a request in flight or without a reader."""
-    clause = "lifecycle-shutdown-on-stdin-close"
-    if talk.pace.hurried:
-        talk.judge.unseen(clause, "with --quick nothing waits for the exit")
-        return
-    for how in ("with a request in flight", "after its output was closed"):
-        if how.startswith("after"):
-            talk.server.restart()
-        talk.need(talk.wire.open(), "an ordinary opening")
-        if how.startswith("after"):
-            talk.wire.transcript.judged = False  # what it writes into a closed pipe is no finding
-            talk.wire.process.pipes.hang_up()
-            talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
-            Window(talk.wire, talk.pace.settle).wait()
-        talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
-        ending = talk.wire.end()
-        talk.judge(
-            clause,
-            ending.step in {Step.ITSELF, Step.INPUT_CLOSED},
-            expected=f"an exit when its input is closed {how}",
-            actual=f"the server {ending}",
-        )
+    """The server exits at the end of its input, with a request in flight."""
+    _judge_exit(talk, "with a request in flight")
+
+
+@scenario("lifecycle-shutdown-on-stdin-close", ends=Share.DRAWN, lasts=True)
+def exits_although_nobody_reads(talk: Conversation) -> None:
+    """The server exits at the end of its input, after its output was closed."""
+    talk.need(talk.server.opening, "an ordinary opening")
+    talk.wire.transcript.judged = False  # what it writes into a closed pipe is no finding
+    talk.wire.process.pipes.hang_up()
+    talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
+    Window(talk.wire, talk.pace.settle).wait()
+    _judge_exit(talk, "after its output was closed")
+
+
+def _judge_exit(talk: Conversation, how: str) -> None:
+    talk.need(talk.server.opening, "an ordinary opening")
+    talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
+    ending = talk.wire.end()
+    talk.judge(
+        "lifecycle-shutdown-on-stdin-close",
+        ending.step in {Step.ITSELF, Step.INPUT_CLOSED},
+        expected=f"an exit when its input is closed {how}",
+        actual=f"the server {ending}",
+    )
 
 
 def _was_in_flight(record: Record) -> bool:

@@ -185,19 +185,6 @@ def refuses_a_handshake(talk: Conversation) -> None:
     )
 
 
-@scenario("versioning-dual-era-modern-request", fresh=True)
-def serves_a_stateless_opening(talk: Conversation) -> None:
-    """A server of both eras serves a stateless first request without a handshake."""
-    method = _served(talk)
-    reply = talk.wire.request(method, seconds=talk.pace.startup)
-    talk.judge.expect(
-        reply,
-        "versioning-dual-era-modern-request",
-        reply.answered and not reply.is_error,
-        f"an answer to {method} under {talk.revision}",
-    )
-
-
 @scenario("versioning-dual-era-initialize", fresh=True, legacy=True)
 def agrees_on_a_handshake_revision(talk: Conversation) -> None:
     """An initialize with a stateless revision is answered with a handshake revision."""

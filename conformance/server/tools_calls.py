@@ -71,7 +71,7 @@ def _is_tool_error(reply: Reply) -> bool:
 # --- the answer
 
 
-@scenario("tools-call-answered", lasts=True)
+@scenario("tools-call-answered")
 def answers_each_call(talk: Conversation) -> None:
     """A call is answered if later requests are answered."""
     clause, judged = "tools-call-answered", False

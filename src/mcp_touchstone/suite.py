@@ -2,7 +2,7 @@
 
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, LEGACY, is_modern
-from mcp_touchstone.catalog.scenario import Seen, Unopened, ambient, catalogue, scenario
+from mcp_touchstone.catalog.scenario import Seen, Share, Unopened, ambient, catalogue, scenario
 from mcp_touchstone.client import answers as answer
 from mcp_touchstone.client import mrtr
 from mcp_touchstone.client.client_tasks import RELATED, TERMINAL, ClientTasks
@@ -92,7 +92,7 @@ __all__ = [
     "Breach", "Broken", "Change", "Client", "ClientTasks", "Conversation", "Draw",
     "Entry", "Example", "Exchange", "Fault", "Flaw", "Found", "Heard", "HttpAnswer", "HttpExchange",
     "Kind", "Message", "Pending", "Phase", "Property", "Provoked", "Question", "Record", "Reply",
-    "Role", "Round", "SafePath", "Say", "Seen", "Sighting", "Slip", "Source", "Step",
+    "Role", "Round", "SafePath", "Say", "Seen", "Share", "Sighting", "Slip", "Source", "Step",
     "Subscription", "Task", "Typed", "Unopened", "Window", "allows", "altered", "ambient", "answer",
     "arguments", "attempt", "base64_fault", "brief", "came_instead", "capability_faults",
     "catalogue", "challenged", "clients", "covers", "decoded", "dialect_of", "drawn", "each",

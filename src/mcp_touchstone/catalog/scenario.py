@@ -102,6 +102,8 @@ class Scenario(Case):
             session of a process may replace it.
         alone: whether it is fresh, and no session may replace its process.
         apart: whether it is fresh and has a world of its own, which it may change.
+        opens: whether it is fresh, and leaves its session open for the scenarios of this share.
+        ends: whether it ends the process of this share, as the last scenario there.
         hurts: whether it may harm the server; it then runs last on a shared process.
         once: whether its results apply to every legacy revision, as it ends before one is agreed.
         legacy: whether it makes the handshake although its clause belongs to a modern revision.
@@ -125,6 +127,8 @@ class Scenario(Case):
     fresh: bool = False
     alone: bool = False
     apart: bool = False
+    opens: Share | None = None
+    ends: Share | None = None
     hurts: bool = False
     once: bool = False
     legacy: bool = False
@@ -220,6 +224,8 @@ class Marks(TypedDict, total=False):
     fresh: bool
     alone: bool
     apart: bool
+    opens: Share
+    ends: Share
     hurts: bool
     once: bool
     legacy: bool
@@ -239,7 +245,7 @@ def scenario(*clauses: str, **marks: Unpack[Marks]) -> Callable[[Body], Body]:
     Raises:
         CatalogueError: there is no such clause, or the catalogue marks it as not judged.
     """
-    if marks.get("alone") or marks.get("apart"):
+    if marks.get("alone") or marks.get("apart") or marks.get("opens"):
         marks["fresh"] = True
     return _declaring(clauses, "body", **marks)
 

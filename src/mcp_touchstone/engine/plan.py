@@ -411,15 +411,19 @@ def share(slot: PlannedCase) -> Share:
 
     A legacy revision has one process for ordinary clients and one for willing ones. Modern requests
     declare their own capabilities, so both share one there. Properties have a process of their own,
-    and so have lasting cases, since later cases would have to wait for them.
+    and so have lasting cases, since later cases would have to wait for them. A case that opens a
+    process, or ends it, names its share.
     """
-    if not isinstance(slot.case, Scenario):
+    case = slot.case
+    if not isinstance(case, Scenario):
         return Share.ORDINARY
-    if slot.case.drawn:
+    if case.drawn:
         return Share.DRAWN
-    if slot.case.willing and not rev.is_modern(slot.revision):
+    if other := case.opens or case.ends:
+        return other
+    if case.willing and not rev.is_modern(slot.revision):
         return Share.WILLING
-    return Share.LASTING if slot.case.lasts else Share.ORDINARY
+    return Share.LASTING if case.lasts else Share.ORDINARY
 
 
 def nothing(plan: Plan, choice: Choice) -> str:

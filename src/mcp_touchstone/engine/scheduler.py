@@ -39,18 +39,20 @@ class Schedule:
     def add(self, slots: Iterable[PlannedCase]) -> None:
         """Add cases that can be judged now, long ones first.
 
-        A case that shares a process joins its lane; a case that needs an unused process is a lane
-        of its own.
+        A case that shares a process joins its lane. A case that needs an unused process is a lane
+        of its own, or is the first of the lane whose process it opens.
         """
         shared: dict[tuple[str, Share], list[PlannedCase]] = {}
         single: list[list[PlannedCase]] = []
-        for slot in slots:
+        for slot in sorted(slots, key=_opens, reverse=True):
             if not isinstance(slot.case, Scenario):
                 continue
-            if slot.case.fresh:
+            key = slot.revision, share(slot)
+            leads = _opens(slot) and key not in self._lanes and key not in shared
+            if slot.case.fresh and not leads:
                 single.append([slot])
             else:
-                shared.setdefault((slot.revision, share(slot)), []).append(slot)
+                shared.setdefault(key, []).append(slot)
         for key, together in shared.items():
             if key in self._lanes:
                 self._lanes[key].add(together)
@@ -82,6 +84,10 @@ class Schedule:
 
     def _begin(self, threads: ThreadPoolExecutor, lane: Iterable[PlannedCase]) -> None:
         self._waiting.add(threads.submit(self._drive, lane))
+
+
+def _opens(slot: PlannedCase) -> bool:
+    return isinstance(slot.case, Scenario) and slot.case.opens is not None
 
 
 def _lasts(slot: PlannedCase) -> bool:

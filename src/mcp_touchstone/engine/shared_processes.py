@@ -46,9 +46,15 @@ class SharedProcesses:
         self._silent: dict[_Key, int] = {}
         self._refusals: dict[_Key, str] = {}
 
-    def put(self, revision: str, connection: Connection) -> None:
-        """Share a process that is open already, with ordinary users."""
-        self._live[revision, Share.ORDINARY] = connection
+    def put(self, revision: str, connection: Connection, share: Share = Share.ORDINARY) -> bool:
+        """Share a process that is open already, unless there is one; return whether."""
+        _serve(connection, share)
+        return self._live.setdefault((revision, share), connection) is connection
+
+    def has(self, revision: str, share: Share) -> bool:
+        """Return whether something has used the process that its next user gets."""
+        connection = self._live.get((revision, share))
+        return connection is not None and not connection.gone
 
     def get(self, revision: str, share: Share = Share.ORDINARY) -> Connection:
         """Return the live process of a revision, after its opening.
@@ -106,8 +112,13 @@ class SharedProcesses:
 
 def opened(connection: Connection, share: Share) -> Connection:
     """Open an unused process for some users; return it."""
-    connection.transcript.judged = share is not Share.DRAWN
-    if share is Share.WILLING:
-        connection.answers.use(willing_client(connection.transcript.revision))
+    _serve(connection, share)
     connection.open()
     return connection
+
+
+def _serve(connection: Connection, share: Share) -> None:
+    if share is Share.DRAWN:
+        connection.transcript.judged = False
+    if share is Share.WILLING:
+        connection.answers.use(willing_client(connection.transcript.revision))

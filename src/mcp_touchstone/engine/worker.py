@@ -35,11 +35,11 @@ OnCertain = Callable[[PlannedCase, frozenset[str], Callable[[str], Example | Non
 
 
 class Worker:
-    """Queue of cases that share a process, in order of arrival; harmful cases run last."""
+    """Queue of cases that share a process, in order of arrival; those that harm it run last."""
 
     def __init__(self) -> None:
         self._slots: list[PlannedCase] = []
-        self._harmful: list[PlannedCase] = []
+        self._late: list[PlannedCase] = []
         self._closed = False
         self._changed = threading.Condition()
 
@@ -47,7 +47,7 @@ class Worker:
         """Add cases."""
         with self._changed:
             for slot in slots:
-                (self._harmful if _hurts(slot) else self._slots).append(slot)
+                (self._late if _lateness(slot) else self._slots).append(slot)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -65,11 +65,14 @@ class Worker:
                     break
                 slot = self._slots.pop(0)
             yield slot
-        yield from self._harmful
+        yield from sorted(self._late, key=_lateness)
 
 
-def _hurts(slot: PlannedCase) -> bool:
-    return isinstance(slot.case, Scenario) and slot.case.hurts
+def _lateness(slot: PlannedCase) -> int:
+    """Return 1 for a harmful case, 2 for one that ends its process, 0 for any other."""
+    if not isinstance(slot.case, Scenario):
+        return 0
+    return 2 if slot.case.ends else int(slot.case.hurts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,7 +134,7 @@ def drive(
         if not slot.support:
             work.on_event(Done(slot))
         after(slot)
-    if slot is not None and isinstance(slot.case, Scenario) and not slot.case.fresh:
+    if slot is not None and isinstance(lane, Worker):
         work.pool.shared.release(slot.revision, share(slot))
 
 
@@ -166,11 +169,14 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
     if stop.is_set():
         return
     slot.judgements = talk.judge.judgements
-    if not scenario.fresh and not work.separate:
+    if scenario.ends and not work.separate:
+        pool.shared.release(slot.revision, share(slot))
+    elif not scenario.fresh and not work.separate:
         _check_alive(slot, connection, pool)
-    if not scenario.shares:
-        for used in talk.server.connections if work.separate else _own(talk, scenario):
-            pool.retire(used)
+    if scenario.shares or (scenario.opens and not work.separate and _hands_over(talk, slot, pool)):
+        return
+    for used in talk.server.connections if work.separate else _own(talk, scenario):
+        pool.retire(used)
 
 
 def _own(talk: Talk, scenario: Scenario) -> list[Connection]:
@@ -178,10 +184,20 @@ def _own(talk: Talk, scenario: Scenario) -> list[Connection]:
     return talk.server.connections[0 if scenario.fresh else 1 :]
 
 
+def _hands_over(talk: Talk, slot: PlannedCase, pool: ProcessPool) -> bool:
+    """Share the process that a scenario opened, if it found nothing; return whether."""
+    first, *others = talk.server.connections
+    is_open = first.opening is not None and first.opening.result is not None
+    if others or not is_open or first.gone or first.channel.is_guest or not is_clean(talk):
+        return False
+    return pool.shared.put(slot.revision, first, share(slot))
+
+
 def _is_doubtful(talk: Talk) -> bool:
-    """Return whether another session on its process may be the cause of a finding."""
+    """Return whether another session or scenario on its process may be the cause of a finding."""
     guests = [used for used in talk.server.connections if used.channel.is_guest]
-    return bool(guests) and (not is_clean(talk) or any(used.gone for used in guests))
+    shares = bool(guests) or talk.server.reuses
+    return shares and (not is_clean(talk) or any(used.gone for used in guests))
 
 
 def _without_sessions(
@@ -192,6 +208,8 @@ def _without_sessions(
     slot.before = frozenset(j.clause for j in talk.judge.judgements if j.outcome in found)
     for used in _own(talk, scenario):
         work.pool.discard(used)
+    if talk.server.reuses:
+        work.pool.shared.release(slot.revision, share(slot))
     again = begin(slot, scenario, revision, work, unused=True)
     hold(again, scenario, work)
     return again
@@ -214,6 +232,7 @@ def hold(talk: Talk, scenario: Scenario, work: Work) -> None:
         if isinstance(error, OSError) and is_about_files(error):
             why = f"a file of the throw-away folder could not be used: {error}"
     connection.answers.use(before)
+    connection.answers.enabled = True
     if not work.stop.is_set():
         hear_late_answers(talk.judge)
         talk.judge.broken(why)
@@ -278,13 +297,15 @@ def begin(
     if scenario.drawn:
         settings = replace(settings, rules=work.plan.rules(slot.revision))
     spawn = _spawner(scenario, revision, work, unused=unused)
+    reuses = False
     if scenario.fresh:
         first = spawn()
     elif work.separate:
         first = opened(spawn(), share(slot))
     else:
+        reuses = scenario.ends is not None and pool.shared.has(slot.revision, share(slot))
         first = pool.shared.get(slot.revision, share(slot))
-    server = UsedServer(first, spawn)
+    server = UsedServer(first, spawn, reuses=reuses)
     judge = Judge(
         server,
         scenario,
