@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.engine.runner import Choice, judge
-from mcp_touchstone.engine.session_host import Place, SessionHost
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -201,18 +199,6 @@ def test_scenario_after_which_the_process_is_gone_is_held_again(registry: Regist
     checked(registry)
 
     assert used == [True, False]
-
-
-def test_one_process_of_discovery_is_kept() -> None:
-    def unused() -> Any:
-        raise AssertionError
-
-    host = SessionHost(unused, lambda *_: unused())
-    gone, first, second = (SimpleNamespace(gone=ended) for ended in (True, False, False))
-    connections: list[Any] = [gone, first, second]
-
-    assert [host.take(one) for one in connections] == [False, True, False]
-    assert [host.place(one) for one in connections] == [Place.OTHER, Place.HOST, Place.OTHER]
 
 
 def test_each_session_is_deleted_before_its_process_ends(registry: Registry) -> None:

@@ -209,8 +209,7 @@ class ProcessPool:
                 self.shared.put(revision, connection)
             else:
                 connection.transcript.judged = not profile.spoken
-                if not (self._has_sessions and self._host.take(connection)):
-                    self.retire(connection)
+                self.retire(connection)
 
     def retire(self, connection: Connection, *, polite: bool = True) -> None:
         """End a connection in the background."""

@@ -33,7 +33,7 @@ class Place(IntEnum):
 
 
 class SessionHost:
-    """The process; it is tried on first use. Discovery leaves one, or it is started then.
+    """The process; it is started and tried on first use.
 
     Args:
         start: starts an unused process, in any handshake revision that the server speaks.
@@ -48,22 +48,14 @@ class SessionHost:
         self._start = start
         self._beside = beside
         self._host: Connection | None = None
-        self._left: Connection | None = None
         self._tried_with: list[Connection] = []
         self._serves = False
         self._tried = False
         self._lock = threading.Lock()
 
-    def take(self, connection: "Connection") -> bool:
-        """Take a process of discovery, which refused its revision; return False if not needed."""
-        if self._left is not None or connection.gone:
-            return False
-        self._left = connection
-        return True
-
     def place(self, connection: "Connection") -> Place:
         """Return the place of a connection in the order of ends."""
-        if connection is self._host or connection is self._left:
+        if connection is self._host:
             return Place.HOST
         return Place.TRIED if connection in self._tried_with else Place.OTHER
 
@@ -85,14 +77,10 @@ class SessionHost:
 
     def _try(self, revision: str) -> bool:
         """Open two sessions on one process; return whether it serves both."""
-        if self._left is not None and not self._left.gone:
-            self._host = self._left
-            first = self._beside(self._left, revision, LABEL)
-        else:
-            try:
-                self._host = first = self._start()
-            except LaunchError:
-                return False
+        try:
+            self._host = first = self._start()
+        except LaunchError:
+            return False
         first.transcript.judged = False
         self._tried_with.append(first)
         if first.open().result is None:
