@@ -6,7 +6,7 @@ from it. COMMANDS.toml says how the programs are started on this machine::
     [clients]
     "Python SDK 2.3.0" = ["python", "tests/clients/steps_sdk2.py", "{server}"]
 
-    [servers."minimal, Python SDK 2.3.0"]
+    [servers."minimal (Python SDK 2.3.0)"]
     stdio = ["python", "tests/witnesses/mcp2_low.py"]
     http = ["python", "tests/witnesses/mcp2_low.py", "{port}"]
     call = "echo"
@@ -51,8 +51,8 @@ Each client listed the tools of each server and called one, through `mcp-touchst
 rules on all traffic judged both sides. A cell has the revision that the two agreed on, or why they
 did not talk; two revisions if the client asked for one and fell back to the other. A number counts
 the rules that the client (c) or the server (s) broke in this conversation, failures and warnings;
-they are listed below the table. Only what they did is judged: a server is judged in
-full by `check`, a client by `client`. `python -m scripts.pairs` makes the rows of this page.
+they are listed below the table. Only what they did is judged: a server is judged in full by
+`check`, a client by `client`. `python -m scripts.pairs` makes the rows of this page.
 """
 
 Row = dict[str, Any]

@@ -86,9 +86,11 @@ def check(
             if lacks and client.scenario:
                 raise ClientError(f"client: the scenario {name} {lacks}")
             handlers = [official(name), BASIC] if by_contract else [name]
+            if not handlers[0]:
+                handlers = [name] if client.scenario else []
             reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
             one = Played(name, left_out=reason)
-            for handler in dict.fromkeys(handlers) if handlers[0] and not lacks else ():
+            for handler in dict.fromkeys(handlers) if not lacks else ():
                 if not one.recordings:  # the client does not know the scenario before
                     one = _play(client, name, folder / name, handler, http=http)
             played.append(one)
