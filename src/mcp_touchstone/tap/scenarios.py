@@ -313,65 +313,6 @@ class AuthDiscovery(Auth):
     )
 
 
-class AuthStepUp(Auth):
-    """Ask for a further scope in a call."""
-
-    protection = Protection(more="write")
-
-
-class AuthRefusals(Auth):
-    """Refuse a call for want of a scope, whatever the token has."""
-
-    protection = Protection(scope="", more="write", never=True)
-
-
-class AuthNoPkce(Auth):
-    """Ask for a token of an issuer that does not say that it has PKCE."""
-
-    protection = Protection(metadata={"code_challenge_methods_supported": None})
-
-
-class AuthResource(Auth):
-    """Ask for a token with the metadata of another server."""
-
-    protection = Protection(resource=f"{ELSEWHERE}/mcp")
-
-
-class AuthIssuer(Auth):
-    """Ask for a token of an issuer whose metadata names another issuer."""
-
-    protection = Protection(
-        tenant=TENANT,
-        places=(f"{WELL_KNOWN}oauth-authorization-server{TENANT}",),
-        metadata={"issuer": ELSEWHERE},
-    )
-
-
-class AuthIss(Auth):
-    """Answer an authorization request as another issuer."""
-
-    protection = Protection(response={"iss": ELSEWHERE})
-
-
-class AuthNoIss(Auth):
-    """Answer an authorization request without the issuer that was promised."""
-
-    protection = Protection(response={"iss": None})
-
-
-class AuthState(Auth):
-    """Answer an authorization request with another state."""
-
-    protection = Protection(response={"state": "of-another-request"})
-
-
-class AuthMoves(Auth):
-    """Ask for a token of another issuer after the first call."""
-
-    steps = TWICE
-    protection = Protection(then=MOVES)
-
-
 class AuthMarch(Auth):
     """Ask for a token as a server of 2025-03-26 without metadata."""
 
@@ -382,6 +323,13 @@ class AuthMarch(Auth):
         """Answer initialize."""
         self.revision = "2025-03-26"
         self.answer(request, self.opening())
+
+
+def _auth(about: str, **members: Any) -> type[Part]:
+    """Return a part that differs from ``Auth`` in its protection."""
+    steps = TWICE if "then" in members else Auth.steps
+    protection = Protection(**members)
+    return type("Other", (Auth,), {"__doc__": about, "steps": steps, "protection": protection})
 
 
 SCENARIOS: Final[dict[str, type[Part]]] = {
@@ -402,17 +350,37 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
     "state": State,
     "auth": Auth,
     "auth-discovery": AuthDiscovery,
-    "auth-step-up": AuthStepUp,
-    "auth-refusals": AuthRefusals,
-    "auth-no-pkce": AuthNoPkce,
-    "auth-resource": AuthResource,
-    "auth-issuer": AuthIssuer,
-    "auth-iss": AuthIss,
-    "auth-no-iss": AuthNoIss,
-    "auth-state": AuthState,
-    "auth-moves": AuthMoves,
+    "auth-step-up": _auth("Ask for a further scope in a call.", more="write"),
+    "auth-refusals": _auth(
+        "Refuse a call for want of a scope, whatever the token has.",
+        scope="", more="write", never=True,
+    ),
+    "auth-no-pkce": _auth(
+        "Ask for a token of an issuer that does not say that it has PKCE.",
+        metadata={"code_challenge_methods_supported": None},
+    ),
+    "auth-resource": _auth(
+        "Ask for a token with the metadata of another server.", resource=f"{ELSEWHERE}/mcp"
+    ),
+    "auth-issuer": _auth(
+        "Ask for a token of an issuer whose metadata names another issuer.",
+        tenant=TENANT, places=(f"{WELL_KNOWN}oauth-authorization-server{TENANT}",),
+        metadata={"issuer": ELSEWHERE},
+    ),
+    "auth-iss": _auth(
+        "Answer an authorization request as another issuer.", response={"iss": ELSEWHERE}
+    ),
+    "auth-no-iss": _auth(
+        "Answer an authorization request without the issuer that was promised.",
+        response={"iss": None},
+    ),
+    "auth-state": _auth(
+        "Answer an authorization request with another state.",
+        response={"state": "of-another-request"},
+    ),
+    "auth-moves": _auth("Ask for a token of another issuer after the first call.", then=MOVES),
     "auth-2025-03-26": AuthMarch,
-}
+}  # fmt: skip
 """Name of a scenario -> the part of our server in it."""
 
 
