@@ -25,16 +25,23 @@ async def elicit(_message: str, kind: Any, params: Any, _context: Any) -> Any:
     return kind(**values) if kind else values
 
 
+LISTED: dict[str, None] = {}
+
+
 async def step(client: Any, one: dict[str, Any]) -> None:
     """Take one step."""
     if "list" in one:
-        await client.list_tools()
+        LISTED.update({tool.name: None for tool in await client.list_tools()})
         return
 
     async def heard(_done: float, _total: float | None, _message: str | None) -> None:
         """Take progress."""
 
-    arguments = {"a": one["a"], "b": one["b"]}
+    if one["call"] == "*":
+        for name in LISTED:
+            await step(client, {**one, "call": name})
+        return
+    arguments = one.get("arguments") or {"a": one["a"], "b": one["b"]}
     callback = heard if one.get("progress") else None
     call = client.call_tool(one["call"], arguments, progress_handler=callback)
     try:

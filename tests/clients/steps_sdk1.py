@@ -68,20 +68,29 @@ def login(url: str) -> OAuthClientProvider:
     return OAuthClientProvider(url, about, memory, memory.open, memory.come_back)
 
 
+LISTED: dict[str, None] = {}
+
+
 async def step(session: ClientSession, one: dict[str, Any]) -> None:
     """Take one step."""
     if "list" in one:
         cursor = None
         while True:
-            params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
-            cursor = (await session.list_tools(params=params)).nextCursor
-            if not cursor:
+            params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
+            page = await session.list_tools(params=params)
+            LISTED.update({tool.name: None for tool in page.tools})
+            cursor = page.nextCursor
+            if cursor is None:
                 return
 
     async def heard(_done: float, _total: float | None, _message: str | None) -> None:
         """Take progress."""
 
-    arguments = {"a": one["a"], "b": one["b"]}
+    if one["call"] == "*":
+        for name in LISTED:
+            await step(session, {**one, "call": name})
+        return
+    arguments = one.get("arguments") or {"a": one["a"], "b": one["b"]}
     callback = heard if one.get("progress") else None
     number = session._request_id  # the SDK hides it, and leaves cancellation to its user
     call = asyncio.create_task(

@@ -73,19 +73,28 @@ def login(url: str) -> OAuthClientProvider:
     return OAuthClientProvider(url, about, memory, memory.open, memory.come_back)
 
 
+LISTED: dict[str, None] = {}
+
+
 async def step(client: Client, one: dict[str, Any]) -> None:
     """Take one step."""
     if "list" in one:
         cursor = None
         while True:
-            cursor = (await client.list_tools(cursor=cursor)).next_cursor
-            if not cursor:
+            page = await client.list_tools(cursor=cursor)
+            LISTED.update({tool.name: None for tool in page.tools})
+            cursor = page.next_cursor
+            if cursor is None:
                 return
 
     async def heard(_done: float, _total: float | None, _message: str | None) -> None:
         """Take progress."""
 
-    arguments = {"a": one["a"], "b": one["b"]}
+    if one["call"] == "*":
+        for name in LISTED:
+            await step(client, {**one, "call": name})
+        return
+    arguments = one.get("arguments") or {"a": one["a"], "b": one["b"]}
     callback = heard if one.get("progress") else None
     with anyio.move_on_after(one.get("cancel", 60)):
         with contextlib.suppress(*([Exception] if "fails" in one else [])):

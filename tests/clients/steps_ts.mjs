@@ -72,24 +72,28 @@ await finished(async () => {
   transport = connection();
   await client.connect(transport);
 });
+const listed = new Set();
 for (const one of steps) {
   if (one.list) {
     let cursor;
     do {
-      const page = cursor === undefined ? {} : { cursor };
-      cursor = (await finished(() => client.listTools(page))).nextCursor;
+      const page = await finished(() => client.listTools(cursor === undefined ? {} : { cursor }));
+      page.tools.forEach((tool) => listed.add(tool.name));
+      cursor = page.nextCursor;
     } while (cursor !== undefined);
     continue;
   }
-  const options = one.progress ? { onprogress: () => {} } : {};
-  if (one.cancel) options.signal = AbortSignal.timeout(one.cancel * 1000);
-  const call = { name: one.call, arguments: { a: one.a, b: one.b } };
-  try {
-    await finished(() =>
-      sdk.schemas ? client.callTool(call, undefined, options) : client.callTool(call, options),
-    );
-  } catch (error) {
-    if (!one.cancel && !one.fails) throw error;
+  for (const name of one.call === "*" ? listed : [one.call]) {
+    const options = one.progress ? { onprogress: () => {} } : {};
+    if (one.cancel) options.signal = AbortSignal.timeout(one.cancel * 1000);
+    const call = { name, arguments: one.arguments ?? { a: one.a, b: one.b } };
+    try {
+      await finished(() =>
+        sdk.schemas ? client.callTool(call, undefined, options) : client.callTool(call, options),
+      );
+    } catch (error) {
+      if (!one.cancel && !one.fails) throw error;
+    }
   }
 }
 await transport.terminateSession?.();
