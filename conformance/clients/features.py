@@ -1,5 +1,6 @@
 """clients/features: capabilities, cancellation, progress, pagination, and answers to the server."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,6 +30,8 @@ FEATURES = {
     "tasks/": "tasks",
 }
 """Beginning of a method -> the capability of the server that it belongs to."""
+
+FETCHED = re.compile("the client fetched .*/consent")
 
 OWN = {
     "roots/list": "roots",
@@ -82,6 +85,37 @@ def answers_only_what_it_declared(record: Record) -> Iterator[Seen]:
             mild = None if accepted else Breach.WARN
             actual = f"accepted, without the mode {brief(mode)}" if accepted else brief(answer, 60)
             yield Seen(clause, code == -32602, entry.n, expected, actual, mild=mild)
+
+
+@ambient("client-elicitation-without-mode", "client-sampling-tools")
+def answers_by_mode_and_tools(record: Record) -> Iterator[Seen]:
+    """An elicitation without a mode is a form; tools for a sample need a capability."""
+    for entry, method, params, answer, line in clients.questions(record):
+        can = clients.declared(record, line if is_modern(record.revision) else entry.n)
+        code = object_in(answer, "error").get("code")
+        elicitation = object_in(can, "elicitation")
+        form = "elicitation" in can and ("form" in elicitation or "url" not in elicitation)
+        if method == "elicitation/create" and "mode" not in params and form:
+            actual = f"the error {brief(code)}"
+            passed = code not in {-32601, -32602}
+            clause = "client-elicitation-without-mode"
+            yield Seen(clause, passed, entry.n, "an answer as to a form", actual)
+        lacks = "sampling" in can and "tools" not in object_in(can, "sampling")
+        if method == "sampling/createMessage" and {"tools", "toolChoice"} & set(params) and lacks:
+            passed, actual = "error" in answer, "a result, without the capability sampling.tools"
+            yield Seen("client-sampling-tools", passed, entry.n, "an error", actual)
+
+
+@ambient("client-url-not-fetched")
+def opens_no_page_without_consent(record: Record) -> Iterator[Seen]:
+    """The page of an elicitation that the client did not accept is not fetched."""
+    fetched = next((e for e in record.transcript if FETCHED.fullmatch(e.text)), None)
+    for entry, _method, params, answer, _line in clients.questions(record):
+        accepted = object_in(answer, "result").get("action") == "accept"
+        if params.get("mode") == "url" and not (accepted and fetched):
+            at = fetched.n if fetched else entry.n
+            actual = "the client fetched it, and did not accept"
+            yield Seen("client-url-not-fetched", fetched is None, at, "no request to it", actual)
 
 
 @ambient("client-roots-file-uri")
@@ -177,6 +211,20 @@ def reports_progress_of_requests(record: Record) -> Iterator[Seen]:
             actual = f"{brief(value)} after {brief(last.get(key))}"
             yield Seen("client-progress-increases", more, entry.n, "more than before", actual)
             last[key] = value
+
+
+@ambient("client-cursor-empty")
+def asks_for_the_page_of_an_empty_cursor(record: Record) -> Iterator[Seen]:
+    """An empty nextCursor is not the end of a list."""
+    asked = clients.requests(record)
+    for one in asked:
+        if clients.result(record, one).get("nextCursor") != "":
+            continue
+        later = [a for a in asked if a.method == one.method and a.line > one.line]
+        passed = any(object_in(a.value, "params").get("cursor") == "" for a in later)
+        if passed or (record.scenario and clients.event(record, clients.ENDED)):
+            expected, actual = 'a request with cursor ""', "the client ended without it"
+            yield Seen("client-cursor-empty", passed, one.line, expected, actual)
 
 
 @ambient("client-cursor-opaque")

@@ -1,5 +1,6 @@
 """clients/http: headers, sessions and streams of a client over HTTP."""
 
+import json
 from collections.abc import Iterator
 from urllib.parse import parse_qsl
 
@@ -10,12 +11,13 @@ from mcp_touchstone.suite import (
     Kind,
     Record,
     Seen,
-    Source,
     ambient,
     brief,
     clients,
     decoded,
+    header_mark_fault,
     is_modern,
+    marked_arguments,
     object_in,
 )
 
@@ -23,6 +25,9 @@ JSON, EVENTS = "application/json", "text/event-stream"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 SESSION, VERSION, LAST_EVENT = "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID"
 BARRED, NOT_FOUND, ENDS = 401, 404, 500
+PRECISION = 0.9
+"""Part of a time that a client must wait; its clock may differ from ours a little."""
+
 REOPENED, ENDED = "the client opened a new session", "the client ended"
 
 
@@ -32,12 +37,6 @@ def _of(record: Record, *verbs: str) -> list[HttpExchange]:
 
 def _at(exchange: HttpExchange) -> int | None:
     return exchange.line or exchange.event_line or None
-
-
-def _event(record: Record, beginning: str) -> tuple[int, str] | None:
-    """Return the first event with this beginning, with its number."""
-    events = ((e.n, e.text) for e in record.transcript if e.source is Source.EVENT)
-    return next((one for one in events if one[1].startswith(beginning)), None)
 
 
 def _later(record: Record) -> Iterator[tuple[HttpExchange, HttpExchange]]:
@@ -125,6 +124,56 @@ def repeats_the_body_in_headers(record: Record) -> Iterator[Seen]:
                 yield Seen(clause, read == value, _at(exchange), f"{header}: {value}", actual)
 
 
+@ambient(
+    "client-http-param", "client-http-param-value", "client-http-param-omitted",
+    "client-http-invalid-tool",
+)  # fmt: skip
+def copies_marked_arguments_into_headers(record: Record) -> Iterator[Seen]:
+    """The Mcp-Param headers of a call repeat its marked arguments; invalid tools are not called."""
+    listed: dict[object, dict[str, object]] = {}
+    lists = [a for a in clients.requests(record) if a.method == "tools/list"]
+    for exchange, message in _requests(record):
+        for asked in lists:
+            found = clients.answer(record, asked)
+            if found is not None and found[0].n < exchange.line:
+                listed |= {tool.get("name"): tool for tool in clients.tools(record, asked)}
+        params = object_in(message, "params")
+        tool = listed.get(params.get("name"))
+        if message.get("method") != "tools/call" or tool is None:
+            continue
+        if "x-mcp-header" in json.dumps(tool.get("inputSchema")):
+            wrong = header_mark_fault(tool.get("inputSchema"))
+            actual = f"a call of {brief(tool['name'])}: {wrong}"
+            mild = None if record.scenario else Breach.WARN  # a host may know it by name
+            expected, clause = "no such tool in the list", "client-http-invalid-tool"
+            yield Seen(clause, not wrong, _at(exchange), expected, actual, mild=mild)
+            if not wrong:
+                yield from _parameters(exchange, params, tool)
+
+
+def _parameters(
+    exchange: HttpExchange, params: dict[str, object], tool: dict[str, object]
+) -> Iterator[Seen]:
+    for path, header in marked_arguments(tool):
+        value: object = params.get("arguments")
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        said = exchange.said(header)
+        actual = f"{header}: {said}" if said is not None else f"no {header}"
+        if value is None:
+            clause = "client-http-param-omitted"
+            yield Seen(clause, said is None, _at(exchange), f"no {header}", actual)
+        elif isinstance(value, str | bool | int):
+            text = value if isinstance(value, str) else json.dumps(value)
+            expected = f"{header} for the argument {'.'.join(path)}"
+            yield Seen("client-http-param", said is not None, _at(exchange), expected, actual)
+            if said is not None:
+                expected = f"{header} with the value {brief(text)}"
+                passed = decoded(said) == text
+                clause = "client-http-param-value"
+                yield Seen(clause, passed, _at(exchange), expected, actual)
+
+
 @ambient("client-http-session")
 def sends_the_session_id_back(record: Record) -> Iterator[Seen]:
     """Each request of a session has its id."""
@@ -143,7 +192,7 @@ def opens_a_new_session_after_a_lost_one(record: Record) -> Iterator[Seen]:
     lost = [e for e in _of(record, "POST") if e.status == NOT_FOUND and e.said(SESSION)]
     if not lost:
         return
-    reopened = _event(record, REOPENED)
+    reopened = clients.event(record, REOPENED)
     if reopened is not None:
         yield Seen(clause, reopened[1] == REOPENED, reopened[0], expected, reopened[1])
         return
@@ -151,7 +200,7 @@ def opens_a_new_session_after_a_lost_one(record: Record) -> Iterator[Seen]:
     again = next((e for e in _of(record, "POST") if e.began > over), None)
     if again is not None:
         yield Seen(clause, False, _at(again), expected, "a further request with the old id")
-    elif _event(record, ENDED):
+    elif clients.event(record, clients.ENDED):
         actual = "the client ended without a new session"
         yield Seen(clause, False, _at(lost[0]), expected, actual, mild=Breach.WARN)
 
@@ -166,7 +215,7 @@ def deletes_its_session(record: Record) -> Iterator[Seen]:
     if issued is None or over:
         return
     deleted = [e for e in _of(record, "DELETE") if e.said(SESSION) == issued]
-    ended = _event(record, ENDED)
+    ended = clients.event(record, clients.ENDED)
     if deleted or ended:
         at = _at(deleted[0]) if deleted else ended and ended[0]
         actual = "the client ended without it"
@@ -191,7 +240,7 @@ def resumes_a_stream_behind_its_last_event(record: Record) -> Iterator[Seen]:
             actual = f"{LAST_EVENT}: {brief(said)}"
             expected = f"one of {brief(sorted(earlier))}"
             yield Seen(clause, said in earlier, _at(exchange), expected, actual)
-    ended = _event(record, ENDED)
+    ended = clients.event(record, clients.ENDED)
     if record.revision < "2025-11-25" or ended is None:
         return
     for exchange in _of(record, "POST"):
@@ -213,6 +262,27 @@ def _carries_answer(record: Record, exchange: HttpExchange) -> bool:
         and found[0].origin is not None
         and found[0].origin.exchange is exchange
     )
+
+
+@ambient("client-http-retry")
+def waits_before_it_asks_for_a_stream_again(record: Record) -> Iterator[Seen]:
+    """A GET that resumes a stream comes no earlier than its retry field says."""
+    told: dict[int, tuple[float, int]] = {}
+    for entry in clients.peer(record):
+        event = None if entry.origin is None else entry.origin.event
+        if event is not None and event.retry is not None and entry.origin is not None:
+            told[entry.origin.exchange.number] = entry.at, event.retry
+    for exchange in _of(record, "GET"):
+        for before in _of(record, "POST", "GET"):
+            ids = [event.id for event in before.events if event.id]
+            earlier = before.number in told and before.number < exchange.number
+            if earlier and ids[-1:] == [exchange.said(LAST_EVENT)]:
+                at, retry = told[before.number]
+                waited = (exchange.began - at) * 1000
+                actual = f"a GET {waited:.0f} ms after the last event"
+                expected = f"{retry} ms before the client connects again"
+                passed = waited >= retry * PRECISION
+                yield Seen("client-http-retry", passed, _at(exchange), expected, actual)
 
 
 @ambient("client-http-token-in-query")

@@ -19,6 +19,12 @@ from mcp_touchstone.suite import (
 OPENING = frozenset({"initialize", "ping", "server/discover"})
 CLOSED = "the client closed the input of the server"
 SIGNAL = "the client sent "
+EXITED = "the server exited with status "
+RESTARTED = "the client started the server again"
+FELL_BACK = "the client fell back to initialize"
+FALLS_BACK = "the client falls back to initialize elsewhere"
+MODERN_ERRORS = frozenset({-32020, -32021, -32022})
+CANCELLED = "notifications/cancelled"
 KILLED = ("the client killed the server", "the client ended and left the server")
 
 
@@ -91,6 +97,47 @@ def sends_initialize_in_no_batch(record: Record) -> Iterator[Seen]:
         if message.method == "initialize":
             clause = "client-initialize-alone"
             yield Seen(clause, not message.batched, entry.n, "initialize alone", "in a batch")
+
+
+@ambient("client-falls-back", "client-probes-first")
+def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
+    """A client of both eras sends server/discover first, and falls back after any old error."""
+    asked = clients.requests(record)
+    fell = any(one.method == "initialize" for one in asked) or clients.event(record, FELL_BACK)
+    elsewhere = clients.event(record, FALLS_BACK)
+    if not asked or not (fell or elsewhere):
+        return
+    first = asked[0]
+    passed, actual = first.method == "server/discover", f"{brief(first.method)} first"
+    yield Seen("client-probes-first", passed, first.line, "server/discover", actual)
+    found = clients.answer(record, first)
+    code = None if found is None else found[1].code
+    over = fell or clients.event(record, clients.ENDED, clients.FAILED, CLOSED)
+    if found is not None and over and code is not None and code not in MODERN_ERRORS:
+        actual = f"the client gave up after the error {brief(code)}"
+        expected = "initialize, as after other errors"
+        yield Seen("client-falls-back", bool(fell), found[0].n, expected, actual)
+
+
+@ambient("client-restarts-server")
+def starts_a_server_again_that_exited(record: Record) -> Iterator[Seen]:
+    """A server that exits by itself is started again."""
+    exited = clients.event(record, EXITED, CLOSED, SIGNAL, *KILLED)
+    again = clients.event(record, RESTARTED)
+    if exited and exited[1].startswith(EXITED) and (again or clients.event(record, clients.ENDED)):
+        actual = "the client went on without it"
+        yield Seen("client-restarts-server", bool(again), exited[0], "a new process", actual)
+
+
+@ambient("client-cancel-sent")
+def tells_the_server_of_a_cancellation(record: Record) -> Iterator[Seen]:
+    """A client that cancels a call on stdio writes notifications/cancelled."""
+    if record.scenario == "cancel-stateless" and clients.event(record, clients.ENDED):
+        sent = [m for _, m in record.messages(Role.NOTIFICATION) if m.method == CANCELLED]
+        calls = [asked for asked in clients.requests(record) if asked.method == "tools/call"]
+        for asked in calls:
+            actual = "the client ended without it"
+            yield Seen("client-cancel-sent", bool(sent), asked.line, CANCELLED, actual)
 
 
 @ambient("client-closes-input-first")

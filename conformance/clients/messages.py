@@ -5,6 +5,8 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     LOOSE,
+    META,
+    META_KEY,
     Breach,
     Entry,
     Fault,
@@ -191,6 +193,23 @@ def writes_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
         if isinstance(answer.get("result"), dict):
             result = answer["result"]
             yield from _shape(record, entry, "client-result-shape", "results", method, result)
+
+
+@ambient("client-meta-keys", "client-extension-ids")
+def writes_well_formed_keys(record: Record) -> Iterator[Seen]:
+    """Keys of _meta have a prefix or none, and a name; ids of extensions have a prefix."""
+    for entry, message in record.messages():
+        holders = [object_in(message.value, part) for part in ("params", "result")]
+        for meta in (object_in(one, "_meta") for one in holders):
+            wrong = [key for key in meta if not META_KEY.fullmatch(key)]
+            actual = f"key {brief(wrong[0], 60)}" if wrong else ""
+            if meta:
+                yield Seen("client-meta-keys", not wrong, entry.n, "prefix/name, or a name", actual)
+            can = object_in(meta, META + "clientCapabilities", "extensions")
+            wrong = [key for key in can if not (found := META_KEY.fullmatch(key)) or not found[1]]
+            actual = f"extension {brief(wrong[0], 60)}" if wrong else ""
+            if can:
+                yield Seen("client-extension-ids", not wrong, entry.n, "prefix/name", actual)
 
 
 def _is_foreign(record: Record, message: Message) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_touchstone.suite import (
+    LEGACY,
     META,
     Asked,
     Kind,
@@ -19,6 +20,8 @@ from mcp_touchstone.suite import (
 
 UNSUPPORTED = -32022
 FETCHED = "the client fetched "
+FELL_BACK = "the client fell back to initialize"
+CONSENT = "/consent"
 
 
 def _modern(record: Record) -> list[Asked]:
@@ -49,6 +52,11 @@ def selects_a_supported_version(record: Record) -> Iterator[Seen]:
             continue
         supported = object_in(found[1].value, "error", "data").get("supported")
         later = [one for one in clients.peer(record).session.asked if one.line > found[0].n]
+        clause = "client-selects-supported-version"
+        fell = clients.event(record, FELL_BACK)
+        if fell and not later and isinstance(supported, list) and not set(supported) & {*LEGACY}:
+            expected = f"one of {brief(supported)}, or none"
+            yield Seen(clause, False, found[0].n, expected, fell[1])
         if not isinstance(supported, list) or not later:
             continue
         first = later[0]
@@ -56,7 +64,6 @@ def selects_a_supported_version(record: Record) -> Iterator[Seen]:
         version = version or object_in(first.value, "params").get("protocolVersion")
         expected = f"one of {brief(supported)}"
         actual = f"{brief(first.method)} with {brief(version)}"
-        clause = "client-selects-supported-version"
         yield Seen(clause, version in supported, first.line, expected, actual)
 
 
@@ -118,6 +125,7 @@ def fetches_no_reference_of_a_schema(record: Record) -> Iterator[Seen]:
         entry
         for entry in record.transcript
         if entry.source is Source.EVENT and entry.text.startswith(FETCHED)
+        if not entry.text.endswith(CONSENT)
     ]
     for entry in fetched:
         yield Seen(clause, False, entry.n, expected, entry.text)

@@ -63,8 +63,10 @@ from mcp_touchstone.wire.framing import (
     loads,
     object_in,
     type_name,
+    value_in,
 )
 from mcp_touchstone.wire.http_headers import decoded, fits_header
+from mcp_touchstone.wire.http_headers import mark_fault as header_mark_fault
 from mcp_touchstone.wire.lifecycle import LOOSE, Asked, Message, Phase, Role
 from mcp_touchstone.wire.matchers import (
     CLIENT_METHODS,
@@ -96,11 +98,12 @@ __all__ = [
     "Subscription", "Task", "Typed", "Unopened", "Window", "allows", "altered", "ambient", "answer",
     "arguments", "attempt", "base64_fault", "brief", "came_instead", "capability_faults",
     "catalogue", "challenged", "clients", "covers", "decoded", "dialect_of", "drawn", "each",
-    "edit", "first_response", "fits_header", "guarded", "guessable", "harmless_requests", "id_key",
+    "edit", "first_response", "fits_header", "guarded", "guessable", "harmless_requests",
+    "header_mark_fault", "id_key",
     "input_requests", "integral",
     "is_loopback", "is_modern", "is_read_only", "list_methods", "listings", "loads",
     "marked_arguments", "may_be_task", "misfit", "mrtr", "near_miss", "normalised", "object_in",
     "outcome", "questions", "read_pages", "same_outcome", "scenario", "served", "shapes",
     "sightings", "strays", "tagged", "task_support", "timestamps", "traces", "type_name", "typed",
-    "uri_template", "violations", "willing", "wrong_types",
+    "uri_template", "value_in", "violations", "willing", "wrong_types",
 ]  # fmt: skip

@@ -116,7 +116,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "h11": {"transport.http_exchange"},
     "socketserver": {"bridge.listener"},
     "http": {
-        "tap.guard", "tap.proxy", "tap.scenarios", "issuer.server", "client.login",
+        "tap.guard", "tap.proxy", "tap.act", "issuer.server", "client.login",
         "bridge.reading", "bridge.responses",
     },
     "select": {

@@ -12,6 +12,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap.drive import play
 from mcp_touchstone.tap.judge import CLIENT, judge
 from mcp_touchstone.tap.scenarios import SCENARIOS
+from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients import http_client
 from tests.mutants.clients.client import Mutant, talk
 from tests.mutants.clients.http_client import FAULTS
@@ -19,7 +20,8 @@ from tests.mutants.clients.rows import MUTANTS
 
 
 def outcomes(mutant: Mutant, folder: Path) -> dict[str, Outcome]:
-    run = judge([talk(mutant, folder)], CLIENT, Choice())
+    first = [Mutant("", mutant.before, habits="dual")] if mutant.before else []
+    run = judge([talk(one, folder) for one in (*first, mutant)], CLIENT, Choice())
     return {v.clause.id: v.outcome for v in run.verdicts}
 
 
@@ -81,12 +83,12 @@ def test_a_good_client_breaks_no_rule(scenario: str, revision: str, tmp_path: Pa
 
 def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
     met = set()
-    for number, (scenario, revision) in enumerate(
-        [*((name, "2025-11-25") for name in SCENARIOS), ("tools_call", "2024-11-05")]
-    ):
+    good = [Mutant("", name) for name in SCENARIOS]
+    good += [Mutant("", revision="2024-11-05"), Mutant("", "old-errors", habits="dual")]
+    for number, mutant in enumerate(good):
         folder = tmp_path / str(number)
         folder.mkdir()
-        found = outcomes(Mutant("", scenario, revision=revision), folder)
+        found = outcomes(mutant, folder)
         met |= {clause for clause, one in found.items() if one is Outcome.PASS}
 
     never = {clause.id for clause in load(CLIENTS).catalogue} - met - set(FAULTS)
@@ -97,6 +99,12 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
         "client-progress-increases",
         "client-selects-supported-version",
     }
+
+
+def test_each_invalid_header_of_the_scenario_is_found() -> None:
+    part: Any = SCENARIOS["headers"]
+    for tool in part.tools(part, {})["tools"]:
+        assert bool(mark_fault(tool["inputSchema"])) is tool["name"].startswith("bad_")
 
 
 def test_every_rule_has_a_mutant() -> None:

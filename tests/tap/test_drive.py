@@ -28,6 +28,17 @@ server.stdout.readline()
 say(method="notifications/initialized")
 """
 CLOSE = "server.stdin.close()\nserver.wait()\n"
+STATELESS = """
+import json, subprocess, sys
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+info = {"name": "x", "version": "1"}
+about = {"protocolVersion": "2026-07-28", "clientCapabilities": {}, "clientInfo": info}
+meta = {"io.modelcontextprotocol/" + name: value for name, value in about.items()}
+params = {"name": "add_numbers", "arguments": {"a": 2, "b": 3}, "_meta": meta}
+def say(**message):
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n")
+    server.stdin.flush()
+"""
 TRANSPORT = """
 import json, sys, urllib.request
 info = {"name": "x", "version": "1"}
@@ -130,6 +141,55 @@ def test_a_signal_before_the_end_of_the_input_is_a_warning(tmp_path: Path, end: 
     assert client(tmp_path, GOOD + end) == 0
 
     assert outcomes(tmp_path)["client-closes-input-first"] == "warn"
+
+
+def test_a_request_before_the_opening_fails_under_its_own_name(tmp_path: Path) -> None:
+    early = GOOD.replace("say(id=1, method", "say(id=0, method='tools/list')\nsay(id=1, method", 1)
+
+    assert client(tmp_path, early + "server.stdout.readline()\n" + CLOSE) == 1
+
+    assert outcomes(tmp_path)["client-initialize-first"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ("print('hello')", "the client connected and sent nothing"),
+        ("import os; os.kill(os.getpid(), 9)", "the client was ended by SIGKILL"),
+        (TRANSPORT + "sys.exit('broken')", "the client ended with exit status 1"),
+    ],
+)
+def test_a_cause_over_http_is_named(
+    code: str, cause: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert client(tmp_path, code, "--http") == 2
+
+    assert cause in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("again", "outcome"), [(True, "pass"), (False, "warn")])
+def test_a_server_that_exited_is_to_be_started_again(
+    again: bool, outcome: str, tmp_path: Path
+) -> None:
+    call = STATELESS + "say(id=1, method='tools/call', params=params)\nserver.stdout.readline()\n"
+    assert client(tmp_path, call + (call if again else "") + CLOSE, scenario="restart") == 0
+
+    assert outcomes(tmp_path)["client-restarts-server"] == outcome
+
+
+@pytest.mark.parametrize(("info", "outcome"), [('"clientInfo": info', "pass"), ("", "warn")])
+def test_a_client_that_falls_back_is_judged_by_both_eras(
+    info: str, outcome: str, tmp_path: Path
+) -> None:
+    probe = STATELESS.replace('"clientInfo": info', info)
+    probe += "say(id=9, method='server/discover', params={'_meta': meta})\n"
+    probe += "server.stdout.readline()\n"
+    opening = "info = " + GOOD.partition("info = ")[2]
+    assert client(tmp_path, probe + opening + CLOSE, scenario="old-errors") == 0
+
+    found = outcomes(tmp_path)
+    assert found["client-meta-client-info"] == outcome
+    assert found["client-falls-back"] == found["client-initialized"] == "pass"
 
 
 def test_a_client_of_the_other_era_is_not_accused(tmp_path: Path) -> None:

@@ -160,10 +160,10 @@ def _client(line: CommandLine) -> int:
             return
         how = f"left out: {one.left_out}" if one.left_out else "played"
         trouble = one.trouble.partition(": ")[2]
-        say(f"  {one.name:<15} {trouble or how}", flush=True)
+        say(f"  {one.name:<17} {trouble or how}", flush=True)
         if trouble and trouble not in shown:  # mostly the rest has the same cause
             part = (scenarios.find(one.name).__doc__ or "").partition("\n")[0]
-            say(f"{'':17} our part: {part}", *(f"{'':17} {text}" for text in one.said))
+            say(f"{'':19} our part: {part}", *(f"{'':19} {text}" for text in one.said))
         shown.add(trouble)
 
     return gate.pass_(check.check(settings, gate.choice, show), shlex.join(settings.client))

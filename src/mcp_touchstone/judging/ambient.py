@@ -37,6 +37,7 @@ class Record:
         stderr: the end of the process's stderr.
         peer: for rules on clients, the same conversation with the client in our place: lines have
             equal numbers, and its session has the requests of the client with their answers.
+        scenario: the scenario that our server played for a client; empty for another server.
         walked: cache of messages of the transcript by roles, with the length of the transcript
             at that time.
     """
@@ -46,6 +47,7 @@ class Record:
     ending: Ending | None = None
     stderr: bytes = b""
     peer: Transcript | None = None
+    scenario: str = ""
     walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
         default_factory=dict, repr=False, compare=False
     )

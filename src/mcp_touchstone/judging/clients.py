@@ -13,12 +13,16 @@ from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.wire.framing import Kind, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Asked, Message
 from mcp_touchstone.wire.schema import Schemas
-from mcp_touchstone.wire.transcript import Entry, Transcript
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 SCHEMAS: Final = Schemas(home() / "conformance" / "clients" / "schemas")
 """The messages of clients; ``results`` are those to requests of the server."""
 
 VERSION: Final = rev.META + "protocolVersion"
+
+ENDED: Final = "the client ended"
+FAILED: Final = "the client failed"
+"""Events at the end of a scenario: exit status 0, or another end."""
 
 
 def peer(record: Record) -> Transcript:
@@ -42,6 +46,18 @@ def result(record: Record, asked: Asked) -> dict[str, Any]:
     """Return the result that the server gave to a request; empty if it gave none."""
     found = answer(record, asked)
     return {} if found is None else object_in(found[1].value, "result")
+
+
+def tools(record: Record, asked: Asked) -> list[dict[str, Any]]:
+    """Return the tools in the answer to a request."""
+    found = result(record, asked).get("tools")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def event(record: Record, *beginnings: str) -> tuple[int, str] | None:
+    """Return the number and the sentence of the first event with one of these beginnings."""
+    events = ((e.n, e.text) for e in record.transcript if e.source is Source.EVENT)
+    return next((one for one in events if one[1].startswith(beginnings)), None)
 
 
 def acceptance(record: Record) -> tuple[Entry, dict[str, Any]] | None:

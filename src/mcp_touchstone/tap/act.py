@@ -4,6 +4,7 @@ The part decides what the server answers; the rules on clients judge the recordi
 """
 
 import contextlib
+import http.server
 import os
 import select
 import signal
@@ -13,7 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.tap.recording import CLIENT_CLOSED, EXITED, SIGNALLED, Recorder, Side
+from mcp_touchstone.tap.recording import (
+    CLIENT_CLOSED,
+    EXITED,
+    FETCHED,
+    SIGNALLED,
+    Recorder,
+    Side,
+)
 from mcp_touchstone.transport.process import now, signal_name
 from mcp_touchstone.wire.framing import (
     Kind,
@@ -96,8 +104,10 @@ class Part:
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
         both: whether ``initialize`` begins a session although it is modern.
         restarts: whether the client may start it again.
+        opened: whether initialize came.
         http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
+        stdio_only: whether it has no sense over HTTP, where the bridge would wait for it.
         may_fail: whether a client may report an error, so that its exit status means nothing.
     """
 
@@ -107,6 +117,7 @@ class Part:
     restarts = False
     http_fault = ""
     protection: ClassVar[Protection | None] = None
+    stdio_only = False
     may_fail = False
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 
@@ -114,6 +125,7 @@ class Part:
         self.recorder = recorder
         self.revision = rev.LATEST_MODERN if self.modern else rev.LATEST_LEGACY
         self.gone: int | None = None
+        self.opened = False
         self._source, self._sink = source, sink
         self._number = 0
         self._asked: dict[Any, Callable[[Json], object]] = {}
@@ -169,10 +181,11 @@ class Part:
                 rest = rest[os.write(self._sink, rest) :]
 
     def answer(self, request: Json, result: Json) -> None:
-        """Answer a request with a result."""
+        """Answer a request with a result; in 2026-07-28, None leaves a usual member out."""
         if self.modern:
-            meta = {rev.META + "serverInfo": INFO}
-            result = {"resultType": "complete", "_meta": meta, **result}
+            meta = {rev.META + "serverInfo": INFO, **result.get("_meta", {})}
+            result = {"resultType": "complete", **result, "_meta": meta}
+            result = {name: value for name, value in result.items() if value is not None}
         self.say({"id": request.get("id"), "result": result})
 
     def refuse(self, request: Json, code: int, message: str, **data: Any) -> None:
@@ -186,6 +199,24 @@ class Part:
         self._asked[id_key(f"q{self._number}")] = then
         more = {"params": params} if params else {}
         self.say({"id": f"q{self._number}", "method": method, **more})
+
+    def canary(self) -> str:
+        """Return an address of ours; what the client fetches there is an event."""
+        recorder = self.recorder
+
+        class Canary(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                recorder.event(f"{FETCHED}{self.path}")
+                self.send_error(404)
+
+            do_HEAD = do_POST = do_GET  # noqa: N815  (as above)
+
+            def log_message(self, *_words: Any) -> None:
+                """Write nothing to stderr."""
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Canary)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_address[1]}/"
 
     def later(self, seconds: float, then: Callable[[], object]) -> None:
         """Call a function after some seconds, while the client is there."""
@@ -242,6 +273,7 @@ class Part:
             code, words, data = trouble
             self.refuse(request, code, words, **data)
         elif method == "initialize":
+            self.opened = True
             self.initialize(request)
         elif method == "server/discover" and self.modern:
             more = {"supportedVersions": list(rev.MODERN), "capabilities": self.capabilities}
@@ -254,7 +286,7 @@ class Part:
             if page is None:
                 self.refuse(request, INVALID_PARAMS, "Unknown cursor")
             else:
-                self.answer(request, {**page, **cache})
+                self.answer(request, {**cache, **page})
         elif method == "tools/call":
             self.call(request)
         else:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,11 +25,10 @@ from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.act import DROPS, FORGETS, Part
 from mcp_touchstone.tap.proxy import Proxy
-from mcp_touchstone.tap.recording import Recording, RecordingError, Row, Side
+from mcp_touchstone.tap.recording import Recording, RecordingError, Side
 from mcp_touchstone.tap.scenarios import find
 from mcp_touchstone.transport import http_endpoint
 from mcp_touchstone.transport.process import signal_name
-from mcp_touchstone.wire.framing import Line
 
 if TYPE_CHECKING:
     from mcp_touchstone.tap.guard import Guard  # joserfc is an extra
@@ -39,6 +38,9 @@ SERVER: Final = "{server}"
 
 LIMIT: Final = 30.0
 """Seconds that a client has for a scenario, as in the official conformance suite."""
+
+RETRY: Final = 3000
+"""Milliseconds before a client may ask for a stream again; more than clients wait by themselves."""
 
 KEPT: Final = 1 << 16
 """Bytes of the standard error of a client that are kept, the last ones."""
@@ -107,7 +109,7 @@ class FaultyEndpoint(Endpoint):
         if called and isinstance(server, FaultyListener) and server.fault == DROPS:
             server.fault = ""
             begun, stream = stream.after(0, 0.0), EventStream(stream.number)
-            stream.put(begun[0][1])
+            stream.put(begun[0][1] + f"\nretry: {RETRY}".encode())  # a further field of the event
             stream.close()
         return super().write_stream(stream, after, resumable=resumable)
 
@@ -202,10 +204,14 @@ def play(
                 stack.callback(guard.close)
                 guard.protect(words[0])
         status, said = _run(_filled(command, words, http=http), env, cwd, limit)
+        end = recording.FAILED if status != 0 else recording.ENDED
         if recorder is None:
             _await(folder)
+            paths = sorted(folder.glob(f"*{recording.SUFFIX}"))
+            for path in paths:
+                _note(path, *[recording.RESTARTED] * (path != paths[-1]), end)
         else:
-            recorder.event(recording.FAILED if status else recording.ENDED)
+            recorder.event(end)
             for text in _fetched(folder / BEHIND):
                 recorder.event(text)
     try:
@@ -214,8 +220,6 @@ def play(
         found = []
     if http:  # the tap records also if nobody comes
         found = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
-    else:
-        found = [_completed(one) for one in found]
     trouble = _trouble(status, found, limit, part, http=http)
     return Played(name, found, f"{name}: {trouble}" if trouble else "", tuple(said))
 
@@ -284,11 +288,22 @@ def _await(folder: Path) -> None:
             while pid and _runs(pid) and time.monotonic() < end:
                 time.sleep(0.02)
             if pid and _runs(pid):
-                with path.open("ab") as file:
-                    row: dict[str, Any] = {"at": 0, "from": Side.EVENT, "text": recording.LEFT}
-                    file.write(json.dumps(row).encode() + b"\n")
+                _note(path, recording.LEFT)
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
+
+
+def _note(path: Path, *sentences: str) -> None:
+    """Add events to a recording; before them the one that a killed server could not record."""
+    with contextlib.suppress(RecordingError, OSError):
+        one = recording.read(path)
+        at = one.rows[-1].at if one.rows else 0.0
+        ends = (recording.EXITED, recording.SIGNALLED, recording.LEFT)
+        told = any(any(one.events(end)) for end in ends) or recording.LEFT in sentences
+        with path.open("ab") as file:
+            for text in (*[recording.KILLED] * (not told), *sentences):
+                row = {"at": at, "from": Side.EVENT, "text": text}
+                file.write(json.dumps(row).encode() + b"\n")
 
 
 def _runs(pid: int) -> bool:
@@ -297,16 +312,6 @@ def _runs(pid: int) -> bool:
         state = Path(f"/proc/{pid}/stat")
         return not (state.exists() and ") Z " in state.read_text("utf-8", "replace"))
     return False
-
-
-def _completed(one: Recording) -> Recording:
-    """Add the event that a killed server could not record."""
-    ends = (recording.EXITED, recording.SIGNALLED, recording.LEFT)
-    if any(any(one.events(end)) for end in ends):
-        return one
-    at = one.rows[-1].at if one.rows else 0.0
-    raw = recording.KILLED.encode()
-    return replace(one, rows=[*one.rows, Row(at, Side.EVENT, Line(raw, len(raw)))])
 
 
 def _trouble(

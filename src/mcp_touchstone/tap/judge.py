@@ -54,6 +54,8 @@ def judge(  # noqa: PLR0917  (two callers)
     url = "" if command else next((one.url for one in recordings), "")
     command = command or next((one.command for one in recordings if one.command), [])
     trouble = trouble or trouble_of(recordings, replays)
+    if side == CLIENT:
+        replays += _eras(replays)
     for one in replays:
         name = again[:1] == ("client",) and one.source.about.get("scenario")
         one.client.replay = ("--scenario", str(name)) if name else ()
@@ -76,6 +78,26 @@ def judge(  # noqa: PLR0917  (two callers)
         again=tuple(again),
         judged=side,
     )
+
+
+def _eras(replays: Sequence[Replay]) -> list[Replay]:
+    """Return what clients said before they fell back to initialize, as conversations.
+
+    Each conversation of 2026-07-28 gets an event if the client fell back, there or elsewhere. It
+    may ask one process for its eras and talk to another.
+    """
+    fallen = [again for one in replays if (again := one.source.fallback)]
+    parts = [replay(one, rev.LATEST_MODERN) for one in fallen]
+    named = {r.source.scenario for r in replays if rev.is_modern(r.revision)}
+    apart = {
+        r.source.scenario for r in replays if r.opening.asked and not rev.is_modern(r.revision)
+    }
+    both = {name for name in named & apart if name}
+    modern = [r for r in replays if rev.is_modern(r.revision)]
+    for one in modern if fallen or both else ():
+        here = one.source.scenario in both
+        one.client.happened(recording.FELL_BACK if here else recording.FALLS_BACK)
+    return parts
 
 
 def _slots(

@@ -15,7 +15,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.report.text import masked
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.secrets import secrets
@@ -46,6 +47,9 @@ EXITED: Final = "the server exited with status "
 DIED: Final = "the server was ended by "
 SIGNALLED: Final = "the client sent "
 REOPENED: Final = "the client opened a new session"
+RESTARTED: Final = "the client started the server again"
+FELL_BACK: Final = "the client fell back to initialize"
+FALLS_BACK: Final = "the client falls back to initialize elsewhere"
 ENDED: Final = "the client ended"
 FAILED: Final = "the client failed"
 FETCHED: Final = "the client fetched "
@@ -92,6 +96,9 @@ class Recorder:
         about: further members of the first line.
         environment: variables whose secrets are hidden.
 
+    Attributes:
+        is_first: whether its folder had no recording before.
+
     Raises:
         OSError: the file cannot be made.
     """
@@ -106,6 +113,7 @@ class Recorder:
         self._begun = now()
         self._lock = threading.RLock()  # `_write` takes it again
         self._splitters = {side: LineSplitter() for side in Side}
+        self.is_first = not any(path.parent.glob(f"*{SUFFIX}"))
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._write({"recording": FORMAT, "tool": __version__, "started": started, **about})
@@ -301,6 +309,18 @@ class Recording:
         """Whether the client only asked which eras the server speaks."""
         said = [read_line(row.line).value for row in self.rows if row.side is Side.CLIENT]
         return {str(value_in(message, "method")) for message in said} == {"server/discover"}
+
+    @property
+    def fallback(self) -> "Recording | None":
+        """The part up to the first ``initialize``, if a client named 2026-07-28 before it."""
+        named = False
+        for position, row in enumerate(self.rows):
+            message = read_line(row.line).value if row.side is Side.CLIENT else None
+            if value_in(message, "method") == "initialize":
+                return replace(self, rows=self.rows[: position + 1]) if named else None
+            version = value_in(message, "params", "_meta", META + "protocolVersion")
+            named = named or is_modern(str(version))
+        return None
 
     def events(self, beginning: str) -> Iterator[Row]:
         """Yield the events whose sentences begin like this."""

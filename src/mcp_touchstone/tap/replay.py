@@ -76,7 +76,8 @@ class Replay:
 
     def client_record(self) -> Record:
         """Return what rules on clients read."""
-        return Record(self.client, ServerProfile(UNLIMITED), peer=self.server)
+        profile = ServerProfile(UNLIMITED)
+        return Record(self.client, profile, peer=self.server, scenario=self.source.scenario)
 
     def profile(self) -> ServerProfile:
         """Return what the conversation shows of the server."""
@@ -106,10 +107,10 @@ class Replay:
         return Ending(step, status, last.at - first, hurried=last.at - first < HURRIED)
 
 
-def replay(source: Recording) -> Replay:
-    """Read a recording from both sides."""
+def replay(source: Recording, revision: str = "") -> Replay:
+    """Read a recording from both sides, in the revision that was agreed or in another one."""
     now = [0.0]
-    revision = _revision(source)
+    revision = revision or _revision(source)
     label = source.path.stem
     server, client = (Transcript(revision, lambda: now[0], label=label) for _ in range(2))
     found = Replay(source, revision, server, client)

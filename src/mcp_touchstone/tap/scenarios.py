@@ -1,6 +1,5 @@
 """The parts that our server plays for clients under test, each with what the client is to do."""
 
-import http.server
 import threading
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -9,11 +8,20 @@ from mcp_touchstone.bridge.headers import WELL_KNOWN
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.tap.act import DROPS, FORGETS, MOVES, NUMBERS, Json, Part, Protection
-from mcp_touchstone.tap.recording import FETCHED, Recorder
-from mcp_touchstone.wire.framing import object_in
+from mcp_touchstone.tap.act import (
+    DROPS,
+    FORGETS,
+    MOVES,
+    NUMBERS,
+    UNSUPPORTED,
+    VERSION,
+    Json,
+    Part,
+    Protection,
+)
+from mcp_touchstone.wire.framing import object_in, value_in
 
-CURSORS: Final = ("", "page two/€ ?&=", "cGFnZSB0aHJlZQ==")
+CURSORS: Final = ("page two/€ ?&=", "cGFnZSB0aHJlZQ==")
 """Cursors that a client which reads or rewrites them would change."""
 
 FORM: Final = {
@@ -42,8 +50,15 @@ QUESTIONS: Final[dict[str, tuple[str, Json]]] = {
         {
             "mode": "url",
             "message": "Open this page.",
-            "url": "https://example.com/",
             "elicitationId": "e1",
+        },
+    ),
+    "sampling with tools": (
+        "sampling/createMessage",
+        {
+            "messages": [{"role": "user", "content": {"type": "text", "text": "Add 2 and 3."}}],
+            "maxTokens": 50,
+            "tools": [NUMBERS],
         },
     ),
 }
@@ -54,6 +69,8 @@ TWICE: Final[tuple[Json, ...]] = (
 )
 ELSEWHERE: Final = "https://elsewhere.invalid"
 TENANT: Final = "/tenant"
+CONSENT: Final = "consent"
+"""The page of the elicitation in URL mode."""
 
 PATIENCE: Final = 5.0
 """Seconds that a call waits for the answers of the client."""
@@ -75,7 +92,11 @@ class Version(Part):
 
 
 class Questions(Part):
-    """Ask for a ping, roots, a sample and two elicitations, whatever the client declared."""
+    """Ask for a ping, roots, two samples and two elicitations, whatever the client declared."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._address = f"{self.canary()}{CONSENT}"
 
     def call(self, request: Json) -> None:
         """Ask, and answer the call when all answers are there, or after a while."""
@@ -83,7 +104,7 @@ class Questions(Part):
         if self.revision < "2025-06-18":
             del open_["elicitation"]
         if self.revision < "2025-11-25":
-            del open_["url"]
+            del open_["url"], open_["sampling with tools"]
 
         def end() -> None:
             if open_:
@@ -96,6 +117,7 @@ class Questions(Part):
 
         for name, method in list(open_.items()):
             params = QUESTIONS[name][1] if name in QUESTIONS else {}
+            params = {**params, "url": self._address} if name == "url" else params
             self.ask(method, partial(came, name), **params)
         self.later(PATIENCE, end)
 
@@ -103,14 +125,23 @@ class Questions(Part):
 class Pagination(Part):
     """Give the tools in several pages, with cursors that only an unaltered copy matches."""
 
+    CURSORS: ClassVar[tuple[str | None, ...]] = (None, *CURSORS)
+
     def tools(self, params: Json) -> Json | None:
         """Return a page."""
-        cursor = params.get("cursor", "")
-        if cursor not in CURSORS:
+        cursor = params.get("cursor")
+        if cursor not in self.CURSORS:
             return None
-        page = CURSORS.index(cursor)
-        more = {"nextCursor": CURSORS[page + 1]} if page + 1 < len(CURSORS) else {}
+        page = self.CURSORS.index(cursor)
+        more = {"nextCursor": self.CURSORS[page + 1]} if page + 1 < len(self.CURSORS) else {}
         return {"tools": [{**NUMBERS, "name": f"add_{page}"} if page else NUMBERS], **more}
+
+
+class Pages(Pagination):
+    """Give the tools in several pages in 2026-07-28; the second cursor is an empty string."""
+
+    modern = True
+    CURSORS = (None, "", CURSORS[0])
 
 
 class ListChanged(Part):
@@ -170,6 +201,12 @@ class Cancel(Part):
             super().call(self._held.pop(own))
 
 
+class CancelStateless(Cancel):
+    """Do not answer a call of 2026-07-28 until it is cancelled, and then answer it nevertheless."""
+
+    modern = True
+
+
 class SlowExit(Part):
     """Go on for a second after the end of the input."""
 
@@ -187,6 +224,24 @@ class Exit(Part):
         """Exit in place of an answer."""
         del request
         self.gone = 1
+
+
+class Restart(Part):
+    """Exit in the middle of the first call of 2026-07-28, and answer calls after a restart."""
+
+    steps: ClassVar = (
+        {"list": "tools"},
+        {"call": "add_numbers", "a": 2, "b": 3, "fails": True},
+        {"call": "add_numbers", "a": 4, "b": 5, "fails": True},
+    )
+    modern = restarts = may_fail = True
+
+    def call(self, request: Json) -> None:
+        """Exit in place of an answer, if this is the first process."""
+        if self.recorder.is_first:
+            self.gone = 1
+        else:
+            super().call(request)
 
 
 class Resume(Part):
@@ -214,15 +269,155 @@ class SessionLost(Part):
 
 
 class Content(Part):
-    """Answer with a content type, members and notifications that no revision has."""
+    """Answer with members that no revision has, then name an elicitation that never was."""
 
+    steps: ClassVar = (*Part.steps, *Part.steps[1:] * 2)
+    may_fail = True
+    MORE: ClassVar[Json] = {"x-touchstone": [1], "_meta": {"org.example/x": {"y": None}}}
+
+    def tools(self, params: Json) -> Json | None:
+        """Return the tools, with more members."""
+        return {**(super().tools(params) or {}), **self.MORE}
+
+    def call(self, request: Json) -> None:
+        """Answer the first call with more members."""
+        self._number += 1
+        result = self.text("5")
+        if self._number == 1:
+            result |= self.MORE
+        elif self.modern:
+            result["resultType"] = None
+        elif self.revision >= "2025-11-25":
+            params = {"elicitationId": "never-given"}
+            self.say({"method": "notifications/elicitation/complete", "params": params})
+        self.answer(request, result)
+
+
+class ContentStateless(Content):
+    """Answer with members that no revision has, then without resultType, in 2026-07-28."""
+
+    modern = True
+
+
+class Output(Part):
+    """Answer a call with a structured result that its outputSchema does not allow."""
+
+    steps = TWICE
+    may_fail = True
+
+    def tools(self, params: Json) -> Json | None:
+        """Return the tool with its outputSchema."""
+        del params
+        schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+        return {"tools": [{**NUMBERS, "outputSchema": schema}]}
+
+    def call(self, request: Json) -> None:
+        """Answer with the wrong type."""
+        self.answer(request, {**self.text('{"sum": "5"}'), "structuredContent": {"sum": "five"}})
+
+
+class OutputStateless(Output):
+    """Answer a call with a structured result that its outputSchema forbids, in 2026-07-28."""
+
+    modern = True
+
+
+class ResultType(Part):
+    """Answer a call of 2026-07-28 with a resultType that no revision and no extension has."""
+
+    modern = True
+    steps = TWICE
     may_fail = True
 
     def call(self, request: Json) -> None:
-        """Answer with all of them."""
-        self.say({"method": "notifications/x-touchstone/unknown", "params": {"n": 1}})
-        unknown = {"type": "x-touchstone/hologram", "data": "AAAA"}
-        self.answer(request, {"content": [unknown, *self.text("5")["content"]], "x-more": [1]})
+        """Answer with it."""
+        self.answer(request, {**self.text("5"), "resultType": "x-touchstone"})
+
+
+class Cache(Part):
+    """Say in two ways that a list of 2026-07-28 is stale at once: ttlMs 0, and a negative one."""
+
+    modern = may_fail = True
+    steps: ClassVar = ({"list": "tools"},) * 3
+
+    def tools(self, params: Json) -> Json | None:
+        """Return the tools with the next ttlMs."""
+        self._number += 1  # -1, 0, -1
+        return {**(super().tools(params) or {}), "ttlMs": -(self._number % 2)}
+
+
+class Headers(Part):
+    """List tools with arguments for HTTP headers in 2026-07-28, some of them invalid."""
+
+    modern = True
+    GOOD: ClassVar = {
+        "plain": "us-west 1", "odd": " Grüße,\n世界", "like": "=?base64?eA==?=", "none": None,
+        "count": -7, "flag": True, "inner": {"deep": "x"},
+    }  # fmt: skip
+    steps: ClassVar = (
+        {"list": "tools"},
+        {"call": "send", "arguments": GOOD},
+        {"call": "café 世界", "a": 2, "b": 3},
+        {"call": "*", "a": 2, "b": 3},
+    )
+
+    def tools(self, params: Json) -> Json | None:
+        """Return a tool with headers, and one for each way to be invalid."""
+        del params
+
+        def marked(header: Any, kind: str = "string") -> Json:
+            return {"type": kind, "x-mcp-header": header}
+
+        kinds = {"count": "integer", "flag": "boolean"}
+        good = {k: marked(k.title(), kinds.get(k, "string")) for k in self.GOOD if k != "inner"}
+        good["inner"] = {"type": "object", "properties": {"deep": marked("Deep-Value")}}
+        bad = {
+            "empty": {"x": marked("")},
+            "space": {"x": marked("My Region")},
+            "control": {"x": marked("Re\r\ngion")},
+            "twice": {"x": marked("Region"), "y": marked("REGION")},
+            "number": {"x": marked("Region", "number")},
+            "object": {"x": marked("Region", "object")},
+            "items": {"x": {"type": "array", "items": marked("Region")}},
+            "choice": {"x": {"anyOf": [marked("Region")]}},
+        }
+        tools = {"send": good, **{f"bad_{name}": schema for name, schema in bad.items()}}
+        return {"tools": [
+            NUMBERS, {**NUMBERS, "name": "café 世界"},
+            *({"name": k, "inputSchema": {"type": "object", "properties": v}}
+              for k, v in tools.items()),
+        ]}  # fmt: skip
+
+
+class OldErrors(Part):
+    """Refuse what comes before initialize with an error that only this server has."""
+
+    CODE: ClassVar[int | None] = -31999
+
+    def _serve(self, request: Json) -> None:
+        if self.opened or request["method"] == "initialize":
+            super()._serve(request)
+        elif self.CODE is not None:
+            self.refuse(request, self.CODE, "Not now")
+
+
+class OldSilent(OldErrors):
+    """Answer nothing before initialize."""
+
+    CODE = None
+    stdio_only = True
+
+
+class Newer(Part):
+    """Speak only a revision that is newer than 2026-07-28."""
+
+    modern = may_fail = True
+    steps = ()
+
+    def _serve(self, request: Json) -> None:
+        named = value_in(request, "params", "_meta", VERSION)
+        data = {"supported": ["2099-01-01"], "requested": named}
+        self.refuse(request, UNSUPPORTED, "Unsupported protocol version", **data)
 
 
 class SchemaRef(Part):
@@ -230,27 +425,14 @@ class SchemaRef(Part):
 
     modern = True
 
-    def __init__(self, recorder: Recorder, *given: Any) -> None:
-        super().__init__(recorder, *given)
-
-        class Canary(http.server.BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                recorder.event(f"{FETCHED}{self.path}")
-                self.send_error(404)
-
-            do_HEAD = do_POST = do_GET  # noqa: N815  (as above)
-
-            def log_message(self, *_words: Any) -> None:
-                """Write nothing to stderr."""
-
-        self._canary = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Canary)
-        threading.Thread(target=self._canary.serve_forever, daemon=True).start()
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._address = f"{self.canary()}canary.json"
 
     def tools(self, params: Json) -> Json | None:
         """Return the tool and a harmless one."""
         del params
-        address = f"http://127.0.0.1:{self._canary.server_address[1]}/canary.json"
-        schema = {"type": "object", "properties": {"a": {"$ref": address}}}
+        schema = {"type": "object", "properties": {"a": {"$ref": self._address}}}
         return {"tools": [NUMBERS, {"name": "far", "inputSchema": schema}]}
 
 
@@ -260,10 +442,11 @@ class Stateless(Part):
     modern = True
 
 
-class State(Part):
+class State(Questions):
     """Ask for input twice in 2026-07-28, with a state to return, and then without one."""
 
     modern = True
+    steps = TWICE
     STATES: Final = ('c3RhdGU=  +/ é\u2028\\"%41', '{"n": 1.0, "a" : [ ]}')
 
     def call(self, request: Json) -> None:
@@ -276,8 +459,11 @@ class State(Part):
             for name, (method, asked) in QUESTIONS.items()
             if name in can
         }
+        if "url" in object_in(can, "elicitation"):
+            method, asked = QUESTIONS["url"]
+            wanted["url"] = {"method": method, "params": {**asked, "url": self._address}}
         if not wanted or (state is None and given):
-            super().call(request)
+            Part.call(self, request)
         elif state is None:
             self._more(request, inputRequests=wanted, requestState=self.STATES[0])
         elif state == self.STATES[0]:
@@ -337,14 +523,26 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
     "version": Version,
     "questions": Questions,
     "pagination": Pagination,
+    "pages": Pages,
     "list-changed": ListChanged,
     "progress": Progress,
     "cancel": Cancel,
+    "cancel-stateless": CancelStateless,
     "slow-exit": SlowExit,
     "exit": Exit,
+    "restart": Restart,
     "resume": Resume,
     "session-lost": SessionLost,
     "content": Content,
+    "content-stateless": ContentStateless,
+    "output": Output,
+    "output-stateless": OutputStateless,
+    "result-type": ResultType,
+    "cache": Cache,
+    "headers": Headers,
+    "old-errors": OldErrors,
+    "old-silent": OldSilent,
+    "newer": Newer,
     "stateless": Stateless,
     "schema-ref": SchemaRef,
     "state": State,

@@ -6,6 +6,8 @@ basic/transports/streamable-http#request-metadata of 2026-07-28.
 
 import base64
 import binascii
+import itertools
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -108,6 +110,23 @@ def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
         if isinstance(header, str) and TOKEN.fullmatch(header):
             yield (*path, name), PARAMETER + header
         yield from annotated(inner, (*path, name))
+
+
+def mark_fault(schema: Any) -> str:
+    """Return the first fault of the ``x-mcp-header`` marks of an inputSchema; empty if none.
+
+    A mark counts wherever it is. A missing type, and a union of types, is no fault.
+    """
+    found = [header.lower() for _, header in annotated(schema)]
+    if len(set(found)) < len(found):
+        return "two headers of one name"
+    for path, _ in annotated(schema):
+        kind = value_in(schema, *itertools.chain(*(("properties", name) for name in path)), "type")
+        if isinstance(kind, str) and kind not in {"string", "integer", "boolean"}:
+            return f"a header for an argument of type {kind}"
+    if len(found) < json.dumps(schema).count('"x-mcp-header":'):
+        return "a header with an invalid name, or at a place that properties alone do not reach"
+    return ""
 
 
 def parameters(result: Any) -> dict[str, tuple[tuple[Path, str], ...]]:

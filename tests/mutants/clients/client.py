@@ -39,6 +39,15 @@ ANSWERS: Final[Mapping[str, Json]] = {
     "elicitation/create": {"action": "accept", "content": FORM},
     "url": {"action": "accept"},
 }  # fmt: skip
+ERROR: Final = {"code": -32602, "message": "No."}
+
+
+def invalid(message: Json) -> bool:
+    """Whether a response is one that a client must refuse."""
+    result = message.get("result", {})
+    structured = result.get("structuredContent", {})
+    known = result.get("resultType", "complete") in {"complete", "input_required"}
+    return not known or not isinstance(structured.get("sum", 0), int)
 
 
 @dataclass
@@ -52,10 +61,14 @@ class Mutant:
         revision: the revision that it offers.
         can: its capabilities.
         answers: its results to requests of the server, by method.
-        stubborn: whether it goes on after an unknown version.
+        habits: what it does otherwise, in one word each: it is "stubborn" and goes on after an
+            unknown version; "fetches" what schemas and elicitations name; is "dual" and asks a
+            legacy server for 2026-07-28 first; "keys" its fallback to the error -32601; "skips"
+            an empty cursor; "caches" the first list; "stays" without a server that exited.
         last: bytes that it writes before the end.
         event: an event before the end of its input.
-        fetches: whether it fetches what schemas refer to.
+        fails: whether it fails at a message of the server.
+        before: a scenario in which a good client of both eras talks before.
     """
 
     clause: str = ""
@@ -64,10 +77,15 @@ class Mutant:
     revision: str = "2025-11-25"
     can: Json = field(default_factory=lambda: CAN)
     answers: Mapping[str, Json] = field(default_factory=lambda: ANSWERS)
-    stubborn: bool = False
+    habits: str = ""
     last: bytes = b""
     event: str = ""
-    fetches: bool = False
+    fails: Callable[[Json], bool] = invalid
+    before: str = ""
+
+
+class FailureError(Exception):
+    """The client ends with an error."""
 
 
 class Client:
@@ -81,20 +99,26 @@ class Client:
     """
 
     def __init__(self, mutant: Mutant, source: int, sink: int, recorder: Recorder) -> None:
-        self._mutant = mutant
+        self._mutant, self._habits = mutant, mutant.habits
         self._source = source
         self._rest = b""
         self._sink = sink
         self._recorder = recorder
         self._number = 0
+        self._tools: list[str] = []
         self._modern = find(mutant.scenario).modern
 
     def run(self) -> None:
         """Open, take the steps, and close."""
-        with contextlib.suppress(EOFError):
+        self.failed = False
+        try:
             if self._open():
                 for step in find(self._mutant.scenario).steps:
                     self._step(step)
+        except EOFError:
+            pass
+        except FailureError:
+            self.failed = True
         if self._mutant.last:
             os.write(self._sink, self._mutant.last)
         if self._mutant.event:
@@ -104,33 +128,50 @@ class Client:
 
     def _open(self) -> bool:
         if self._modern:
-            self._request("server/discover", {})
-            return True
+            return "result" in self._request("server/discover", {}) or "stubborn" in self._habits
+        if "dual" in self._habits:
+            self._modern = True
+            error = self._request("server/discover", {})["error"]
+            self._modern = False
+            if "keys" in self._habits and error["code"] != -32601:
+                return False
         params = {
             "protocolVersion": self._mutant.revision,
             "capabilities": self._mutant.can,
             "clientInfo": INFO,
         }
         result = self._request("initialize", params).get("result", {})
-        if result.get("protocolVersion") not in rev.ALL and not self._mutant.stubborn:
+        if result.get("protocolVersion") not in rev.ALL and "stubborn" not in self._habits:
             return False
         self._say({"method": "notifications/initialized"})
         return True
 
     def _step(self, step: Json) -> None:
         if "list" in step:
+            if "caches" in self._habits and self._tools:
+                return
+            self._tools = []
             cursor: Json = {}
             while True:
                 result = self._request("tools/list", cursor).get("result", {})
-                if self._mutant.fetches:
+                if "fetches" in self._habits:
                     self._fetch(json.dumps(result))
-                if "nextCursor" not in result:
+                self._tools += [tool["name"] for tool in result.get("tools", [])]
+                if "nextCursor" not in result or (
+                    "skips" in self._habits and not result["nextCursor"]
+                ):
                     return
                 cursor = {"cursor": result["nextCursor"]}
-        params: Json = {"name": step["call"], "arguments": {k: step[k] for k in ("a", "b")}}
+        if step["call"] == "*":
+            for name in self._tools:
+                self._step({**step, "call": name})
+            return
+        given = step.get("arguments") or {k: step[k] for k in ("a", "b")}
+        params: Json = {"name": step["call"], "arguments": given}
         if step.get("progress"):
             params["_meta"] = {"progressToken": self._number + 1}
         if "cancel" in step:
+            params = self._described(params)
             self._say({"id": self._next(), "method": "tools/call", "params": params})
             about = {"requestId": self._number}
             self._say({"method": "notifications/cancelled", "params": about})
@@ -144,6 +185,8 @@ class Client:
 
     def _answer(self, request: Json) -> Json:
         url = request.get("params", {}).get("mode") == "url"
+        if "fetches" in self._habits:
+            self._fetch(json.dumps(request))
         return self._mutant.answers["url" if url else request["method"]]
 
     def _next(self) -> int:
@@ -152,22 +195,32 @@ class Client:
 
     def _request(self, method: str, params: Json) -> Json:
         """Send a request and return its response; answer the server in the meantime."""
-        if self._modern:
-            about = {"protocolVersion": "2026-07-28", "clientInfo": INFO}
-            meta = {rev.META + k: v for k, v in about.items()}
-            can = {k: v for k, v in self._mutant.can.items() if k != "roots"}
-            meta[rev.META + "clientCapabilities"] = {**can, "roots": {}}
-            params = {**params, "_meta": {**params.get("_meta", {}), **meta}}
+        params = self._described(params)
         sent = self._say({"id": self._next(), "method": method, "params": params})
         while True:
             line = self._line()
             if not line:
                 raise EOFError
             message = json.loads(line)
+            if self._mutant.fails(message):
+                raise FailureError
             if "method" not in message and message.get("id") == sent:
                 return message  # type: ignore[no-any-return]
             if "method" in message and "id" in message:
-                self._say({"id": message["id"], "result": self._answer(message)})
+                tools = "tools" in message.get("params", {}) and "tools" not in self._mutant.answers
+                reply = {"error": ERROR} if tools else {"result": self._answer(message)}
+                self._say({"id": message["id"], **reply})
+
+    def _described(self, params: Json) -> Json:
+        """Add the _meta of the stateless era."""
+        if not self._modern:
+            return params
+        about = {"protocolVersion": "2026-07-28", "clientInfo": INFO}
+        meta = {rev.META + k: v for k, v in about.items()}
+        can = {k: v for k, v in self._mutant.can.items() if k != "roots"}
+        more: Json = {"extensions": {"org.example/x": {}}, **can, "roots": {}}
+        meta[rev.META + "clientCapabilities"] = more
+        return {**params, "_meta": {**params.get("_meta", {}), **meta}}
 
     def _line(self) -> bytes:
         """Read a line; empty at the end, or if none comes: a mutant may get no response."""
@@ -195,7 +248,7 @@ class Client:
         import re  # noqa: PLC0415  (for one mutant)
         import urllib.request  # noqa: PLC0415
 
-        for address in re.findall(r'"\$ref": "(http:[^"]+)"', text):
+        for address in re.findall(r'"(?:\$ref|url)": "(http:[^"]+)"', text):
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(address, timeout=10).close()  # noqa: S310  (ours)
 
@@ -206,7 +259,7 @@ def _raw(one: Json | bytes | Iterable[Json]) -> bytes:
 
 def talk(mutant: Mutant, folder: Path) -> Recording:
     """Let a mutant talk to its part, and return the recording."""
-    path = folder / "one.jsonl"
+    path = folder / f"{mutant.scenario}.jsonl"
     recorder = Recorder(path, {"scenario": mutant.scenario}, {})
     to_server, from_client = os.pipe()
     to_client, from_server = os.pipe()
@@ -220,8 +273,12 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()
-    Client(mutant, to_client, from_client, recorder).run()
+    client = Client(mutant, to_client, from_client, recorder)
+    client.run()
     server.join(60)
     assert not server.is_alive()
+    if part.restarts and "stays" not in mutant.habits:
+        recorder.event(recording.RESTARTED)
+    recorder.event(recording.FAILED if client.failed else recording.ENDED)
     recorder.close()
     return recording.read(path)

@@ -69,6 +69,18 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "client-http-resumes": ("resume", lambda r: None if "Last-Event-ID" in r.headers else r),
     "client-http-method": ("stateless", other("Mcp-Method", "tools/List", "tools/list")),
     "client-http-name": ("stateless", without("Mcp-Name", "tools/call")),
+    "client-http-retry": ("resume", lambda r: r),
+    "client-http-param": ("headers", without("Mcp-Param-Plain", "tools/call")),
+    "client-http-param-value": (
+        "headers",
+        lambda r: (
+            replace(r, headers={**r.headers, "Mcp-Param-Flag": "TRUE"})
+            if "Mcp-Param-Flag" in r.headers
+            else r
+        ),
+    ),
+    "client-http-param-omitted": ("headers", other("Mcp-Param-None", "null", "tools/call")),
+    "client-http-invalid-tool": ("headers", lambda r: r),
     "client-http-token-in-query": (
         "tools_call",
         lambda r: replace(r, target=f"{r.target}?access_token=x") if r.verb == "GET" else r,
@@ -248,12 +260,33 @@ class Login:
         return found
 
 
+def encoded(text: str) -> str:
+    """Return the value of a header, in Base64 if it cannot be sent as it is."""
+    if text.isascii() and text.isprintable() and text == text.strip() and text[:2] != "=?":
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+def marked(given: Json) -> dict[str, str]:
+    """Return the headers of the tool `send`, which marks each of its arguments."""
+    flat = {**given, "Deep-Value": given.get("inner", {}).get("deep")}
+    return {
+        f"Mcp-Param-{name.title()}": encoded(v if isinstance(v, str) else json.dumps(v))
+        for name, v in flat.items()
+        if v is not None and name not in {"inner", "a", "b"}
+    }
+
+
 class Client:
     """The client; it answers no questions and reads each response to its end."""
 
     def __init__(self, fault: str, url: str) -> None:
         self._fault = FAULTS.get(fault, ("", lambda r: r))[1]
         self._stays = fault == "client-http-session-lost"
+        self._hasty = fault == "client-http-retry"
+        self._lax = fault == "client-http-invalid-tool"
+        self._retry = 0
+        self._tools: list[str] = []
         self._url = urlsplit(url)
         self._login = Login(fault, url)
         self._version = os.environ.get("REVISION", "2025-11-25")
@@ -272,8 +305,9 @@ class Client:
                 if "list" in step:
                     self._ask("tools/list", {})
                 else:
-                    arguments = {name: step[name] for name in ("a", "b")}
-                    self._ask("tools/call", {"name": step["call"], "arguments": arguments})
+                    given = step.get("arguments") or {name: step[name] for name in ("a", "b")}
+                    for name in self._tools if step["call"] == "*" else [step["call"]]:
+                        self._ask("tools/call", {"name": name, "arguments": given})
         if self._session:
             self._send("DELETE")
         if self._listener is not None:
@@ -305,7 +339,7 @@ class Client:
         last = ""
         while "id" in message and events and not any('"result"' in data for _, data in events):
             last = next((name for name, _ in events[::-1] if name), last)
-            time.sleep(0.5)  # the server says so with retry
+            time.sleep(0 if self._hasty else self._retry / 1000)
             _, events = self._send("GET", {}, **{"Last-Event-ID": last})
 
     def _headers(self, verb: str, message: Mapping[str, Any] = {}) -> dict[str, str]:
@@ -315,7 +349,9 @@ class Client:
         if self._modern:
             headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
             if method in NAMES:
-                headers["Mcp-Name"] = message["params"][NAMES[method]]
+                headers["Mcp-Name"] = encoded(message["params"][NAMES[method]])
+            if method == "tools/call" and message["params"]["name"] == "send":
+                headers |= marked(message["params"]["arguments"])
         elif method != "initialize" and self._version >= "2025-06-18":
             headers["MCP-Protocol-Version"] = self._version
         return headers
@@ -338,12 +374,20 @@ class Client:
         body = response.read().decode()
         connection.close()
         if "event-stream" not in response.headers.get("Content-Type", ""):
+            self._read(body)
             return response.status, []
         found = []
         for event in body.split("\n\n"):
             fields = dict(line.split(": ", 1) for line in event.splitlines() if ": " in line)
             found.append((fields.get("id", ""), fields.get("data", "")))
+            self._retry = int(fields.get("retry", self._retry))
+            self._read(fields.get("data", ""))
         return response.status, found
+
+    def _read(self, text: str) -> None:
+        """Keep the valid tools of a list."""
+        names = [one["name"] for one in json.loads(text or "{}").get("result", {}).get("tools", ())]
+        self._tools += [one for one in names if self._lax or not one.startswith("bad_")]
 
     def _begin(self, request: Request) -> http.client.HTTPConnection | None:
         changed = self._fault(request)

@@ -90,7 +90,7 @@ MUTANTS: Final = [
     Mutant("client-initialize-first", change=at("initialize", lambda m: [LIST, m])),
     Mutant("client-waits-for-initialize", change=at("initialize", beside(LIST))),
     Mutant("client-initialized", change=at("notifications/initialized", lambda _m: [])),
-    Mutant("client-leaves-unknown-version", "version", stubborn=True),
+    Mutant("client-leaves-unknown-version", "version", habits="stubborn"),
     Mutant(
         "client-initialize-alone", revision="2025-03-26",
         change=at("initialize", lambda m: [[m]]),
@@ -180,7 +180,7 @@ MUTANTS: Final = [
     Mutant("client-meta-capabilities", "stateless", change=without("clientCapabilities")),
     Mutant("client-meta-client-info", "stateless", change=without("clientInfo")),
     Mutant(
-        "client-selects-supported-version", "stateless",
+        "client-selects-supported-version", "stateless", habits="stubborn",
         change=lambda m: {**m, "params": {
             **m["params"], "_meta": {**m["params"]["_meta"], **VERSION},
         }},
@@ -205,5 +205,41 @@ MUTANTS: Final = [
             **p, "inputResponses": dict(list(p["inputResponses"].items())[1:]),
         }),
     ),
-    Mutant("client-ref-not-fetched", "schema-ref", fetches=True),
+    Mutant("client-ref-not-fetched", "schema-ref", habits="fetches"),
+    Mutant("client-falls-back", "old-errors", habits="dual, keys", before="tools_call"),
+    Mutant(
+        "client-probes-first", "old-errors", habits="dual",
+        change=at("server/discover", lambda m: {**m, "method": "tools/list"}),
+    ),
+    Mutant("client-restarts-server", "restart", habits="stays"),
+    Mutant(
+        "client-cancel-sent", "cancel-stateless",
+        change=at("notifications/cancelled", lambda _m: []),
+    ),
+    Mutant("client-cursor-empty", "pages", habits="skips"),
+    Mutant(
+        "client-elicitation-without-mode", "questions",
+        change=refuses("elicitation/create", {"code": -32602, "message": "no mode"}),
+    ),
+    Mutant("client-sampling-tools", "questions", answers={**ANSWERS, "tools": {}}),
+    Mutant(
+        "client-url-not-fetched", "questions", habits="fetches",
+        answers={**ANSWERS, "url": {"action": "decline"}},
+    ),
+    Mutant("client-meta-keys", change=at("tools/list", with_params(_meta={"a b/": 1}))),
+    Mutant("client-extension-ids", "stateless", can={**CAN, "extensions": {"mine": {}}}),
+    Mutant(
+        "client-further-members", "content", fails=lambda m: "x-touchstone" in m.get("result", {})
+    ),
+    Mutant(
+        "client-result-type-absent", "content-stateless",
+        fails=lambda m: "resultType" not in m.get("result", {}),
+    ),
+    Mutant(
+        "client-elicitation-unknown", "content",
+        fails=lambda m: m.get("method") == "notifications/elicitation/complete",
+    ),
+    Mutant("client-result-type-unknown", "result-type", fails=lambda _m: False),
+    Mutant("client-output-validated", "output", fails=lambda _m: False),
+    Mutant("client-cache-stale", "cache", habits="caches"),
 ]  # fmt: skip
