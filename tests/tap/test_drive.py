@@ -9,6 +9,7 @@ import pytest
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import check, drive
+from mcp_touchstone.tap.scenarios import SCENARIOS
 from tests.cases import cases
 from tests.mutants.clients import http_client
 
@@ -287,7 +288,7 @@ def test_a_client_of_the_official_suite_gets_the_scenarios_that_it_knows(
 ) -> None:
     known = "import os\nname = os.environ['MCP_CONFORMANCE_SCENARIO']\n"
     known += "if name not in ('initialize', 'tools_call'): raise SystemExit('unknown ' + name)\n"
-    few = {name: check.SCENARIOS[name] for name in ("resume", "version", "content", "cancel")}
+    few = {name: SCENARIOS[name] for name in ("resume", "version", "content", "cancel")}
     monkeypatch.setattr(check, "SCENARIOS", few)
 
     code = main(["client", "--", sys.executable, "-c", known + TRANSPORT])
