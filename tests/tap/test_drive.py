@@ -155,7 +155,7 @@ def test_a_request_before_the_opening_fails_under_its_own_name(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("code", "cause"),
     [
-        ("print('hello')", "the client connected and sent nothing"),
+        ("print('hello')", "the client never connected (exit status 0)"),
         ("import os; os.kill(os.getpid(), 9)", "the client was ended by SIGKILL"),
         (TRANSPORT + "sys.exit('broken')", "the client ended with exit status 1"),
     ],

@@ -14,7 +14,6 @@ from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.tap import drive, judge, recording
-from mcp_touchstone.tap.act import Part
 from mcp_touchstone.tap.drive import SERVER, Played
 from mcp_touchstone.tap.recording import RecordingError
 from mcp_touchstone.tap.scenarios import SCENARIOS, find
@@ -26,9 +25,13 @@ NAMED: Final = 3
 BASIC: Final = "tools_call"
 """The official scenario in which a client lists the tools and calls the first one."""
 
+PLAIN: Final = {"list", "call", "a", "b", "fails"}
+"""Members of the steps for which that suffices."""
+
 OFFICIAL: Final = {
     "version": "initialize",
     "questions": "elicitation-sep1034-client-defaults",
+    "headers": "http-invalid-tool-headers",
     "resume": "sse-retry",
     "schema-ref": "json-schema-ref-no-deref",
     "stateless": "http-standard-headers",
@@ -55,8 +58,8 @@ class ClientError(UserError):
 
 def official(name: str) -> str:
     """Return the official scenario that makes a client take our steps; empty if there is none."""
-    usual = BASIC if find(name).steps == Part.steps else ""
-    return OFFICIAL.get(name) or (name if "/" in name else usual)
+    plain = all(step.keys() <= PLAIN for step in find(name).steps)
+    return OFFICIAL.get(name) or (BASIC if plain else "")
 
 
 def check(
