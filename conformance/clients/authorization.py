@@ -68,7 +68,11 @@ def _refuses(
 
 
 def _in_order(
-    clause: str, record: Record, asked: list[tuple[int, str]], expected: list[str]
+    clause: str,
+    record: Record,
+    asked: list[tuple[int, str]],
+    expected: list[str],
+    mild: Breach | None = None,
 ) -> Iterator[Seen]:
     """Judge that paths were asked in an order, up to the last; others may be among them."""
     known = [(n, path) for n, path in asked if path in expected]
@@ -76,7 +80,8 @@ def _in_order(
     ended = _end(record)
     if asked and (order != expected[: len(order)] or order == expected or ended is not None):
         at = known[-1][0] if known else asked[-1][0]
-        yield Seen(clause, order == expected, at, " then ".join(expected), brief(order))
+        wanted = " then ".join(expected)
+        yield Seen(clause, order == expected, at, wanted, brief(order), mild=mild)
 
 
 @ambient("client-auth-metadata-url", "client-auth-metadata-order")
@@ -107,7 +112,8 @@ def finds_the_metadata_of_the_issuer(record: Record) -> Iterator[Seen]:
     order = [ROOT + tenant, OPENID + tenant, *([tenant + OPENID] if tenant else [])]
     last = next((n for n, path in enumerate(order) if path in offers.get("places", ())), 0)
     clause = "client-auth-server-metadata-order"
-    yield from _in_order(clause, record, asked, order[: last + 1])
+    mild = None if tenant else Breach.WARN
+    yield from _in_order(clause, record, asked, order[: last + 1], mild)
 
 
 @ambient("client-auth-default-endpoints", "client-auth-metadata-version")
