@@ -1,5 +1,6 @@
 """Calls in flight at the same time: whose answer, whose memory, and no verdict by the clock."""
 
+import re
 import sys
 
 import pytest
@@ -33,6 +34,9 @@ def test_load_judges_answers_and_memory_and_not_time(
     bad = [line for line in out.splitlines() if line.startswith(("WRONG", "LEAK", "LOST"))]
     assert bool(bad) == bool(words), out
     assert not words or all(line.startswith(words) for line in bad), out
+    (memory,) = (line for line in out.splitlines() if line.startswith("memory: "))
+    rest, first, _end = map(float, re.findall(r"([\d.]+) MiB", memory))
+    assert 0 < rest < first + 1
 
 
 def test_load_says_that_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,7 @@ class Load:
         lanes: the measurements.
         wrong: a sentence for each answer that belongs to another request.
         lost: number of calls without an answer.
-        memory: bytes after the first lane and at the end; zeros if unknown.
+        memory: bytes at rest, after the first lane and at the end; zeros if unknown.
     """
 
     profile: ServerProfile
@@ -84,12 +84,12 @@ class Load:
     lanes: list[Lane] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     lost: int = 0
-    memory: tuple[int, int] = (0, 0)
+    memory: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def leaks(self) -> bool:
         """Whether the memory grew beyond its allowance."""
-        before, after = self.memory
+        _rest, before, after = self.memory
         return after - before > max(LEAST, GROWTH * before)
 
     @property
@@ -137,6 +137,7 @@ def load(target: Target) -> Load:
 
 
 def _measure(found: Load, connection: Connection) -> None:
+    rest = _memory(connection)
     spoken = found.profile.spoken[found.revision]
     tools = [one for one in spoken.found.get("callable-tool", []) if one.name][:TOOLS]
     plain = dict.fromkeys((connection.everyday, *spoken.listing))
@@ -149,7 +150,7 @@ def _measure(found: Load, connection: Connection) -> None:
     for flying in LANES:
         found.lanes.append(_lane(found, connection, kinds, flying))
         before = before or _memory(connection)
-    found.memory = (before, _memory(connection))
+    found.memory = (rest, before, _memory(connection))
 
 
 def _memory(connection: Connection) -> int:
@@ -236,11 +237,11 @@ def lines(found: Load) -> list[str]:
     for lane in found.lanes:
         times = "".join(f"{lane.percentile(s) * 1000:>8.1f}" for s in (0.5, 0.95, 0.99))
         rows.append(f"{lane.flying:>9}{lane.calls:>8}{lane.rate:>11.1f}{times}")
-    before, after = (round(size / 2**20, 1) for size in found.memory)
+    rest, before, after = (round(size / 2**20, 1) for size in found.memory)
     rows += [
         "milliseconds, of this machine in this run",
         f"requests: {', '.join(found.kinds)}",
-        f"memory: {before} MiB after the first, {after} MiB at the end",
+        f"memory: {rest} MiB at rest, {before} MiB after the first calls, {after} MiB at the end",
     ]
     if found.unchecked:
         rows.append(
