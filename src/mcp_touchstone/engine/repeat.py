@@ -29,6 +29,7 @@ from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.engine.choice import is_attack
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import share
+from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.engine.worker import Work, Worker, run_case
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.results.events import Found
@@ -137,7 +138,8 @@ class Repetitions:
             if keys:
                 self._begun[key] = self._begun[keys[0]]
             else:
-                trial = _Trial(self._work, self._at_once)
+                turn = StartPriority.MANY if self._early else StartPriority.FIRST
+                trial = _Trial(self._work, self._at_once, turn)
                 self._early.append((keys, trial))
                 self._begun[key] = self._threads.submit(trial.hold, queue, self._tell)
             keys.append(key)
@@ -351,10 +353,17 @@ class _Trial:
     Args:
         work: the common values of all conversations.
         at_once: entered for each conversation.
+        turn: the priority of its start; the first finding of a run is made certain first.
     """
 
-    def __init__(self, work: Work, at_once: AbstractContextManager[object]) -> None:
+    def __init__(
+        self,
+        work: Work,
+        at_once: AbstractContextManager[object],
+        turn: StartPriority = StartPriority.MANY,
+    ) -> None:
         self._at_once = at_once
+        self._turn = turn
         self._pool = work.pool.branch()
         self._work = replace(work, pool=self._pool)
         self._found: set[_Finding] = set()
@@ -377,7 +386,7 @@ class _Trial:
                 case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
                 with self._at_once:
                     if not (is_open or _is_fresh(case)):  # as on the process that discovery opened
-                        connection = pool.shared.get(case.revision, share(case))
+                        connection = pool.shared.get(case.revision, share(case), self._turn)
                         read_lists(Spoken(connection.opening or Reply(0)), connection)
                         is_open = True
                     run_case(case, self._work)

@@ -56,13 +56,19 @@ class SharedProcesses:
         connection = self._live.get((revision, share))
         return connection is not None and not connection.gone
 
-    def get(self, revision: str, share: Share = Share.ORDINARY) -> Connection:
+    def get(
+        self,
+        revision: str,
+        share: Share = Share.ORDINARY,
+        turn: StartPriority = StartPriority.MANY,
+    ) -> Connection:
         """Return the live process of a revision, after its opening.
 
         Args:
             revision: the revision.
             share: its users. A willing one is opened by a client that declares everything. Ambient
                 rules skip the process of properties: most of its messages belong to a search.
+            turn: its priority among waiting starts.
 
         Raises:
             LaunchError: a new one could not be started.
@@ -84,7 +90,7 @@ class SharedProcesses:
             what = f"answered everything by {refusal}" if refusal else "stopped answering"
             raise Exhausted(f"the server {what} {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"
-        turn = StartPriority.FIRST if share is Share.DRAWN else StartPriority.MANY
+        turn = StartPriority.FIRST if share is Share.DRAWN else turn
         started = opened(self._pool.spawn(revision, label, turn=turn), share)
         self._live[key] = started
         return started
