@@ -281,8 +281,10 @@ def answers_each_request_once(record: Record) -> Iterator[Seen]:
             yield Seen("jsonrpc-no-orphan-response", True)
             yield Seen("jsonrpc-notification-no-response", True)
         elif asked.line not in under_another_id and _owed(record, asked):
-            expected, silent = f"a response to {asked.method}", record.is_silence(asked.line)
-            came = record.instead(asked.line) or "no response"
+            cut = record.cut(asked.line)
+            expected = f"a response to {asked.method}"
+            silent = not cut and record.is_silence(asked.line)
+            came = record.instead(asked.line) or cut or "no response"
             yield Seen(clause, False, asked.line, expected, came, silent=silent)
 
 
@@ -313,7 +315,10 @@ def _owed(record: Record, asked: Asked) -> bool:
         return False
     if early and asked.method != "initialize":
         return False
-    return asked.required and not record.is_barred(asked.line)
+    # the calls of discovery may last, but an ended stream is no matter of time
+    discovered = not record.transcript[asked.line].scenario and asked.method == "tools/call"
+    required = asked.required or (discovered and bool(record.cut(asked.line)))
+    return required and not record.is_barred(asked.line)
 
 
 @scenario("jsonrpc-response-id-echo")

@@ -173,6 +173,19 @@ mutants("streams-notifications-related", of=SwapsProgress, revision=MODERN)(
 )  # fmt: skip
 
 
+@mutant("jsonrpc-request-answered", revision=MODERN)
+class EndsStreamsWithoutTheResponse(HttpFault):
+    """Ends the stream of a call of 2026-07-28 without its response."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        named = b'"name":"list_capabilities"' in self.received.replace(b" ", b"")
+        if not named or not self.is_modern:
+            return super().respond(exchange, *more, **others)
+        self.begin_stream()
+        self._chunk(b"")
+        return True
+
+
 @mutant("streams-listen-scope", revision=MODERN)
 class SendsProgressToSubscribers(Diverts):
     """Sends progress on the stream of a subscription."""

@@ -17,6 +17,7 @@ from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
 
 INVALID: Final = "our request had an invalid value, which the server may have repeated"
+SUCCESS: Final = range(200, 300)
 CONTENT: Final = frozenset({"schema", "server", "tools", "prompts", "resources", "completion"})
 """Chapters about the content of results."""
 
@@ -108,6 +109,23 @@ class Record:
         if self.ending is not None and self.ending.step is Step.ITSELF:
             return left(self.ending.status)
         return ""
+
+    def cut(self, line: int) -> str:
+        """Return the stream that ended without the answer to a line; empty for none.
+
+        It is certain that no answer comes any more: the server ended the stream, whose events have
+        no ids, and served a later request.
+        """
+        one = carriers(self.transcript.exchanges).get(line)
+        if one is None or not one.streams or one.left or one.fault or one.ended is None:
+            return ""
+        ended = one.ended
+        others = self.transcript.exchanges
+        is_over = any(other.verb == "DELETE" and other.began <= ended for other in others)
+        goes_on = any(other.began >= ended and other.status in SUCCESS for other in others)
+        if is_over or not goes_on or any(event.id for event in one.events):
+            return ""
+        return f"the end of the stream, {one}"
 
     def is_barred(self, line: int) -> bool:
         """Whether a line was refused for want of a token or a scope."""
