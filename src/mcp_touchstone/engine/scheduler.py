@@ -40,7 +40,8 @@ class Schedule:
         """Add cases that can be judged now, long ones first.
 
         A case that shares a process joins its lane. A case that needs an unused process is a lane
-        of its own, or is the first of the lane whose process it opens.
+        of its own, or is the first of the lane whose process it opens. The lanes of the processes
+        that discovery opened come first: a start ends them if one case runs after the other.
         """
         shared: dict[tuple[str, Share], list[PlannedCase]] = {}
         single: list[list[PlannedCase]] = []
@@ -53,7 +54,9 @@ class Schedule:
                 single.append([slot])
             else:
                 shared.setdefault(key, []).append(slot)
-        for key, together in shared.items():
+        for key, together in sorted(
+            shared.items(), key=lambda one: one[0][1] is not Share.ORDINARY
+        ):
             if key in self._lanes:
                 self._lanes[key].add(together)
                 continue
