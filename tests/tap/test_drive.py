@@ -288,14 +288,15 @@ def test_a_client_of_the_official_suite_gets_the_scenarios_that_it_knows(
 ) -> None:
     known = "import os\nname = os.environ['MCP_CONFORMANCE_SCENARIO']\n"
     known += "if name not in ('initialize', 'tools_call'): raise SystemExit('unknown ' + name)\n"
-    few = {name: SCENARIOS[name] for name in ("resume", "version", "content", "cancel")}
+    few = {n: SCENARIOS[n] for n in ("resume", "version", "content", "cancel", "pages")}
     monkeypatch.setattr(check, "SCENARIOS", few)
 
     code = main(["client", "--", sys.executable, "-c", known + TRANSPORT])
 
     out = " ".join(capsys.readouterr().out.split())
     assert code == 0, out
-    assert "cancel left out: the official suite has no such scenario" in out
+    for name in ("cancel", "pages"):
+        assert f"{name} left out: the official suite has no such scenario" in out
     assert out.count("played") == 3  # `resume` by the name tools_call
     known = known.replace("'tools_call'", "'cancel'")
     words = ("--scenario", "cancel", "--", sys.executable, "-c", known + TRANSPORT)
