@@ -228,7 +228,9 @@ def test_nothing_is_measured_without_a_list_and_that_is_said() -> None:
     assert {client.answer for client in found.clients} == {"not measured"}
     assert found.losing == []
     reasons = {client.unmeasured for client in found.clients}
-    assert reasons == {notes.NOTHING, notes.NO_RECORD}
+    assert reasons == {notes.UNOPENED, notes.NO_RECORD}
+    (vscode,) = notes_on([], "vscode").clients
+    assert (vscode.answer, vscode.unmeasured) == ("not measured", notes.NOTHING)
 
 
 def test_a_first_page_is_called_one() -> None:

@@ -120,6 +120,7 @@ def _for_all(kind: str, rules: Sequence[Rule], server: str) -> str:
     return "What suits the strictest of them suits all."
 
 
+UNOPENED: Final = "the server could not be opened"
 NOTHING: Final = "the server listed no tools"
 NO_RECORD: Final = "its rules are about a registry record: name it with --from server.json"
 FIRST_PAGE: Final = "only the first page of the list of tools was measured"
@@ -166,7 +167,7 @@ def _client(client: str, seen: Seen) -> ClientNotes:
     if of_record and seen.record is None:
         return ClientNotes(client, known.name, unmeasured=NO_RECORD)
     if not of_record and not seen.tools:
-        return ClientNotes(client, known.name, unmeasured=NOTHING)
+        return ClientNotes(client, known.name, unmeasured=NOTHING if seen.revision else UNOPENED)
     found = [
         Note(rule, what)
         for rule in known.rules
