@@ -1,6 +1,5 @@
 """clients/features: capabilities, cancellation, progress, pagination, and answers to the server."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +30,7 @@ FEATURES = {
 }
 """Beginning of a method -> the capability of the server that it belongs to."""
 
-FETCHED = re.compile("the client fetched .*/consent")
+FETCHED = "the client fetched /consent"
 
 OWN = {
     "roots/list": "roots",
@@ -109,11 +108,11 @@ def answers_by_mode_and_tools(record: Record) -> Iterator[Seen]:
 @ambient("client-url-not-fetched")
 def opens_no_page_without_consent(record: Record) -> Iterator[Seen]:
     """The page of an elicitation that the client did not accept is not fetched."""
-    fetched = next((e for e in record.transcript if FETCHED.fullmatch(e.text)), None)
+    fetched = clients.event(record, FETCHED)
     for entry, _method, params, answer, _line in clients.questions(record):
         accepted = object_in(answer, "result").get("action") == "accept"
         if params.get("mode") == "url" and not (accepted and fetched):
-            at = fetched.n if fetched else entry.n
+            at = fetched[0] if fetched else entry.n
             actual = "the client fetched it, and did not accept"
             yield Seen("client-url-not-fetched", fetched is None, at, "no request to it", actual)
 

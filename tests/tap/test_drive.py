@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
@@ -82,6 +83,19 @@ def test_a_client_may_ask_one_process_for_its_eras_and_talk_to_another(tmp_path:
     asks = probe + "say(id=1, method='server/discover', params={})\n" + after
 
     assert client(tmp_path, asks + GOOD + CLOSE) == 0
+
+
+def test_a_question_for_the_eras_in_another_process_is_the_first_request(tmp_path: Path) -> None:
+    say = STATELESS + "say(id=1, method='tools/list', params={'_meta': meta})\n"
+    talk = say + "server.stdout.readline()\n" + CLOSE
+    code = talk.replace("tools/list", "server/discover")
+    code += "import os\nif os.environ['MCP_CONFORMANCE_SCENARIO'] == 'stateless':\n"
+    code += f"{indent(talk, ' ')}else:\n{indent(GOOD + CLOSE, ' ')}"
+
+    assert client(tmp_path, code, "--scenario", "old-errors", scenario="stateless") == 0
+
+    found = outcomes(tmp_path)
+    assert found["client-probes-first"] == found["client-falls-back"] == "pass"
 
 
 def test_no_recording_has_a_token_or_a_code(tmp_path: Path) -> None:
@@ -288,7 +302,8 @@ def test_a_client_of_the_official_suite_gets_the_scenarios_that_it_knows(
 ) -> None:
     known = "import os\nname = os.environ['MCP_CONFORMANCE_SCENARIO']\n"
     known += "if name not in ('initialize', 'tools_call'): raise SystemExit('unknown ' + name)\n"
-    few = {n: SCENARIOS[n] for n in ("resume", "version", "content", "cancel", "pages")}
+    names = ("resume", "version", "list-changed", "cancel", "pages")
+    few = {name: SCENARIOS[name] for name in names}
     monkeypatch.setattr(check, "SCENARIOS", few)
 
     code = main(["client", "--", sys.executable, "-c", known + TRANSPORT])

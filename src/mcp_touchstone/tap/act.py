@@ -107,7 +107,6 @@ class Part:
         opened: whether initialize came.
         http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
-        stdio_only: whether it has no sense over HTTP, where the bridge would wait for it.
         may_fail: whether a client may report an error, so that its exit status means nothing.
     """
 
@@ -117,7 +116,6 @@ class Part:
     restarts = False
     http_fault = ""
     protection: ClassVar[Protection | None] = None
-    stdio_only = False
     may_fail = False
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 

@@ -82,7 +82,7 @@ def check(
     """
     by_contract = not any(SERVER in word for word in client.client)
     http = client.client_http or by_contract
-    fit = (n for n, p in SCENARIOS.items() if not (p.stdio_only if http else p.protection))
+    fit = (name for name, part in SCENARIOS.items() if http or part.protection is None)
     names = dict.fromkeys(client.scenario or fit)
     played = []
     with contextlib.ExitStack() as stack:
@@ -128,10 +128,7 @@ def _grouped(played: Iterable[Played]) -> Iterator[str]:
 
 def _lacks(name: str, *, http: bool) -> str:
     """Return what a scenario needs and does not have."""
-    part = find(name)
-    if part.stdio_only and http:
-        return "needs stdio"
-    if part.protection is None:
+    if find(name).protection is None:
         return ""
     if not http:
         return "needs --http"

@@ -86,17 +86,17 @@ def _eras(replays: Sequence[Replay]) -> list[Replay]:
     Each conversation of 2026-07-28 gets an event if the client fell back, there or elsewhere. It
     may ask one process for its eras and talk to another.
     """
-    fallen = [again for one in replays if (again := one.source.fallback)]
-    parts = [replay(one, rev.LATEST_MODERN) for one in fallen]
-    named = {r.source.scenario for r in replays if rev.is_modern(r.revision)}
-    apart = {
-        r.source.scenario for r in replays if r.opening.asked and not rev.is_modern(r.revision)
-    }
-    both = {name for name in named & apart if name}
+    again = (one.source.fallback for one in replays)
+    parts = [replay(one, rev.LATEST_MODERN) for one in again if one]
     modern = [r for r in replays if rev.is_modern(r.revision)]
-    for one in modern if fallen or both else ():
-        here = one.source.scenario in both
-        one.client.happened(recording.FELL_BACK if here else recording.FALLS_BACK)
+    legacy = [r for r in replays if r.opening.asked and not rev.is_modern(r.revision)]
+    named, apart = ({r.source.scenario for r in of} for of in (modern, legacy))
+    both = (named & apart) - {""}
+    asked = {r.source.scenario for r in modern if r.source.probes}
+    for one in modern if parts or both else ():
+        name = one.source.scenario
+        if one.source.probes or name not in asked:  # else it asked in another process before
+            one.client.happened(recording.FELL_BACK if name in both else recording.FALLS_BACK)
     return parts
 
 

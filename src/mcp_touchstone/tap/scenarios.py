@@ -392,20 +392,11 @@ class Headers(Part):
 class OldErrors(Part):
     """Refuse what comes before initialize with an error that only this server has."""
 
-    CODE: ClassVar[int | None] = -31999
-
     def _serve(self, request: Json) -> None:
         if self.opened or request["method"] == "initialize":
             super()._serve(request)
-        elif self.CODE is not None:
-            self.refuse(request, self.CODE, "Not now")
-
-
-class OldSilent(OldErrors):
-    """Answer nothing before initialize."""
-
-    CODE = None
-    stdio_only = True
+        else:
+            self.refuse(request, -31999, "Not now")
 
 
 class Newer(Part):
@@ -541,7 +532,6 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
     "cache": Cache,
     "headers": Headers,
     "old-errors": OldErrors,
-    "old-silent": OldSilent,
     "newer": Newer,
     "stateless": Stateless,
     "schema-ref": SchemaRef,
