@@ -147,6 +147,22 @@ def test_the_screen_has_answers_beside_requests_and_faults_below_lines(
     assert "\x1b" not in "".join(lines)
 
 
+def test_authorization_is_judged_with_the_session_that_a_client_falls_back_to(
+    tmp_path: Path,
+) -> None:
+    recorder = Recorder(tmp_path / "1.jsonl", {}, {})
+    meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
+    side, message = asked(0, "server/discover", _meta=meta)
+    recorder.take(side, _line(message))
+    recorder.event(recording.AUTHORIZATION + "authorize {}")
+    recorder.take(side, _line(OPENING[0]))
+    recorder.close()
+
+    part = recording.read(tmp_path / "1.jsonl").fallback
+    assert part is not None
+    assert [row.side for row in part.rows] == [Side.CLIENT, Side.CLIENT]
+
+
 def test_reports_of_one_side_only_are_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -312,12 +312,17 @@ class Recording:
 
     @property
     def fallback(self) -> "Recording | None":
-        """The part up to the first ``initialize``, if a client named 2026-07-28 before it."""
+        """The part up to the first ``initialize``, if a client named 2026-07-28 before it.
+
+        Without authorization, which belongs to the session that begins.
+        """
         named = False
         for position, row in enumerate(self.rows):
             message = read_line(row.line).value if row.side is Side.CLIENT else None
             if value_in(message, "method") == "initialize":
-                return replace(self, rows=self.rows[: position + 1]) if named else None
+                rows = self.rows[: position + 1]
+                rows = [one for one in rows if not one.text.startswith(AUTHORIZATION)]
+                return replace(self, rows=rows) if named else None
             version = value_in(message, "params", "_meta", META + "protocolVersion")
             named = named or is_modern(str(version))
         return None
