@@ -60,7 +60,10 @@ def confirms_the_handshake(record: Record) -> Iterator[Seen]:
     answered = accepted[0].n if accepted else None
     for n in sent:
         early = answered is None or n < answered
-        yield Seen(clause, not early, n, expected, "it came before the answer to initialize")
+        actual = "it came, and no initialize was accepted"
+        if answered is not None:
+            actual = "it came before the answer to initialize"
+        yield Seen(clause, not early, n, expected, actual)
     if answered is None:
         return
     after = [n for n in sent if n > answered]

@@ -52,6 +52,7 @@ def post(body, **more):
     request = urllib.request.Request(sys.argv[-1], data, {**headers, **more})
     return urllib.request.urlopen(request)
 with post({"id": 1, "method": "initialize", "params": params}) as answer:
+    answer.read()
     session = {"Mcp-Session-Id": answer.headers["Mcp-Session-Id"]}
 session["MCP-Protocol-Version"] = "2025-11-25"
 post({"method": "notifications/initialized"}, **session).close()
