@@ -24,17 +24,15 @@ def _goes_on(record: Record, line: int) -> bool | None:
     return False if clients.event(record, clients.FAILED) else None
 
 
-@ambient("client-further-members", "client-result-type-absent", "client-elicitation-unknown")
+@ambient("client-further-members", "client-elicitation-unknown")
 def goes_on_after_what_it_must_accept(record: Record) -> Iterator[Seen]:
-    """Unknown members, a missing resultType, and an unknown elicitation harm nothing."""
+    """Unknown members and an unknown elicitation harm nothing."""
     accepts = []
     for asked in clients.requests(record):
         found = clients.answer(record, asked)
         result = clients.result(record, asked)
         if found is not None and MORE in result:
             accepts.append(("client-further-members", found[0].n))
-        if found is not None and result and "resultType" not in result:
-            accepts.append(("client-result-type-absent", found[0].n))
     heard = ((entry.n, message) for entry in clients.peer(record) for message in entry.messages)
     accepts += [("client-elicitation-unknown", n) for n, m in heard if m.method == COMPLETE]
     for clause, line in accepts if record.scenario else ():

@@ -179,11 +179,10 @@ class Part:
                 rest = rest[os.write(self._sink, rest) :]
 
     def answer(self, request: Json, result: Json) -> None:
-        """Answer a request with a result; in 2026-07-28, None leaves a usual member out."""
+        """Answer a request with a result."""
         if self.modern:
             meta = {rev.META + "serverInfo": INFO, **result.get("_meta", {})}
             result = {"resultType": "complete", **result, "_meta": meta}
-            result = {name: value for name, value in result.items() if value is not None}
         self.say({"id": request.get("id"), "result": result})
 
     def refuse(self, request: Json, code: int, message: str, **data: Any) -> None:

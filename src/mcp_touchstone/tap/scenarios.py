@@ -285,16 +285,14 @@ class Content(Part):
         result = self.text("5")
         if self._number == 1:
             result |= self.MORE
-        elif self.modern:
-            result["resultType"] = None
-        elif self.revision >= "2025-11-25":
+        elif "2025-11-25" <= self.revision < "2026-07-28":
             params = {"elicitationId": "never-given"}
             self.say({"method": "notifications/elicitation/complete", "params": params})
         self.answer(request, result)
 
 
 class ContentStateless(Content):
-    """Answer with members that no revision has, then without resultType, in 2026-07-28."""
+    """Answer with members that no revision has, in 2026-07-28."""
 
     modern = True
 

@@ -232,10 +232,6 @@ MUTANTS: Final = [
         "client-further-members", "content", fails=lambda m: "x-touchstone" in m.get("result", {})
     ),
     Mutant(
-        "client-result-type-absent", "content-stateless",
-        fails=lambda m: "resultType" not in m.get("result", {}),
-    ),
-    Mutant(
         "client-elicitation-unknown", "content",
         fails=lambda m: m.get("method") == "notifications/elicitation/complete",
     ),
