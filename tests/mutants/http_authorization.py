@@ -406,7 +406,8 @@ class DefaultPaths(Protected):
         super().do_GET()
 
 
-mutants("authorization-server-metadata", of=DefaultPaths, revision=OLDEST)(
+mutants("authorization-server-metadata", of=DefaultPaths, revision=OLDEST,
+    passes=("authorization-default-paths",))(
     HasDefaultPathsOnly="Has no metadata, and the default paths.")  # fmt: skip
 mutants("authorization-server-metadata", "authorization-default-paths", of=DefaultPaths,
     revision=OLDEST)(
