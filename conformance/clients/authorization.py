@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from mcp_touchstone.suite import Breach, Record, Seen, Source, ambient, brief, is_loopback
+from mcp_touchstone.suite import Breach, Record, Seen, Source, ambient, brief, clients, is_loopback
 
 Fact = tuple[int, str, dict[str, Any]]
 
 NOTED = "authorization: "
-ENDS = ("the client ended", "the client failed")
 ROOT = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 RESOURCE = "/.well-known/oauth-protected-resource"
@@ -39,10 +38,9 @@ def _asked(record: Record) -> dict[str, Any]:
     return next((facts for _, _, facts in _facts(record, "server")), {})
 
 
-def _end(record: Record) -> int | None:
-    """Return the line at which the client ended; None if that is not known."""
-    events = (e for e in record.transcript if e.source is Source.EVENT)
-    return next((e.n for e in events if e.text.startswith(ENDS)), None)
+def _has_ended(record: Record) -> bool:
+    """Whether the client ended; False if that is not known."""
+    return clients.event(record, clients.ENDED, clients.FAILED) is not None
 
 
 def _scopes(facts: dict[str, Any]) -> set[str]:
@@ -77,8 +75,8 @@ def _in_order(
     """Judge that paths were asked in an order, up to the last; others may be among them."""
     known = [(n, path) for n, path in asked if path in expected]
     order = list(dict.fromkeys(path for _, path in known))
-    ended = _end(record)
-    if asked and (order != expected[: len(order)] or order == expected or ended is not None):
+    is_over = order == expected or _has_ended(record)
+    if asked and (is_over or order != expected[: len(order)]):
         at = known[-1][0] if known else asked[-1][0]
         wanted = " then ".join(expected)
         yield Seen(clause, order == expected, at, wanted, brief(order), mild=mild)
@@ -97,7 +95,7 @@ def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
         return
     paths = [path for _, path in asked]
     late = Breach.WARN if offers["place"] in paths else None
-    if paths[0] == offers["place"] or late or _end(record):
+    if paths[0] == offers["place"] or late or _has_ended(record):
         expected = f"GET {offers['place']}, which the challenge names"
         passed, actual = paths[0] == offers["place"], f"GET {paths[0]}"
         yield Seen("client-auth-metadata-url", passed, asked[0][0], expected, actual, mild=late)
@@ -128,7 +126,7 @@ def falls_back_to_default_endpoints(record: Record) -> Iterator[Seen]:
     for n, version in root:
         clause = "client-auth-metadata-version"
         yield Seen(clause, bool(version), n, "MCP-Protocol-Version", version or "none")
-    if used or _end(record):
+    if used or _has_ended(record):
         passed = bool(root and used and root[0][0] < used[0])
         expected = f"GET {ROOT}, then /register or /authorize"
         actual = "the endpoints without the metadata" if used else "neither endpoint"
@@ -185,7 +183,7 @@ def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
     for n, _, facts in authorized:
         yield Seen("client-auth-state", facts["state"], n, "a state", "none")
     for clause, name in (("client-auth-iss", "iss"), ("client-auth-state", "state")):
-        if authorized and (redeemed or (name in changed and _end(record))):
+        if authorized and (redeemed or (name in changed and _has_ended(record))):
             passed = not (redeemed and name in changed)
             expected = f"no use of a code whose response has another {name}, or none"
             at = redeemed[0] if redeemed else authorized[-1][0]
@@ -250,14 +248,14 @@ def steps_up_after_a_missing_scope(record: Record) -> Iterator[Seen]:
     first = _scopes(authorized[0][2])
     again = next((one for one in authorized if one[0] > refused[0]), None)
     more = _scopes(again[2]) if again else set()
-    if again or _end(record):
+    if again or _has_ended(record):
         at, expected = again[0] if again else refused[0], f"a request for {offers['more']}"
         yield Seen("client-auth-step-up", offers["more"] in more, at, expected, brief(sorted(more)))
     if again and first:
         expected = f"{' '.join(sorted(first))} too"
         actual = brief(sorted(more))
         yield Seen("client-auth-scope-union", first <= more, again[0], expected, actual)
-    if len(refused) > RETRIES + 1 or _end(record):
+    if len(refused) > RETRIES + 1 or _has_ended(record):
         passed, actual = len(refused) <= RETRIES + 1, f"{len(refused)} refused requests"
         yield Seen("client-auth-retries", passed, refused[-1], "a few retries at most", actual)
 

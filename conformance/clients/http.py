@@ -28,7 +28,7 @@ BARRED, NOT_FOUND, ENDS = 401, 404, 500
 PRECISION = 0.9
 """Part of a time that a client must wait; its clock may differ from ours a little."""
 
-REOPENED, ENDED = "the client opened a new session", "the client ended"
+REOPENED = "the client opened a new session"
 
 
 def _of(record: Record, *verbs: str) -> list[HttpExchange]:
@@ -267,17 +267,17 @@ def _carries_answer(record: Record, exchange: HttpExchange) -> bool:
 @ambient("client-http-retry")
 def waits_before_it_asks_for_a_stream_again(record: Record) -> Iterator[Seen]:
     """A GET that resumes a stream comes no earlier than its retry field says."""
-    told: dict[int, tuple[float, int]] = {}
+    retries: dict[int, tuple[float, int]] = {}
     for entry in clients.peer(record):
         event = None if entry.origin is None else entry.origin.event
         if event is not None and event.retry is not None and entry.origin is not None:
-            told[entry.origin.exchange.number] = entry.at, event.retry
+            retries[entry.origin.exchange.number] = entry.at, event.retry
     for exchange in _of(record, "GET"):
         for before in _of(record, "POST", "GET"):
             ids = [event.id for event in before.events if event.id]
-            earlier = before.number in told and before.number < exchange.number
+            earlier = before.number in retries and before.number < exchange.number
             if earlier and ids[-1:] == [exchange.said(LAST_EVENT)]:
-                at, retry = told[before.number]
+                at, retry = retries[before.number]
                 waited = (exchange.began - at) * 1000
                 actual = f"a GET {waited:.0f} ms after the last event"
                 expected = f"{retry} ms before the client connects again"
