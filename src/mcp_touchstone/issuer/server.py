@@ -57,7 +57,7 @@ class Issuer:
 
     Args:
         path: the path of its URL; its endpoints are below it.
-        hear: is told what clients ask.
+        hear: called for each request of a client.
 
     Attributes:
         url: its URL, which is the ``iss`` of its tokens.

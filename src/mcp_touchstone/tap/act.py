@@ -75,8 +75,8 @@ class Protection:
         places: paths of the metadata of the issuer; None for those of an issuer without a path.
         metadata: members of that metadata to replace; None removes one.
         response: members of the authorization response to replace, likewise.
-        then: what is asked after the first call: FORGETS, that the token is renewed, or MOVES,
-            that it comes from another issuer; empty for nothing.
+        then: what happens after the first call: with FORGETS the token expires, with MOVES another
+            issuer takes over; empty for nothing.
         defaults: whether it is a server of 2025-03-26: no metadata, its own default endpoints, and
             an open ``initialize``.
     """

@@ -299,9 +299,9 @@ def _note(path: Path, *sentences: str) -> None:
         one = recording.read(path)
         at = one.rows[-1].at if one.rows else 0.0
         ends = (recording.EXITED, recording.SIGNALLED, recording.LEFT)
-        told = any(any(one.events(end)) for end in ends) or recording.LEFT in sentences
+        has_end = any(any(one.events(end)) for end in ends) or recording.LEFT in sentences
         with path.open("ab") as file:
-            for text in (*[recording.KILLED] * (not told), *sentences):
+            for text in (*[recording.KILLED] * (not has_end), *sentences):
                 row = {"at": at, "from": Side.EVENT, "text": text}
                 file.write(json.dumps(row).encode() + b"\n")
 
