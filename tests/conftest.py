@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import sys
 import time
@@ -48,6 +49,9 @@ settings.load_profile("unhurried")
 
 LEAN = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 """Options of a pytest of its own: the plugin of Hypothesis imports all of it at the end."""
+
+PROGRESS = re.compile(r"(?m)^mcp-touchstone: \d+ s: .*\n")
+"""A line of progress, which a run without a terminal prints if the machine is slow."""
 
 HERE = Path(__file__).parent
 MUTANTS = HERE / "mutants"

@@ -166,11 +166,18 @@ def test_every_judged_clause_is_broken_with_its_full_outcome() -> None:
 
 def test_every_judged_clause_passes_on_some_server() -> None:
     """The reference server or a control passes it; an unmet condition proves nothing."""
-    passed = {clause for mutant in MUTANTS.values() for clause in mutant.passes}
-    run = judge(reference(timeout=20.0), REGISTRY, Choice())
-    passed |= {verdict.clause.id for verdict in run.of(Outcome.PASS)}
+    missing = {clause.id for clause in REGISTRY.catalogue if clause.judged}
+    missing -= {clause for mutant in MUTANTS.values() for clause in mutant.passes}
+    # A busy machine can leave a clause without a verdict; no failure is hidden by a second run.
+    for alone in (False, True):
+        choice = Choice(select=tuple(sorted(missing)), jobs=1) if alone else Choice()
+        run = judge(reference(timeout=60.0), REGISTRY, choice)
+        assert list(run.of(Outcome.FAIL)) == []
+        missing -= {verdict.clause.id for verdict in run.of(Outcome.PASS)}
+        if not missing:
+            break
 
-    assert [c.id for c in REGISTRY.catalogue if c.judged and c.id not in passed] == []
+    assert sorted(missing) == []
 
 
 def test_mutants_name_known_clauses_and_revisions() -> None:
