@@ -22,7 +22,8 @@ from scripts import sentences
 
 STATES: Final = {
     "\U0001f7e2": "judged",
-    "\U0001f7e1": "judged in part: only some servers show it, or a breach counts for less",
+    "\U0001f7e1": "judged in part: only some programs show it, a breach counts for less, or "
+    "only one of two sides is judged",
     "\u26aa": "not observable: no message shows it",
     "\u2796": "not ours: it permits something, or other programs must keep it",
     "\U0001f534": "open: a message shows it, and no clause judges it",
@@ -288,7 +289,8 @@ def _mark(row: sentences.Row, clauses: Mapping[str, Clause], revision: str) -> s
     cited = [clauses[one] for one in row.fate if revision in clauses[one].source]
     if not any(one.judged for one in cited):
         return UNSEEN if cited else OPEN
-    whole = all(
+    sides = {one.group == CLIENTS for one in cited}
+    whole = (row.binds != "both" or sides == {True, False}) and all(
         one.judged and not one.conditional and one.breach is BREACH_OF[one.level] for one in cited
     )
     return JUDGED if whole else PART

@@ -119,15 +119,17 @@ def test_the_sentences_of_each_section_are_numbered_without_gaps() -> None:
 def test_a_colour_follows_the_clauses_of_a_sentence() -> None:
     clauses = {one.id: one for one in (*load().catalogue, *load(CLIENTS).catalogue)}
 
-    def mark(*fate: str, revision: str = "2025-11-25") -> str:
+    def mark(*fate: str, binds: str = "server", revision: str = "2025-11-25") -> str:
         return pages._mark(
-            sentences.Row("0", "MUST", "server", fate, "p", {revision: 1}), clauses, revision
+            sentences.Row("0", "MUST", binds, fate, "p", {revision: 1}), clauses, revision
         )
 
-    whole = "lifecycle-version-echo"
+    whole, of_client = "lifecycle-version-echo", "client-initialize-first"
     assert mark(whole) == pages.JUDGED
     assert mark("tools-name-unique") == mark("tools-name-unique", whole) == pages.PART
     assert mark(whole, "endpoint-single-path") == pages.PART
+    assert mark(whole, binds="both") == mark(of_client, binds="both") == pages.PART
+    assert mark(whole, of_client, binds="both") == mark(of_client, binds="client") == pages.JUDGED
     assert mark("endpoint-single-path") == pages.UNSEEN
     assert mark("open") == mark("client-initialize-alone") == pages.OPEN
     assert mark("apart") == pages.APART
