@@ -53,9 +53,9 @@ class Row:
         digest: `Sentence.digest`.
         keyword: its first key word.
         binds: ``server``, ``client``, ``both``, or ``neither`` (hosts, authorization servers).
-        fate: ids of the clauses that speak of it, in any revision, or one word: ``hidden`` (no
-            message shows it), ``apart`` (it permits something, or other programs must keep it),
-            ``open`` (a message shows it, and no clause judges it).
+        fate: ids of the clauses that speak of it, one or more in each of its revisions, or one
+            word: ``hidden`` (no message shows it), ``apart`` (it permits something, or other
+            programs must keep it), ``open`` (a message shows it, and no clause judges it).
         section: ``page#anchor``.
         places: revision -> its number in the section, among the normative sentences, from 1.
     """

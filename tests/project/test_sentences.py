@@ -97,14 +97,24 @@ def test_a_changed_sentence_and_a_lost_one_are_named(
     assert lost == f"2025-11-25 basic/a lacks sentence 1 ({old.digest})"
 
 
-def test_each_row_names_clauses_of_its_revisions_or_one_reason() -> None:
+def test_each_row_has_one_reason_or_a_clause_for_each_of_its_revisions() -> None:
     clauses = {one.id: one for one in (*load().catalogue, *load(CLIENTS).catalogue)}
     for row in sentences.rows():
         if row.fate[0] in pages.FATES:
             assert len(row.fate) == 1, row
         else:
-            assert all(clauses[one].source.keys() & row.places.keys() for one in row.fate), row
+            cited = [clauses[one].source.keys() & row.places.keys() for one in row.fate]
+            assert all(cited), row
+            assert set().union(*cited) == row.places.keys(), row
         assert row.binds in {"server", "client", "both", "neither"}
+
+
+def test_the_clauses_of_a_row_judge_only_sides_that_its_sentence_binds() -> None:
+    side = dict.fromkeys((one.id for one in load().catalogue), "server")
+    side |= dict.fromkeys((one.id for one in load(CLIENTS).catalogue), "client")
+    for row in sentences.rows():
+        judged = {side[one] for one in row.fate if one in side}
+        assert row.binds == "both" or judged <= {row.binds}, row
 
 
 def test_the_sentences_of_each_section_are_numbered_without_gaps() -> None:
