@@ -5,6 +5,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -251,8 +252,8 @@ def _sections(clauses: Mapping[str, Clause], revision: str) -> Iterator[str]:
         "the list have a key word. *More* are clauses from words without one. `mcp-touchstone "
         "check --section basic/lifecycle` judges what a page or section says.\n"
     )
-    marks = {row: _mark(row, clauses, revision) for listed, _ in found.values() for row in listed}
-    sides = {side: [*_counts(marks, side)] for side in ("server", "client")}
+    rows = [row for listed, _ in found.values() for row in listed]
+    sides = {side: [*_counts(rows, clauses, revision, side)] for side in ("server", "client")}
     yield "| | | server | client |\n|---|---|---|---|"
     for n, (mark, meaning) in enumerate(STATES.items()):
         yield f"| {mark} | {meaning} | {sides['server'][n]} | {sides['client'][n]} |"
@@ -265,16 +266,30 @@ def _sections(clauses: Mapping[str, Clause], revision: str) -> Iterator[str]:
                 for one in row.fate
                 if one in clauses and revision in clauses[one].source
             )
-            cells = str(row.places[revision]), row.keyword, row.binds, marks[row], links
+            mark = _mark(row, clauses, revision)
+            cells = str(row.places[revision]), row.keyword, row.binds, mark, links
             yield f"| {' | '.join(cells)} |"
         named = {one for row in listed for one in row.fate}
         if more := _links(clause for clause in cited if clause.id not in named):
             yield f"| *more* | | | | {more} |"
 
 
-def _counts(marks: Mapping[sentences.Row, str], side: str) -> Iterator[int]:
-    bound = [mark for row, mark in marks.items() if row.binds in {side, "both"}]
-    yield from (bound.count(mark) for mark in STATES)
+def _counts(
+    rows: Iterable[sentences.Row], clauses: Mapping[str, Clause], revision: str, side: str
+) -> Iterator[int]:
+    bound = [_half(row, clauses, side) for row in rows if row.binds in {side, "both"}]
+    marks = [_mark(row, clauses, revision) for row in bound]
+    yield from (marks.count(mark) for mark in STATES)
+
+
+def _half(row: sentences.Row, clauses: Mapping[str, Clause], side: str) -> sentences.Row:
+    """Return what a sentence for both sides asks of one of them."""
+    if row.binds != "both" or row.fate[0] in FATES:
+        return row
+    fate = tuple(one for one in row.fate if (clauses[one].group == CLIENTS) == (side == "client"))
+    if not fate:
+        fate = ("open",) if any(clauses[one].judged for one in row.fate) else row.fate
+    return replace(row, binds=side, fate=fate)
 
 
 def _links(clauses: Iterable[Clause]) -> str:

@@ -143,3 +143,19 @@ def test_a_colour_follows_the_clauses_of_a_sentence() -> None:
     assert mark("endpoint-single-path") == pages.UNSEEN
     assert mark("open") == mark("client-initialize-alone") == pages.OPEN
     assert mark("apart") == pages.APART
+
+
+def test_a_sentence_for_both_sides_counts_for_each_by_the_clauses_of_that_side() -> None:
+    clauses = {one.id: one for one in (*load().catalogue, *load(CLIENTS).catalogue)}
+
+    def marks(*fate: str) -> list[str]:
+        row = sentences.Row("0", "MUST", "both", fate, "p", {"2025-11-25": 1})
+        counts = [[*pages._counts([row], clauses, "2025-11-25", s)] for s in ("server", "client")]
+        return [[*pages.STATES][count.index(1)] for count in counts]
+
+    of_server, of_client = "lifecycle-version-echo", "client-initialize-first"
+    assert marks(of_server, of_client) == [pages.JUDGED, pages.JUDGED]
+    assert marks(of_server) == [pages.JUDGED, pages.OPEN]
+    assert marks(of_client) == [pages.OPEN, pages.JUDGED]
+    assert marks("endpoint-single-path") == [pages.UNSEEN, pages.UNSEEN]
+    assert marks("hidden") == [pages.UNSEEN, pages.UNSEEN]
