@@ -11,6 +11,7 @@ from mcp_touchstone.wire import transcript
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Fault, Line, LineSplitter, read
 from mcp_touchstone.wire.lifecycle import Phase, Role
+from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 
@@ -151,6 +152,20 @@ def test_message_after_a_banner_in_braces_is_read(record: Transcript) -> None:
     entries = hear(record, b"{oops", b"really }", *PRETTY.split(b"\n"))
 
     assert entries[-1].messages[0].role is Role.ANSWER
+
+
+def test_correction_of_earlier_lines_replaces_no_recorded_entry(record: Transcript) -> None:
+    asked = ask(record, 1)
+    (entry,) = hear(record, b'{"jsonrpc":"2.0","id":"1","result":{}}')
+    assert record.answer_to(asked) is None
+
+    record.read_on(Slip.ID_AS_TEXT)
+
+    found = record.answer_to(asked)
+    assert found is not None
+    assert found[0] is record[entry.n] is list(record)[-1] is record.since(asked)[-1]
+    assert (record[entry.n].slip, entry.slip) == (Slip.ID_AS_TEXT, None)
+    assert record._entries[-1] is entry
 
 
 def test_unfinished_pieces_are_read_in_linear_time() -> None:

@@ -124,6 +124,8 @@ class Transcript:
     slip: Slip | None = None
     exchanges: list[Exchange] = field(default_factory=list)
     _entries: list[Entry] = field(default_factory=list)
+    _repaired: dict[int, Entry] = field(default_factory=dict)
+    """Number of a line -> the line as it was meant; it was recorded before its fault was known."""
     _answers: dict[int, tuple[Entry, Message]] = field(default_factory=dict)
     _spread: SpreadReader = field(default_factory=SpreadReader)
     _bytes: int = 0
@@ -135,7 +137,7 @@ class Transcript:
 
     def __iter__(self) -> Iterator[Entry]:
         """Iterate over a copy of the present entries."""
-        return iter(list(self._entries))
+        return iter(self.since(0))
 
     def __len__(self) -> int:
         """Return the number of entries."""
@@ -143,11 +145,12 @@ class Transcript:
 
     def since(self, n: int) -> list[Entry]:
         """Return the entries after line ``n``."""
-        return self._entries[n:]
+        entries = self._entries[n:]
+        return [self._repaired.get(one.n, one) for one in entries] if self._repaired else entries
 
     def __getitem__(self, n: int) -> Entry:
         """Return line ``n``, counted from 1."""
-        return self._entries[n - 1]
+        return self._repaired.get(n) or self._entries[n - 1]
 
     def said(
         self,
@@ -232,19 +235,14 @@ class Transcript:
         """Read all messages, earlier ones too, in spite of a fault that each of them has."""
         with self.changing():
             self.slip = slip
-            for position, entry in enumerate(self._entries):
-                if entry.source is not Source.THEM or entry.reading is None:
-                    continue
-                meant = self._meant(entry.raw, entry.reading)
-                if meant is not None:
+            for entry in self._entries:
+                meant = entry.reading and self._meant(entry.raw, entry.reading)
+                if entry.reading is not None and meant is not None:
                     messages = tuple(self.session.heard(meant))
-                    self._entries[position] = replace(
-                        entry,
-                        messages=messages,
-                        slip=slip,
-                        reading=_as_meant(entry.reading, meant),
-                    )
-                    self._note_answers(self._entries[position])
+                    reading = _as_meant(entry.reading, meant)
+                    mended = replace(entry, messages=messages, slip=slip, reading=reading)
+                    self._repaired[entry.n] = mended
+                    self._note_answers(mended)
 
     def _meant(self, raw: bytes, reading: Reading) -> Any:
         if self.slip is None:
