@@ -96,6 +96,14 @@ class Protection:
     defaults: bool = False
 
 
+TWICE: Final[tuple[Json, ...]] = (
+    {"list": "tools"},
+    {"call": "add_numbers", "a": 2, "b": 3},
+    {"call": "add_numbers", "a": 4, "b": 5},
+)
+"""The steps of a client that calls a tool twice."""
+
+
 class Part:
     """A server that does nothing special; a subclass overrides what its scenario is about.
 

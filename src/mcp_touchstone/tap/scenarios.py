@@ -4,21 +4,20 @@ import threading
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from mcp_touchstone.bridge.headers import WELL_KNOWN
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.tap.act import (
     DROPS,
     FORGETS,
-    MOVES,
     NUMBERS,
+    TWICE,
     UNSUPPORTED,
     VERSION,
     Json,
     Part,
-    Protection,
 )
+from mcp_touchstone.tap.auth_scenarios import AUTHORIZATION
 from mcp_touchstone.wire.framing import object_in, value_in
 
 CURSORS: Final = ("page two/€ ?&=", "cGFnZSB0aHJlZQ==")
@@ -62,13 +61,6 @@ QUESTIONS: Final[dict[str, tuple[str, Json]]] = {
         },
     ),
 }
-TWICE: Final[tuple[Json, ...]] = (
-    {"list": "tools"},
-    {"call": "add_numbers", "a": 2, "b": 3},
-    {"call": "add_numbers", "a": 4, "b": 5},
-)
-ELSEWHERE: Final = "https://elsewhere.invalid"
-TENANT: Final = "/tenant"
 CONSENT: Final = "consent"
 """The page of the elicitation in URL mode."""
 
@@ -466,47 +458,6 @@ class State(Questions):
         self.answer(request, {"resultType": "input_required", **more})
 
 
-class Auth(Part):
-    """Ask for a token, with the metadata and the scope in the challenge."""
-
-    modern = both = may_fail = True
-    protection = Protection(supported=("read", "write", "admin"))
-
-
-class AuthDiscovery(Auth):
-    """Ask for a token; the metadata is where a client looks last, and the token is renewed once."""
-
-    steps = TWICE
-    protection = Protection(
-        place=f"{WELL_KNOWN}oauth-protected-resource",
-        names_place=False,
-        scope="",
-        supported=("read", "write"),
-        tenant=TENANT,
-        places=(f"{TENANT}{WELL_KNOWN}openid-configuration",),
-        then=FORGETS,
-    )
-
-
-class AuthMarch(Auth):
-    """Ask for a token as a server of 2025-03-26 without metadata."""
-
-    modern = both = False
-    protection = Protection(scope="", defaults=True)
-
-    def initialize(self, request: Json) -> None:
-        """Answer initialize."""
-        self.revision = "2025-03-26"
-        self.answer(request, self.opening())
-
-
-def _auth(about: str, **members: Any) -> type[Part]:
-    """Return a part that differs from ``Auth`` in its protection."""
-    steps = TWICE if "then" in members else Auth.steps
-    protection = Protection(**members)
-    return type("Other", (Auth,), {"__doc__": about, "steps": steps, "protection": protection})
-
-
 SCENARIOS: Final[dict[str, type[Part]]] = {
     "tools_call": ToolsCall,
     "version": Version,
@@ -534,39 +485,8 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
     "stateless": Stateless,
     "schema-ref": SchemaRef,
     "state": State,
-    "auth": Auth,
-    "auth-discovery": AuthDiscovery,
-    "auth-step-up": _auth("Ask for a further scope in a call.", more="write"),
-    "auth-refusals": _auth(
-        "Refuse a call for want of a scope, whatever the token has.",
-        scope="", more="write", never=True,
-    ),
-    "auth-no-pkce": _auth(
-        "Ask for a token of an issuer that does not say that it has PKCE.",
-        metadata={"code_challenge_methods_supported": None},
-    ),
-    "auth-resource": _auth(
-        "Ask for a token with the metadata of another server.", resource=f"{ELSEWHERE}/mcp"
-    ),
-    "auth-issuer": _auth(
-        "Ask for a token of an issuer whose metadata names another issuer.",
-        tenant=TENANT, places=(f"{WELL_KNOWN}oauth-authorization-server{TENANT}",),
-        metadata={"issuer": ELSEWHERE},
-    ),
-    "auth-iss": _auth(
-        "Answer an authorization request as another issuer.", response={"iss": ELSEWHERE}
-    ),
-    "auth-no-iss": _auth(
-        "Answer an authorization request without the issuer that was promised.",
-        response={"iss": None},
-    ),
-    "auth-state": _auth(
-        "Answer an authorization request with another state.",
-        response={"state": "of-another-request"},
-    ),
-    "auth-moves": _auth("Ask for a token of another issuer after the first call.", then=MOVES),
-    "auth-2025-03-26": AuthMarch,
-}  # fmt: skip
+    **AUTHORIZATION,
+}
 """Name of a scenario -> the part of our server in it."""
 
 
