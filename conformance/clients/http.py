@@ -16,6 +16,7 @@ from mcp_touchstone.suite import (
     clients,
     decoded,
     header_mark_fault,
+    header_marks,
     is_modern,
     marked_arguments,
     object_in,
@@ -141,7 +142,7 @@ def copies_marked_arguments_into_headers(record: Record) -> Iterator[Seen]:
         tool = listed.get(params.get("name"))
         if message.get("method") != "tools/call" or tool is None:
             continue
-        if "x-mcp-header" in json.dumps(tool.get("inputSchema")):
+        if any(header_marks(tool.get("inputSchema"))):
             wrong = header_mark_fault(tool.get("inputSchema"))
             actual = f"a call of {brief(tool['name'])}: {wrong}"
             mild = None if record.scenario else Breach.WARN  # a host may know it by name

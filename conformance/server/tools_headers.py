@@ -2,69 +2,24 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
-from mcp_touchstone.suite import Breach, Record, Seen, ambient, brief, each
+from mcp_touchstone.suite import (
+    HEADER_MARK,
+    HEADER_TYPES,
+    Breach,
+    HeaderMark,
+    Record,
+    Seen,
+    ambient,
+    brief,
+    each,
+    header_marks,
+)
 
-HEADER = "x-mcp-header"
-TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-PRIMITIVE = frozenset({"integer", "string", "boolean"})
 SECRET = re.compile(
     r"passw(or)?d|passphrase|secret|token|api_?key|credential|private_?key|ssn|birth|e_?mail|phone",
     re.IGNORECASE,
 )
-
-ONE = frozenset({
-    "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if",
-    "then", "else", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
-})  # fmt: skip
-MANY = frozenset({"items", "prefixItems", "allOf", "anyOf", "oneOf"})
-NAMED = frozenset({"patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords whose subschema is not the schema of a property."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One x-mcp-header.
-
-    Attributes:
-        place: its path in the message.
-        name: the property it is on; empty if it is on none.
-        schema: the schema that contains it.
-        reachable: whether only properties lead there.
-    """
-
-    place: str
-    name: str
-    schema: dict[str, Any]
-    reachable: bool
-
-    @property
-    def value(self) -> Any:
-        """The name of the header."""
-        return self.schema[HEADER]
-
-
-def _marks(schema: Any, place: str, name: str = "", *, reachable: bool = True) -> Iterator[Mark]:
-    """Yield the marks of a schema; data in it (default, const, enum, examples) is skipped."""
-    if not isinstance(schema, dict):
-        return
-    if HEADER in schema:
-        yield Mark(place, name, schema, reachable and bool(name))
-    for keyword, below in schema.items():
-        at = f"{place}.{keyword}"
-        if keyword == "properties" and isinstance(below, dict):
-            for key, one in below.items():
-                yield from _marks(one, f"{at}.{key}", key, reachable=reachable)
-        elif keyword in NAMED and isinstance(below, dict):
-            for key, one in below.items():
-                yield from _marks(one, f"{at}.{key}", reachable=False)
-        elif keyword in MANY and isinstance(below, list):
-            for index, one in enumerate(below):
-                yield from _marks(one, f"{at}[{index}]", name, reachable=False)
-        elif keyword in ONE:
-            yield from _marks(below, at, name, reachable=False)
 
 
 @ambient(
@@ -77,15 +32,15 @@ def _marks(schema: Any, place: str, name: str = "", *, reachable: bool = True) -
 def marks_header_parameters_correctly(record: Record) -> Iterator[Seen]:
     """An x-mcp-header is a unique token on a primitive property, reachable by properties only."""
     for message, place, schema in each(record, "InputSchema"):
-        marks = list(_marks(schema, place))
+        marks = list(header_marks(schema, place))
         if not marks:
             continue
         n = message.entry.n
-        wrong = [mark for mark in marks if not _is_token(mark.value)]
+        wrong = [mark for mark in marks if not mark.is_token]
         yield _seen("value", n, wrong, "a token as in RFC 9110")
         wrong = [mark for mark in marks if not mark.reachable]
         yield _seen("reachable", n, wrong, "marks on properties that properties alone lead to")
-        wrong = [mark for mark in marks if SECRET.search(mark.name)]
+        wrong = [mark for mark in marks if mark.path and SECRET.search(mark.path[-1])]
         yield _seen("not-sensitive", n, wrong, "no mark on what sounds like a secret")
         yield _primitive(n, marks)
         values = [mark.value.lower() for mark in marks if isinstance(mark.value, str)]
@@ -94,21 +49,19 @@ def marks_header_parameters_correctly(record: Record) -> Iterator[Seen]:
             yield _seen("unique", n, wrong, "names that differ in more than case")
 
 
-def _is_token(value: Any) -> bool:
-    return isinstance(value, str) and TOKEN.fullmatch(value) is not None
-
-
-def _primitive(n: int, marks: list[Mark]) -> Seen:
+def _primitive(n: int, marks: list[HeaderMark]) -> Seen:
     """Judge the types of marked properties; a union or a missing type is not judged."""
-    typed = [mark for mark in marks if mark.name]
+    typed = [mark for mark in marks if mark.path]
     plain = [mark for mark in typed if isinstance(mark.schema.get("type"), str)]
-    wrong = [mark for mark in plain if mark.schema["type"] not in PRIMITIVE]
+    wrong = [mark for mark in plain if mark.schema["type"] not in HEADER_TYPES]
     vague = [mark for mark in typed if mark not in plain]
     mild = None if wrong else Breach.NOTE
     return _seen("primitive", n, wrong or vague, "marks on integer, string, boolean", mild)
 
 
-def _seen(name: str, n: int, wrong: list[Mark], expected: str, mild: Breach | None = None) -> Seen:
+def _seen(
+    name: str, n: int, wrong: list[HeaderMark], expected: str, mild: Breach | None = None
+) -> Seen:
     shown = (f"{m.place}: {brief(m.value, 40)}, type {brief(m.schema.get('type'))}" for m in wrong)
-    clause = f"tools-{HEADER}-{name}"
+    clause = f"tools-{HEADER_MARK}-{name}"
     return Seen(clause, not wrong, n, expected, "; ".join(shown), mild=mild)

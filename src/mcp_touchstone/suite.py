@@ -65,8 +65,12 @@ from mcp_touchstone.wire.framing import (
     type_name,
     value_in,
 )
+from mcp_touchstone.wire.http_headers import MARK as HEADER_MARK
+from mcp_touchstone.wire.http_headers import PRIMITIVE as HEADER_TYPES
+from mcp_touchstone.wire.http_headers import Mark as HeaderMark
 from mcp_touchstone.wire.http_headers import decoded, fits_header
 from mcp_touchstone.wire.http_headers import mark_fault as header_mark_fault
+from mcp_touchstone.wire.http_headers import marks as header_marks
 from mcp_touchstone.wire.lifecycle import LOOSE, Asked, Message, Phase, Role
 from mcp_touchstone.wire.matchers import (
     CLIENT_METHODS,
@@ -89,19 +93,18 @@ from mcp_touchstone.wire.transcript import Entry, Source
 
 __all__ = [
     "ASKED", "CANCELLATION", "CAPABILITIES", "CLIENT_METHODS", "CURES", "DIALECTS",
-    "FULL_CAPABILITIES", "LATEST_LEGACY", "LATEST_MODERN", "LEGACY", "LISTS", "LOOSE", "META",
-    "META_KEY", "NOTE", "RELATED", "REST_OF_A_LINE_FEED", "TERMINAL", "UNANSWERED", "Asked",
-    "Breach", "Broken", "Change", "Client", "ClientTasks", "Conversation", "Draw",
-    "Entry", "Example", "Exchange", "Fault", "Flaw", "Found", "Heard", "HttpAnswer", "HttpExchange",
-    "Kind", "Message", "Pending", "Phase", "Property", "Provoked", "Question", "Record", "Reply",
-    "Role", "Round", "SafePath", "Say", "Seen", "Share", "Sighting", "Slip", "Source", "Step",
-    "Subscription", "Task", "Typed", "Unopened", "Window", "allows", "altered", "ambient", "answer",
-    "arguments", "attempt", "base64_fault", "brief", "came_instead", "capability_faults",
-    "catalogue", "challenged", "clients", "covers", "decoded", "dialect_of", "drawn", "each",
-    "edit", "first_response", "fits_header", "guarded", "guessable", "harmless_requests",
-    "header_mark_fault", "id_key",
-    "input_requests", "integral",
-    "is_loopback", "is_modern", "is_read_only", "list_methods", "listings", "loads",
+    "FULL_CAPABILITIES", "HEADER_MARK", "HEADER_TYPES", "LATEST_LEGACY", "LATEST_MODERN", "LEGACY",
+    "LISTS", "LOOSE", "META", "META_KEY", "NOTE", "RELATED", "REST_OF_A_LINE_FEED", "TERMINAL",
+    "UNANSWERED", "Asked", "Breach", "Broken", "Change", "Client", "ClientTasks", "Conversation",
+    "Draw", "Entry", "Example", "Exchange", "Fault", "Flaw", "Found", "HeaderMark", "Heard",
+    "HttpAnswer", "HttpExchange", "Kind", "Message", "Pending", "Phase", "Property", "Provoked",
+    "Question", "Record", "Reply", "Role", "Round", "SafePath", "Say", "Seen", "Share", "Sighting",
+    "Slip", "Source", "Step", "Subscription", "Task", "Typed", "Unopened", "Window", "allows",
+    "altered", "ambient", "answer", "arguments", "attempt", "base64_fault", "brief", "came_instead",
+    "capability_faults", "catalogue", "challenged", "clients", "covers", "decoded", "dialect_of",
+    "drawn", "each", "edit", "first_response", "fits_header", "guarded", "guessable",
+    "harmless_requests", "header_mark_fault", "header_marks", "id_key", "input_requests",
+    "integral", "is_loopback", "is_modern", "is_read_only", "list_methods", "listings", "loads",
     "marked_arguments", "may_be_task", "misfit", "mrtr", "near_miss", "normalised", "object_in",
     "outcome", "questions", "read_pages", "same_outcome", "scenario", "served", "shapes",
     "sightings", "strays", "tagged", "task_support", "timestamps", "traces", "type_name", "typed",

@@ -6,10 +6,9 @@ basic/transports/streamable-http#request-metadata of 2026-07-28.
 
 import base64
 import binascii
-import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_touchstone.wire.exchange import Headers
@@ -26,8 +25,22 @@ META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Method -> the member of its params that ``Mcp-Name`` repeats."""
 
-DEEPEST: Final = 32
-"""Greatest depth of nested objects in a schema that is searched for annotations."""
+MARK: Final = "x-mcp-header"
+"""Keyword of a property whose value a header repeats (2026-07-28, server/tools#x-mcp-header)."""
+
+PRIMITIVE: Final = frozenset({"integer", "string", "boolean"})
+"""Types of a property that a header can repeat."""
+
+DEEPEST: Final = 64
+"""Greatest depth of subschemas in a schema that is searched for marks."""
+
+_ONE: Final = frozenset({
+    "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if",
+    "then", "else", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
+})  # fmt: skip
+_MANY: Final = frozenset({"items", "prefixItems", "allOf", "anyOf", "oneOf"})
+_NAMED: Final = frozenset({"patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords whose subschemas are not the schemas of properties, by the shape of their value."""
 
 Path = tuple[str, ...]
 """Property names from the root of an inputSchema down to the one that is repeated."""
@@ -101,32 +114,80 @@ def repeated(
     return tuple(found)
 
 
-def annotated(schema: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Yield the properties of a schema with a valid ``x-mcp-header``, and their headers."""
-    if len(path) > DEEPEST:
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One ``x-mcp-header`` of a schema.
+
+    Attributes:
+        place: its path in the message.
+        path: the property it is on, from the root; empty if it is on none.
+        schema: the schema that contains it.
+        reachable: whether only ``properties`` lead there.
+    """
+
+    place: str
+    path: Path
+    schema: dict[str, Any]
+    reachable: bool
+
+    @property
+    def value(self) -> Any:
+        """The name of the header, without ``Mcp-Param-``."""
+        return self.schema[MARK]
+
+    @property
+    def is_token(self) -> bool:
+        """Whether the name can be part of the name of a header (RFC 9110)."""
+        return isinstance(self.value, str) and TOKEN.fullmatch(self.value) is not None
+
+
+def marks(
+    schema: Any, place: str = "", path: Path = (), *, reachable: bool = True, depth: int = 0
+) -> Iterator[Mark]:
+    """Yield the marks of a schema; data in it (default, const, enum, examples) is skipped."""
+    if not isinstance(schema, dict) or depth > DEEPEST:
         return
-    for name, inner in object_in(schema, "properties").items():
-        header = value_in(inner, "x-mcp-header")
-        if isinstance(header, str) and TOKEN.fullmatch(header):
-            yield (*path, name), PARAMETER + header
-        yield from annotated(inner, (*path, name))
+    if MARK in schema:
+        yield Mark(place, path, schema, reachable and bool(path))
+    for keyword, below in schema.items():
+        at, named = f"{place}.{keyword}", below if isinstance(below, dict) else {}
+        inner: list[tuple[Any, str, Path]] = []
+        if keyword == "properties":
+            inner = [(one, f"{at}.{key}", (*path, key)) for key, one in named.items()]
+        elif keyword in _NAMED:
+            inner = [(one, f"{at}.{key}", ()) for key, one in named.items()]
+        elif keyword in _MANY and isinstance(below, list):
+            inner = [(one, f"{at}[{index}]", path) for index, one in enumerate(below)]
+        elif keyword in _ONE:
+            inner = [(below, at, path)]
+        direct = reachable and keyword == "properties"
+        for one, where, leads in inner:
+            yield from marks(one, where, leads, reachable=direct, depth=depth + 1)
+
+
+def annotated(schema: Any) -> Iterator[tuple[Path, str]]:
+    """Yield the properties of a schema with a valid ``x-mcp-header``, and their headers."""
+    for mark in marks(schema):
+        if mark.reachable and mark.is_token:
+            yield mark.path, PARAMETER + mark.value
 
 
 def mark_fault(schema: Any) -> str:
     """Return the first fault of the ``x-mcp-header`` marks of an inputSchema; empty if none.
 
-    A mark counts wherever it is. A missing type, and a union of types, is no fault.
+    A missing type, and a union of types, is no fault.
     """
-    found = [header.lower() for _, header in annotated(schema)]
-    if len(set(found)) < len(found):
+    found = list(marks(schema))
+    names = [mark.value.lower() for mark in found if mark.is_token]
+    if len(set(names)) < len(names):
         return "two headers of one name"
-    for path, _ in annotated(schema):
-        kind = value_in(schema, *itertools.chain(*(("properties", name) for name in path)), "type")
-        if isinstance(kind, str) and kind not in {"string", "integer", "boolean"}:
-            return f"a header for an argument of type {kind}"
-    if len(found) < json.dumps(schema).count('"x-mcp-header":'):
-        return "a header with an invalid name, or at a place that properties alone do not reach"
-    return ""
+    if not all(mark.is_token for mark in found):
+        return "a header with an invalid name"
+    if not all(mark.reachable for mark in found):
+        return "a header at a place that properties alone do not reach"
+    kinds = (mark.schema.get("type") for mark in found)
+    odd = next((kind for kind in kinds if isinstance(kind, str) and kind not in PRIMITIVE), "")
+    return odd and f"a header for an argument of type {odd}"
 
 
 def parameters(result: Any) -> dict[str, tuple[tuple[Path, str], ...]]:
