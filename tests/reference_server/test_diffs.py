@@ -119,6 +119,8 @@ def test_untouched_lines_of_a_mixed_newline_file_are_kept(data: st.DataObject, n
     *(("a\r\nb\n", "@@ -1,0 +2 @@\n+x\n", "a\r\nx\r\nb\n"),),
     *(("a\r\nb\n", "@@ -0,0 +1 @@\n+x\n", "x\r\na\r\nb\n"),),
     *(("a\nb\r\nc\r", "@@ -3 +3,2 @@\n c\n+x\n", "a\nb\r\nc\rx\r"),),
+    *(("a\nb\r\nc\r", "@@ -1,3 +1,4 @@\n a\n b\n c\n+x\n", "a\nb\r\nc\rx\r"),),
+    *(("a\nb\r\nc", f"@@ -2,2 +2,2 @@\n b\n-c\n{NO_NEWLINE}\n+c\n", "a\nb\r\nc\r\n"),),
     # no newline at all yet: LF
     *(("", "@@ -0,0 +1,2 @@\n+x\n+y\n", "x\ny\n"),),
     *(("a", f"@@ -1 +1 @@\n-a\n{NO_NEWLINE}\n+b\n", "b\n"),),
