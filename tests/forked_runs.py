@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -77,7 +77,8 @@ class Nursery:
         arguments: Sequence[str],
         folder: Path,
         *,
-        seconds: float = 120.0,
+        seconds: float = 300.0,
+        kill_when: Callable[[], object] | None = None,
         env: Mapping[str, str] | None = None,
         **limits: Any,
     ) -> Ran:
@@ -87,6 +88,7 @@ class Nursery:
             arguments: the arguments of ``mcp-touchstone``.
             folder: where the run works; its worlds are made in a folder there.
             seconds: its deadline.
+            kill_when: kills the run as soon as it returns a true value.
             env: variables on top of ours.
             limits: see ``_confine``.
         """
@@ -105,9 +107,10 @@ class Nursery:
         self._parent.stdin.write(json.dumps(order) + "\n")
         self._parent.stdin.flush()
         while not (folder / "status").exists():
-            if time.monotonic() - begun > seconds:
-                os.kill(int((folder / "pid").read_text()), 9)
-                seconds += 30
+            due = kill_when is not None and kill_when()
+            if (due or time.monotonic() - begun > seconds) and (pid := _text(folder / "pid")):
+                os.kill(int(pid), 9)
+                kill_when, seconds = None, seconds + 30
             time.sleep(0.02)
         spent = time.monotonic() - begun
         vitals = {}
@@ -122,7 +125,7 @@ class Nursery:
             threads=vitals.get("threads", []),
             descriptors=vitals.get("descriptors", []),
             files=sorted(path.name for path in (folder / "worlds").iterdir()),
-            processes=_left(token, str(folder)),
+            processes=processes_left(token, str(folder)),
         )
 
 
@@ -130,7 +133,7 @@ def _text(path: Path) -> str:
     return path.read_text("utf-8") if path.exists() else ""
 
 
-def _left(token: str, folder: str) -> list[str]:
+def processes_left(token: str, folder: str) -> list[str]:
     """Return the processes with the token in their environment or the folder in their command."""
     found = []
     for process in psutil.process_iter():

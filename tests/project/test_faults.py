@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import HERE
-from tests.forked_runs import Nursery, Ran
+from tests.forked_runs import Nursery, Ran, processes_left
 
 pytestmark = [
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
@@ -98,7 +98,10 @@ def test_concurrent_runs_do_not_interfere(nursery: Nursery, folder: Path) -> Non
 def test_next_run_removes_the_leftovers_of_a_killed_run(nursery: Nursery, folder: Path) -> None:
     deaf = ["--", sys.executable, "-S", str(HERE / "hostile" / "never_reads.py"), "{root}"]
 
-    killed = nursery.run([*CHECK, *deaf], folder, seconds=4)
+    def started() -> bool:
+        return any("never_reads" in words for words in processes_left("", str(folder / "worlds")))
+
+    killed = nursery.run([*CHECK, *deaf], folder, kill_when=started)
     ran = nursery.run([*CHECK, *SOUND], folder)
 
     assert killed.status == -9

@@ -16,7 +16,7 @@ import pytest
 
 from mcp_touchstone.discovery import recon
 from tests.conftest import HERE, PROGRESS, eventually
-from tests.forked_runs import TOKEN, _left
+from tests.forked_runs import TOKEN, processes_left
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pthread_kill is of POSIX")
 
@@ -197,4 +197,4 @@ def test_signal_at_any_moment_ends_the_program_and_leaves_nothing(
     assert "Traceback" not in said
     assert PROGRESS.sub("", done.stderr) in {"", "mcp-touchstone: interrupted\n"}
     assert list((tmp_path / "worlds").iterdir()) == []
-    assert _left(token, str(tmp_path)) == []
+    assert processes_left(token, str(tmp_path)) == []

@@ -18,7 +18,7 @@ from mcp_touchstone.commands.watch import Look, look, watch, watched, written
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.runtime import scratch
 from tests.cases import cases
-from tests.forked_runs import TOKEN, _left
+from tests.forked_runs import TOKEN, processes_left
 
 SERVER = """
 import json, sys
@@ -192,4 +192,4 @@ def test_failed_clauses_are_checked_first_after_a_change(
     assert int(counts[1]) <= 3
     assert "FAIL" not in whole
     assert process.wait(60) == 0
-    assert _left(os.environ[TOKEN], str(tmp_path)) == []
+    assert processes_left(os.environ[TOKEN], str(tmp_path)) == []
