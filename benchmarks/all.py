@@ -136,7 +136,6 @@ def check(*words: str, off: str = "") -> tuple[Spent, dict[str, Any]]:
     """Run ``mcp-touchstone check`` and return what it took and its JSON report.
 
     Args:
-        words: its arguments.
         off: a name of ``SWITCHES``; that part of the engine does not work then.
     """
     ours: tuple[str, ...] = (program(),)

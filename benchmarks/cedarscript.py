@@ -95,11 +95,7 @@ class Library:
 
 
 class Server:
-    """The server in a thread of this process, connected by two pipes.
-
-    Args:
-        root: Root directory of the server.
-    """
+    """The server in a thread of this process, connected by two pipes."""
 
     def __init__(self, root: Path) -> None:
         theirs, self._out = os.pipe()

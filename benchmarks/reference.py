@@ -48,8 +48,6 @@ class Server:
     """A server in a separate process, and its client.
 
     Args:
-        command: Command that starts the server.
-        cwd: Working directory of the server.
         env: Environment variables, added to those of this process.
 
     Attributes:
