@@ -45,7 +45,6 @@ class Row:
     """The scenarios, rules and mutants of one clause.
 
     Attributes:
-        clause: the clause.
         cases: ids of the scenarios and rules that judge it.
         mutants: the servers that break it.
     """

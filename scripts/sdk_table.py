@@ -36,9 +36,7 @@ class Release:
 
     Attributes:
         line: the series of releases it belongs to.
-        name: name of the package.
         registry: ``pypi`` or ``npm``.
-        version: its version.
         server: the file of the minimal server, in `HERE`.
         http: whether that also serves HTTP, on the port of its argument.
     """
@@ -162,7 +160,6 @@ def row(release: Release, report: dict[str, Any], http: dict[str, Any]) -> dict[
     """Return the row of a release.
 
     Args:
-        release: the release.
         report: the report on stdio.
         http: the report over HTTP; empty if it was not judged over HTTP.
     """
