@@ -48,7 +48,6 @@ class Aftermath:
     """The traffic of a cancelled call, recorded until after its natural end.
 
     Attributes:
-        pending: the call.
         grace: the time after which a message of the call is late.
         worked: whether the call showed progress or changed files before that time.
         kept_changing: whether files kept changing until the natural end of the call.

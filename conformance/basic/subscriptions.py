@@ -68,12 +68,10 @@ class Stream:
     """One subscriptions/listen in the record.
 
     Attributes:
-        id: its id.
         line: the line that opened it.
         wanted: its filter.
         opened: the time of its acknowledgment; None before it.
         carries: whether its acknowledgment names something that may come.
-        first: its first message.
         cancelled: the line on which we cancelled it; None before it.
         read: the time at which the server had provably read that; None before it.
         result: the answer to its request.

@@ -61,7 +61,6 @@ class _Unusable:
 
     Attributes:
         what: the situation after it, for people.
-        policy: the answer.
         deleted: a folder to delete after it.
     """
 

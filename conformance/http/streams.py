@@ -414,7 +414,6 @@ def reporting(talk: Conversation, session: str | None = None) -> HttpAnswer | No
     """Make the fastest call that reports progress, with a token of its own; None without one.
 
     Args:
-        talk: the conversation.
         session: the session of the call; None for that of the conversation.
     """
     calls = talk.examples("progress-call")
