@@ -88,7 +88,6 @@ class _Tool:
     """A tool that opens a repository by its path.
 
     Attributes:
-        name: its name.
         schema: its inputSchema.
         repository: the argument for the path of the repository.
         files: the arguments for paths of files in it.

@@ -47,10 +47,7 @@ def starve(session: AttackSession, threat: str, name: str, count: int) -> None:
     """Send reads of special files without waiting for answers, then read a plain file.
 
     Args:
-        session: the session of the attack.
-        threat: id of the threat.
         name: prefix of the names of the files; numbers from 1 follow.
-        count: number of files.
 
     Raises:
         Broken: no plain file could be read before.

@@ -90,7 +90,6 @@ class _PathTool:
     """A tool that takes a path and nothing else.
 
     Attributes:
-        name: its name.
         schema: its inputSchema.
         fixed: arguments that are the same in each call.
         paths: the arguments for the path.

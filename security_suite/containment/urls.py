@@ -154,9 +154,6 @@ class Shot:
     Attributes:
         row: the payload.
         mark: the mark of the request that must not arrive; empty for a file.
-        fetcher: the argument.
-        call: the call.
-        reply: its reply.
     """
 
     row: Payload
@@ -277,7 +274,6 @@ class Network:
         """Return the forbidden effect of a call in words; empty if it had none.
 
         Args:
-            shot: the call.
             allowed: addresses where requests may arrive.
         """
         for canary in self.session.canaries.found(shot.reply, SECRET):
@@ -319,9 +315,6 @@ def _conclude(
     """Judge a threat by its calls.
 
     Args:
-        network: the network.
-        threat: id of the threat.
-        shots: its calls.
         reached: tool -> the addresses that it also reaches directly; None if all addresses count.
     """
     hits: list[tuple[str, Shot]] = []

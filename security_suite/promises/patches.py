@@ -166,7 +166,6 @@ class Patches:
         """Name other files in the headers of a diff, and judge the files outside.
 
         Args:
-            threat: id of the threat.
             groups: classes of payloads.
             denied: whether to send only payloads that name a denied file.
         """
