@@ -23,9 +23,6 @@ class ToolError(Exception):
         details: One more sentence about the cause.
         context: The place, as far as it is known: ``file`` and its ``line``; in a script
             ``command_index``, ``script_line`` and ``script_column``. All count from 1.
-        suggestions: Changes to the call.
-        recovery_steps: Steps to recover, in order.
-        related_tools: Tools that may help.
     """
 
     def __init__(

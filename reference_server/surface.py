@@ -30,11 +30,8 @@ class Surface:
     """The tables of the features, and the objects that their handlers use.
 
     Attributes:
-        settings: The operator's decisions.
-        log: The operator's log.
         hooks: Called with the facts of each request and session; those of the settings first.
         methods: Methods, notifications and capabilities.
-        toolbox: The tools.
         prompts: Functions that return prompts (``content.prompts.Prompt``); called at the first
             request that needs them.
         resources_listed: Called with each list of resources for a client, as a set of paths.

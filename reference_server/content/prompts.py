@@ -27,8 +27,6 @@ class Argument:
     """One required argument of a prompt.
 
     Args:
-        name: Its name.
-        title: Title for people.
         description: Description for the user who fills it in.
         values: Values to complete it with; those of an argument ``path`` are paths.
     """
@@ -49,12 +47,8 @@ class Prompt:
     """One prompt.
 
     Args:
-        name: Its name.
-        title: Title for people.
-        description: Purpose of the prompt.
         write: Takes the call and the values of the arguments, returns the messages. It may raise
             the errors of the workspace.
-        arguments: The arguments that a user fills in.
     """
 
     def __init__(

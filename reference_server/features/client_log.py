@@ -41,11 +41,7 @@ def build(surface: Surface) -> ClientLog:
 
 
 class ClientLog:
-    """Sends the log messages that the client wants.
-
-    Args:
-        surface: The surface with the operator's log.
-    """
+    """Sends the log messages that the client wants."""
 
     def __init__(self, surface: Surface) -> None:
         self._log = surface.log

@@ -67,11 +67,7 @@ class Suggestions:
 
 
 class Completion:
-    """Completes the user's input.
-
-    Args:
-        surface: The surface with the workspace and the prompts.
-    """
+    """Completes the user's input."""
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface

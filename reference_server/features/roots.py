@@ -40,9 +40,6 @@ class Roots:
     """Asks the session for its roots and restricts the workspace to them.
 
     An error, an invalid answer or no answer changes nothing. An empty list removes the restriction.
-
-    Args:
-        surface: The surface with the workspace and the connection.
     """
 
     def __init__(self, surface: Surface) -> None:

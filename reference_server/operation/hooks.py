@@ -61,11 +61,7 @@ _GRAVE = {"ExecutionError", "SystemError"}
 
 
 class Hooks:
-    """Logs the events of one server and calls its hooks; no method raises.
-
-    Args:
-        surface: The surface with the log and the hooks.
-    """
+    """Logs the events of one server and calls its hooks; no method raises."""
 
     def __init__(self, surface: Surface) -> None:
         self._surface = surface

@@ -95,7 +95,6 @@ class Log:
 
         Args:
             level: One of ``LEVELS``, but not ``off``.
-            event: Name of the event.
             facts: Masked facts.
             payload: Unmasked facts for the verbose file only.
         """

@@ -39,7 +39,6 @@ class StandardError:
 
     Args:
         lost: Returns the line for a number of lost lines.
-        descriptor: The descriptor to write to.
     """
 
     def __init__(self, lost: Callable[[int], bytes], descriptor: int = STDERR) -> None:

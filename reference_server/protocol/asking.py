@@ -34,10 +34,6 @@ class Asking:
         send: Writes one encoded message to the client.
         seconds: Time limit for an answer.
         key: The operator's secret, if several processes share one.
-
-    Attributes:
-        questions: The open questions to a session.
-        seconds: As above.
     """
 
     def __init__(

@@ -89,10 +89,8 @@ class Call:
         request_id: The server's id, in every log line, audit line and error of this request.
         params: The request's ``params``, an object.
         meta: The ``_meta`` in ``params``; ``{}`` if it is missing.
-        revision: The protocol revision of this request.
         client_capabilities: Declared by the client, in the session or with this request.
         session: The legacy session, or None for a request without one.
-        method: The method with the handler.
         deliver: Takes the encoded answer, or None for no answer.
         started: Time at which the request was read, by ``time.monotonic()``.
         brought: State and answers of a 2026-07-28 retry; None for a first request.

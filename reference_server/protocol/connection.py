@@ -69,9 +69,7 @@ class Connection:
     """Handles the messages of one client.
 
     Args:
-        settings: The operator's decisions.
         methods: The tables of methods; the connection adds its own.
-        log: The operator's log.
         wire: Sends messages to the client.
         workers: Run slow methods.
         lend: Runs a slow method on the reading thread if possible; returns whether it did.
@@ -79,11 +77,8 @@ class Connection:
     Attributes:
         calls: The requests in flight.
         asking: The server's questions to the client.
-        session: The legacy session.
         hold: Called with each slow request of the session, if it is set; returns True if it has
             taken the request, to run it later (``roots``).
-        methods: As above.
-        workers: As above.
     """
 
     def __init__(

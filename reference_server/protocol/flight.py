@@ -52,7 +52,6 @@ class Calls:
         The id is removed before the answer is sent, because the client may then reuse it at once.
 
         Args:
-            call: The request.
             line: The encoded answer, or None for no answer.
             outcome: The result or the error in the answer, for the operator.
         """

@@ -18,7 +18,6 @@ def instructions(*, roots: Sequence[str], read_only: bool) -> list[str]:
 
     Args:
         roots: Names of the roots.
-        read_only: Whether the server is read-only.
 
     Returns:
         Sentences. The first three are about reading; features add theirs.

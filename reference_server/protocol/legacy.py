@@ -28,7 +28,6 @@ class Session:
 
     Attributes:
         revision: The negotiated revision; None before ``initialize``.
-        client_capabilities: The capabilities that the client declared.
         client_info: Name and version of the client; ``{}`` before ``initialize``.
         ready: True once the client has sent ``notifications/initialized``.
     """

@@ -25,7 +25,6 @@ class Request:
 
     Attributes:
         id: The client's id, unchanged.
-        method: The method's name.
         params: The parameters; ``{}`` if they are missing.
     """
 
@@ -41,7 +40,6 @@ class Notification:
     """A message that must not be answered, even if it is wrong.
 
     Attributes:
-        method: The method's name.
         params: The parameters; ``{}`` if they are missing.
     """
 

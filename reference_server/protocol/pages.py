@@ -38,7 +38,6 @@ def page(
     """Return the page of a list that a request asks for.
 
     Args:
-        items: The current list.
         params: The request's params; ``cursor`` selects the page, by default the first.
         key: The name of the list, and the member of the result with the page.
         size: Maximum number of entries in the page.

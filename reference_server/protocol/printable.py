@@ -10,7 +10,6 @@ def printable(text: str, most: int) -> str:
     as ``\n`` or ``\u202e``. The text stays on one line and in its order.
 
     Args:
-        text: Any text.
         most: Maximum number of characters; a longer text is cut and ends in ``…``.
     """
     cut = text[:most]

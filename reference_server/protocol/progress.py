@@ -30,7 +30,6 @@ class Progress:
 
     Args:
         meta: The ``_meta`` of the request.
-        revision: Its protocol revision.
         notify: Sends a notification for the request.
         sent: The last value that was sent.
     """

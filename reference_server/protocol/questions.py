@@ -35,12 +35,7 @@ class UnansweredError(ToolError):
 
 
 class Question:
-    """One request of the server, until it is answered or withdrawn.
-
-    Attributes:
-        id: Its id.
-        method: Its method.
-    """
+    """One request of the server, until it is answered or withdrawn."""
 
     def __init__(self, question_id: str, method: str) -> None:
         self.id = question_id

@@ -33,7 +33,6 @@ class Reader:
     """Reads lines until the input ends, on one thread at a time.
 
     Args:
-        source: The bytes.
         longest: Longest accepted line in bytes.
         receive: Handles one line; None stands for a line beyond the limit. Must not raise.
         ended: Called once, when the input has ended or was stopped.

@@ -61,7 +61,6 @@ class Rounds:
         Answers without a state are ignored.
 
         Args:
-            params: The params of the request.
             identity: Its identity, see ``identity_of``.
 
         Raises:
@@ -102,7 +101,6 @@ class Rounds:
             questions: ``{"method", "params"}`` by a key that is unique within the request.
             bound_to: The subject of the questions, which must not change before the answer.
             identity: The identity of the request, see ``identity_of``.
-            revision: The protocol revision of the request.
 
         Raises:
             InputRequired: An answer is missing.

@@ -41,8 +41,6 @@ class Tool:
         name: ASCII letters, digits, ``_`` and ``-``; at most 64 characters. The specification
             allows ``.`` and 128 characters (2025-11-25 server/tools#tool-names), but many
             clients do not.
-        title: Title for people.
-        description: Description for the model.
         input_schema: Schema of ``arguments``; see ``arguments`` for the keywords allowed.
         output_schema: Schema of ``structuredContent``.
         annotations: Hints (schema.ts#ToolAnnotations).

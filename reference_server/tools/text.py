@@ -58,7 +58,6 @@ class Text:
             UTF-8. It is never guessed from the contents.
 
     Attributes:
-        data: All bytes of the file.
         text: The text without the byte order mark, with the newlines of the file.
         encoding: One of ``ENCODINGS``.
         mark: The bytes of its byte order mark; empty if it has none.
@@ -196,7 +195,6 @@ def advice(text: Text, first: int, way: str, extra: int = 0) -> str:
     """Return advice for reading lines that do not fit into one answer.
 
     Args:
-        text: The text.
         first: The first requested line.
         way: The advice for reading the lines ``{first}`` to ``{last}``.
         extra: As for ``Text.fitting``.

@@ -37,10 +37,7 @@ class Edit:
     """Collects changes and applies them at once; created by ``Workspace.edit``.
 
     Args:
-        settings: The settings of the operator.
-        policy: Checks the paths.
         find: Reads a file, or returns None if it does not exist; takes ``path`` and ``cwd``.
-        log: The log for the audit.
         committed: Called with the changes that are on the disk.
         who: The client, for the audit.
         request_id: Our id of the request, for the audit.
@@ -76,7 +73,6 @@ class Edit:
 
         Args:
             path: The path of a new file; missing directories are created.
-            data: All its bytes.
             cwd: Directory below a root that ``path`` is relative to.
             before: The file to replace, at its own path; ``path`` is then ignored. If it is None,
                 the file must not exist.

@@ -15,7 +15,6 @@ class Snapshot:
     """A file as it was at one moment.
 
     Attributes:
-        at: Its location.
         path: The path to it, with forward slashes.
         data: All its bytes.
     """
@@ -38,7 +37,6 @@ class Entry:
     """A name in a directory.
 
     Attributes:
-        at: Its location.
         path: The path to it, with forward slashes.
         name: The last component of the path.
         kind: ``file``, ``directory``, ``link`` or ``other``.
@@ -61,7 +59,6 @@ class Change:
     """The change of one file in an edit.
 
     Attributes:
-        at: The location of the file.
         path: The path to it, with forward slashes.
         before: Its current bytes; None if the edit creates the file.
         after: Its new bytes; None if the edit removes the file.

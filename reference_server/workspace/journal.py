@@ -46,7 +46,6 @@ class Journal:
     """Executes one edit; the caller holds ``root.writing()``.
 
     Args:
-        root: The root of the files.
         changes: The verified changes; at least one.
 
     Attributes:
@@ -180,7 +179,6 @@ class _Step:
     """The change of one file.
 
     Attributes:
-        change: The change.
         parts: The parts of the path of the file.
         temporary: The name of its temporary file.
         renamed: Whether the change is on the disk.

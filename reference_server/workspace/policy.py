@@ -23,9 +23,6 @@ class Policy:
     begins with the name of its root. A path of the client may begin with one too. Any other
     relative path selects the first root that has such a file, or the first root for a new file.
 
-    Args:
-        settings: The settings of the operator.
-
     Attributes:
         roots: The open roots, in order of precedence.
         names: The deny lists and the allow list.
@@ -87,7 +84,6 @@ class Policy:
             path: As the client wrote it.
             cwd: The directory that a relative path starts from.
             listing: Whether directories above the client's roots are included.
-            writing: Whether the file is to be written.
 
         Raises:
             Refusal: The path is invalid, is outside the roots, or contains a denied name; or

@@ -37,7 +37,6 @@ def recover(root: Root, names: Names, largest: int) -> tuple[int, list[str]]:
     The caller holds ``root.writing()``, so no running server has an unfinished edit.
 
     Args:
-        root: The root.
         names: The deny lists.
         largest: Bytes of the largest file that may be written.
 

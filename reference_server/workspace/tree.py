@@ -26,10 +26,6 @@ _CHUNK = 256 * 1024
 class Workspace:
     """The files that a client may read and write.
 
-    Args:
-        settings: The settings of the operator.
-        log: The log for the audit of writes.
-
     Attributes:
         policy: Resolves paths to locations and checks whether a client may access them.
     """

@@ -98,7 +98,6 @@ def describe(reason: str | None, *, read_only: bool, largest: int) -> dict[str, 
 
     Args:
         reason: Why scripts cannot be carried out; None if they can.
-        read_only: Whether this server refuses to write.
         largest: Limit for the size of a file, in bytes.
     """
     described: dict[str, Any] = {

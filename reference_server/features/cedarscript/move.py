@@ -33,8 +33,6 @@ def carry_out(lines: Sequence[str], move: Move, *, python: bool) -> list[str]:
 
     Args:
         lines: Lines of the file, without newlines.
-        move: The lines to move and their new place.
-        python: Whether it is a Python file.
 
     Raises:
         Refused: ``MOVE_INTO_ITSELF``, ``NO_CHANGE``, ``UNSAFE_MOVE``, ``NEGATIVE_INDENTATION``; in

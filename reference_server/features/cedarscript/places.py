@@ -83,7 +83,6 @@ class Source:
 
     Attributes:
         lines: Lines of the file, without newlines.
-        tree: Syntax tree of the file.
         strings: Numbers of the lines that begin inside of a string.
 
     Raises:
@@ -190,12 +189,7 @@ def white_before(line: str) -> str:
 
 
 def unsafe(why: str, suggestion: str = _BY_HAND) -> Refused:
-    """Build the refusal of a MOVE that may not be safe.
-
-    Args:
-        why: The reason, for the message.
-        suggestion: An alternative to the MOVE.
-    """
+    """Build the refusal of a MOVE that may not be safe."""
     return Refused(
         "UNSAFE_MOVE", f"This MOVE is not carried out: {why}.", suggestion, type="ExecutionError"
     )

@@ -69,7 +69,6 @@ class ScriptError(ToolError):
     """A script cannot be read. The error has the place of the fault.
 
     Args:
-        message: Description of the fault.
         code: The error code, for example ``UNCLOSED_STRING``.
         line: Line of the input, counted from 1.
         column: Column in that line, in characters, counted from 1.
@@ -178,7 +177,6 @@ def _read(content: str, start: int, fence: str | None) -> tuple[str, int | None]
     """Read a script from a position to its closing fence, or to the end of the text.
 
     Args:
-        content: The text.
         start: Position of the first character of the script.
         fence: Marks of the opening fence; None if the script is not fenced.
 
@@ -220,7 +218,6 @@ def _read_string(content: str, start: int, opening: str, *, strict: bool) -> int
     """Return the position after a string that begins at a position.
 
     Args:
-        content: The text.
         start: Position of the opening quotes, including the ``r`` of a raw string.
         opening: The opening quotes, including the ``r``.
         strict: Whether to refuse an unclosed string and unsupported escapes.

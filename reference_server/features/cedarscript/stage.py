@@ -29,7 +29,6 @@ class Stage:
 
     Args:
         call: The current call, checked for cancellation.
-        workspace: The workspace with the files.
         root: Directory below a root. The paths of the script are relative to it.
 
     Raises:
@@ -88,7 +87,6 @@ class Stage:
         """Add the changed files to an edit.
 
         Args:
-            edit: The edit of the workspace.
             files: The changed files by key, from the worker's answer.
 
         Raises:

@@ -31,7 +31,6 @@ class Steps:
         """Record the text of a file after a command.
 
         Args:
-            key: Key of the file.
             index: Number of the command, counted from 1.
             line: Line of the script on which the command begins, counted from 1.
             text: Text of the whole file; None if the command has removed it.
@@ -48,7 +47,6 @@ class Steps:
         This check detects most wrong edits. A file that was invalid before is not checked.
 
         Args:
-            key: Key of the file.
             before: Text before the script; None if the file did not exist.
             after: Text after the script.
             path: Path of the file, for the error.

@@ -99,8 +99,6 @@ def find_runs(tree: ast.AST, first: int, after: int) -> list[tuple[Body, int, in
     """Return the outermost statements that are completely within a range of lines.
 
     Args:
-        tree: The tree to search.
-        first: First line of the range.
         after: Line after the range.
 
     Returns:

@@ -52,7 +52,6 @@ class Worker:
     ``apply``, see also ``_apply``.
 
     Args:
-        library: The loaded library.
         seconds: Limit for the processor time of one request, in seconds.
     """
 

@@ -40,11 +40,7 @@ def build(surface: Surface) -> Confirm:
 
 
 class Confirm:
-    """Commits edits, with confirmation if required.
-
-    Args:
-        surface: The surface with the settings.
-    """
+    """Commits edits, with confirmation if required."""
 
     def __init__(self, surface: Surface) -> None:
         self._wanted = surface.settings.confirm_writes
@@ -57,8 +53,6 @@ class Confirm:
         that the client has seen in the preview.
 
         Args:
-            call: The tool call.
-            edit: The edit.
             arguments: The arguments of the call, for ``confirm_token``.
 
         Returns:

@@ -42,7 +42,6 @@ def diffs(changes: Sequence[Change], most: int) -> str:
     Each file has its share of the length, so that a large one does not displace the others.
 
     Args:
-        changes: The changes.
         most: Approximate maximum of characters; a line states that the rest is not shown.
     """
     shown: list[str] = []

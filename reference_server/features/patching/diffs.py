@@ -39,14 +39,7 @@ _HUNK = re.compile(rf"@@ -{_RANGE} \+{_RANGE} @@(?: .*)?", re.DOTALL)
 
 
 class Patched:
-    """The result of applying a diff.
-
-    Attributes:
-        text: The new text.
-        hunks: Number of hunks.
-        added: Number of added lines.
-        removed: Number of removed lines.
-    """
+    """The result of applying a diff."""
 
     def __init__(self, text: str, hunks: int, added: int, removed: int) -> None:
         self.text = text

@@ -96,7 +96,6 @@ class Stream(Listener):
     """An open ``subscriptions/listen`` as a subscriber.
 
     Args:
-        surface: The surface with the connection.
         call: The request; its id marks all messages of the stream.
         lists: Capabilities whose lists the client wants to be notified of.
     """

@@ -49,7 +49,6 @@ class Watcher:
     """A thread that checks the files as long as there are subscribers.
 
     Args:
-        surface: The surface with the workspace.
         audience: Selects the files and receives the results.
     """
 

@@ -94,7 +94,6 @@ def insert(text: Text, after: int, new: str) -> Edited:
     A missing newline at their end is added, except at the end of a file whose last line had none.
 
     Args:
-        text: The text.
         after: Number of the line before them; 0 inserts at the top.
         new: One or more lines.
 

@@ -66,12 +66,7 @@ class _EditorTool(Tool):
 
 
 class Editor:
-    """Executes the commands.
-
-    Args:
-        surface: Provides the workspace and the confirmation of writes.
-        history: The edits that can be undone.
-    """
+    """Executes the commands."""
 
     def __init__(self, surface: Surface, history: History | None = None) -> None:
         self._surface = surface

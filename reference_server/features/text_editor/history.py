@@ -31,7 +31,6 @@ class History:
     """The last edits of all files; the oldest are removed first.
 
     Args:
-        most_edits: Maximum number of edits.
         most_bytes: Maximum number of bytes of their old contents.
     """
 
