@@ -45,7 +45,6 @@ class Tour:
     """One conversation, or several one after the other, written down.
 
     Args:
-        revision: What is spoken.
         root: The directory that is served.
 
     Attributes:

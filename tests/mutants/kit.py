@@ -287,7 +287,6 @@ class Mutant(NamedTuple):
 
     Attributes:
         name: the class's name.
-        fault: the class.
         breaks: the clauses it breaks; it breaks no others.
         outcome: how the breach counts: fail, warn, note; empty for the clause's own weight.
         revision: the revision it is tested in.

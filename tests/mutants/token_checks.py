@@ -57,7 +57,6 @@ def checked(token: str, verify: Callable[[str, Json], bool]) -> tuple[Json, set[
     """Return the claims of a token and the claims at fault; raise ValueError if it is no JWT.
 
     Args:
-        token: the token.
         verify: returns whether the signature is right, given the header.
     """
     header, claims = (

@@ -46,7 +46,6 @@ class Tour(NamedTuple):
 
     Attributes:
         sdk: Version of the SDK.
-        revision: The revision that was spoken.
         place: The directory of the roots.
         complaints: Messages that the SDK logged at the level of a warning or above.
         facts: The results of each stop.

@@ -92,7 +92,6 @@ class Client:
     """One conversation of a mutant.
 
     Args:
-        mutant: what it does.
         source: the descriptor that it reads.
         sink: the descriptor that it writes.
         recorder: gets the event of a mutant.
