@@ -121,7 +121,6 @@ class ArgumentSlot:
 
     Attributes:
         pointer: its path in the arguments object.
-        role: its purpose.
         needed: whether the schema requires it and every object around it.
     """
 

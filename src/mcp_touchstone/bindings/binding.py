@@ -107,7 +107,6 @@ class Binding:
     """One way to perform one operation.
 
     Attributes:
-        operation: the observed operation.
         tool: name of the tool; empty for a resource or a completion.
         arguments: arguments that have worked; ``{root}`` in them is replaced by the root.
         slots: the arguments that take the path and the other values.
@@ -115,7 +114,6 @@ class Binding:
         uri: for a resource, the part of the URI before the path. The path is percent-encoded.
         schema: the inputSchema of the tool.
         completes: for a completion, the reference and the name of the completed argument.
-        naming: how the tool names files.
         is_verbatim: whether a written file holds the given content and nothing else.
         commands: for a tool that runs programs, the command lines that have worked; ``{file}`` and
             ``{folder}`` in them are paths.

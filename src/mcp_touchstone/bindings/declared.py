@@ -56,8 +56,6 @@ class Declaration:
     """One declared operation of a tool.
 
     Attributes:
-        operation: the operation.
-        tool: name of the tool.
         places: role -> path of the argument for it.
         style: the form of a path; None tries both forms.
         arguments: arguments that are the same in every call.
