@@ -63,7 +63,6 @@ class Child:
     """One process; the ``Record`` of its output.
 
     Args:
-        launch: the parameters for starting it.
         hear: called with each message (or batch): the bytes of one line, and their value.
         gone: called once, with a sentence, when its output has ended.
 

@@ -48,7 +48,6 @@ def guard(headers: Headers, names: AbstractSet[str] = frozenset()) -> None:
     A foreign web page reaches loopback under its own host name, which both headers contain.
 
     Args:
-        headers: of the request.
         names: further names of this machine, in lower case.
 
     Raises:

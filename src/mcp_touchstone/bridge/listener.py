@@ -34,7 +34,6 @@ class Loopback(socketserver.ThreadingMixIn, socketserver.TCPServer):
     Args:
         handler: answers the requests of a connection.
         port: port to listen on; 0 for a free one.
-        host: address to listen on.
 
     Attributes:
         path: the path of the MCP endpoint.
@@ -111,7 +110,6 @@ class Listener(Loopback):
         port: port to listen on; 0 for a free one.
         most: greatest number of simultaneous sessions.
         startup: seconds the server may take until its first answer.
-        host: address to listen on.
         names: host names of clients beside those of loopback, in lower case.
         token: bearer token that each request must have; empty for none.
         access: checks the access tokens of requests; None if none is needed.
@@ -119,8 +117,6 @@ class Listener(Loopback):
     Attributes:
         sessions: the sessions of the legacy revisions.
         stateless: the process for 2026-07-28.
-        startup, names, token, access: as above.
-        handler: answers the requests of a connection.
 
     Raises:
         OSError: the address or the port cannot be used.

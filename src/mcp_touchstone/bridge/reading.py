@@ -122,10 +122,6 @@ class HeadLines:
 def length_of(headers: Message, *, malformed: bool = False) -> int:
     """Return the length of a body; 0 without one.
 
-    Args:
-        headers: the headers of the request.
-        malformed: whether the lines of the headers were malformed.
-
     Raises:
         Refusal: 400 or 411, another reader could find another end of the body (RFC 9112
             sections 5.1, 5.2 and 6.3), or another host.

@@ -47,7 +47,6 @@ class Options:
     """The options about HTTP.
 
     Attributes:
-        host: address to listen on.
         port: port to listen on; 0 for any free one.
         names: further host names that clients may use.
         token: the bearer token; empty for none.

@@ -20,10 +20,7 @@ class Refusal(Exception):  # noqa: N818  (an answer, not a fault of ours)
     """A refusal of a request by the bridge, without or instead of an answer of the server.
 
     Attributes:
-        status: status of the HTTP response.
-        code: code of the JSON-RPC error.
         id: id of the request; None if unknown, and then the error has no ``id``.
-        headers: further headers of the response.
     """
 
     def __init__(

@@ -122,7 +122,6 @@ class Responses(BaseHTTPRequestHandler):
         """Answer with the messages of an exchange.
 
         Args:
-            exchange: the request.
             prompt: seconds an answer without a stream may take.
             status: returns the status for an answer without a stream.
             extra: further headers.

@@ -59,7 +59,6 @@ class Stateless:
     """The process for all stateless requests; a new one is started after it exits.
 
     Args:
-        launch: the parameters for starting it.
         startup: seconds it may take until its first answer.
     """
 
