@@ -45,11 +45,9 @@ class Seen:
     """One observation of an ambient rule.
 
     Attributes:
-        clause: the clause it belongs to.
         passed: whether the line kept the clause.
         n: number of the line.
         expected: the requirement of the clause.
-        actual: the observed value.
         mild: the most severe way a breach may count here, whatever the weight of the clause.
         silent: whether the breach is a silence, so that it must come again to be a failure.
     """
@@ -69,7 +67,6 @@ class Case:
 
     Attributes:
         id: ``conformance/basic/ping.py::answers_a_ping``; from path and name, never typed.
-        clauses: the clauses it judges.
         title: first line of the docstring.
         why: the rest of the docstring.
         path: its file, relative to the checkout or the package.
@@ -256,7 +253,6 @@ def attack(
     """Declare an attack: a scenario with a process and a world of its own, unless it shares them.
 
     Args:
-        threats: the threats it judges.
         fixtures: ids of the trees to build around the root, as in ``fixtures.toml``.
         lasts: whether it takes longer than most, so that it starts before others.
         shares: whether it may use a process and trees that another attack left as they were.

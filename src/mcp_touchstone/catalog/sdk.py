@@ -18,8 +18,6 @@ class Sdk:
     """An SDK and its version.
 
     Attributes:
-        name: name of the package.
-        version: its version.
         registry: ``pypi`` or ``npm``.
     """
 

@@ -91,7 +91,6 @@ class Threat(Clause):
     """One attack and its effect.
 
     Attributes:
-        severity: its severity.
         promise: the promise a server must make for it to count; otherwise it is a note.
         effect: the gain of the attacker if it succeeds.
         cause: the usual fault that permits it.
