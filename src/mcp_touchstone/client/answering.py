@@ -21,7 +21,6 @@ class Answering:
     """The client of one connection, and the answers it owes.
 
     Attributes:
-        client: the client.
         root: the folder of the server, which is the client's root; None for none.
         enabled: whether requests are answered.
         exhausted: whether they are not, because the server sent too many.

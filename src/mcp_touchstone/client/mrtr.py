@@ -27,9 +27,7 @@ class Round:
 
     Attributes:
         exchange: the request without the members that rounds add.
-        client: the client that answers.
         sent: the params as sent.
-        reply: the reply.
     """
 
     exchange: Exchange
@@ -86,7 +84,6 @@ def retry(
     """Send the request again with the input that its reply requests.
 
     Args:
-        connection: the connection.
         before: the round that requested input.
         responses: inputResponses; by default the answers of the client; None omits them.
         state: requestState; by default as received; None leaves it out.

@@ -29,7 +29,6 @@ class Pending:
     """One request sent without waiting for its answer.
 
     Attributes:
-        id: its id.
         line: the line it was sent on.
         token: its progress token; None if it has none.
         cancelled: the line of its cancellation; None before.

@@ -73,8 +73,6 @@ class Client:
         """Answer one request of the server.
 
         Args:
-            method: method of the request.
-            params: params of the request.
             declared: the capabilities declared to the server, if they differ from this client's.
             world: the default roots.
         """

@@ -304,7 +304,6 @@ class RawHttp:
         """Send a request exactly as described.
 
         Args:
-            verb: the HTTP method.
             change: header -> its new values: None omits it, several values send it several times,
                 a new name adds it. Names match in any case; the given spelling is sent.
             headers: all headers, in place of the ordinary ones.
@@ -312,7 +311,6 @@ class RawHttp:
             message: the JSON value of the body, for headers that repeat a part of it.
             path: the target, in place of that of the endpoint.
             line: number of the line of the transcript with the message; 0 for none.
-            wait: whether to wait for the response.
             seconds: limit of the wait; ``Pace.reply`` if None.
             pause: seconds between two pieces.
         """

@@ -246,7 +246,6 @@ class Diagnosis:
     """The breach of a clause that explains why discovery learnt nothing.
 
     Attributes:
-        clause: the clause.
         expected: the requirement of the clause.
         actual: the behaviour of the server, and the usual cure.
         revision: the revision of the process that shows it.
@@ -281,7 +280,6 @@ class ServerProfile:
         slip: the fault of each of its messages, in spite of which they are read.
         diagnosis: the breach that explains the trouble; None if none is known.
         is_excused: whether the trouble is no fault of the server, so that nothing is judged.
-        sdk: the SDK it runs on.
         is_single: whether only one process of the server can run at a time.
     """
 

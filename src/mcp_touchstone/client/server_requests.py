@@ -15,8 +15,6 @@ class Question:
     """One elicitation, sampling request or roots request.
 
     Attributes:
-        entry: its line.
-        method: its method.
         params: its params as received; of any type, or None.
         key: the id of the request, or its key in ``inputRequests``.
         value: the request, or the entry of ``inputRequests``, as received.
