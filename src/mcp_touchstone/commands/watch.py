@@ -144,7 +144,6 @@ def watch(
         look: returns the files as they are.
         check: checks once; returns the exit code.
         pause: waits some seconds.
-        paths: what is watched.
 
     Raises:
         KeyboardInterrupt: no check has finished.
