@@ -53,7 +53,6 @@ class Surroundings:
 
     Attributes:
         folder: the folder of the workspace.
-        home: the home folder of the user.
         environment: variables of the shell.
         given: names of variables and headers that the user set for the server; the file's entries
             for them are not read.

@@ -23,7 +23,6 @@ class Found:
     """The configuration of one target in a file.
 
     Attributes:
-        path: the file.
         layer: its settings; relative paths are resolved from the folder of the file.
         words: the command line options that select this target again.
     """
@@ -144,7 +143,6 @@ def may_write(path: Path, *, force: bool) -> None:
     """Check that a configuration may be written to a path.
 
     Args:
-        path: the file to write.
         force: whether an existing file may be replaced.
 
     Raises:

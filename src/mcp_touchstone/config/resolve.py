@@ -245,7 +245,6 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
     """Return the server to start.
 
     Args:
-        settings: the settings of one server.
         explores: whether tools are called to find their effect on files, as in ``recon``.
 
     Raises:
