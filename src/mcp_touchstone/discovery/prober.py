@@ -73,8 +73,6 @@ class Attempt:
     """One attempted exchange.
 
     Attributes:
-        exchange: the request.
-        reply: its reply.
         seconds: its duration, in seconds.
         messages: the server's messages after it, up to the answer.
         item: the listed definition it uses.
@@ -111,7 +109,6 @@ class Prober:
     """Prober of one revision.
 
     Attributes:
-        revision: the revision.
         spoken: its profile; lists may differ from client to client.
         named: the names given by the user.
         places: the targets of generated paths.

@@ -81,7 +81,6 @@ class ProbeContext:
 
     Attributes:
         processes: the shared processes of each revision.
-        kill: kills every process.
         named: the names given by the user.
         places: the targets of generated paths.
         stop: set when the run ends.

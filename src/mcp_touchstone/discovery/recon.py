@@ -61,7 +61,6 @@ def explore(
     caller ends the connections it does not use.
 
     Args:
-        spawn: starts a process.
         pace: the time limits; gets the measured times.
         revisions: the revisions to request, oldest first.
         meanwhile: called while the processes start; an exception in it ends them.

@@ -152,7 +152,6 @@ def explain_silence(
     """Return why a server does not answer; None if it answered, left, or the cause is unknown.
 
     Args:
-        spawn: starts a process.
         waiting: revision -> a process that gets the first request.
         over: set when no process is waited for any more.
     """
