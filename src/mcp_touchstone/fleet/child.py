@@ -56,8 +56,6 @@ def run(
 
     Args:
         words: program and arguments.
-        cwd: its folder.
-        env: its variables.
         seconds: limit of time; it then gets SIGTERM, and SIGKILL after ``GRACE``.
         running: ends it early if it is stopped.
         memory: greatest size of the data of each process, in bytes; 0 for no limit. Linux only.
@@ -107,7 +105,6 @@ def afterwards(words: Sequence[str], env: Mapping[str, str], seconds: float) -> 
 
     Args:
         words: program and arguments.
-        env: its variables.
         seconds: limit of time.
     """
     reading, writing = os.pipe()

@@ -104,9 +104,6 @@ def pull(engine: str, entry: Entry, cwd: Path, running: Running, *, seconds: flo
     """Pull the image of a server, unless the machine has it; return its id.
 
     Args:
-        engine: the engine.
-        entry: the server.
-        cwd: a folder.
         running: ends it early if it is stopped.
         seconds: limit of time.
 
@@ -155,8 +152,6 @@ def command(engine: str, entry: Entry, image: str, label: str, *, memory: int) -
     of that folder.
 
     Args:
-        engine: the engine.
-        entry: the server.
         image: its image, which the machine has.
         label: value of the container's label.
         memory: limit for the container in bytes; 0 for none.

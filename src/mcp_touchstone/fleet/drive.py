@@ -50,7 +50,6 @@ class Rows:
     A last line that was cut off is removed. Each row is on the disk before the next one is written.
 
     Args:
-        path: the file.
         plan: the settings; rows of others are not mixed with ours.
         resume: whether the file may have rows.
     """
@@ -352,11 +351,7 @@ def drive(
 
     Args:
         entries: the servers; those that have a row are left out.
-        plan: the settings.
-        rows: the open file of rows.
-        pool: judges the servers.
         running: ends the fleet if it is stopped; servers under way then get no row.
-        on_row: called after each row.
 
     Raises:
         FleetError: a worker has another version than this program, or the cluster is lost.

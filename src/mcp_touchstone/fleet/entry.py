@@ -75,7 +75,6 @@ class Entry:
     """One server of a list.
 
     Attributes:
-        name: its name in the list.
         registry: its source.
         package: name of its package; empty without one.
         version: version of the package; empty for the newest.

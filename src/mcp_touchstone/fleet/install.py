@@ -58,7 +58,6 @@ def install(
     """Install the package of a server.
 
     Args:
-        entry: the server.
         prefix: an empty folder; the only one that the installation may change in a sandbox.
         running: ends the installation early if it is stopped.
         method: how the sandbox is made; None for none.

@@ -105,8 +105,6 @@ def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str,
     """Judge one server; return its row. Never raises for anything of the server's.
 
     Args:
-        entry: the server.
-        plan: the settings.
         running: gets the process of ``check`` while it runs.
     """
     begun = now()

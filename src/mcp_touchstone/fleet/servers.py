@@ -70,7 +70,6 @@ def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Ite
     A host stands for the hosts below it too: ``example.org`` for ``mcp.example.org``.
 
     Args:
-        entries: the servers.
         names: hosts, names and packages in lower case.
         path: the file that has them.
     """
