@@ -52,7 +52,6 @@ class KnownFailure:
         sometimes: whether the failure appears by chance; then the entry never gets stale.
         owner: the person or team that removes it; empty if nobody is named.
         expires: the last day on which it applies; None for no end.
-        reason: the reason it is accepted.
     """
 
     rule: str
@@ -224,7 +223,6 @@ def check(baseline: Baseline, catalogue: Catalogue) -> None:
     """Reject entries whose rule or revision does not exist.
 
     Args:
-        baseline: the baseline.
         catalogue: all clauses and threats, whether the run judges them or not.
 
     Raises:

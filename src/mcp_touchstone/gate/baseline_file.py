@@ -18,7 +18,6 @@ class Book:
     """A baseline and its file.
 
     Attributes:
-        path: the file.
         baseline: its contents; None if there is no file.
         catalogue: returns all clauses and threats; called only if there is a file.
         update: whether to write the failures of a run to the file.
