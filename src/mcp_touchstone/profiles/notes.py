@@ -18,7 +18,6 @@ class Note:
     """A rule of a profile that applies to the server.
 
     Attributes:
-        rule: the rule.
         found: what it applies to: the name of a tool, empty for the server, and what was seen.
     """
 
@@ -37,7 +36,6 @@ class ClientNotes:
 
     Attributes:
         client: the profile.
-        name: the name of the client.
         rules: number of rules that were measured.
         tools: number of tools that were measured.
         notes: the rules that apply, the gravest effect first.
