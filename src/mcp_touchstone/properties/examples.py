@@ -68,8 +68,6 @@ class Extra:
 
     Attributes:
         place: where it is sent: ``_meta``, ``params`` or ``message``.
-        name: its name.
-        value: its value.
     """
 
     place: str

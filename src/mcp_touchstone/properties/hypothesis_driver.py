@@ -49,7 +49,6 @@ def draw(
     and the returned ones are spread over all of them.
 
     Args:
-        strategy: the strategy to draw from.
         terms: number, name and seed.
         over: returns whether to stop drawing; the examples drawn by then are used.
     """

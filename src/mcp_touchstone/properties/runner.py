@@ -91,9 +91,7 @@ class Found:
     """A clause that an example breaks.
 
     Attributes:
-        clause: the clause.
         expected: the behaviour that the clause requires.
-        actual: the observed behaviour.
         at: the evidence: an answer, or the number of a line.
         mild: the maximum severity; None for the severity of the clause.
         ambient: whether an ambient rule reports it.
