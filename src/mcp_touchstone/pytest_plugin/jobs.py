@@ -38,9 +38,7 @@ class Job:
 
     Attributes:
         name: name of its target; empty if it has none.
-        target: the server.
         choice: the selected rules, before node ids and ``-k`` are applied.
-        registry: the suites.
         book: its baseline; None if there is none.
         golden: the folder of its golden recording; None if there is none.
         golden_target: the server, with the sandbox that the recorded scenarios need.
