@@ -37,7 +37,6 @@ class Difference:
     """A place at which two values differ.
 
     Attributes:
-        path: the place.
         old: the recorded value; NOTHING if the place is new.
         new: the present value; NOTHING if the place is gone.
     """

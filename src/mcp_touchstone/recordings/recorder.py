@@ -57,7 +57,6 @@ class GoldenResult:
     """The result of comparing a server with a recording, or of making a recording.
 
     Attributes:
-        folder: the folder of the recording.
         now: the present answers of the server.
         differing: (revision, stop) -> the differences from the recording.
         unsteady: the same for differences that appear only sometimes; no failures.
@@ -256,8 +255,6 @@ def record(
     """Record the answers of a server; several times, until one tour shows nothing new.
 
     Args:
-        target: the server.
-        folder: the folder to write.
         revisions: the revisions to record; empty means all that the server speaks.
         suite: the suite whose scenarios are recorded too; empty records none.
         update: replace an existing recording.
@@ -309,8 +306,6 @@ def verify(
     times. An answer that is not recorded yet is a failure, unless ``create`` is set.
 
     Args:
-        target: the server.
-        folder: the folder of the recording.
         revisions: the revisions to compare; empty means all that are recorded.
         update: record the differing answers, and remove unused records.
         create: record answers that are not recorded yet.

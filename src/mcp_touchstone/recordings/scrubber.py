@@ -68,7 +68,6 @@ class Scrubber:
         places: folders or secrets of one run -> their names.
         now: the time of the run, with a time zone.
         named: members with random values -> names for these values.
-        environment: the environment variables of the server.
     """
 
     def __init__(
