@@ -21,7 +21,6 @@ def lines(run: Run, most: int = SHOWN) -> Iterator[Line]:
     """Yield the notes of the chosen profiles as lines; nothing if none was chosen.
 
     Args:
-        run: the run.
         most: the greatest number of tools that a line names.
     """
     for client in run.clients.clients:

@@ -30,8 +30,6 @@ def findings(
     """Group verdicts into findings, the most severe first; revisions of one finding are joined.
 
     Args:
-        run: the run.
-        outcomes: the outcomes to include.
         known: whether to list the failures the baseline accepts, or the others.
         of_sdk: whether to list those of the SDK that do not count, or the others.
     """

@@ -45,8 +45,6 @@ class Finding:
     """One clause broken in one way, in one revision or several.
 
     Attributes:
-        clause: the clause.
-        outcome: its outcome.
         revisions: the revisions it was found in, oldest first.
         judgement: the judgement shown (of the newest revision).
         known: the reason given in the baseline; empty if the baseline does not accept it.

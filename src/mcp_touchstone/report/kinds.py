@@ -80,10 +80,7 @@ def write(
     """Write all reports; return a line for each that could not be written.
 
     Args:
-        reports: the requested reports.
-        run: the finished run.
         environment: our variables; their secret values are masked, except in transcripts.
-        name: name of the target.
         parts: the reports that several targets share; the part of this target is added.
     """
     known = {**(environment or {}), **run.target.env}
