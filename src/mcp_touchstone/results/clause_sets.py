@@ -25,7 +25,6 @@ class Kept:
     """The figure of one revision.
 
     Attributes:
-        revision: the revision.
         number: number of the set.
         applicable: clauses of the set that apply to the server.
         kept: those that it keeps; a clause that could not be judged is not kept.
@@ -64,7 +63,6 @@ def kept(run: Run, renamed: Callable[[], Mapping[str, str]]) -> list[Kept]:
     A warning is no breach: the rule leaves room, or is no requirement.
 
     Args:
-        run: the finished run.
         renamed: returns merged ids -> the id they are part of now; called only if it is needed.
     """
     outcomes = {(v.clause.id, v.revision): v.gravest.outcome for v in run.verdicts}

@@ -48,7 +48,6 @@ class ComparedFinding:
     Attributes:
         rule: id of the clause or threat.
         revision: the revision it was found in.
-        change: its change.
         was: outcome in the old report, or that it did not apply or was not judged.
         now: the same in the new report.
         grade: level of the clause, or severity of the threat.

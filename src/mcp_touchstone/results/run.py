@@ -26,8 +26,6 @@ class Absent:
 
     Attributes:
         clause: its id.
-        revision: the revision.
-        why: the reason, for a person.
         by_choice: whether the user excluded it, whatever the server offers.
     """
 
@@ -43,10 +41,8 @@ class PlannedCase:
 
     Attributes:
         case: the scenario or rule.
-        revision: the revision judged.
         clauses: the clauses it must judge.
         also: further revisions that its judgements apply to.
-        judgements: its results.
         seconds: its duration, in seconds.
         left: the state it left the server in, if that state changed.
         fired: ids of the payloads that were sent.
@@ -74,7 +70,6 @@ class SdkFault:
     """The part of an SDK in a finding: a minimal server on the SDK has the finding too.
 
     Attributes:
-        sdk: the SDK.
         like: the judged release that has the fault, if this version was not judged; else empty.
         fixed: the first judged release from which on the fault is gone; empty if there is none.
         last: the newest revision with the fault, if the server speaks newer ones; else empty.
@@ -157,8 +152,6 @@ class Run:
     """The complete result of a run.
 
     Attributes:
-        target: the server under test.
-        profile: the profile of the server from discovery.
         slots: the planned cases, in order, with their results.
         absent: clauses that do not apply, with their reasons.
         verdicts: the verdicts, in the order of the catalogue.

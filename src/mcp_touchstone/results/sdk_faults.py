@@ -40,7 +40,6 @@ class Release:
     """A judged release of an SDK.
 
     Attributes:
-        sdk: the SDK.
         line: name of the series of releases; a successor may have another package name.
         revisions: the revisions it speaks.
         faults: the findings of the minimal server.

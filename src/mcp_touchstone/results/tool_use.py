@@ -27,7 +27,6 @@ class FailedTool:
     """A tool no call of which succeeded in some revisions.
 
     Attributes:
-        name: its name.
         error: its last answer, shortened and escaped.
         revisions: these revisions; empty for each in which it was called.
     """

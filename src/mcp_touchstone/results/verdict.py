@@ -47,7 +47,6 @@ class WireLine:
 
     Attributes:
         n: its number.
-        arrow: its direction.
         text: its beginning.
         guilty: whether it proves the finding.
         http: the HTTP request or response that carried it, in a few words; empty on stdio.
@@ -65,7 +64,6 @@ class AffectedTool:
     """A tool or method in which a payload had an effect.
 
     Attributes:
-        name: its name.
         payloads: number of payloads that had the effect in it.
         arguments: argument -> number of these payloads that it took, as pairs sorted by name;
             empty if it is not known. A payload may go into several arguments.
@@ -87,8 +85,6 @@ class Judgement:
 
     Attributes:
         clause: id of the clause.
-        revision: the revision it was judged in.
-        outcome: its outcome.
         scenario: id of the scenario or rule.
         expected: the behaviour the clause requires, in a few words.
         actual: the behaviour of the server.
@@ -156,7 +152,6 @@ def evidence(
     """Select the lines that prove a finding: the guilty one, related ones, the ones before.
 
     Args:
-        entries: the lines.
         guilty: number of the one that proves it; None for none.
         related: numbers of further ones.
         exchanges: the HTTP exchanges of the conversation.
