@@ -7,7 +7,6 @@ def say(*lines: str, error: bool = False, flush: bool = False) -> None:
     """Print escaped lines, one for each argument, or else an empty line.
 
     Args:
-        lines: the lines.
         error: whether they go to stderr.
         flush: whether a reader of a pipe gets them at once.
     """

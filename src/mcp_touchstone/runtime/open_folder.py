@@ -152,7 +152,6 @@ class Folder:
         """Return the content of a file.
 
         Args:
-            name: its name.
             most: greatest number of bytes.
             whole: whether a larger file is an error; otherwise its beginning is returned.
         """
@@ -165,7 +164,6 @@ class Folder:
         """Yield a file in pieces; each begins with the last bytes of the one before.
 
         Args:
-            name: its name.
             overlap: number of these bytes.
         """
         with self._opened(name, os.O_RDONLY) as (descriptor, found):
@@ -180,8 +178,6 @@ class Folder:
         """Write a file. A file that exists is replaced by a new one with its mode.
 
         Args:
-            name: its name.
-            data: its content.
             time: its modification time, in seconds since 1970; None for now.
         """
         try:

@@ -146,7 +146,6 @@ class SafePath:
     They raise ``OSError``; if a folder on the way is a link, ``ReplacedError``.
 
     Attributes:
-        tree: the folder.
         parts: the names below it.
     """
 
