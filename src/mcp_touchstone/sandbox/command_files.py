@@ -122,13 +122,9 @@ def sandbox_for(
     """Return the sandbox in which a command can work in its world.
 
     Args:
-        method: how the sandbox is made.
         command: program and arguments.
         world: the folder it may change; absolute.
         cwd: the folder it is started in. One outside the world is copied.
-        env: its environment.
-        home: the user's home.
-        network: whether it has access to the network.
     """
     outside = tuple("" if str(world) in word else word for word in command)
     names = {"PATH", *SEARCHED, *(entry.partition(":")[0] for entry in chain(*LAUNCHERS.values()))}

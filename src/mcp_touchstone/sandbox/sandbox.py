@@ -112,7 +112,6 @@ class Sandbox:
     """The permissions of a command. All paths are absolute and the same inside.
 
     Attributes:
-        method: the method of making the sandbox.
         writable: folders it may change.
         readable: files and folders it may read.
         copied: folders it may read and change, but the changes stay in the sandbox and vanish
@@ -146,10 +145,8 @@ def wrap(
     ends with status 125, and prints the reason on stderr, if the sandbox cannot be made.
 
     Args:
-        sandbox: the permissions of the command.
         command: program and arguments; the program is looked for on the PATH of ``env``.
         cwd: the command's working folder; it must exist in the sandbox.
-        env: the command's environment.
 
     Raises:
         FileNotFoundError: there is no such program, or no such folder.
@@ -250,7 +247,6 @@ def listen(
     Args:
         pid: id of a process of the sandbox, as seen outside.
         host: the address; ``::`` for all addresses of IPv4 and IPv6.
-        port: the port.
         kind: ``tcp`` or ``udp``.
         addresses: IPv4 addresses that the loopback device of the sandbox gets before.
 
