@@ -49,7 +49,6 @@ class Claims:
     """Promises of the server, and options of the user.
 
     Attributes:
-        target: how the server is started.
         terms: threat -> terms of the promise of the server that it does not happen.
         callable_tools: tools that the user allows to call.
         unpromised: threats without a promise of the server; a finding there is a note.

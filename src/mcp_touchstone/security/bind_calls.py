@@ -49,7 +49,6 @@ class ToolCalls:
         field: the trees; their root is the root of the server.
         count: number of calls made.
         said: name of a tool -> the beginning of its answers.
-        naming: the naming of files by the server.
         folder: the folder of our files.
         listed: the canary whose name is in our folder from the start.
     """

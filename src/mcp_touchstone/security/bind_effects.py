@@ -36,7 +36,6 @@ class Effects:
         """Create it.
 
         Args:
-            calls: makes the calls.
             names: finds the naming of files by the server.
         """
         self.is_verbatim = True
@@ -63,7 +62,6 @@ class Effects:
         """Yield the operations that the arguments of a plan allow.
 
         Args:
-            plan: the plan.
             more: whether to try to create a file of any content, too.
         """
         roles = plan.roles

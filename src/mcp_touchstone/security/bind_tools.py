@@ -92,8 +92,6 @@ class Binder:
         """Try the declarations of the user, then the tools that seem to take a path.
 
         Args:
-            spoken: the server.
-            declarations: the declarations of the user about tools.
             briefly: whether to keep the process and create files in our folder only; tools that
                 name files in other ways are not found then.
         """

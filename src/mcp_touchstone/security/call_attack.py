@@ -45,8 +45,6 @@ def attack_paths(
     """Send the payloads of some classes to every tool that takes a path, and judge a threat.
 
     Args:
-        session: the attack session.
-        threat: id of the judged threat.
         groups: classes of payloads.
         operations: operations whose bindings are attacked; by default all.
     """
@@ -109,8 +107,6 @@ def attack_calls(
     """Make calls, check for effects after each, and judge a threat by the effects.
 
     Args:
-        session: the attack session.
-        threat: id of the judged threat.
         calls: the calls; each is requested after the effects of the one before are checked.
         oracle: a further check, besides leaked bytes and changes outside the root.
         expected: the expected behaviour, in words; by default that outside, and denied files if

@@ -67,11 +67,7 @@ def _filled(template: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """All rows of the file.
-
-    Attributes:
-        rows: the documents.
-    """
+    """All rows of the file."""
 
     rows: tuple[Document, ...] = ()
 

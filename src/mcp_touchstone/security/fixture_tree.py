@@ -93,7 +93,6 @@ class FixtureTree(World):
         Args:
             fixtures: the fixture file.
             wanted: ids of the fixtures to build, in this order.
-            denied: the deny list.
             suffixes: suffixes of files; each text file gets a document beside it with each suffix.
             folders: folders of the root that hold the plain files and links of the root too.
             ground: keyword arguments of ``World``.

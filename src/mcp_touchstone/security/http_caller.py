@@ -27,7 +27,6 @@ class RawAnswer:
     """The bytes that a server wrote on one connection.
 
     Attributes:
-        data: the bytes.
         line: number of the line of the transcript that records the request.
     """
 
@@ -163,8 +162,6 @@ class HttpCaller:
         """POST bytes on a new connection; read until it ends or the time limit is reached.
 
         Args:
-            headers: all headers.
-            body: the bytes of the body.
             message: the message in the body, for the transcript.
             note: the unusual part of the request, for the transcript.
             seconds: the time limit.

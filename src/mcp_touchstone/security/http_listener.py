@@ -65,7 +65,6 @@ class RequestListener:
         """Listen also on another socket, such as one in another network; ``close`` closes it.
 
         Args:
-            listening: the socket.
             greeting: sent to each client before it sends anything, as some protocols require.
         """
         self._sockets.append(listening)

@@ -166,8 +166,6 @@ class LineAttack:
         """Send lines one after the other and judge a threat by their effects.
 
         Args:
-            threat: id of the judged threat.
-            fired: the lines.
             mild: returns the most severe breach that a hit counts as; None for no limit.
             because: the reason for ``mild``.
             look: a further check of the transcript from a line number on; returns a hit or None.
@@ -268,8 +266,6 @@ class LineAttack:
         sent back, as a message.
 
         Args:
-            threat: id of the judged threat.
-            fired: the lines.
             markers: ids used only by the inner messages.
         """
 

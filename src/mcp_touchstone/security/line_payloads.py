@@ -31,7 +31,6 @@ class LinePayload:
 
     Attributes:
         id: the id of its payload, or a name.
-        note: its description.
         parts: its content, without the line feed at the end.
     """
 

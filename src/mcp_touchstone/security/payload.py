@@ -33,7 +33,6 @@ class Payload:
         target: kind of its target: ``file``, ``dir`` or ``new``.
         fixtures: ids of the fixtures it needs besides those that are always built.
         platforms: systems it is for; empty for all.
-        note: its description.
         tier: level of attacks it belongs to.
         recipe: the rule that generates a text too long for the file; otherwise empty.
         is_bytes: whether each character encodes the byte with its code.

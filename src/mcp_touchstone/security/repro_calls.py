@@ -30,7 +30,6 @@ def script(
     """Return the script that makes some calls.
 
     Args:
-        scene: the surroundings of the calls.
         text: the path that was sent; the script creates the files on it.
         steps: calls, and between them shell lines in which ``$D`` is the folder of the script.
         still: whether nothing in the root may change.
@@ -52,8 +51,6 @@ def talk(
     """Return the script of a protocol attack: it sends the opening, some lines and a request.
 
     Args:
-        scene: the surroundings of the lines.
-        fired: the lines.
         probe: the request sent at the end.
         forged: whether they contain messages that must not be answered or echoed as messages.
     """
@@ -75,7 +72,6 @@ def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
     """Return the script that reads named pipes without a writer, and then a plain file.
 
     Args:
-        scene: the surroundings of the calls.
         reader: the binding that reads.
         pipes: names of the pipes in the root.
     """
@@ -102,7 +98,6 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
     """Return the script that kills the server as soon as the file it writes changes.
 
     Args:
-        scene: the surroundings of the finding.
         call: the call that writes the file.
         path: the file, relative to the root.
         old: the old content of the file; None if the call creates it.

@@ -69,7 +69,6 @@ def cpu_share(pid: int, enough: float) -> float | None:
     """Return the lowest measured share of time in which a process wanted a core.
 
     Args:
-        pid: id of the process.
         enough: a share up to this ends the measurements.
 
     Returns:

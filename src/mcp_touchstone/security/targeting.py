@@ -46,7 +46,6 @@ class AttackCall:
     """One call of an attack.
 
     Attributes:
-        payload: its payload.
         text: the payload with its names filled in.
         binding: the binding it is built from.
         call: the method and params that are sent.
@@ -179,7 +178,6 @@ class Targeting:
         """Return a plain call on a plain file, folder or new name.
 
         Args:
-            binding: the binding to call.
             content: the text to write; by default the content of the file.
         """
         root, data = str(self._field.root), (self._field.root / FILE).read_bytes()

@@ -48,7 +48,6 @@ def take(
     """Return the facts of a folder (".") and of everything below it, by path.
 
     Args:
-        folder: the folder.
         skip: returns whether to leave out a path below it, with its contents.
         known: earlier facts by path; a file with the same inode data is not read again.
         prefix: put before each path in the result and in ``known``.

@@ -13,7 +13,6 @@ class Trigger:
         """Read the watched value for the first time.
 
         Args:
-            act: the action.
             look: returns the watched value. It is called without a pause, because the value may
                 change only for a short time. If it raises ``OSError``, the action runs, and
                 ``stop`` raises the error.
