@@ -27,7 +27,6 @@ class Channel(Protocol):
     """One way to talk to one server; messages of the server go into a transcript.
 
     Attributes:
-        transport: the transport.
         born: time at which it was opened.
         ending: the end of the process; None while it runs.
         is_guest: whether the process serves another channel, which ends it.

@@ -49,18 +49,12 @@ class HttpChannel(HttpServer):
     """One session over HTTP, or the stateless requests of one connection.
 
     Args:
-        endpoint: the server.
-        transcript: the record of the connection.
         server: the process, if we started it.
         startup: seconds that it may take until it accepts connections.
         secrets: further headers of each request, which are never recorded.
         born: time of the start.
         rate: keeps a distance between requests; None for none.
         is_guest: whether the process serves another channel, which ends it.
-
-    Attributes:
-        session: the session.
-        is_guest: as above.
     """
 
     transport = Transport.HTTP
@@ -162,7 +156,6 @@ class HttpChannel(HttpServer):
         """Return the headers that a request would have, secret values included.
 
         Args:
-            verb: the HTTP method.
             value: the message in its body; None for none.
             length: bytes of its body.
         """
@@ -187,7 +180,6 @@ class HttpChannel(HttpServer):
         half a body are sent as they are. A stream that breaks off is not resumed.
 
         Args:
-            verb: the HTTP method.
             path: the target of the request.
             headers: all of its headers, in order.
             pieces: its body, as it is written, with a pause after each piece.

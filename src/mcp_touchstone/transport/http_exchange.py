@@ -68,7 +68,6 @@ class HttpResponse:
 
     Args:
         exchange: what is known of it; filled in here.
-        endpoint: the server.
         clock: returns seconds since the start of the process.
         heard: called with each message and its origin; returns whether to read on.
         changed: called when the status has come, and at the end.
@@ -147,7 +146,6 @@ class HttpResponse:
         """Write more of the body while the response is read; return False if it is not taken.
 
         Args:
-            data: the bytes.
             seconds: limit for all of them.
         """
         connection = self._socket

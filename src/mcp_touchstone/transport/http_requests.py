@@ -52,7 +52,6 @@ class HttpRequests:
     """The requests of one connection.
 
     Args:
-        endpoint: the server.
         session: writes the headers and hides the secrets.
         exchanges: the record, to which each request is added.
         born: time of the start of the process.
@@ -89,7 +88,6 @@ class HttpRequests:
         """Record a request before it is sent, without secrets.
 
         Args:
-            verb: the HTTP method.
             headers: those of the session; all of them if it is crafted.
             line: number of the line of the transcript that it carries; 0 for none.
             crafted: whether a scenario wrote the request itself.
@@ -158,7 +156,6 @@ class HttpRequests:
         """Send a request that has begun, and begin to read its response.
 
         Args:
-            response: the response to it.
             headers: as for ``begin``; they are completed unless it is crafted.
             seconds: limit for the connection, and for each piece.
             pieces: its body, as it is written.

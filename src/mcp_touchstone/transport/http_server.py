@@ -47,7 +47,6 @@ class HttpServer:
     """The part of an HTTP channel that looks at the process of the server.
 
     Attributes:
-        endpoint: the address of the server.
         session: the session, which knows the secrets to hide.
         born: time of the start.
         is_guest: whether the process serves another channel, which ends it.

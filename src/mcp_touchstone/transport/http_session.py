@@ -79,18 +79,15 @@ class HttpSession:
     """One session, or the stateless requests of one connection.
 
     Args:
-        revision: the revision of the connection.
         authority: the value of the ``Host`` header.
         secrets: further headers of each request, which are never recorded.
 
     Attributes:
-        state: its state.
         id: the session id; None for none.
         version: the negotiated revision; empty before.
         tools: name of a tool -> its parameters that headers repeat.
         expired: how the server ended it; empty if it did not.
         secrets: as above, with the present token.
-        given: as above.
     """
 
     def __init__(self, revision: str, authority: str, secrets: Mapping[str, str] = {}) -> None:
@@ -206,13 +203,7 @@ class HttpSession:
         return b"x-mcp-header" in raw if self.modern else self.state is HttpState.OPENING
 
     def learn(self, method: str | None, answer: Mapping[str, Any], exchange: Exchange) -> None:
-        """Take over an answer of the server: the session that it opens, or the tools it lists.
-
-        Args:
-            method: the method of the request.
-            answer: the message.
-            exchange: the exchange that carried it.
-        """
+        """Take over an answer of the server: the session that it opens, or the tools it lists."""
         version = value_in(answer, "result", "protocolVersion")
         if self.modern:
             self.tools |= parameters(answer.get("result"))
@@ -230,7 +221,6 @@ class HttpSession:
         Source: 2025-11-25 basic/transports#session-management.
 
         Args:
-            exchange: the request and its response.
             answer: the message in the response; None for none.
         """
         if exchange.status != NOT_FOUND or exchange.verb != "POST" or exchange.crafted:

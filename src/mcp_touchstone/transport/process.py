@@ -103,8 +103,6 @@ class ServerProcess:
     """One running server; lines of its output go into the transcript.
 
     Attributes:
-        pipes: its input and its outputs.
-        family: its processes.
         ending: its end; None while it runs.
     """
 
