@@ -1,9 +1,18 @@
 """The expected report of each server in ``tests/hostile``; the groups run in parallel."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
+from tests.conftest import HERE
+
 MIB = 2**20
+
+
+def hostile(name: str, root: str = ".", outside: str = ".", argument: str = "-") -> tuple[str, ...]:
+    """Return the command of a server in ``tests/hostile``."""
+    words = (name, str(HERE.parent), root, outside, argument)
+    return (sys.executable, "-S", str(HERE / "hostile"), *words)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +31,7 @@ class Case:
     status: int
     said: tuple[str, ...] = ()
     select: str = "answers_a_ping"
-    argument: str = ""
+    argument: str = "-"
     patience: int = 3
     memory: int = 150 * MIB
 
@@ -154,4 +163,4 @@ GROUPS: dict[str, dict[str, Case]] = {
         "writes_to_the_terminal": SOUND,
     },
 }  # fmt: skip
-"""Name of the file, and of the case where a file has several, by what is tried."""
+"""Name of the server, and of the case where a server has several, by what is tried."""

@@ -30,7 +30,8 @@ from tests.bridge_client import (
     session,
 )
 from tests.cases import cases
-from tests.conftest import HERE, eventually
+from tests.conftest import eventually
+from tests.hostile_cases import hostile
 
 pytestmark = pytest.mark.slow
 
@@ -125,7 +126,7 @@ def test_modern_initialize_request_gets_404(bridge: Bridge) -> None:
 
 
 def test_unanswered_initialize_gets_504(bridge: Bridge) -> None:
-    http = bridge(sys.executable, str(HERE / "hostile" / "never_answers.py"), startup=0.5)
+    http = bridge(*hostile("never_answers"), startup=0.5)
 
     refused(http.post(opening()), 504, "no answer within 0.5 s")
 
@@ -137,7 +138,7 @@ def test_immediate_exit_of_the_server_gets_502(bridge: Bridge) -> None:
 
 
 def test_closed_server_output_ends_the_session(bridge: Bridge) -> None:
-    http = bridge(sys.executable, str(HERE / "hostile" / "closes_stdout_and_lives.py"))
+    http = bridge(*hostile("closes_stdout_and_lives"))
 
     for _ in range(2):
         with http.post(opening()) as reply:
@@ -474,9 +475,7 @@ def test_request_of_a_modern_server_is_forwarded(bridge: Bridge) -> None:
 
 def test_server_ignoring_sigterm_is_killed(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp_touchstone.bridge.child.PATIENCE", 0.3)
-    http = bridge(
-        sys.executable, str(HERE / "hostile" / "ignores_end_of_input_and_sigterm.py"), startup=2.0
-    )
+    http = bridge(*hostile("ignores_end_of_input_and_sigterm"), startup=2.0)
     with contextlib.suppress(AssertionError):
         http.post(opening()).close()
 

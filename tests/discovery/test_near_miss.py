@@ -4,7 +4,6 @@ Two tests cover servers that are silent: until something comes that no client se
 """
 
 import base64
-import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,7 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.near_miss import CURES, READ_ON, Slip, corrected, near_miss
 from tests.cases import cases
-from tests.conftest import HERE
+from tests.hostile_cases import hostile
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +32,7 @@ JUDGED = (
 
 def judged(server: str, kind: str, startup: float = 30.0) -> tuple[Run, dict[str, str]]:
     """Return the run, and the failures: clause -> what was seen."""
-    path = str(HERE / "hostile" / f"{server}.py")
-    target = Target(command=(sys.executable, "-S", path, ".", ROOT, ".", kind), timeout=startup)
+    target = Target(command=hostile(server, ROOT, argument=kind), timeout=startup)
     choice = Choice(select=JUDGED, revisions=("2025-11-25",), rules_fed=False)
     run = judge(target, load(), choice)
     failed = {

@@ -1,7 +1,6 @@
 """Deadlines, internal errors and output limits of a run."""
 
 import json
-import sys
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.allowance import BIG, Allowance
 from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.transcript import Transcript
-from tests.conftest import HERE
+from tests.hostile_cases import hostile
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +36,7 @@ def why(run: Run) -> dict[str, str]:
 
 
 def test_run_ends_at_its_deadline_and_stops_its_servers() -> None:
-    command = (sys.executable, "-S", str(HERE / "hostile" / "answers_late.py"), ".", ROOT, ".", "2")
+    command = hostile("answers_late", ROOT, argument="2")
     begun = now()
 
     run = judged(target=Target(command=command, timeout=30.0), deadline=20.0)
@@ -50,9 +49,7 @@ def test_run_ends_at_its_deadline_and_stops_its_servers() -> None:
 
 
 def test_deadline_before_the_first_answer_is_not_a_server_failure() -> None:
-    command = (sys.executable, "-S", str(HERE / "hostile" / "never_answers.py"), ".", ROOT)
-
-    run = judged(target=Target(command=command, timeout=600.0), deadline=1.0)
+    run = judged(target=Target(command=hostile("never_answers"), timeout=600.0), deadline=1.0)
 
     assert run.exit_code == 2
     assert "--deadline" in run.trouble

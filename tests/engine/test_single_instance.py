@@ -12,7 +12,7 @@ from mcp_touchstone.engine.runner import judge, survey
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
-from tests.conftest import HERE
+from tests.hostile_cases import hostile
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="locks of POSIX"),
@@ -24,9 +24,8 @@ SELECTED = ("jsonrpc", "lifecycle", "ping", "tools", "stdio")
 
 def target(folder: Path, kind: str) -> Target:
     folder.mkdir()
-    script = str(HERE / "hostile" / "runs_only_once.py")
-    words = (sys.executable, "-S", script, str(HERE.parent), ROOT, str(folder), kind)
-    return Target(command=words, timeout=20.0 if kind == "shares" else 4.0)
+    command = hostile("runs_only_once", ROOT, str(folder), kind)
+    return Target(command=command, timeout=20.0 if kind == "shares" else 4.0)
 
 
 def judged(folder: Path, kind: str, *, jobs: int = 0) -> Run:

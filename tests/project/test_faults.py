@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import HERE
 from tests.forked_runs import Nursery, Ran, processes_left
+from tests.hostile_cases import hostile
 
 pytestmark = [
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full"),
@@ -20,8 +20,8 @@ pytestmark = [
 
 PINGS = ["--select", "ping-empty-response", "--select", "ping-before-initialized"]
 CHECK = ["check", *PINGS, "--revision", "2025-11-25", "--examples", "0"]
-SOUND = ["--", sys.executable, "-S", str(HERE / "hostile" / "renames_itself.py")]
-ODD = ["--", sys.executable, "-S", str(HERE / "hostile" / "writes_escape_sequences.py")]
+SOUND = ["--", *hostile("renames_itself")]
+ODD = ["--", *hostile("writes_escape_sequences")]
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_concurrent_runs_do_not_interfere(nursery: Nursery, folder: Path) -> Non
 
 
 def test_next_run_removes_the_leftovers_of_a_killed_run(nursery: Nursery, folder: Path) -> None:
-    deaf = ["--", sys.executable, "-S", str(HERE / "hostile" / "never_reads.py"), "{root}"]
+    deaf = ["--", *hostile("never_reads", "{root}")]
 
     def started() -> bool:
         return any("never_reads" in words for words in processes_left("", str(folder / "worlds")))

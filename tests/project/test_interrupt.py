@@ -15,8 +15,9 @@ from types import ModuleType
 import pytest
 
 from mcp_touchstone.discovery import recon
-from tests.conftest import HERE, PROGRESS, eventually
+from tests.conftest import PROGRESS, eventually
 from tests.forked_runs import TOKEN, processes_left
+from tests.hostile_cases import hostile
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="pthread_kill is of POSIX")
 
@@ -179,8 +180,7 @@ def test_signal_at_any_moment_ends_the_program_and_leaves_nothing(
     when, place = moment.split()
     number = BOTH[MOMENTS.index(moment) % 2]
     token = secrets.token_hex(8)
-    server = [sys.executable, "-S", str(HERE / "hostile" / "leaves_children_behind.py"),
-              str(HERE.parent), "{root}", str(tmp_path), ""]  # fmt: skip
+    server = hostile("leaves_children_behind", "{root}", str(tmp_path))
     words = ["check", "--select", "ping", "--revision", "2025-11-25", "--examples", "0",
              "--report", f"json:{tmp_path / 'report.json'}", "--", *server]  # fmt: skip
 

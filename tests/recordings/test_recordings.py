@@ -20,6 +20,7 @@ from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError
 from tests.cases import cases
 from tests.conftest import HERE
+from tests.hostile_cases import hostile
 
 pytestmark = pytest.mark.slow
 
@@ -288,7 +289,7 @@ def test_verify_sends_the_recorded_arguments(folder: Path) -> None:
 
 
 def test_server_that_exits_at_start_raises_launch_error(folder: Path, tmp_path: Path) -> None:
-    mute = Target(command=(sys.executable, str(HERE / "hostile" / "exits_at_once.py")), timeout=9.0)
+    mute = Target(command=hostile("exits_at_once"), timeout=9.0)
     with pytest.raises(LaunchError):
         verify(mute, folder)
     with pytest.raises(LaunchError):

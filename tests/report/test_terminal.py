@@ -18,6 +18,7 @@ from mcp_touchstone.results.verdict import Outcome
 from tests import canned
 from tests.conftest import HERE, mutant_command
 from tests.goldens import Golden, scrubbed
+from tests.hostile_cases import hostile
 
 pytestmark = pytest.mark.slow
 
@@ -79,9 +80,7 @@ def test_colours_are_used_unless_no_color_is_set() -> None:
 
 
 def test_sigterm_exits_130_and_reports_the_interruption() -> None:
-    child = spawn(
-        "check", "--timeout", "600", "--", sys.executable, "tests/hostile/never_answers.py"
-    )
+    child = spawn("check", "--timeout", "600", "--", *hostile("never_answers"))
     child.expect("never_answers")
     child.kill(signal.SIGTERM)
     text = ESCAPE.sub("", screen(child))
@@ -105,7 +104,7 @@ def test_heartbeat_reports_a_slow_server_unless_quiet(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("mcp_touchstone.report.progress.HEARTBEAT", 0.01)
-    mute = [sys.executable, "-S", str(HERE / "hostile" / "never_answers.py")]
+    mute = hostile("never_answers")
     words = ["check", "--timeout", "1", "--revision", "2025-11-25"]
 
     assert main([*words, "--", *mute]) == 2
@@ -205,9 +204,9 @@ SEEN: dict[str, tuple[tuple[str, ...], int]] = {
     "pass": ((*PING, "--self"), 0),
     "fail": ((*PING, "--", *mutant_command("RefusesPings")), 1),
     "quiet": ((*PING, "-q", "--", *mutant_command("RefusesPings")), 1),
-    "broken": (("check", "--", sys.executable, str(HERE / "hostile" / "exits_at_once.py")), 2),
+    "broken": (("check", "--", *hostile("exits_at_once")), 2),
     "interrupted": (
-        ("check", "--timeout", "600", "--", sys.executable, str(HERE / "hostile/never_answers.py")),
+        ("check", "--timeout", "600", "--", *hostile("never_answers")),
         130,
     ),
 }

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -12,14 +13,13 @@ import pytest
 
 from tests.conftest import HERE
 from tests.forked_runs import Nursery, Ran
-from tests.hostile_cases import GROUPS, MIB, Case
+from tests.hostile_cases import GROUPS, MIB, Case, hostile
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="a nursery forks"),
     pytest.mark.slow,
 ]
 
-ROOT = str(HERE.parent)
 ANY = re.MULTILINE
 SECONDS = 500.0
 """Deadline of a run, beside seven others on a machine that has much else to do."""
@@ -45,8 +45,7 @@ def check(nursery: Nursery, folder: Path, name: str, case: Case, *options: str) 
     folder.mkdir()
     (folder / "outside").mkdir()
     (folder / "outside" / "keep").write_text("this is none of its business\n")
-    script = str(HERE / "hostile" / f"{name.partition(' ')[0]}.py")
-    server = [sys.executable, "-S", script, ROOT, "{root}", str(folder / "outside"), case.argument]
+    server = hostile(name.partition(" ")[0], "{root}", str(folder / "outside"), case.argument)
     return nursery.run(
         ["check", "--timeout", str(case.patience), "--revision", "2025-11-25", "--examples", "0",
          "--select", case.select, *options, "--", *server],
@@ -125,10 +124,11 @@ def corrupted(folder: Path) -> list[str]:
 
 
 def test_every_hostile_server_is_tried() -> None:
-    files = {path.stem for path in (HERE / "hostile").glob("*.py")} - {"__init__", "kit"}
+    texts = [path.read_text("utf-8") for path in HERE.glob("hostile/*.py") if path.stem != "kit"]
+    servers = re.findall(r"^def ([^_]\w+)\(", "\n".join(texts), ANY)
     tried = {name.partition(" ")[0] for cases in GROUPS.values() for name in cases}
 
-    assert files == tried
+    assert sorted(servers) == sorted(tried)
 
 
 @pytest.mark.parametrize("kind", ["a file nobody may run", "a folder"])
@@ -153,14 +153,13 @@ def test_unrunnable_command_prints_one_line_and_exits_2(
 
 def test_server_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     pexpect = pytest.importorskip("pexpect")
-    script = str(HERE / "hostile" / "writes_to_the_terminal.py")
     words = [
         *("-m", "mcp_touchstone", "check", "--select", "ping-empty-response", "--revision"),
         "2025-11-25",
     ]
 
     out, status = pexpect.run(
-        " ".join([sys.executable, *words, "--", sys.executable, "-S", script]),
+        shlex.join([sys.executable, *words, "--", *hostile("writes_to_the_terminal")]),
         timeout=SECONDS,
         withexitstatus=True,
         env={**os.environ, "TERM": "xterm"},

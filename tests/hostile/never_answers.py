@@ -1,6 +1,0 @@
-"""Reads everything, answers nothing."""
-
-import sys
-
-for _ in sys.stdin:
-    pass
