@@ -61,6 +61,17 @@ def _answered(record: Record, exchange: HttpExchange) -> int | None:
     return None if found is None else found[0].n
 
 
+@ambient("client-http-post")
+def sends_messages_by_post(record: Record) -> Iterator[Seen]:
+    """Each message is the body of a POST."""
+    for exchange in record.transcript.exchanges:
+        sent = record.transcript[exchange.line].messages if exchange.line else ()
+        if any(message.kind is not Kind.ODD for message in sent):
+            actual = f"a message in the body of a {exchange.verb}"
+            passed = exchange.verb == "POST"
+            yield Seen("client-http-post", passed, exchange.line, "a POST", actual)
+
+
 @ambient("client-http-accept", "client-http-get-accept")
 def accepts_both_kinds_of_answers(record: Record) -> Iterator[Seen]:
     """A POST accepts JSON and streams of events, a GET streams."""

@@ -60,6 +60,10 @@ def other(name: str, value: str, method: str) -> Fault:
 
 
 FAULTS: Final[dict[str, tuple[str, Fault]]] = {
+    "client-http-post": (
+        "tools_call",
+        lambda r: replace(r, verb="PUT") if r.method == "tools/list" else r,
+    ),
     "client-http-accept": ("tools_call", other("Accept", "application/json", "tools/list")),
     "client-http-get-accept": ("tools_call", other("Accept", "application/json", "GET")),
     "client-http-version": ("tools_call", without("MCP-Protocol-Version", "tools/list")),
