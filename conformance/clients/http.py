@@ -24,6 +24,7 @@ from mcp_touchstone.suite import (
 
 JSON, EVENTS = "application/json", "text/event-stream"
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+RESPONSES = frozenset({Kind.RESULT, Kind.ERROR})
 SESSION, VERSION, LAST_EVENT = "Mcp-Session-Id", "MCP-Protocol-Version", "Last-Event-ID"
 BARRED, NOT_FOUND, ENDS = 401, 404, 500
 PRECISION = 0.9
@@ -70,6 +71,23 @@ def sends_messages_by_post(record: Record) -> Iterator[Seen]:
             actual = f"a message in the body of a {exchange.verb}"
             passed = exchange.verb == "POST"
             yield Seen("client-http-post", passed, exchange.line, "a POST", actual)
+
+
+@ambient("client-batch-members")
+def batches_responses_apart(record: Record) -> Iterator[Seen]:
+    """A batch has requests and notifications, or responses."""
+    for exchange in _of(record, "POST"):
+        entry = record.transcript[exchange.line] if exchange.line else None
+        batch = entry and entry.reading and entry.reading.value
+        if entry is None or not isinstance(batch, list):
+            continue
+        kinds = {message.kind for message in entry.messages} - {Kind.ODD}
+        mixed = len(kinds & RESPONSES) > 0 and not kinds <= RESPONSES
+        actual = " and ".join(sorted(kinds)) if batch else "an empty array"
+        if kinds or not batch:
+            expected = "requests and notifications, or responses"
+            passed = bool(batch) and not mixed
+            yield Seen("client-batch-members", passed, exchange.line, expected, actual)
 
 
 @ambient("client-http-accept", "client-http-get-accept")
@@ -270,7 +288,7 @@ def _carries_answer(record: Record, exchange: HttpExchange) -> bool:
     found = clients.peer(record).answer_to(exchange.line)
     return (
         found is not None
-        and found[1].kind in {Kind.RESULT, Kind.ERROR}
+        and found[1].kind in RESPONSES
         and found[0].origin is not None
         and found[0].origin.exchange is exchange
     )

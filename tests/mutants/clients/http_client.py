@@ -22,6 +22,7 @@ Json = dict[str, Any]
 META: Final = "io.modelcontextprotocol/"
 INFO: Final = {"name": "small", "version": "1"}
 BOTH: Final = "application/json, text/event-stream"
+BATCHING: Final = "2025-03-26"
 NAMES: Final = {"tools/call": "name"}
 
 
@@ -64,6 +65,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
         "tools_call",
         lambda r: replace(r, verb="PUT") if r.method == "tools/list" else r,
     ),
+    "client-batch-members": ("resume", lambda r: r),
     "client-http-accept": ("tools_call", other("Accept", "application/json", "tools/list")),
     "client-http-get-accept": ("tools_call", other("Accept", "application/json", "GET")),
     "client-http-version": ("tools_call", without("MCP-Protocol-Version", "tools/list")),
@@ -282,7 +284,7 @@ def marked(given: Json) -> dict[str, str]:
 
 
 class Client:
-    """The client; it answers no questions and reads each response to its end."""
+    """The client; it answers pings only, and reads each response to its end."""
 
     def __init__(self, fault: str, url: str) -> None:
         self._fault = FAULTS.get(fault, ("", lambda r: r))[1]
@@ -293,7 +295,8 @@ class Client:
         self._tools: list[str] = []
         self._url = urlsplit(url)
         self._login = Login(fault, url)
-        self._version = os.environ.get("REVISION", "2025-11-25")
+        self._mixes = fault == "client-batch-members"
+        self._version = os.environ.get("REVISION", BATCHING if self._mixes else "2025-11-25")
         self._modern = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"] >= "2026"
         if "REVISION" in os.environ and os.environ["MCP_CONFORMANCE_SCENARIO"].startswith("auth"):
             self._modern = False  # these speak both eras
@@ -389,8 +392,11 @@ class Client:
         return response.status, found
 
     def _read(self, text: str) -> None:
-        """Keep the valid tools of a list."""
-        names = [one["name"] for one in json.loads(text or "{}").get("result", {}).get("tools", ())]
+        """Keep the valid tools of a list, and answer a ping."""
+        message = json.loads(text or "{}")
+        if message.get("method") == "ping":
+            self._post({"id": message["id"], "result": {}})
+        names = [one["name"] for one in message.get("result", {}).get("tools", ())]
         self._tools += [one for one in names if self._lax or not one.startswith("bad_")]
 
     def _begin(self, request: Request) -> http.client.HTTPConnection | None:
@@ -398,10 +404,18 @@ class Client:
         if changed is None:
             return None
         connection = http.client.HTTPConnection(self._url.netloc, timeout=20)
-        body = json.dumps(changed.message).encode() if changed.message else None
+        message = changed.message
+        body = json.dumps(self._batched(message)).encode() if message else None
         kind = {"Content-Type": "application/json"} if body else {}
         connection.request(changed.verb, changed.target, body, {**kind, **changed.headers})
         return connection
+
+    def _batched(self, message: Mapping[str, Any]) -> object:
+        """Put a response into a batch, in the revision that has batches."""
+        if "result" not in message or self._version != BATCHING:
+            return message
+        more = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+        return [message, more] if self._mixes else [message]
 
 
 if __name__ == "__main__":
