@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_touchstone.suite import (
+    Asked,
     Breach,
     Phase,
     Record,
@@ -60,6 +61,42 @@ def uses_only_features_that_the_server_declared(record: Record) -> Iterator[Seen
         actual = f"{asked.method}, and the server did not declare {feature}"
         for clause in ("client-server-capabilities", "client-server-capabilities-legacy"):
             yield Seen(clause, passed, asked.line, "declared features only", actual)
+
+
+@ambient("client-task-support")
+def augments_calls_with_tasks_as_declared(record: Record) -> Iterator[Seen]:
+    """A call is a task only if the server and the tool allow it, and if the tool requires it."""
+    accepted = clients.acceptance(record)
+    if accepted is None:
+        return
+    can = "call" in object_in(accepted[1], "capabilities", "tasks", "requests", "tools")
+    lists = [one for one in clients.requests(record) if one.method == "tools/list"]
+    for asked in clients.requests(record):
+        if asked.method != "tools/call" or asked.line < accepted[0].n:
+            continue
+        params = object_in(asked.value, "params")
+        said = _task_support(record, lists, asked.line, params.get("name")) if can else {"none"}
+        if len(said) != 1 or said == {"optional"}:
+            continue  # the tool is not in a list, or the lists differ
+        required = said == {"required"}
+        unread = can and not record.scenario  # a host may know the tool from elsewhere
+        expected = "a task" if required else "no task"
+        actual = "a call without a task" if required else "a call with a task"
+        clause, mild = "client-task-support", Breach.WARN if unread else None
+        passed = ("task" in params) is required
+        yield Seen(clause, passed, asked.line, expected, actual, mild=mild)
+
+
+def _task_support(record: Record, lists: list[Asked], line: int, name: Any) -> set[Any]:
+    """Return what the lists before a line say of a tool: its values of taskSupport."""
+    found = ((one, clients.answer(record, one)) for one in lists)
+    return {
+        object_in(tool, "execution").get("taskSupport", "forbidden")
+        for one, answer in found
+        if answer is not None and answer[0].n < line
+        for tool in clients.tools(record, one)
+        if tool.get("name") == name
+    }
 
 
 @ambient("client-capability-declared", "client-elicitation-mode")

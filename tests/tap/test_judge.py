@@ -11,6 +11,7 @@ from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recorder, Side
 
 INFO = {"name": "x", "version": "1"}
+TASKS: dict[str, Any] = {"requests": {"tools": {"call": {}}}}
 OPENING: list[Any] = [
     {"id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": INFO,
@@ -170,3 +171,33 @@ def test_reports_of_one_side_only_are_json(
 
     assert main(["judge", str(folder), "--json", str(tmp_path / "x")]) == 2
     assert "add --side" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("can", "support", "task", "outcome"), [
+    ({}, "optional", True, "fail"),
+    ({}, "required", False, "pass"),
+    ({"tasks": TASKS}, "optional", True, "unseen"),
+    ({"tasks": TASKS}, "required", True, "pass"),
+    ({"tasks": TASKS}, "required", False, "warn"),
+    ({"tasks": TASKS}, "forbidden", True, "warn"),
+    ({"tasks": TASKS}, "forbidden", False, "pass"),
+])  # fmt: skip
+def test_a_call_is_a_task_where_the_server_and_the_tool_say_so(
+    can: dict[str, Any],
+    support: str,
+    task: bool,
+    outcome: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    opened = {"id": 1, "result": {**OPENING[1]["result"], "capabilities": {"tools": {}, **can}}}
+    monkeypatch.setitem(globals(), "OPENING", [OPENING[0], opened, OPENING[2]])
+    tool = {"name": "a", "inputSchema": {"type": "object"}, "execution": {"taskSupport": support}}
+    folder = write(
+        tmp_path / "r",
+        asked(2, "tools/list"),
+        answered(2, tools=[tool]),
+        asked(3, "tools/call", name="a", **{"task": {}} if task else {}),
+    )
+
+    assert verdicts(folder, "client")["client-task-support"] == outcome

@@ -151,8 +151,9 @@ class ListChanged(Part):
 
 
 class Progress(Part):
-    """Report progress of a call, if the client wants it."""
+    """Report progress of a call, if the client wants it; declare tasks, and no tool that is one."""
 
+    capabilities: ClassVar = {**Part.capabilities, "tasks": {"requests": {"tools": {"call": {}}}}}
     steps: ClassVar = (
         {"list": "tools"},
         {"call": "add_numbers", "a": 2, "b": 3, "progress": True},

@@ -141,6 +141,10 @@ MUTANTS: Final = [
         "client-server-capabilities-legacy", revision="2024-11-05",
         change=at("tools/call", beside({**LIST, "method": "prompts/list"})),
     ),
+    Mutant(
+        "client-task-support", "progress",
+        change=at("tools/call", with_params(task={"ttl": 60_000})),
+    ),
     Mutant("client-capability-declared", "questions", can=NAMELESS),
     Mutant("client-elicitation-mode", "questions", can={**CAN, "elicitation": {"form": {}}}),
     Mutant(
