@@ -165,6 +165,18 @@ def names_roots_by_file_uris(record: Record) -> Iterator[Seen]:
             yield Seen("client-roots-file-uri", passed, entry.n, "a file:// URI", brief(uri))
 
 
+@ambient("client-roots-error")
+def refuses_roots_as_an_unknown_method(record: Record) -> Iterator[Seen]:
+    """The error of a client without roots is -32601."""
+    for entry, method, _params, answer, _line in clients.questions(record):
+        refused = method == "roots/list" and "error" in answer
+        if refused and "roots" not in clients.declared(record, entry.n):
+            code = object_in(answer, "error").get("code")
+            expected = "the error -32601 (Method not found)"
+            actual = f"the error {brief(code)}"
+            yield Seen("client-roots-error", code == -32601, entry.n, expected, actual)
+
+
 @ambient("client-elicitation-content")
 def fills_forms_as_asked(record: Record) -> Iterator[Seen]:
     """Accepted content fits the requestedSchema."""

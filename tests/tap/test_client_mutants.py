@@ -16,7 +16,7 @@ from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients import http_client
 from tests.mutants.clients.client import Mutant, talk
 from tests.mutants.clients.http_client import FAULTS
-from tests.mutants.clients.rows import MUTANTS
+from tests.mutants.clients.rows import MUTANTS, NAMELESS, refuses
 
 
 def outcomes(mutant: Mutant, folder: Path) -> dict[str, Outcome]:
@@ -85,10 +85,13 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
     met = set()
     good = [Mutant("", name) for name in SCENARIOS]
     good += [Mutant("", revision="2024-11-05"), Mutant("", "old-errors", habits="dual")]
+    no_roots = refuses("roots/list", {"code": -32601, "message": "no roots"})
+    good.append(Mutant("", "questions", can=NAMELESS, change=no_roots))
     for number, mutant in enumerate(good):
         folder = tmp_path / str(number)
         folder.mkdir()
         found = outcomes(mutant, folder)
+        assert broken(found) == set()
         met |= {clause for clause, one in found.items() if one is Outcome.PASS}
 
     never = {clause.id for clause in load(CLIENTS).catalogue} - met - set(FAULTS)

@@ -152,6 +152,10 @@ MUTANTS: Final = [
         answers=answer(roots={"roots": [{"uri": "https://example.org/"}]}),
     ),
     Mutant(
+        "client-roots-error", "questions", can=NAMELESS,
+        change=refuses("roots/list", {"code": -32600, "message": "no roots"}),
+    ),
+    Mutant(
         "client-elicitation-content", "questions",
         answers=answer(form={"action": "accept", "content": {"name": "A"}}),
     ),
