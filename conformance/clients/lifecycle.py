@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     clients,
+    is_modern,
 )
 
 OPENING = frozenset({"initialize", "ping", "server/discover"})
@@ -132,15 +133,18 @@ def starts_a_server_again_that_exited(record: Record) -> Iterator[Seen]:
         yield Seen("client-restarts-server", bool(again), exited[0], "a new process", actual)
 
 
-@ambient("client-cancel-sent")
+@ambient("client-cancel-sent", "client-cancel-sent-legacy")
 def tells_the_server_of_a_cancellation(record: Record) -> Iterator[Seen]:
-    """A client that cancels a call on stdio writes notifications/cancelled."""
-    if record.scenario == "cancel-stateless" and clients.event(record, clients.ENDED):
+    """A client that cancels a call sends notifications/cancelled."""
+    modern = is_modern(record.revision)
+    clause = "client-cancel-sent" if modern else "client-cancel-sent-legacy"
+    scenario = "cancel-stateless" if modern else "cancel"
+    if record.scenario == scenario and clients.event(record, clients.ENDED):
         sent = [m for _, m in record.messages(Role.NOTIFICATION) if m.method == CANCELLED]
         calls = [asked for asked in clients.requests(record) if asked.method == "tools/call"]
         for asked in calls:
             actual = "the client ended without it"
-            yield Seen("client-cancel-sent", bool(sent), asked.line, CANCELLED, actual)
+            yield Seen(clause, bool(sent), asked.line, CANCELLED, actual)
 
 
 @ambient("client-closes-input-first")

@@ -23,6 +23,7 @@ META: Final = "io.modelcontextprotocol/"
 INFO: Final = {"name": "small", "version": "1"}
 BOTH: Final = "application/json, text/event-stream"
 BATCHING: Final = "2025-03-26"
+CANCELLED: Final = "notifications/cancelled"
 NAMES: Final = {"tools/call": "name"}
 
 
@@ -73,6 +74,10 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "client-http-session-lost": ("session-lost", lambda r: r),
     "client-http-session-deleted": ("tools_call", lambda r: None if r.verb == "DELETE" else r),
     "client-http-resumes": ("resume", lambda r: None if "Last-Event-ID" in r.headers else r),
+    "client-cancel-sent-legacy": (
+        "cancel",
+        lambda r: None if r.method == CANCELLED else r,
+    ),
     "client-http-method": ("stateless", other("Mcp-Method", "tools/List", "tools/list")),
     "client-http-name": ("stateless", without("Mcp-Name", "tools/call")),
     "client-http-retry": ("resume", lambda r: r),
@@ -311,6 +316,8 @@ class Client:
             for step in json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]:
                 if "list" in step:
                     self._ask("tools/list", {})
+                elif "cancel" in step:
+                    self._cancel({"name": step["call"], "arguments": {}})
                 else:
                     given = step.get("arguments") or {name: step[name] for name in ("a", "b")}
                     for name in self._tools if step["call"] == "*" else [step["call"]]:
@@ -329,6 +336,17 @@ class Client:
         self._ask("initialize", params)
         self._post({"method": "notifications/initialized"})
         self._listener = self._begin(Request("GET", self._url.path, {}, self._headers("GET")))
+
+    def _cancel(self, params: Json) -> None:
+        """Call a tool, and cancel that when the server has begun to answer."""
+        self._number += 1
+        call = {"jsonrpc": "2.0", "id": self._number, "method": "tools/call", "params": params}
+        headers = self._headers("POST", call)
+        connection = self._begin(Request("POST", self._url.path, call, headers))
+        if connection is not None:
+            connection.getresponse()
+            self._post({"method": CANCELLED, "params": {"requestId": self._number}})
+            connection.close()
 
     def _ask(self, method: str, params: Json) -> None:
         self._number += 1
