@@ -261,6 +261,28 @@ def reports_progress_of_requests(record: Record) -> Iterator[Seen]:
             last[key] = value
 
 
+@ambient("client-pages", "client-pages-end")
+def lists_all_pages(record: Record) -> Iterator[Seen]:
+    """Each nextCursor is asked for, and after a page without one the list is complete."""
+    asked = [one for one in clients.requests(record) if (one.method or "").endswith("/list")]
+    for one in asked if record.scenario else ():
+        result = clients.result(record, one)
+        later = [a for a in asked if a.method == one.method and a.line > one.line]
+        following, own = result.get("nextCursor"), object_in(one.value, "params").get("cursor")
+        cursors = [object_in(a.value, "params").get("cursor") for a in later]
+        if following and isinstance(following, str):
+            passed = any(cursor is not None for cursor in cursors)  # another clause judges which
+            if passed or clients.event(record, clients.ENDED):
+                expected = f"a request with cursor {brief(following, 60)}"
+                actual = "the client ended without it"
+                yield Seen("client-pages", passed, one.line, expected, actual)
+        elif own is not None and result and following is None:
+            at = later[0].line if later else one.line
+            actual = f"cursor {brief(own, 60)} again"
+            passed = cursors[:1] != [own]
+            yield Seen("client-pages-end", passed, at, "no request for a further page", actual)
+
+
 @ambient("client-cursor-empty")
 def asks_for_the_page_of_an_empty_cursor(record: Record) -> Iterator[Seen]:
     """An empty nextCursor is not the end of a list."""

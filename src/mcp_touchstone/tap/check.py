@@ -31,7 +31,8 @@ PLAIN: Final = {"list", "call", "a", "b", "fails"}
 OFFICIAL: Final = {
     "version": "initialize",
     "questions": "elicitation-sep1034-client-defaults",
-    "pages": "",  # an official client lists once, and one page
+    "pagination": "",  # an official client lists once, and one page
+    "pages": "",
     "cache": "",
     "headers": "http-invalid-tool-headers",
     "resume": "sse-retry",

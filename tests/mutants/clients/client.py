@@ -64,7 +64,8 @@ class Mutant:
         habits: what it does otherwise, in one word each: it is "stubborn" and goes on after an
             unknown version; "fetches" what schemas and elicitations name; is "dual" and asks a
             legacy server for 2026-07-28 first; "keys" its fallback to the error -32601; "skips"
-            an empty cursor; "caches" the first list; "stays" without a server that exited.
+            an empty cursor; "stops" at the first page; "repeats" the last one; "caches" the first
+            list; "stays" without a server that exited.
         last: bytes that it writes before the end.
         event: an event before the end of its input.
         fails: whether it fails at a message of the server.
@@ -156,8 +157,12 @@ class Client:
                 if "fetches" in self._habits:
                     self._fetch(json.dumps(result))
                 self._tools += [tool["name"] for tool in result.get("tools", [])]
-                if "nextCursor" not in result or (
-                    "skips" in self._habits and not result["nextCursor"]
+                if "nextCursor" not in result and cursor and "repeats" in self._habits:
+                    self._request("tools/list", cursor)
+                if (
+                    "nextCursor" not in result
+                    or "stops" in self._habits
+                    or ("skips" in self._habits and not result["nextCursor"])
                 ):
                     return
                 cursor = {"cursor": result["nextCursor"]}

@@ -184,6 +184,8 @@ MUTANTS: Final = [
         change=lambda m: {**m, "params": {"cursor": m["params"]["cursor"].replace(" ", "+")}}
         if "cursor" in m.get("params", {}) else m,
     ),
+    Mutant("client-pages", "pagination", habits="stops"),
+    Mutant("client-pages-end", "pagination", habits="repeats"),
     Mutant("client-meta-version", "stateless", change=without("protocolVersion")),
     Mutant("client-meta-capabilities", "stateless", change=without("clientCapabilities")),
     Mutant("client-meta-client-info", "stateless", change=without("clientInfo")),
