@@ -209,6 +209,19 @@ def registers_itself(record: Record) -> Iterator[Seen]:
         yield Seen("client-auth-application-type", passed, n, "native or web", brief(kind))
 
 
+@ambient("client-auth-client-id", "client-auth-registration")
+def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
+    """The client_id of an authorization request is registered, or the URL of its metadata."""
+    for n, _, facts in _facts(record, "authorize"):
+        if not facts.get("issuer"):  # client-auth-credentials-bound is about a second issuer
+            own = facts.get("client_id")
+            is_document = record.revision >= "2025-11-25" and str(own).startswith("https://")
+            actual = f"client_id {brief(own, 60)}, which the issuer never gave"
+            for clause in ("client-auth-client-id", "client-auth-registration"):
+                passed = facts["known"] or is_document
+                yield Seen(clause, passed, n, "the client_id of a registration", actual)
+
+
 @ambient("client-auth-token-header", "client-auth-foreign-token")
 def sends_its_token_with_each_request(record: Record) -> Iterator[Seen]:
     """Each request has the token of our issuer, from the first one that has it."""

@@ -113,6 +113,8 @@ LOGIN_FAULTS: Final = {
     "client-auth-iss": "auth-no-iss",
     "client-auth-state": "auth-state",
     "client-auth-redirect-uri": "auth",
+    "client-auth-client-id": "auth",
+    "client-auth-registration": "auth",
     "client-auth-application-type": "auth",
     "client-auth-token-header": "auth",
     "client-auth-foreign-token": "auth",
@@ -123,6 +125,9 @@ LOGIN_FAULTS: Final = {
     "client-auth-credentials-bound": "auth-moves",
 }
 """Clause that ``Login`` breaks -> the scenario."""
+
+OLD: Final = {"client-batch-members": BATCHING, "client-auth-registration": "2025-06-18"}
+"""Clause -> the revision of the client that breaks it, if that is not the newest."""
 
 FAULTS.update({clause: (scenario, lambda r: r) for clause, scenario in LOGIN_FAULTS.items()})
 
@@ -214,6 +219,8 @@ class Login:
         back = f"http://{'elsewhere.invalid' if self._fault == 'redirect-uri' else 'localhost'}/"
         if self._fault == "credentials-bound" and self._clients:
             self._clients[issuer] = next(iter(self._clients.values()))
+        if self._fault in {"client-id", "registration"}:
+            self._clients[issuer] = "mine"
         if issuer not in self._clients:
             about = {"redirect_uris": [back], "application_type": "native"}
             if self._fault == "application-type":
@@ -301,9 +308,10 @@ class Client:
         self._url = urlsplit(url)
         self._login = Login(fault, url)
         self._mixes = fault == "client-batch-members"
-        self._version = os.environ.get("REVISION", BATCHING if self._mixes else "2025-11-25")
+        revision = os.environ.get("REVISION", OLD.get(fault))
+        self._version = revision or "2025-11-25"
         self._modern = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"] >= "2026"
-        if "REVISION" in os.environ and os.environ["MCP_CONFORMANCE_SCENARIO"].startswith("auth"):
+        if revision and os.environ["MCP_CONFORMANCE_SCENARIO"].startswith("auth"):
             self._modern = False  # these speak both eras
         self._session: dict[str, str] = {}
         self._number = 0
