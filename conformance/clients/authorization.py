@@ -110,7 +110,10 @@ def finds_the_metadata_of_the_issuer(record: Record) -> Iterator[Seen]:
     order = [ROOT + tenant, OPENID + tenant, *([tenant + OPENID] if tenant else [])]
     last = next((n for n, path in enumerate(order) if path in offers.get("places", ())), 0)
     clause = "client-auth-server-metadata-order"
-    mild = None if tenant else Breach.WARN
+    if record.revision == "2025-06-18":  # it knows RFC 8414 only
+        last, mild = 0, None
+    else:
+        mild = None if tenant else Breach.WARN
     yield from _in_order(clause, record, asked, order[: last + 1], mild)
 
 

@@ -54,6 +54,15 @@ def test_a_mutant_over_http_breaks_its_rule_and_no_other(clause: str, tmp_path: 
     assert found[clause].value == load(CLIENTS).catalogue[clause].breach.value
 
 
+def test_a_client_of_2025_06_18_must_ask_for_the_metadata_of_rfc_8414(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REVISION", "2025-06-18")
+    clause = "client-auth-server-metadata-order"
+
+    assert over_http(clause, "auth-discovery", tmp_path)[clause] is Outcome.FAIL
+
+
 @pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
 def test_a_good_client_over_http_meets_each_rule(
     revision: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
