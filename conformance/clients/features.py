@@ -31,6 +31,9 @@ FEATURES = {
 }
 """Beginning of a method -> the capability of the server that it belongs to."""
 
+REJECTED = -1
+"""Code of the error of a user who rejected a sample."""
+
 FETCHED = "the client fetched /consent"
 
 OWN = {
@@ -140,6 +143,34 @@ def answers_by_mode_and_tools(record: Record) -> Iterator[Seen]:
         if method == "sampling/createMessage" and {"tools", "toolChoice"} & set(params) and lacks:
             passed, actual = "error" in answer, "a result, without the capability sampling.tools"
             yield Seen("client-sampling-tools", passed, entry.n, "an error", actual)
+
+
+@ambient("client-sampling-results")
+def refuses_samples_with_wrong_tool_results(record: Record) -> Iterator[Seen]:
+    """Messages in which the result of a tool is missing, or beside other content, get an error."""
+    for entry, method, params, answer, _line in clients.questions(record):
+        can = object_in(clients.declared(record, entry.n), "sampling")
+        wrong = _result_fault(params) if method == "sampling/createMessage" else ""
+        code = object_in(answer, "error").get("code")
+        if wrong and "tools" in can and code != REJECTED:
+            expected, actual = f"the error -32602 ({wrong})", brief(answer, 60)
+            yield Seen("client-sampling-results", code == -32602, entry.n, expected, actual)
+
+
+def _result_fault(params: dict[str, Any]) -> str:
+    """Return what is wrong with the tool results of a sampling request; empty if nothing."""
+    messages, used = params.get("messages"), set[str]()
+    for message in messages if isinstance(messages, list) else ():
+        content = message.get("content") if isinstance(message, dict) else None
+        several = content if isinstance(content, list) else [content]
+        blocks = [block for block in several if isinstance(block, dict)]
+        kinds = {str(block.get("type")) for block in blocks}
+        if "tool_result" in kinds and len(kinds) > 1:
+            return "a tool result beside other content"
+        if used - {str(block.get("toolUseId")) for block in blocks}:
+            break
+        used = {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
+    return "a tool result is missing" if used else ""
 
 
 @ambient("client-url-not-fetched")

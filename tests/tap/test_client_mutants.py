@@ -16,7 +16,7 @@ from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients import http_client
 from tests.mutants.clients.client import Mutant, talk
 from tests.mutants.clients.http_client import FAULTS
-from tests.mutants.clients.rows import MUTANTS, NAMELESS, refuses
+from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
 
 
 def outcomes(mutant: Mutant, folder: Path) -> dict[str, Outcome]:
@@ -95,7 +95,8 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
     good = [Mutant("", name) for name in SCENARIOS]
     good += [Mutant("", revision="2024-11-05"), Mutant("", "old-errors", habits="dual")]
     no_roots = refuses("roots/list", {"code": -32601, "message": "no roots"})
-    good.append(Mutant("", "questions", can=NAMELESS, change=no_roots))
+    good += [Mutant("", "questions", can=NAMELESS, change=no_roots)]
+    good += [Mutant("", "questions", can=TOOLS)]
     for number, mutant in enumerate(good):
         folder = tmp_path / str(number)
         folder.mkdir()

@@ -33,6 +33,12 @@ FORM: Final = {
     },
     "required": ["name", "count"],
 }
+ADD: Final[Json] = {"role": "user", "content": {"type": "text", "text": "Add 2 and 3."}}
+USE: Final[Json] = {
+    "role": "assistant",
+    "content": [{"type": "tool_use", "id": "u1", "name": "add_numbers", "input": {"a": 2, "b": 3}}],
+}
+RESULT: Final[Json] = {"type": "tool_result", "toolUseId": "u1", "content": []}
 QUESTIONS: Final[dict[str, tuple[str, Json]]] = {
     "roots": ("roots/list", {}),
     "sampling": (
@@ -54,8 +60,16 @@ QUESTIONS: Final[dict[str, tuple[str, Json]]] = {
     ),
     "sampling with tools": (
         "sampling/createMessage",
+        {"messages": [ADD], "maxTokens": 50, "tools": [NUMBERS]},
+    ),
+    "sampling without a result": (
+        "sampling/createMessage",
+        {"messages": [ADD, USE, ADD], "maxTokens": 50, "tools": [NUMBERS]},
+    ),
+    "sampling with a mixed result": (
+        "sampling/createMessage",
         {
-            "messages": [{"role": "user", "content": {"type": "text", "text": "Add 2 and 3."}}],
+            "messages": [ADD, USE, {"role": "user", "content": [RESULT, ADD["content"]]}],
             "maxTokens": 50,
             "tools": [NUMBERS],
         },
@@ -84,7 +98,7 @@ class Version(Part):
 
 
 class Questions(Part):
-    """Ask for a ping, roots, two samples and two elicitations, whatever the client declared."""
+    """Ask for a ping, roots, four samples and two elicitations, whatever the client declared."""
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -96,7 +110,8 @@ class Questions(Part):
         if self.revision < "2025-06-18":
             del open_["elicitation"]
         if self.revision < "2025-11-25":
-            del open_["url"], open_["sampling with tools"]
+            for name in [name for name in open_ if name == "url" or "sampling with" in name]:
+                del open_[name]
 
         def end() -> None:
             if open_:

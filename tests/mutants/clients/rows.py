@@ -83,6 +83,7 @@ class _KeepsId:
         return {**message, "id": self.first}
 
 
+TOOLS: Final = {**CAN, "sampling": {"tools": {}}}
 NAMELESS: Final = {k: v for k, v in CAN.items() if k != "roots"}
 VERSION: Final = {META + "protocolVersion": "2099-01-01", META + "clientCapabilities": {}}
 
@@ -232,6 +233,7 @@ MUTANTS: Final = [
         change=refuses("elicitation/create", {"code": -32602, "message": "no mode"}),
     ),
     Mutant("client-sampling-tools", "questions", answers={**ANSWERS, "tools": {}}),
+    Mutant("client-sampling-results", "questions", can=TOOLS, answers={**ANSWERS, "tools": {}}),
     Mutant(
         "client-url-not-fetched", "questions", habits="fetches",
         answers={**ANSWERS, "url": {"action": "decline"}},
