@@ -254,6 +254,24 @@ def test_schema_rule_skips_flaws_counted_by_other_clauses() -> None:
         assert [seen.passed for seen in watch(called(content).record)] == [True, passed]
 
 
+def test_rules_share_the_observations_of_one_pass() -> None:
+    talk = called(TEXT)
+
+    assert [*map(id, shapes(talk.record))] == [*map(id, shapes(talk.record))] != []
+
+
+def test_message_that_came_after_a_rule_is_judged_too() -> None:
+    talk = session()
+    clause = "server-text-content-shape"
+    before = talk.seen(clause), talk.typed()
+    talk.ask(1, "tools/call")
+    talk.hear(id=1, result={"content": [{"type": "text"}]})
+
+    assert before == ([], [OPENED])
+    assert talk.seen(clause) == [(clause, False)]
+    assert talk.typed() == [OPENED, ("results", "tools/call")]
+
+
 def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = session()
     for number in range(1, 9):

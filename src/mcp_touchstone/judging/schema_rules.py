@@ -7,6 +7,7 @@ in ``counted-by``: ``yield from shapes(record, "ping-shape")``.
 import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -73,14 +74,23 @@ class Typed:
 
 
 def shapes(record: Record, *clauses: str) -> Iterator[Seen]:
-    """Yield observations of clauses that a schema names in ``counted-by``; by default of all.
+    """Return observations of clauses that a schema names in ``counted-by``; by default of all.
 
-    Of all, a rule counts those of the clauses that it declares.
+    Of all, a rule counts those of the clauses that it declares. About twenty rules ask, so all are
+    made at once for all of them.
     """
+    found = record.transcript.once(shapes, lambda: _shapes(record))
+    return chain.from_iterable(found.get(clause, ()) for clause in clauses or found)
+
+
+def _shapes(record: Record) -> dict[str, list[Seen]]:
+    found: dict[str, list[Seen]] = {}
     for message in typed(record):
-        for clause in clauses or message.look.clauses:
-            if clause in message.look.clauses:
-                yield message.seen(clause, (f for f in message.look.flaws if f.clause == clause))
+        look = message.look
+        for clause in look.clauses:
+            flaws = (flaw for flaw in look.flaws if flaw.clause == clause)
+            found.setdefault(clause, []).append(message.seen(clause, flaws))
+    return found
 
 
 def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, Any]]:
@@ -101,11 +111,7 @@ def typed(record: Record) -> list[Typed]:
     names the revision; on a legacy one the handshake sets it, and if it is set twice to different
     revisions, later messages are skipped.
     """
-    key = (typed, len(record.transcript))
-    found: list[Typed] | None = record.transcript.memo.get(key)
-    if found is None:
-        found = record.transcript.memo[key] = list(_typed(record))
-    return found
+    return record.transcript.once(typed, lambda: list(_typed(record)))
 
 
 def _typed(record: Record) -> Iterator[Typed]:

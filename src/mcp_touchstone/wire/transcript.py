@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.exchange import Exchange, Origin
@@ -25,6 +25,9 @@ ENTRIES_LIMIT: Final = 20_000
 
 UNJUDGED: Final = f"not judged: a message is {Fault.TOO_DEEP}"
 """The reason a clause was not judged at a line of ``unjudged``."""
+
+
+T = TypeVar("T")
 
 
 class Source(StrEnum):
@@ -151,6 +154,20 @@ class Transcript:
     def __getitem__(self, n: int) -> Entry:
         """Return line ``n``, counted from 1."""
         return self._repaired.get(n) or self._entries[n - 1]
+
+    def once(self, rule: Any, compute: Callable[[], T]) -> T:
+        """Return what ``compute`` returns for the present entries; call it only if they grew.
+
+        Args:
+            rule: the key of the result.
+            compute: returns it.
+        """
+        length = len(self._entries)
+        known = self.memo.get(rule)
+        if known is None or known[0] != length:
+            known = self.memo[rule] = length, compute()
+        found: T = known[1]
+        return found
 
     def said(
         self,
