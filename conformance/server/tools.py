@@ -84,6 +84,8 @@ def _wrong(message: Typed, place: str, schema: dict[str, object]) -> list[Flaw]:
             path = place + ("" if at.startswith("[") or not at else ".") + at
             if path not in elsewhere:
                 found.append(Flaw(path, why))
+        if not found:
+            return mine
         if fewest is None or len(found) < len(fewest):
             fewest = found
     return [*mine, *(fewest or [])]

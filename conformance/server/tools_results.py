@@ -106,8 +106,13 @@ def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:
     """Whether a value fits in any dialect that the schema may have; None if unknown."""
     if schema.get("$schema") or revision >= DIALECT_SINCE:
         return allows(schema, value)
-    answers = {allows({**schema, "$schema": address}, value) for address in DIALECTS.values()}
-    return True if True in answers else None if None in answers else False
+    is_undecided = False
+    for address in reversed(DIALECTS.values()):
+        found = allows({**schema, "$schema": address}, value)
+        if found:
+            return True
+        is_undecided |= found is None
+    return None if is_undecided else False
 
 
 @ambient("tools-structured-content-text-copy")

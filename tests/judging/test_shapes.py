@@ -1,5 +1,6 @@
 """The schema chosen for each message, and the findings of the rules on shapes."""
 
+import importlib
 import json
 import sys
 import weakref
@@ -8,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.home import NAMESPACE
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.scenario import Seen
 from mcp_touchstone.discovery.recon import ServerProfile
@@ -16,6 +18,7 @@ from mcp_touchstone.judging.schema_rules import LONGEST, SCHEMAS, each, shapes, 
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.schema import ROOM
+from mcp_touchstone.wire.schema_dialect import DIALECTS, allows, violations
 from mcp_touchstone.wire.transcript import Transcript
 from tests import schema_samples as samples
 from tests.cases import cases
@@ -314,3 +317,61 @@ def test_deeply_nested_message_is_judged() -> None:
     talk.hear_line(line.encode())
 
     assert talk.seen("server-text-content-shape") == [("server-text-content-shape", False)]
+
+
+# --- schemas of tools that name no dialect
+
+OLD_TUPLE: Final = {"type": "object", "properties": {"a": {"items": [{"type": "string"}]}}}
+"""Valid in the dialects before 2020-12."""
+EVERY: Final = [*reversed(DIALECTS)]
+
+
+@cases(
+    ({"type": "object"}, ["2020-12"], True),
+    (OLD_TUPLE, ["2020-12", "2019-09"], True),
+    ({"type": "object", "properties": {"a": {"type": "word"}}}, EVERY, False),
+    ids=["valid in the newest", "valid in an older one", "valid in none"],
+)
+def test_schema_is_read_up_to_the_first_dialect_in_which_it_is_valid(
+    monkeypatch: pytest.MonkeyPatch, schema: Json, read: list[str], passed: bool
+) -> None:
+    load()
+    chapter = importlib.import_module(f"{NAMESPACE}.conformance.server.tools")
+    dialects = []
+
+    def noted(schema: Any, dialect: str) -> Any:
+        dialects.append(dialect)
+        return violations(schema, dialect)
+
+    monkeypatch.setattr(chapter, "violations", noted)
+    talk = session("2025-06-18")
+    talk.ask(1, "tools/list")
+    talk.hear(id=1, result={"tools": [{"name": "t", "inputSchema": schema}]})
+    found = list(chapter.sends_tool_schemas_of_some_dialect(talk.record))
+
+    assert [seen.passed for seen in found] == [passed]
+    assert dialects == read
+
+
+@cases(
+    ({"type": "object"}, {}, 1, True),
+    (OLD_TUPLE, {"a": ["x"]}, 2, True),
+    ({"type": "object"}, 5, 5, False),
+    ({"type": "object", "patternProperties": {}}, {}, 5, None),
+    ids=["fits in the newest", "fits in an older one", "fits in none", "undecided"],
+)
+def test_value_is_read_up_to_the_first_dialect_in_which_it_fits(
+    monkeypatch: pytest.MonkeyPatch, schema: Json, value: Any, read: int, fits: bool | None
+) -> None:
+    load()
+    chapter = importlib.import_module(f"{NAMESPACE}.conformance.server.tools_results")
+    tried = []
+
+    def noted(schema: Any, value: Any) -> Any:
+        tried.append(schema["$schema"])
+        return allows(schema, value)
+
+    monkeypatch.setattr(chapter, "allows", noted)
+
+    assert chapter._fits(schema, value, "2025-06-18") is fits
+    assert len(tried) == read
