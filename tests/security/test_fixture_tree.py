@@ -11,6 +11,7 @@ import pytest
 from mcp_touchstone.bindings.canary import Area, Canaries
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.security import payload, reachability
 from mcp_touchstone.security.fixture_tree import ALWAYS, DENYING, VARIABLE, FixtureTree, commit_name
 from tests.cases import cases
@@ -238,6 +239,36 @@ def test_tree_is_restored_after_an_attack(field: FixtureTree) -> None:
     assert field.restored(state)
     assert field.state() == state
     assert link.is_symlink()
+
+
+def test_folder_that_was_replaced_by_a_link_to_it_is_restored(field: FixtureTree) -> None:
+    field.restore()
+    folder = next(path for path in sorted(field.root.below()) if (path / "ok2.txt").is_file())
+    kept = (folder / "ok2.txt").read_bytes()
+    folder.rename(field.root / "moved")
+    folder.symlink_to("moved")
+    field.restore()
+
+    assert folder.is_dir()
+    assert (folder / "ok2.txt").read_bytes() == kept
+
+
+def test_folders_are_opened_once_to_look_at_their_files(
+    field: FixtureTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    field.restore()
+    opened = []
+    real = SafePath.opened
+
+    def noted(path: SafePath) -> object:
+        opened.append(path)
+        return real(path)
+
+    monkeypatch.setattr(SafePath, "opened", noted)
+    field.restore([])
+
+    assert opened
+    assert len(opened) == len(set(opened))
 
 
 @pytest.mark.parametrize("change", ["a note of the world", "a canary", "a line of a script"])

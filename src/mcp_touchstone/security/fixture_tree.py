@@ -25,6 +25,7 @@ from mcp_touchstone.security.tree_snapshot import (
     TreeChange,
     changes,
     fact,
+    facts,
     take,
 )
 from mcp_touchstone.target.deny_list import DEFAULT, Denied
@@ -400,12 +401,14 @@ class FixtureTree(World):
         for change in found:
             if change.path not in self._planted and change.what.startswith("made"):
                 (self.path / change.path).remove()
+        unseen = (where for where in self._planted if where not in self._seen)
+        seen = self._seen | dict(facts(self.path, unseen, self._kept))
         for where, kept in self._planted.items():
             was = self._kept.get(where)
-            path = self.path / where
-            if was and was == (self._seen.get(where) or fact(path, was)):
+            if was and was == seen[where]:
                 continue
             changed = True
+            path = self.path / where
             with contextlib.suppress(OSError):
                 if isinstance(kept, str):
                     if not path.is_symlink() or path.readlink() != kept:

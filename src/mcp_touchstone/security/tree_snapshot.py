@@ -1,10 +1,11 @@
 """Record the state of a tree, and compare two records. Links are not followed."""
 
+import contextlib
 import hashlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -112,6 +113,27 @@ def fact(path: SafePath, known: Fact | None = None) -> Fact:
         return _fact(path.parent.opened(), path.parts[-1] if path.parts else ".", known)
     except OSError:
         return ("gone",)
+
+
+def facts(
+    top: SafePath, paths: Iterable[str], known: Mapping[str, Fact]
+) -> Iterator[tuple[str, Fact]]:
+    """Yield each path below a folder with its facts; each folder on the way is opened once.
+
+    Args:
+        top: the folder.
+        paths: the paths.
+        known: as in ``take``.
+    """
+    folders: dict[str, Folder | None] = {}
+    for path in paths:
+        place, _, name = path.rpartition("/")
+        if place not in folders:
+            folders[place] = None
+            with contextlib.suppress(OSError):
+                folders[place] = (top / place).opened()
+        folder = folders[place]
+        yield path, ("gone",) if folder is None else _fact(folder, name, known.get(path))
 
 
 def _fact(folder: Folder, name: str, known: Fact | None) -> Fact:
