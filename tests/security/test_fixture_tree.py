@@ -2,9 +2,11 @@
 
 import base64
 import json
+import mmap
 import os
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +93,19 @@ def test_changes_outside_the_root_are_detected_and_restored(field: FixtureTree) 
     field.restore()
     assert field.damage() == []
     assert field.content(victim) == victim.read_bytes() != b"overwritten"
+
+
+def test_write_to_a_mapped_file_that_leaves_its_times_is_detected(field: FixtureTree) -> None:
+    victim = field.outside / "canary-file.txt"
+    with Path(str(victim)).open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
+        mapped[0:1] = mapped[0:1]  # the page is now dirty: later writes to it change no time
+        field.accept_outside()
+        mapped[0:1] = b"#"
+        damage = field.damage()
+
+    assert [str(change) for change in damage] == ["outside/canary-file.txt was changed"]
+    field.restore(damage)
+    assert victim.read_bytes() == field.content(victim)
 
 
 def test_created_and_deleted_file_is_detected(field: FixtureTree) -> None:

@@ -200,7 +200,7 @@ class _CallAttack:
         if effect:
             tally.hits.append(Hit(shot, effect, session.wire, reply))
         if shot.binding.operation in CHANGING:
-            damage = session.tree.damage()
+            damage = session.tree.damage(by_times=True)  # _look_back reads the files
             if damage:
                 tally.hits.append(Hit(shot, str(damage[0]), session.wire, reply))
             if shot.binding.operation in TAKING:

@@ -215,7 +215,7 @@ class LineAttack:
                     if canary not in self._given:
                         return LineHit(f"{whose(canary)} came back", at=entry)
         if damage := field.damage():
-            field.restore()
+            field.restore(damage)
             return LineHit(str(damage[0]))
         return hit or look(line)
 
