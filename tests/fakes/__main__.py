@@ -18,9 +18,10 @@ from tests.fakes.server import Guard  # noqa: E402  (needs the path)
 
 def fake(named: str) -> type[Guard]:
     """Import only the module of one fake: the tests start thousands of them."""
-    mark = f"class {named}("
+    marks = (f"\nclass {named}(", f"\n    {named}=has(")
     for path in sorted(HERE.glob("*.py")):
-        if mark in path.read_text(encoding="utf-8"):
+        text = path.read_text(encoding="utf-8")
+        if any(mark in text for mark in marks):
             module = importlib.import_module(f"tests.fakes.{path.stem}")
             found: type[Guard] = getattr(module, named)
             return found

@@ -10,11 +10,8 @@ from tests.fakes.server import Guard
 READING = {"read_file", "list_directory"}
 
 
-class Records(Guard):
+class Records(Guard, promises=("audit",), families=("audit",)):
     """Records each write on standard error in one line of JSON."""
-
-    promises: tuple[str, ...] = ("audit",)
-    families: tuple[str, ...] = ("audit",)
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         said = super().run(tool, given)

@@ -4,23 +4,18 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
 
-from tests.fakes.server import STRING, Guard, Refused
+from tests.fakes.server import STRING, STRINGS, Guard, Refused, takes
 
 LISTED = ("cat", "grep", "ls", "find", "sort")
 RUNS = ("-exec", "-ok", "-fprint", "-fls", "-delete", "-o", "--output", "-r", "-R", "-L", "-f")
 
 
-class RunsPrograms(Guard):
+class RunsPrograms(Guard, families=("commands",), tiers=("commands",), tools=("run_command",)):
     """Runs listed programs without a shell; their words stay inside the root."""
 
-    families: tuple[str, ...] = ("commands",)
-    tiers: tuple[str, ...] = ("commands",)
-    tools: tuple[str, ...] = ("run_command",)
-
-    def schema(self, tool: str) -> dict[str, Any]:
-        return {"type": "object", "properties": {"command": STRING}, "required": ["command"]}
+    schemas = MappingProxyType({"run_command": takes(command=STRING)})
 
     def run_command(self, command: str) -> str:
         return self.ran(shlex.split(command))
@@ -67,10 +62,7 @@ class RunsListedPrograms(RunsPrograms):
 class RunsListsOfWords(RunsPrograms, tools=("run_words",)):
     """Takes the words of a command as a list, and the folder in which it runs."""
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        words = {"type": "array", "items": STRING}
-        known = {"command": words, "directory": STRING}
-        return {"type": "object", "properties": known, "required": [*known]}
+    schemas = MappingProxyType({"run_words": takes(command=STRINGS, directory=STRING)})
 
     def run_words(self, command: list[str], directory: str) -> str:
         if self.strictly(directory) != self.root:
@@ -81,9 +73,9 @@ class RunsListsOfWords(RunsPrograms, tools=("run_words",)):
 class RunsProgramsWithWords(RunsPrograms, tools=("execute",)):
     """Takes a program, and its words as a list."""
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        known = {"command": STRING, "args": {"type": "array", "items": STRING}}
-        return {"type": "object", "properties": known, "required": ["command"]}
+    schemas = MappingProxyType({
+        "execute": takes(command=STRING, args=STRINGS) | {"required": ["command"]}
+    })  # fmt: skip
 
     def execute(self, command: str, args: list[str] | None = None) -> str:
         return self.ran([command, *(args or [])])

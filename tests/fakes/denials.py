@@ -1,10 +1,8 @@
 """Guards with a configured deny list, with one fault each; and good ones."""
 
 import os
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-from typing import Any
 
 from tests.fakes.promises import (
     ALIAS,
@@ -17,16 +15,14 @@ from tests.fakes.promises import (
     FoldsCaseAfterTheList,
     NormalisesAfterTheList,
 )
-from tests.fakes.server import Refused
+from tests.fakes.server import Refused, fakes, has
 
 IN_PLACE = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
 LIST = ("*.pem", "secrets.yml", ".ssh/", "private/**")
 
 
-class DeniesItsOwn(Denies):
+class DeniesItsOwn(Denies, terms=MappingProxyType({"deny-list": {"deny": LIST}})):
     """Denies files and folders by name at every depth, and one folder of the root."""
-
-    terms: Mapping[str, Mapping[str, Any]] = MappingProxyType({"deny-list": {"deny": LIST}})
 
     def check(self, place: str, *, writing: bool) -> None:
         parts = self.parts(place)
@@ -39,13 +35,6 @@ class DeniesItsOwn(Denies):
     def list_directory(self, path: str) -> str:
         found = os.listdir(self.place(path, writing=False))
         return "\n".join(sorted(name for name in found if not self.is_named(name)))
-
-
-class DeniesItsOwnInAnyCase(DeniesItsOwn):
-    """Compares names in lower case."""
-
-    def is_named(self, part: str) -> bool:
-        return super().is_named(part.casefold())
 
 
 class DeniesItsOwnFilesByName(DeniesItsOwn):
@@ -111,13 +100,6 @@ class DeniesItsOwnCharacters(NormalisesAfterTheList, DeniesItsOwn, trips={EQUIVA
     """Checks the list before invisible characters are removed."""
 
 
-class DeniesItsOwnPrefixes(DeniesItsOwn, trips={NEAR}):
-    """Matches prefixes of names."""
-
-    def is_named(self, part: str) -> bool:
-        return super().is_named(part) or part.startswith((".ssh", "secrets.yml"))
-
-
 class DeniesItsOwnButLinks(DeniesItsOwn, trips={ALIAS}):
     """Trusts links in the root to lead to allowed files."""
 
@@ -126,3 +108,13 @@ class DeniesItsOwnButLinks(DeniesItsOwn, trips={ALIAS}):
         if not text.startswith("lnk_") or text.startswith("lnk_in"):
             self.check(place, writing=writing)
         return place
+
+
+fakes(__name__)(
+    DeniesItsOwnInAnyCase=has(DeniesItsOwn, "Compares names in lower case.",
+        is_named=lambda self, part: DeniesItsOwn.is_named(self, part.casefold())),
+    DeniesItsOwnPrefixes=has(DeniesItsOwn, "Matches prefixes of names.",
+        NEAR,
+        is_named=lambda self, part:
+            DeniesItsOwn.is_named(self, part) or part.startswith((".ssh", "secrets.yml"))),
+)  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from tests.fakes.server import STRING, Guard, Refused
+from tests.fakes.server import STRING, Guard, Refused, fakes, has, takes
 
 DOTDOT = "traversal-dotdot"
 ABSOLUTE = "traversal-absolute"
@@ -33,10 +33,8 @@ class Joined(Guard):
         return os.path.join(self.root, text)
 
 
-class JoinedWithMore(Joined):
+class JoinedWithMore(Joined, families=(*Joined.families, "lines", "messages")):
     """Joins the path to the root and opens it, and ignores unknown arguments."""
-
-    families = (*Joined.families, "lines", "messages")
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         known = self.schema(tool)["properties"]
@@ -54,19 +52,16 @@ class ReadsByAnotherArgument(Joined, tools=("read_file",)):
     """Joins the path to the root; the command line names the argument of its only tool."""
 
     def schema(self, tool: str) -> dict[str, Any]:
-        names = list(self.options)
-        return {"type": "object", "properties": dict.fromkeys(names, STRING), "required": names}
+        return takes(**dict.fromkeys(self.options, STRING))
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         return super().run(tool, {"path": given[self.options[0]]})
 
 
-class RemovesAnywhere(Guard):
+class RemovesAnywhere(Guard, tools=(*Guard.tools, "delete_file"), callable=("delete_file",)):
     """Checks all paths except those of files to remove."""
 
     trips = frozenset({DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, "links-write"})
-    tools = (*Guard.tools, "delete_file")
-    callable = ("delete_file",)
 
     def delete_file(self, path: str) -> str:
         os.remove(os.path.join(self.root, path))
@@ -106,13 +101,6 @@ class OpensBeforeItChecks(Guard, trips={"traversal-opened"}):
                 flags = os.O_RDONLY | os.O_NONBLOCK
                 os.close(os.open(os.path.join(self.root, text), flags))
         return self.strictly(text)
-
-
-class NetworkShare(Guard, trips={ABSOLUTE}):
-    """Treats a path with two leading slashes as a network share and allows it."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return text if text.startswith("//") else self.strictly(text)
 
 
 class TextPrefix(Guard, trips={SIBLING}):
@@ -271,20 +259,6 @@ class RefusesAbsolute(Guard):
         return self.strictly(text)
 
 
-class TakesAbsoluteAsRelative(Guard):
-    """Treats an absolute path as relative to the root."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.strictly(text.lstrip("/"))
-
-
-class RefusesInSuccess(Guard):
-    """Refuses in the text of a successful result, and repeats all arguments."""
-
-    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        return {"content": [{"type": "text", "text": f"Error: {text} (you sent {arguments})"}]}
-
-
 class KeepsALogAtHome(Guard):
     """Writes a log to its home and to the temporary folder, like many servers."""
 
@@ -293,13 +267,6 @@ class KeepsALogAtHome(Guard):
             with open(os.path.join(folder, "fake.log"), "a", encoding="utf-8") as log:
                 log.write(f"{tool} {sorted(given)}\n")
         return super().run(tool, given)
-
-
-class DecodesBeforeCheck(Guard):
-    """Decodes, normalises and trims the path, then checks it, then opens the checked path."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.strictly(unicodedata.normalize("NFKC", unquote(text)).strip())
 
 
 class HangsOnHugeNames(Guard):
@@ -330,3 +297,21 @@ class RefusesAllAfterAClimb(Guard):
         except Refused:
             self.sulking = True
             raise
+
+
+fakes(__name__)(
+    NetworkShare=has(Guard,
+        "Treats a path with two leading slashes as a network share and allows it.", ABSOLUTE,
+        place=lambda self, text, *, writing:
+            text if text.startswith("//") else self.strictly(text)),
+    TakesAbsoluteAsRelative=has(Guard, "Treats an absolute path as relative to the root.",
+        place=lambda self, text, *, writing: self.strictly(text.lstrip("/"))),
+    RefusesInSuccess=has(Guard,
+        "Refuses in the text of a successful result, and repeats all arguments.",
+        refusal=lambda self, text, arguments:
+            {"content": [{"type": "text", "text": f"Error: {text} (you sent {arguments})"}]}),
+    DecodesBeforeCheck=has(Guard,
+        "Decodes, normalises and trims the path, then checks it, then opens the checked path.",
+        place=lambda self, text, *, writing:
+            self.strictly(unicodedata.normalize("NFKC", unquote(text)).strip())),
+)  # fmt: skip

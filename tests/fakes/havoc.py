@@ -13,10 +13,8 @@ INSIDE = 2
 """Process id of a server in a sandbox."""
 
 
-class WreaksHavoc(Guard, sandboxed=True):
+class WreaksHavoc(Guard, sandboxed=True, families=("traversal",)):
     """At each read it kills all processes that it sees, and removes the files of the user."""
-
-    families: tuple[str, ...] = ("traversal",)
 
     def __init__(self, root: str) -> None:
         super().__init__(root)

@@ -24,7 +24,7 @@ from mcp_touchstone.bridge.listener import Listener, until_signal
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
 from mcp_touchstone.bridge.sessions import BridgeSession
 from mcp_touchstone.bridge.streams import EventStream
-from tests.fakes.server import Guard
+from tests.fakes.server import Guard, fakes, has
 
 ALL = ("rebinding", "callers", "requests")
 
@@ -134,13 +134,12 @@ class WatchesFiles(Guard, families=(), tools=("list_directory",)):
                 self.emit({"jsonrpc": "2.0", **update})
 
 
-class SpeaksHttp(Guard, over_http=True):
+class SpeaksHttp(Guard, over_http=True, families=()):
     """The HTTP side of the bridge; a subclass breaks one rule of it.
 
     Its first option is its port.
     """
 
-    families: tuple[str, ...] = ()
     endpoint: type[Endpoint] = Endpoint
     behind = "Behind"
 
@@ -157,16 +156,8 @@ class SpeaksHttp(Guard, over_http=True):
             until_signal(listener.start)
 
 
-class SpeaksHttpWell(SpeaksHttp):
-    """A correct server that is tested with all threats of HTTP."""
-
-    families: tuple[str, ...] = ALL
-
-
-class StreamsEveryAnswer(SpeaksHttp):
+class StreamsEveryAnswer(SpeaksHttp, families=ALL):
     """Answers on streams with event ids, and replays only what belongs to the session."""
-
-    families: tuple[str, ...] = ALL
 
     class endpoint(Endpoint):
         def respond(self, exchange: HttpExchange, *words: Any, **more: Any) -> bool:
@@ -316,18 +307,6 @@ class ReplaysAnyStream(StreamsEveryAnswer, trips={"callers-replayed"}, families=
             return super()._wanted(session)
 
 
-class KeepsTasksApart(SpeaksHttp, families=("callers",), behind="RunsTasks"):
-    """Lists to each session its own tasks."""
-
-
-class ListsTasksOfOthers(SpeaksHttp, trips={"callers-listed"}, behind="ListsTasksOfAll"):
-    """Lists the tasks of all sessions to everybody."""
-
-
-class NotifiesSubscribersOnly(SpeaksHttp, families=("callers",), behind="WatchesFiles"):
-    """Sends each session the updates to which it has subscribed."""
-
-
 def _broadcast_updates(listener: Listener) -> None:
     """Send each update to all sessions."""
     route = BridgeSession._route
@@ -360,10 +339,6 @@ class ChecksTokens(SpeaksHttp, env={"ISSUER": "{issuer}", "AUDIENCE": "{audience
         listener.access = Access(os.environ["ISSUER"], os.environ["AUDIENCE"])
 
 
-class NotifiesItsUserOnly(ChecksTokens, families=("callers",), behind="WatchesFiles"):
-    """Sends each session the updates to which it has subscribed, and serves users only."""
-
-
 class NotifiesOtherUsers(
     ChecksTokens, trips={"callers-overheard"}, families=(), behind="WatchesFiles"
 ):
@@ -374,10 +349,6 @@ class NotifiesOtherUsers(
         _broadcast_updates(listener)
 
 
-class BindsTasksToUsers(ChecksTokens, families=("users",), behind="RunsOwnTasks"):
-    """Gives each session its own tasks."""
-
-
 class SharesSessions(ChecksTokens, trips={"users-session"}, families=()):
     """Serves a session for any user who knows its id."""
 
@@ -386,14 +357,6 @@ class SharesSessions(ChecksTokens, trips={"users-session"}, families=()):
             session = self.server.sessions.find(self.headers.get("Mcp-Session-Id"))
             self.user = session.user
             return super()._session()
-
-
-class SharesTasks(ChecksTokens, trips={"users-task"}, families=(), behind="RunsTasks"):
-    """Gives a task to any user who knows its id."""
-
-
-class ListsTasksToUsers(ChecksTokens, trips={"users-task"}, families=(), behind="ListsTasksOnly"):
-    """Lists the tasks of all users to each of them."""
 
 
 class LogsHeaders(ChecksTokens, trips={"users-token-logged"}, families=()):
@@ -456,3 +419,25 @@ class KeepsConnections(SpeaksHttp, trips={"requests-abandoned"}):
             close(request)
 
         listener.shutdown_request = keep  # type: ignore[method-assign]
+
+
+fakes(__name__)(
+    SpeaksHttpWell=has(SpeaksHttp, "A correct server that is tested with all threats of HTTP.",
+        families=ALL),
+    KeepsTasksApart=has(SpeaksHttp, "Lists to each session its own tasks.",
+        families=("callers",), behind="RunsTasks"),
+    ListsTasksOfOthers=has(SpeaksHttp, "Lists the tasks of all sessions to everybody.",
+        "callers-listed", behind="ListsTasksOfAll"),
+    NotifiesSubscribersOnly=has(SpeaksHttp,
+        "Sends each session the updates to which it has subscribed.", families=("callers",),
+        behind="WatchesFiles"),
+    NotifiesItsUserOnly=has(ChecksTokens,
+        "Sends each session the updates to which it has subscribed, and serves users only.",
+        families=("callers",), behind="WatchesFiles"),
+    BindsTasksToUsers=has(ChecksTokens, "Gives each session its own tasks.",
+        families=("users",), behind="RunsOwnTasks"),
+    SharesTasks=has(ChecksTokens, "Gives a task to any user who knows its id.",
+        "users-task", families=(), behind="RunsTasks"),
+    ListsTasksToUsers=has(ChecksTokens, "Lists the tasks of all users to each of them.",
+        "users-task", families=(), behind="ListsTasksOnly"),
+)  # fmt: skip

@@ -6,15 +6,15 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from tests.fakes.server import Guard, Refused
+from tests.fakes.server import STRING, STRINGS, Guard, Refused, fakes, has, takes
 
 
-class SortsAfterOptions(Guard):
+class SortsAfterOptions(Guard, families=("injection",)):
     """Sorts a file with a program, after the end of its options."""
 
-    families: tuple[str, ...] = ("injection",)
     tools: tuple[str, ...] = ("read_file", "list_directory", "sort_file")
     ended: tuple[str, ...] = ("--",)
 
@@ -39,18 +39,12 @@ class SortsAfterOptions(Guard):
         return done.stdout
 
 
-class PassesOptionsOn(SortsAfterOptions, trips={"injection-options"}, ended=()):
-    """Sorts a file whose name may be an option: --output=PATH is inside the root."""
-
-
 class Greps(SortsAfterOptions, tools=("read_file", "list_directory", "search_file")):
     """Searches with a shell, with correct quotes around every argument."""
 
-    def schema(self, tool: str) -> dict[str, object]:
-        found = super().schema(tool)
-        if tool == "search_file":
-            found["properties"] = {**found["properties"], "pattern": {"type": "string"}}
-        return found
+    schemas = MappingProxyType({
+        "search_file": takes(path=STRING, pattern=STRING) | {"required": ["path"]}
+    })  # fmt: skip
 
     def search_file(self, path: str, pattern: str = "line") -> str:
         place = shlex.quote(self.place(path, writing=False))
@@ -60,23 +54,12 @@ class Greps(SortsAfterOptions, tools=("read_file", "list_directory", "search_fil
         return shlex.quote(text)
 
 
-class QuotesByHand(Greps, trips={"injection-commands"}):
-    """Puts quotes around the search text without escaping quotes in it."""
-
-    def quoted(self, text: str) -> str:
-        return '"' + text.replace('"', '\\"') + '"'
-
-
 class ComparesAfterOptions(SortsAfterOptions):
     """Compares a file with a target by a program; neither can be an option."""
 
     tools = ("read_file", "list_directory", "compare_files")
 
-    def schema(self, tool: str) -> dict[str, object]:
-        if tool != "compare_files":
-            return super().schema(tool)
-        texts = {"path": {"type": "string"}, "target": {"type": "string"}}
-        return {"type": "object", "properties": texts, "required": ["path", "target"]}
+    schemas = MappingProxyType({"compare_files": takes(path=STRING, target=STRING)})
 
     def compare_files(self, path: str, target: str) -> str:
         self.place(path, writing=False)
@@ -93,16 +76,10 @@ class ComparesWithAnyTarget(ComparesAfterOptions, trips={"injection-options"}):
         return self.ran("sort", target, "--", path)
 
 
-class Reports(SortsAfterOptions):
+class Reports(SortsAfterOptions, tools=("read_file", "report")):
     """Shows a report by its key, with a program and no shell."""
 
-    tools: tuple[str, ...] = ("read_file", "report")
-
-    def schema(self, tool: str) -> dict[str, object]:
-        if tool != "report":
-            return super().schema(tool)
-        given = {"subject": {"type": "string"}}
-        return {"type": "object", "properties": given, "required": ["subject"]}
+    schemas = MappingProxyType({"report": takes(subject=STRING)})
 
     def listed(self, tool: str) -> dict[str, Any]:
         return {**super().listed(tool), "annotations": {"readOnlyHint": True}}
@@ -114,60 +91,28 @@ class Reports(SortsAfterOptions):
 class ReportsVariables(Reports, tools=("read_file", "report", "get_status")):
     """Shows the environment beside the report, whatever the key: that is no injection."""
 
+    schemas = MappingProxyType({**Reports.schemas, "get_status": {"type": "object"}})
+
     def report(self, subject: str) -> str:
         return f"{super().report(subject)} {dict(os.environ)}"
 
     def get_status(self, path: str = "") -> str:
         return str(dict(os.environ))
 
-    def schema(self, tool: str) -> dict[str, object]:
-        return {"type": "object"} if tool == "get_status" else super().schema(tool)
-
-
-class ReportsByShell(Reports, trips={"injection-commands"}):
-    """Puts the key of a report into the line of a shell."""
-
-    def report(self, subject: str) -> str:
-        return self.ran("sh", "-c", f'printf %s "report {subject}"')
-
 
 class FetchesInContainers(Reports, tools=("read_file", "container_exec")):
     """Has a tool that says that it runs commands, and passes them to a container unseen."""
 
-    def schema(self, tool: str) -> dict[str, object]:
-        if tool != "container_exec":
-            return super().schema(tool)
-        texts = {"box": {"type": "string"}, "command": {"type": "string"}}
-        return {"type": "object", "properties": texts, "required": [*texts]}
+    schemas = MappingProxyType({"container_exec": takes(box=STRING, command=STRING)})
 
     def container_exec(self, box: str, command: str) -> str:
         return self.ran("printf", "%s", f"in {box}: {command}")
 
 
-class ExecutesInContainers(FetchesInContainers, trips={"injection-commands"}):
-    """Puts the name of the container into the line of a shell."""
-
-    def container_exec(self, box: str, command: str) -> str:
-        return self.ran("sh", "-c", f"printf %s {box}")
-
-
-class RunsCommandsAsNamed(FetchesInContainers):
-    """Runs the command, as its tool says."""
-
-    def container_exec(self, box: str, command: str) -> str:
-        return self.ran("sh", "-c", command)
-
-
-class FindsInFolders(SortsAfterOptions):
+class FindsInFolders(SortsAfterOptions, tools=("read_file", "list_directory", "find_files")):
     """Searches files with a program in folders that it has checked."""
 
-    tools: tuple[str, ...] = ("read_file", "list_directory", "find_files")
-
-    def schema(self, tool: str) -> dict[str, object]:
-        if tool != "find_files":
-            return super().schema(tool)
-        texts = {"folder_paths": {"type": "array", "items": {"type": "string"}}}
-        return {"type": "object", "properties": texts, "required": ["folder_paths"]}
+    schemas = MappingProxyType({"find_files": takes(folder_paths=STRINGS)})
 
     def find_files(self, folder_paths: list[str]) -> str:
         return self.ran("find", *[self.place(one, writing=False) for one in folder_paths])
@@ -185,9 +130,7 @@ class PassesFolderOptionsOn(FindsInFolders, trips={"injection-options"}):
 class ReadsAnyOfMany(FindsInFolders, tools=("read_files", "make_folders")):
     """Opens each path of a list unchecked; it is odd, because traversal reports that."""
 
-    def schema(self, tool: str) -> dict[str, object]:
-        texts = {"paths": {"type": "array", "items": {"type": "string"}}}
-        return {"type": "object", "properties": texts, "required": ["paths"]}
+    schemas = MappingProxyType(dict.fromkeys(("read_files", "make_folders"), takes(paths=STRINGS)))
 
     def read_files(self, paths: list[str]) -> str:
         found = [Path(self.root, one) for one in paths]
@@ -202,11 +145,7 @@ class ReadsAnyOfMany(FindsInFolders, tools=("read_files", "make_folders")):
 class CopiesFolders(SortsAfterOptions, tools=("read_file", "list_directory", "sync_folders")):
     """Copies one folder into another, also the root into itself."""
 
-    def schema(self, tool: str) -> dict[str, object]:
-        if tool != "sync_folders":
-            return super().schema(tool)
-        texts = {"source_dir": {"type": "string"}, "target_dir": {"type": "string"}}
-        return {"type": "object", "properties": texts, "required": [*texts]}
+    schemas = MappingProxyType({"sync_folders": takes(source_dir=STRING, target_dir=STRING)})
 
     def sync_folders(self, source_dir: str, target_dir: str) -> str:
         source = self.place(source_dir, writing=False)
@@ -231,3 +170,20 @@ class SortsWithoutEnd(SortsAfterOptions):
         if path.startswith("-"):
             time.sleep(3600)
         return super().sort_file(path)
+
+
+fakes(__name__)(
+    PassesOptionsOn=has(SortsAfterOptions,
+        "Sorts a file whose name may be an option: --output=PATH is inside the root.",
+        "injection-options", ended=()),
+    QuotesByHand=has(Greps, "Puts quotes around the search text without escaping quotes in it.",
+        "injection-commands", quoted=lambda self, text: '"' + text.replace('"', '\\"') + '"'),
+    ReportsByShell=has(Reports, "Puts the key of a report into the line of a shell.",
+        "injection-commands",
+        report=lambda self, subject: self.ran("sh", "-c", f'printf %s "report {subject}"')),
+    ExecutesInContainers=has(FetchesInContainers,
+        "Puts the name of the container into the line of a shell.", "injection-commands",
+        container_exec=lambda self, box, command: self.ran("sh", "-c", f"printf %s {box}")),
+    RunsCommandsAsNamed=has(FetchesInContainers, "Runs the command, as its tool says.",
+        container_exec=lambda self, box, command: self.ran("sh", "-c", command)),
+)  # fmt: skip

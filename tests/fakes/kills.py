@@ -16,11 +16,8 @@ LONG = 1000
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
-class WritesANewFileSlowly(ByDescriptor):
+class WritesANewFileSlowly(ByDescriptor, promises=("whole-writes",), families=("storage",)):
     """Writes a new file slowly, and replaces the old one at once."""
-
-    promises: tuple[str, ...] = ("whole-writes",)
-    families: tuple[str, ...] = ("storage",)
 
     def write_file(self, path: str, content: str) -> str:
         here, name = self.parent(path)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.fakes.server import Guard, Refused
+from tests.fakes.server import Guard, Refused, fakes, has
 
 LARGEST = 8192
 LONGEST = 4096
@@ -39,20 +39,6 @@ class Limited(Guard, promises=("size-limit",), families=("limits",)):
         return super().edit_file(path, old_text, new_text)
 
 
-class ReturnsTheBeginning(Limited):
-    """Returns the beginning of a file above its limit."""
-
-    def read_file(self, path: str) -> str:
-        return Guard.read_file(self, path)[:LARGEST]
-
-
-class IsOffByOne(Limited, trips={"limits-size-read"}):
-    """Allows one byte more than its limit."""
-
-    def fits(self, size: int) -> bool:
-        return size <= LARGEST + 1
-
-
 class MeasuresTheLink(Limited, trips={"limits-size-alias"}):
     """Measures the path without following links."""
 
@@ -71,13 +57,6 @@ class LimitsTheSentTextOnly(Limited, trips={"limits-size-write"}):
         return Guard.edit_file(self, path, old_text, new_text)
 
 
-class RefusesJustBelowTheLimit(Limited, trips={"limits-size-served"}):
-    """Reserves room for the rest of an answer."""
-
-    def fits(self, size: int) -> bool:
-        return size < LARGEST - 64
-
-
 class Brief(Guard, promises=("read-limit",), families=("limits",)):
     """Answers with at most the promised number of characters of a file."""
 
@@ -93,15 +72,15 @@ class Brief(Guard, promises=("read-limit",), families=("limits",)):
         return len(text)
 
 
-class IgnoresItsReadLimit(Brief, trips={"limits-answer"}):
-    """Ignores its limit."""
-
-    def length(self, text: str) -> int:
-        return 0
-
-
-class CountsBytes(Brief, trips={"limits-answer-served"}):
-    """Counts bytes in place of characters."""
-
-    def length(self, text: str) -> int:
-        return len(text.encode())
+fakes(__name__)(
+    ReturnsTheBeginning=has(Limited, "Returns the beginning of a file above its limit.",
+        read_file=lambda self, path: Guard.read_file(self, path)[:LARGEST]),
+    IsOffByOne=has(Limited, "Allows one byte more than its limit.",
+        "limits-size-read", fits=lambda self, size: size <= LARGEST + 1),
+    RefusesJustBelowTheLimit=has(Limited, "Reserves room for the rest of an answer.",
+        "limits-size-served", fits=lambda self, size: size < LARGEST - 64),
+    IgnoresItsReadLimit=has(Brief, "Ignores its limit.",
+        "limits-answer", length=lambda self, text: 0),
+    CountsBytes=has(Brief, "Counts bytes in place of characters.",
+        "limits-answer-served", length=lambda self, text: len(text.encode())),
+)  # fmt: skip

@@ -4,7 +4,7 @@ import os
 import time
 from typing import Any
 
-from tests.fakes.server import STRING, Guard, Refused
+from tests.fakes.server import STRING, Guard, Refused, fakes, has
 
 READ = "links-read"
 WRITE = "links-write"
@@ -21,29 +21,6 @@ class Lexical(Guard):
         if path != self.root and not path.startswith(self.root + os.sep):
             raise Refused(f"{text} is outside")
         return path
-
-
-class FollowsLinks(Lexical, trips={READ, WRITE, "moves-in", "moves-out"}):
-    """Normalises the path, compares it correctly, and follows links when it opens it."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.lexically(text)
-
-
-class FollowsLinksToRead(Lexical, trips={READ}):
-    """Resolves links only for writes."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.strictly(text) if writing else self.lexically(text)
-
-
-class FollowsLinksToWrite(Lexical, trips={WRITE}):
-    """Resolves links only for reads."""
-
-    tools = ("read_file", "list_directory", "write_file", "edit_file", "make_directory")
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return self.lexically(text) if writing else self.strictly(text)
 
 
 class ChecksTheLastComponentOnly(Lexical, trips={READ, WRITE, "moves-in", "moves-out"}):
@@ -166,3 +143,18 @@ class ChecksTheBase(TrustsTheBaseOfTheCall, trips=set()):
         base = self.strictly(given.pop("cwd", "."))
         given["path"] = os.path.join(base, given["path"]) if "path" in given else ""
         return str(getattr(self, tool)(**{k: v for k, v in given.items() if v}))
+
+
+fakes(__name__)(
+    FollowsLinks=has(Lexical,
+        "Normalises the path, compares it correctly, and follows links when it opens it.", READ,
+        WRITE, "moves-in", "moves-out", place=lambda self, text, *, writing: self.lexically(text)),
+    FollowsLinksToRead=has(Lexical, "Resolves links only for writes.",
+        READ,
+        place=lambda self, text, *, writing:
+            self.strictly(text) if writing else self.lexically(text)),
+    FollowsLinksToWrite=has(Lexical, "Resolves links only for reads.",
+        WRITE, tools=("read_file", "list_directory", "write_file", "edit_file", "make_directory"),
+        place=lambda self, text, *, writing:
+            self.lexically(text) if writing else self.strictly(text)),
+)  # fmt: skip

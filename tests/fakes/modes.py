@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tests.fakes.moves import EDITING, Undoes
-from tests.fakes.server import Guard, Refused
+from tests.fakes.server import Guard, Refused, fakes, has
 
 
 class ReadOnly(Guard, promises=("read-only",), families=("modes",)):
@@ -110,13 +110,6 @@ class DryRunByDefault(Guard, families=("modes",), tools=("read_file", "edit_file
         return said is not None and said[0] is False
 
 
-class TreatsNullAsFalse(DryRunByDefault, trips={"modes-dry-run-default"}):
-    """Tests its switch for truth, if it is present."""
-
-    def is_meant(self, said: tuple[Any] | None) -> bool:
-        return said is not None and not said[0]
-
-
 class WritesByDefault(DryRunByDefault, promises=()):
     """Writes by default, as it promises its users."""
 
@@ -134,8 +127,9 @@ class BacksUpBeforeADryRun(WritesByDefault, trips={"modes-dry-run"}):
         return super().run(tool, given)
 
 
-class IgnoresItsSwitch(WritesByDefault, trips={"modes-dry-run"}):
-    """Has a switch for dry runs in its schema and ignores it."""
-
-    def is_meant(self, said: tuple[Any] | None) -> bool:
-        return True
+fakes(__name__)(
+    TreatsNullAsFalse=has(DryRunByDefault, "Tests its switch for truth, if it is present.",
+        "modes-dry-run-default", is_meant=lambda self, said: said is not None and not said[0]),
+    IgnoresItsSwitch=has(WritesByDefault, "Has a switch for dry runs in its schema and ignores it.",
+        "modes-dry-run", is_meant=lambda self, said: True),
+)  # fmt: skip

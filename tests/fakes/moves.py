@@ -112,10 +112,8 @@ class DeniesFilesOnly(Denies, trips={DENIED}, families=("deny", "moves")):
         return "moved"
 
 
-class Undoes(Guard, families=("moves",)):
+class Undoes(Guard, families=("moves",), tools=EDITING):
     """Keeps the old content, and restores it if it may write there now."""
-
-    tools: tuple[str, ...] = EDITING
 
     def __init__(self, root: str) -> None:
         super().__init__(root)

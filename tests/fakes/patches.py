@@ -4,10 +4,11 @@ import hashlib
 import os
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.fakes.promises import BUILT, LISTED
-from tests.fakes.server import STRING, Guard, Refused
+from tests.fakes.server import STRING, Guard, Refused, fakes, has, takes
 
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
 ENDLESS = 10**9
@@ -18,14 +19,9 @@ class Patching(Guard, promises=("patch-only", "deny-list"), families=("patches",
 
     tools = ("read_file", "apply_patch")
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        known = super().schema(tool)
-        names = ["path", "diff", "expected_hash"] if tool == "apply_patch" else []
-        properties = [*known["properties"], *names]
-        return known | {
-            "properties": dict.fromkeys(properties, STRING),
-            "required": names or known["required"],
-        }
+    schemas = MappingProxyType({
+        "apply_patch": takes(path=STRING, diff=STRING, expected_hash=STRING)
+    })  # fmt: skip
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -105,13 +101,6 @@ class Unnamed(Patching):
 
     def named(self, file: Path, diff: str) -> Path:
         return file
-
-
-class TakesAnySpellingOfAHash(Patching):
-    """Accepts a hash in upper case, with blanks and with the name of its algorithm."""
-
-    def knows(self, given: Any, right: str) -> bool:
-        return isinstance(given, str) and given.strip().lower().removeprefix("sha256:") == right
 
 
 class GoesByHeaders(Unnamed, trips={"patches-target"}):
@@ -194,43 +183,15 @@ class WritesHunkByHunk(Patching, trips={"patches-true"}):
         return "patched"
 
 
-class TranslatesNewlines(Patching, trips={"patches-newlines"}):
-    """Reads text with newline translation and writes it with the newlines of the platform."""
-
-    def patched(self, data: bytes, diff: str) -> bytes:
-        return super().patched(data.replace(b"\r\n", b"\n"), diff)
-
-
-class IgnoresTheHash(Patching, trips={"patches-hash"}):
-    """Accepts a hash and ignores it."""
-
-    def knows(self, given: Any, right: str) -> bool:
-        return True
-
-
-class ComparesTheBeginning(Patching, trips={"patches-hash"}):
-    """Compares only as many characters of a hash as it is given."""
-
-    def knows(self, given: Any, right: str) -> bool:
-        return isinstance(given, str) and len(given) >= 8 and right.startswith(given)
-
-
 class MakesSeveralEdits(Guard, promises=("whole-writes",), tools=("read_file", "edit_file")):
     """Takes a list of edits, and writes the file when all of them fit."""
 
     families: tuple[str, ...] = ("patches",)
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        if tool != "edit_file":
-            return super().schema(tool)
-        edit = {
-            "type": "object",
-            "properties": {"oldText": STRING, "newText": STRING},
-            "required": ["oldText", "newText"],
-        }
-        edits = {"type": "array", "items": edit, "minItems": 1}
-        properties = {"path": STRING, "edits": edits}
-        return {"type": "object", "properties": properties, "required": ["path", "edits"]}
+    edits = MappingProxyType({
+        "type": "array", "items": takes(oldText=STRING, newText=STRING), "minItems": 1,
+    })  # fmt: skip
+    schemas = MappingProxyType({"edit_file": takes(path=STRING, edits={**edits})})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         if tool != "edit_file":
@@ -258,3 +219,22 @@ class WritesEachEdit(MakesSeveralEdits, trips={"patches-edits"}):
         for one in edits:
             super().edit(place, [one])
         return "edited"
+
+
+fakes(__name__)(
+    TakesAnySpellingOfAHash=has(Patching,
+        "Accepts a hash in upper case, with blanks and with the name of its algorithm.",
+        knows=lambda self, given, right:
+            isinstance(given, str) and given.strip().lower().removeprefix("sha256:") == right),
+    TranslatesNewlines=has(Patching,
+        "Reads text with newline translation and writes it with the newlines of the platform.",
+        "patches-newlines",
+        patched=lambda self, data, diff:
+            Patching.patched(self, data.replace(b"\r\n", b"\n"), diff)),
+    IgnoresTheHash=has(Patching, "Accepts a hash and ignores it.",
+        "patches-hash", knows=lambda self, given, right: True),
+    ComparesTheBeginning=has(Patching, "Compares only as many characters of a hash as it is given.",
+        "patches-hash",
+        knows=lambda self, given, right:
+            isinstance(given, str) and len(given) >= 8 and right.startswith(given)),
+)  # fmt: skip

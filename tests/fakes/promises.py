@@ -3,9 +3,8 @@
 import os
 import unicodedata
 from pathlib import Path
-from typing import Any
 
-from tests.fakes.server import Guard, Refused
+from tests.fakes.server import Guard, Refused, fakes, has
 
 LISTED = {".git", "node_modules", "__pycache__", ".env", ".vs"}
 BUILT = {"bin", "obj"}
@@ -19,11 +18,8 @@ BUILD = "deny-write-only"
 NEAR = "deny-near-miss"
 
 
-class Denies(Guard):
+class Denies(Guard, promises=("deny-list",), families=("deny",)):
     """Resolves the path, then matches every component of the result."""
-
-    promises: tuple[str, ...] = ("deny-list",)
-    families: tuple[str, ...] = ("deny",)
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -44,12 +40,6 @@ class Denies(Guard):
     def list_directory(self, path: str) -> str:
         found = os.listdir(self.place(path, writing=False))
         return "\n".join(sorted(name for name in found if name not in LISTED))
-
-
-class RemovesNothingDenied(Denies, callable=("delete_file",)):
-    """Has a tool that removes files and checks the list like all others."""
-
-    tools = (*Guard.tools, "delete_file")
 
 
 class DeniesOneLevel(Denies, trips={DIRECT}):
@@ -143,29 +133,19 @@ class ForgetsBuildOutputWhenMoving(Denies, trips={BUILD}):
         return "moved"
 
 
-class DeniesPrefixes(Denies, trips={NEAR}):
-    """Matches prefixes of names."""
-
-    def is_listed(self, part: str, listed: set[str]) -> bool:
-        return any(part.startswith(name) for name in listed)
-
-
-class DeniesEndingsWhenWriting(Denies, trips={NEAR}):
-    """Matches bin and obj at the end of names."""
-
-    def is_listed(self, part: str, listed: set[str]) -> bool:
-        return part in LISTED or any(part.endswith(name) for name in listed - LISTED)
-
-
-class ListsDeniedNames(Denies):
-    """Shows the names of denied folders in the listing above them."""
-
-    def list_directory(self, path: str) -> str:
-        return "\n".join(sorted(os.listdir(self.place(path, writing=False))))
-
-
-class RefusesDeniedAsMissing(Denies):
-    """Reports a denied file as missing."""
-
-    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        return super().refusal("no such file", arguments)
+fakes(__name__)(
+    RemovesNothingDenied=has(Denies,
+        "Has a tool that removes files and checks the list like all others.",
+        callable=("delete_file",), tools=(*Guard.tools, "delete_file")),
+    DeniesPrefixes=has(Denies, "Matches prefixes of names.",
+        NEAR, is_listed=lambda self, part, listed: any(part.startswith(name) for name in listed)),
+    DeniesEndingsWhenWriting=has(Denies, "Matches bin and obj at the end of names.",
+        NEAR,
+        is_listed=lambda self, part, listed:
+            part in LISTED or any(part.endswith(name) for name in listed - LISTED)),
+    ListsDeniedNames=has(Denies, "Shows the names of denied folders in the listing above them.",
+        list_directory=lambda self, path:
+            "\n".join(sorted(os.listdir(self.place(path, writing=False))))),
+    RefusesDeniedAsMissing=has(Denies, "Reports a denied file as missing.",
+        refusal=lambda self, text, arguments: Denies.refusal(self, "no such file", arguments)),
+)  # fmt: skip

@@ -8,27 +8,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.server import Guard, Refused, answered
+from tests.fakes.server import Guard, Refused, answered, fakes, has
 
 BIG = 4 << 20
 WAITING: dict[Any, str] = {}
 
 
-class Talks(Guard):
+class Talks(Guard, families=()):
     """A base for faults of the protocol."""
-
-    families: tuple[str, ...] = ()
 
 
 class TalksWell(Talks, families=("lines", "messages", "load")):
     """A correct server that is tested with all threats of the protocol."""
-
-
-class ExitsOnBadUtf8(Talks, trips={"lines-broken"}):
-    """Decodes strictly and does not catch the error."""
-
-    def parse(self, raw: bytes) -> list[Any]:
-        return super().parse(raw.decode().encode())
 
 
 class ExitsOnSurrogates(Talks, trips={"lines-strings"}):
@@ -74,13 +65,6 @@ class ExitsOnOddArguments(Talks, trips={"lines-values"}):
         if isinstance(params, dict) and isinstance(params.get("arguments"), str | int):
             sys.exit(1)
         super().take(message)
-
-
-class JoinsLists(Talks, trips={"lines-values"}):
-    """Joins a list to a path, which is not checked."""
-
-    def place(self, text: Any, *, writing: bool) -> str:
-        return os.path.join(self.root, *text) if isinstance(text, list) else self.strictly(text)
 
 
 class DeafAfterABlankLine(Talks):
@@ -457,3 +441,13 @@ def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         found[f"{key}!" if key in found else key] = value
     return found
+
+
+fakes(__name__)(
+    ExitsOnBadUtf8=has(Talks, "Decodes strictly and does not catch the error.",
+        "lines-broken", parse=lambda self, raw: Talks.parse(self, raw.decode().encode())),
+    JoinsLists=has(Talks, "Joins a list to a path, which is not checked.",
+        "lines-values",
+        place=lambda self, text, *, writing:
+            os.path.join(self.root, *text) if isinstance(text, list) else self.strictly(text)),
+)  # fmt: skip

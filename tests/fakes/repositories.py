@@ -9,20 +9,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tests.fakes.server import STRING, Guard, Refused
+from tests.fakes.server import STRING, STRINGS, Guard, Refused, fakes, has, takes
 
 
-class Keeper(Guard):
+class Keeper(Guard, families=("traversal", "links", "bases")):
     """Opens its own repository, and repositories below it."""
 
-    families: tuple[str, ...] = ("traversal", "links", "bases")
     tools: tuple[str, ...] = ("git_log", "git_init", "git_add")
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        names: dict[str, Any] = {"repo_path": STRING}
-        if tool == "git_add":
-            names["files"] = {"type": "array", "items": STRING}
-        return {"type": "object", "properties": names, "required": list(names)}
+    schemas = MappingProxyType({
+        "git_log": takes(repo_path=STRING),
+        "git_init": takes(repo_path=STRING),
+        "git_add": takes(repo_path=STRING, files=STRINGS),
+    })  # fmt: skip
 
     def git_log(self, repo_path: str) -> str:
         git = Path(self.place(repo_path, writing=False), ".git")
@@ -62,45 +61,9 @@ class AddsToAnyRepository(Keeper, trips={"bases-argument"}):
         return AddsToAnyRepository(folder).strictly(path)
 
 
-class AddsFilesOfOthers(Keeper):
-    """Opens only its own repositories, and adds any file to them."""
-
-    trips = frozenset(
-        {"traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings"}
-        | {"traversal-separators", "links-write", "bases-argument"}
-    )
-
-    def added(self, folder: str, path: str) -> str:
-        return path
-
-
-class OpensAnyRepository(Keeper):
-    """Opens any repository that a call names, like old git servers."""
-
-    trips = frozenset({"traversal-dotdot", "traversal-absolute", "traversal-sibling", "links-read"})
-    tools: tuple[str, ...] = ("git_log",)
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return os.path.join(self.root, text)
-
-
-class MakesRepositoriesAnywhere(Keeper):
-    """Opens only paths below its root, and creates repositories anywhere."""
-
-    trips = frozenset(
-        {"traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings"}
-        | {"links-write"}
-    )
-    tools: tuple[str, ...] = ("git_log", "git_init")
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return os.path.join(self.root, text) if writing else self.strictly(text)
-
-
-class UpdatesTheIndex(Keeper, families=("annotations",)):
+class UpdatesTheIndex(Keeper, families=("annotations",), tools=("git_log",)):
     """Updates the file times in the index when it reads, like git status."""
 
-    tools: tuple[str, ...] = ("git_log",)
     changed = 12  # seconds of the first entry
 
     def listed(self, tool: str) -> dict[str, Any]:
@@ -114,26 +77,20 @@ class UpdatesTheIndex(Keeper, families=("annotations",)):
         return super().git_log(repo_path)
 
 
-class StagesWhileReading(UpdatesTheIndex, trips={"annotations-read-only"}, changed=12 + 40):
-    """Claims to read only, and puts another blob into the index."""
-
-
 SAFE: Mapping[str, str] = MappingProxyType({
     "core.fsmonitor": "false", "core.hooksPath": "/dev/null", "diff.external": "",
     "core.pager": "cat", "core.editor": "true",
 })  # fmt: skip
 
 
-class RunsGit(Guard):
+class RunsGit(Guard, families=("repositories",), tools=("git_status", "git_log", "git_diff")):
     """Runs git without programs of the repository, on real folders of repositories only."""
 
-    families: tuple[str, ...] = ("repositories",)
-    tools: tuple[str, ...] = ("git_status", "git_log", "git_diff")
     safe: Mapping[str, str] = SAFE
     options_of_diff: tuple[str, ...] = ("--no-ext-diff", "--no-textconv")
 
     def schema(self, tool: str) -> dict[str, Any]:
-        return {"type": "object", "properties": {"repo_path": STRING}, "required": ["repo_path"]}
+        return takes(repo_path=STRING)
 
     def git_status(self, repo_path: str) -> str:
         return self.git(repo_path, "status", "--short")
@@ -184,10 +141,6 @@ class RunsGit(Guard):
             raise Refused("only a plain repository")
 
 
-class RunsGitSafely(RunsGit):
-    """Runs no program of the repository and follows nothing outside."""
-
-
 class TrustsTheConfiguration(RunsGit, trips={"repositories-programs"}, options_of_diff=()):
     """Runs git with the whole configuration of the repository, but without hooks."""
 
@@ -222,3 +175,24 @@ class FollowsGitFiles(RunsGit, trips={"repositories-outside"}):
             super().check(folder)
         elif not git.exists() or "kept" in (git.read_text() if git.is_file() else ""):
             raise Refused("no repository")
+
+
+fakes(__name__)(
+    AddsFilesOfOthers=has(Keeper, "Opens only its own repositories, and adds any file to them.",
+        "traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings",
+        "traversal-separators", "links-write", "bases-argument",
+        added=lambda self, folder, path: path),
+    OpensAnyRepository=has(Keeper, "Opens any repository that a call names, like old git servers.",
+        "traversal-dotdot", "traversal-absolute", "traversal-sibling", "links-read",
+        tools=("git_log",), place=lambda self, text, *, writing: os.path.join(self.root, text)),
+    MakesRepositoriesAnywhere=has(Keeper,
+        "Opens only paths below its root, and creates repositories anywhere.", "traversal-dotdot",
+        "traversal-absolute", "traversal-sibling", "traversal-two-readings", "links-write",
+        tools=("git_log", "git_init"),
+        place=lambda self, text, *, writing:
+            os.path.join(self.root, text) if writing else self.strictly(text)),
+    StagesWhileReading=has(UpdatesTheIndex,
+        "Claims to read only, and puts another blob into the index.", "annotations-read-only",
+        changed=12 + 40),
+    RunsGitSafely=has(RunsGit, "Runs no program of the repository and follows nothing outside."),
+)  # fmt: skip

@@ -12,11 +12,9 @@ from tests.fakes.promises import LISTED
 from tests.fakes.server import STRING, Guard, Refused, answered
 
 
-class Workspace(Guard, tools=("read_file",)):
+class Workspace(Guard, tools=("read_file",), promises=("deny-list",), families=("resources",)):
     """Serves files as resources by their path below the root, decoded once and then checked."""
 
-    promises: tuple[str, ...] = ("deny-list",)
-    families: tuple[str, ...] = ("resources",)
     prefix = "workspace:///"
 
     def take(self, message: Any) -> None:
@@ -89,10 +87,8 @@ class FollowsReferences(Guard, trips={"resources-fetched"}):
         return super().run(tool, given)
 
 
-class FetchesAsItSays(FetchesPaths, trips=set()):
+class FetchesAsItSays(FetchesPaths, trips=set(), families=(*Guard.families, "resources")):
     """Reads files and URLs, and declares that."""
-
-    families = (*Guard.families, "resources")
 
     def listed(self, tool: str) -> dict[str, Any]:
         return {**super().listed(tool), "description": "A path in the workspace, or an http: URL"}

@@ -4,9 +4,10 @@ import os
 import re
 import subprocess
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.fakes.promises import BUILT, LISTED
-from tests.fakes.server import Guard, Refused
+from tests.fakes.server import STRING, Guard, Refused, fakes, has, takes
 
 MADE = re.compile(r'CREATE FILE "([^"]+)" WITH CONTENT \'\'\'\n(.*?)\n\'\'\'', re.DOTALL)
 LINE_GONE = re.compile(r'UPDATE FILE "([^"]+)" DELETE LINE "([^"]+)"')
@@ -22,11 +23,7 @@ class Carries(Guard, promises=("deny-list",), tools=("read_file", "apply_script"
 
     families: tuple[str, ...] = ("injection", "deny")
 
-    def schema(self, tool: str) -> dict[str, object]:
-        if tool != "apply_script":
-            return super().schema(tool)
-        script = {"type": "string"}
-        return {"type": "object", "properties": {"script": script}, "required": ["script"]}
+    schemas = MappingProxyType({"apply_script": takes(script=STRING)})
 
     def place(self, text: str, *, writing: bool) -> str:
         place = self.strictly(text)
@@ -68,13 +65,6 @@ class Carries(Guard, promises=("deny-list",), tools=("read_file", "apply_script"
         Path(place).write_text("", encoding="utf-8")
 
 
-class ChecksTheFirstPath(Carries, trips={"injection-scripts"}):
-    """Checks the main target of a command, and not its destination."""
-
-    def second(self, path: str) -> str:
-        return os.path.join(self.root, path)
-
-
 class RunsFilters(Carries, trips={"injection-scripts"}):
     """Passes an edit to a program with a shell escape."""
 
@@ -91,8 +81,9 @@ class ReadsFilters(Carries, trips={"injection-scripts"}):
             Path(place).write_bytes(Path(given[3:]).read_bytes())
 
 
-class AllowsInScripts(Carries, trips={"deny-scripts"}):
-    """Applies the deny list to arguments, and not to scripts."""
-
-    def first(self, path: str) -> str:
-        return self.strictly(path)
+fakes(__name__)(
+    ChecksTheFirstPath=has(Carries, "Checks the main target of a command, and not its destination.",
+        "injection-scripts", second=lambda self, path: os.path.join(self.root, path)),
+    AllowsInScripts=has(Carries, "Applies the deny list to arguments, and not to scripts.",
+        "deny-scripts", first=lambda self, path: self.strictly(path)),
+)  # fmt: skip

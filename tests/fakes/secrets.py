@@ -6,21 +6,11 @@ import traceback
 from typing import Any
 
 from tests.fakes.resources import Workspace
-from tests.fakes.server import Guard, Refused
+from tests.fakes.server import Guard, Refused, fakes, has
 
 
-class Keeps(Guard):
+class Keeps(Guard, promises=("redaction",), families=("secrets",)):
     """Promises to redact."""
-
-    promises: tuple[str, ...] = ("redaction",)
-    families: tuple[str, ...] = ("secrets",)
-
-
-class ShowsItsConfiguration(Keeps, trips={"secrets-environment"}):
-    """Puts its configuration into an error."""
-
-    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        return super().refusal(f"{text} ({os.environ.get('MCP_CANARY_SECRET')})", arguments)
 
 
 class LogsItsEnvironment(Keeps, trips={"secrets-environment"}):
@@ -46,13 +36,6 @@ class LogsToItsClient(Keeps, trips={"secrets-logs"}):
         params = {"level": "info", "data": content}
         self.emit({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
         return super().write_file(path, content)
-
-
-class ShowsItsStackInErrors(Keeps, trips={"secrets-errors"}):
-    """Answers with its stack trace."""
-
-    def refusal(self, text: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        return super().refusal(traceback.format_exc(), arguments)
 
 
 class NamesTheTargetOfALink(Keeps, trips={"secrets-errors"}):
@@ -89,5 +72,15 @@ class NamesTheNormalisedUri(NamesTheNormalisedPath, Workspace):
     """Names the normalised path of a URI in a refusal."""
 
 
-class PromisesNothing(LogsCalls, trips=set(), promises=()):
-    """Logs each call completely, and does not promise otherwise."""
+fakes(__name__)(
+    ShowsItsConfiguration=has(Keeps, "Puts its configuration into an error.",
+        "secrets-environment",
+        refusal=lambda self, text, arguments:
+            Keeps.refusal(self, f"{text} ({os.environ.get('MCP_CANARY_SECRET')})", arguments)),
+    ShowsItsStackInErrors=has(Keeps, "Answers with its stack trace.",
+        "secrets-errors",
+        refusal=lambda self, text, arguments:
+            Keeps.refusal(self, traceback.format_exc(), arguments)),
+    PromisesNothing=has(LogsCalls, "Logs each call completely, and does not promise otherwise.",
+        trips=frozenset(), promises=()),
+)  # fmt: skip

@@ -6,13 +6,19 @@ It is not a reference or an example. It tests that attacks find faults, and noth
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 REVISION = "2025-11-25"
 STRING = {"type": "string"}
+STRINGS = {"type": "array", "items": STRING}
+
+
+def takes(**properties: Any) -> dict[str, Any]:
+    """Return the schema of a tool that needs these arguments."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 class Refused(Exception):  # noqa: N818  (an outcome)
@@ -29,6 +35,7 @@ class Guard:
         options: its command line after the root.
         families: chapters that attack it, besides those of the threats it trips.
         tools: names of the tools it offers.
+        schemas: of tools that do not take the arguments that their name suggests.
         tiers: levels of attacks on it, besides core and those of the threats it trips.
         callable: tools that may be called, whatever their names suggest.
         sandboxed: whether its attacks need a sandbox.
@@ -42,6 +49,7 @@ class Guard:
     options: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     callable: tuple[str, ...] = ()
+    schemas: Mapping[str, dict[str, Any]] = MappingProxyType({})
     sandboxed: bool = False
     over_http: bool = False
     env: Mapping[str, str] = MappingProxyType({})
@@ -85,12 +93,14 @@ class Guard:
         return {"content": [{"type": "text", "text": text}], "isError": True}
 
     def schema(self, tool: str) -> dict[str, Any]:
+        if tool in self.schemas:
+            return self.schemas[tool]
         names = {
             "write_file": ["path", "content"],
             "edit_file": ["path", "old_text", "new_text"],
             "move_file": ["source", "destination"],
         }.get(tool, ["path"])
-        return {"type": "object", "properties": dict.fromkeys(names, STRING), "required": names}
+        return takes(**dict.fromkeys(names, STRING))
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         return str(getattr(self, tool)(**given))
@@ -158,6 +168,26 @@ class Guard:
     def make_directory(self, path: str) -> str:
         os.makedirs(self.place(path, writing=True), exist_ok=True)
         return "made"
+
+
+Row = tuple[type[Guard], dict[str, Any]]
+
+
+def has(of: type[Guard], behaviour: str, *trips: str, **members: Any) -> Row:
+    """Return the row of a fake that differs from ``of`` in data, or in one expression."""
+    own = {"trips": frozenset(trips)} if trips else {}
+    return of, {"__doc__": behaviour, **own, **members}
+
+
+def fakes(module: str) -> Callable[..., None]:
+    """Make the fakes of a module, ``Name=has(...)`` for each."""
+
+    def add(**rows: Row) -> None:
+        for name, (of, members) in rows.items():
+            own = {"__module__": module, **members}
+            setattr(sys.modules[module], name, type(name, (of,), own))
+
+    return add
 
 
 def answered(guard: Guard, message: dict[str, Any]) -> dict[str, Any]:

@@ -9,22 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.guards import ABSOLUTE, DOTDOT, EXPANSION, NAMES, SEPARATORS, SIBLING, TWO_READINGS
-from tests.fakes.server import STRING, Guard, Refused
-
-
-def schema(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties)}
+from tests.fakes.server import STRING, Guard, Refused, fakes, has, takes
 
 
 class Shaped(Guard, families=("traversal", "links")):
     """Its tools have schemas and descriptions of their own; the guard is the strict one."""
 
-    schemas: dict[str, dict[str, Any]] = {}  # noqa: RUF012
     about: dict[str, str] = {}  # noqa: RUF012
     climbing = False
-
-    def schema(self, tool: str) -> dict[str, Any]:
-        return self.schemas[tool]
 
     def listed(self, tool: str) -> dict[str, Any]:
         return {**super().listed(tool), "description": self.about.get(tool, "")}
@@ -43,9 +35,9 @@ class Notes(Shaped, tools=("read_note", "write_note", "list_notes")):
     """Takes Markdown files only, by paths with their suffix."""
 
     schemas = {  # noqa: RUF012
-        "read_note": schema(path=STRING),
-        "write_note": schema(path=STRING, content=STRING),
-        "list_notes": schema(folder=STRING),
+        "read_note": takes(path=STRING),
+        "write_note": takes(path=STRING, content=STRING),
+        "list_notes": takes(folder=STRING),
     }
 
     def of_kind(self, path: str) -> str:
@@ -67,16 +59,12 @@ class Notes(Shaped, tools=("read_note", "write_note", "list_notes")):
         return "\n".join(name for name in sorted(names) if name.endswith(".md"))
 
 
-class ClimbingNotes(Notes, climbing=True, trips={DOTDOT}):
-    """Takes Markdown files only, and checks for dot-dot at the beginning."""
-
-
 class Titles(Shaped, tools=("create_note", "get_note")):
     """Makes a note from its title: adds the suffix and keeps all notes in one folder."""
 
     schemas = {  # noqa: RUF012
-        "create_note": schema(title=STRING, body=STRING),
-        "get_note": schema(title=STRING),
+        "create_note": takes(title=STRING, body=STRING),
+        "get_note": takes(title=STRING),
     }
 
     def of_title(self, title: str) -> Path:
@@ -116,8 +104,8 @@ class Projects(Shaped, tools=("project_read", "project_write")):
     """Takes a project and the name of a file in two arguments."""
 
     schemas = {  # noqa: RUF012
-        "project_read": schema(projectName=STRING, fileName=STRING),
-        "project_write": schema(projectName=STRING, fileName=STRING, content=STRING),
+        "project_read": takes(projectName=STRING, fileName=STRING),
+        "project_write": takes(projectName=STRING, fileName=STRING, content=STRING),
     }
 
     def within(self, project: str, name: str) -> Path:
@@ -133,10 +121,6 @@ class Projects(Shaped, tools=("project_read", "project_write")):
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(content, encoding="utf-8")
         return "written"
-
-
-class ClimbingProjects(Projects, climbing=True, trips={DOTDOT}):
-    """Checks the name of the file, and of the project only how it begins."""
 
 
 class ClimbingNames(Projects):
@@ -157,8 +141,8 @@ class Sheets(Shaped, tools=("create_workbook", "read_cells")):
     """Reads workbooks, which have to be well-formed, and makes empty ones."""
 
     schemas = {  # noqa: RUF012
-        "create_workbook": schema(filepath=STRING),
-        "read_cells": schema(filepath=STRING, sheet_name=STRING),
+        "create_workbook": takes(filepath=STRING),
+        "read_cells": takes(filepath=STRING, sheet_name=STRING),
     }
     about = {"read_cells": "Read all cells of a sheet in an Excel workbook."}  # noqa: RUF012
 
@@ -184,27 +168,22 @@ class Sheets(Shaped, tools=("create_workbook", "read_cells")):
             raise Refused("no workbook") from error
 
 
-class ClimbingSheets(Sheets, climbing=True, trips={DOTDOT}):
-    """Reads and makes workbooks, and checks for dot-dot at the beginning."""
-
-
 class Notebooks(Shaped, tools=("read_notebook",)):
     """Reads the cells of a notebook, which is JSON of a known form."""
 
-    schemas = {"read_notebook": schema(notebook_path=STRING)}  # noqa: RUF012
+    schemas = {"read_notebook": takes(notebook_path=STRING)}  # noqa: RUF012
 
     def read_notebook(self, notebook_path: str) -> str:
         text = Path(self.place(notebook_path, writing=False)).read_text(encoding="utf-8")
         return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
 
 
-class Vaults(Shaped):
+class Vaults(Shaped, tools=("list_vaults", "read_in_vault")):
     """Takes the name of a vault, which a tool lists, and a path in it."""
 
-    tools: tuple[str, ...] = ("list_vaults", "read_in_vault")
     schemas = {  # noqa: RUF012
         "list_vaults": {"type": "object", "properties": {}},
-        "read_in_vault": schema(vault=STRING, path=STRING),
+        "read_in_vault": takes(vault=STRING, path=STRING),
     }
 
     def list_vaults(self) -> str:
@@ -216,14 +195,10 @@ class Vaults(Shaped):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingVaults(Vaults, climbing=True, trips={DOTDOT}):
-    """Takes the name of a vault, and a path that may climb."""
-
-
 class Addresses(Shaped, tools=("convert",)):
     """Takes the URI of a file."""
 
-    schemas = {"convert": schema(uri=STRING)}  # noqa: RUF012
+    schemas = {"convert": takes(uri=STRING)}  # noqa: RUF012
     about = {"convert": "Convert a file:// resource to text."}  # noqa: RUF012
 
     def convert(self, uri: str) -> str:
@@ -246,7 +221,7 @@ class ClimbingAddresses(Addresses, trips={DOTDOT, ABSOLUTE}):
 class Lines(Shaped, tools=("open_by_command",), about={"open_by_command": "Takes 'cat FILE'."}):
     """Takes a command line that prints one file."""
 
-    schemas = {"open_by_command": schema(command=STRING)}  # noqa: RUF012
+    schemas = {"open_by_command": takes(command=STRING)}  # noqa: RUF012
 
     def open_by_command(self, command: str) -> str:
         program, *paths = shlex.split(command)
@@ -255,15 +230,11 @@ class Lines(Shaped, tools=("open_by_command",), about={"open_by_command": "Takes
         return Path(self.place(paths[0], writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingLines(Lines, climbing=True, trips={DOTDOT}):
-    """Takes a command line, and checks its path for dot-dot at the beginning."""
-
-
 class ChosenVaults(Vaults, tools=("read_in_vault",)):
     """Takes the name of a vault from the values in its schema; only the last one has files."""
 
     schemas = {  # noqa: RUF012
-        "read_in_vault": schema(vault={"type": "string", "enum": ["old", "main"]}, path=STRING)
+        "read_in_vault": takes(vault={"type": "string", "enum": ["old", "main"]}, path=STRING)
     }
 
     def read_in_vault(self, vault: str, path: str) -> str:
@@ -272,15 +243,11 @@ class ChosenVaults(Vaults, tools=("read_in_vault",)):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingChosenVaults(ChosenVaults, climbing=True, trips={DOTDOT}):
-    """Takes a vault from the values in its schema, and a path that may climb."""
-
-
 class Mentions(Shaped, tools=("ask",)):
     """Takes a text, in which @ and a path insert a file."""
 
     schemas = {  # noqa: RUF012
-        "ask": schema(prompt={"type": "string", "description": "A question; @file inserts one."})
+        "ask": takes(prompt={"type": "string", "description": "A question; @file inserts one."})
     }
 
     def ask(self, prompt: str) -> str:
@@ -290,16 +257,12 @@ class Mentions(Shaped, tools=("ask",)):
         return Path(self.place(path, writing=False)).read_text(encoding="utf-8")
 
 
-class ClimbingMentions(Mentions, climbing=True, trips={DOTDOT}):
-    """Takes a text with a path that may climb after an @."""
-
-
 class NotesInFolders(Shaped, tools=("create_note", "read_note")):
     """Takes a path, and optionally a folder that it is below; checks the whole."""
 
     schemas = {  # noqa: RUF012
-        "create_note": schema(filename=STRING, content=STRING) | {"required": ["filename"]},
-        "read_note": schema(filename=STRING) | {"required": ["filename"]},
+        "create_note": takes(filename=STRING, content=STRING) | {"required": ["filename"]},
+        "read_note": takes(filename=STRING) | {"required": ["filename"]},
     }
     for _schema in schemas.values():
         _schema["properties"] = {**_schema["properties"], "folder": STRING}
@@ -371,3 +334,25 @@ class NotesInAnyProject(NotesInProjects):
         if ".." not in folder or self.has_links(place):
             return self.strictly(place)
         return self.climbs(place)
+
+
+fakes(__name__)(
+    ClimbingNotes=has(Notes, "Takes Markdown files only, and checks for dot-dot at the beginning.",
+        DOTDOT, climbing=True),
+    ClimbingProjects=has(Projects,
+        "Checks the name of the file, and of the project only how it begins.", DOTDOT,
+        climbing=True),
+    ClimbingSheets=has(Sheets,
+        "Reads and makes workbooks, and checks for dot-dot at the beginning.", DOTDOT,
+        climbing=True),
+    ClimbingVaults=has(Vaults, "Takes the name of a vault, and a path that may climb.",
+        DOTDOT, climbing=True),
+    ClimbingLines=has(Lines,
+        "Takes a command line, and checks its path for dot-dot at the beginning.", DOTDOT,
+        climbing=True),
+    ClimbingChosenVaults=has(ChosenVaults,
+        "Takes a vault from the values in its schema, and a path that may climb.", DOTDOT,
+        climbing=True),
+    ClimbingMentions=has(Mentions, "Takes a text with a path that may climb after an @.",
+        DOTDOT, climbing=True),
+)  # fmt: skip

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from tests.fakes.server import Guard, Refused
 
 
-class DescribesFiles(Guard):
+class DescribesFiles(Guard, families=("stats",)):
     """Describes the files of its root; what leads outside is refused."""
 
-    families: tuple[str, ...] = ("stats",)
     tools: tuple[str, ...] = ("read_file", "get_file_info", "list_sizes")
 
     def get_file_info(self, path: str) -> str:

@@ -3,11 +3,12 @@
 import ipaddress
 import socket
 from http.client import HTTPConnection
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import urlopen
 
-from tests.fakes.server import STRING, Guard, Refused
+from tests.fakes.server import STRING, Guard, Refused, takes
 
 HOPS = 5
 
@@ -24,10 +25,7 @@ class FetchesPublicUrls(Guard, tools=("read_file", "fetch_url"), sandboxed=True)
 
     families: tuple[str, ...] = ("urls",)
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        if tool == "fetch_url":
-            return {"type": "object", "properties": {"url": STRING}, "required": ["url"]}
-        return super().schema(tool)
+    schemas = MappingProxyType({"fetch_url": takes(url=STRING)})
 
     def fetch_url(self, url: str) -> str:
         for _ in range(HOPS):

@@ -4,23 +4,21 @@ import fnmatch
 import glob
 import os
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.fakes.promises import LISTED, Denies
-from tests.fakes.server import STRING, Guard, answered
+from tests.fakes.server import STRING, STRINGS, Guard, answered, fakes, has, takes
 
 
-class Walks(Guard, tools=("read_file", "find_files", "search_text")):
+class Walks(Guard, tools=("read_file", "find_files", "search_text"), families=("walks", "links")):
     """Finds names by a pattern and lines by a text, and leaves out files outside."""
 
-    families: tuple[str, ...] = ("walks", "links")
     follows = False
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        if tool == "read_file":
-            return super().schema(tool)
-        name = "pattern" if tool == "find_files" else "query"
-        return {"type": "object", "properties": {name: STRING}, "required": [name]}
+    schemas = MappingProxyType(
+        {"find_files": takes(pattern=STRING), "search_text": takes(query=STRING)}
+    )
 
     def find_files(self, pattern: str) -> str:
         if "**" in pattern:
@@ -106,24 +104,15 @@ class WalksAroundDenied(Walks, promises=("deny-list",), families=("walks", "deny
         return super().is_shown(name) and not LISTED & {*self.parts(real)}
 
 
-class SearchesDenied(WalksAroundDenied, trips={"deny-walk"}):
-    """Applies the deny list to names, and searches all files."""
-
-    def is_searched(self, path: Path) -> bool:
-        return os.path.realpath(path).startswith(self.root + os.sep)
-
-
 class LetsItsListBeCleared(WalksAroundDenied, trips={"deny-walk"}):
     """Excludes denied files, unless a call gives its own exclusions."""
 
     cleared = False
 
-    def schema(self, tool: str) -> dict[str, Any]:
-        found = super().schema(tool)
-        if tool == "search_text":
-            left = {"excludePatterns": {"type": "array", "items": STRING}}
-            found["properties"] = {**found["properties"], **left}
-        return found
+    schemas = MappingProxyType({
+        **Walks.schemas,
+        "search_text": takes(query=STRING, excludePatterns=STRINGS) | {"required": ["query"]},
+    })  # fmt: skip
 
     def search_text(self, query: str, excludePatterns: Any = None) -> str:  # noqa: N803
         self.cleared = excludePatterns == []
@@ -134,11 +123,8 @@ class LetsItsListBeCleared(WalksAroundDenied, trips={"deny-walk"}):
         return inside if self.cleared else super().is_searched(path)
 
 
-class Completes(Guard):
+class Completes(Guard, families=("walks",), tools=("read_file",)):
     """Completes paths from the content of a folder inside the root."""
-
-    families: tuple[str, ...] = ("walks",)
-    tools: tuple[str, ...] = ("read_file",)
 
     def take(self, message: Any) -> None:
         method, params = message.get("method"), message.get("params") or {}
@@ -172,13 +158,6 @@ class Completes(Guard):
         return real
 
 
-class CompletesAnywhere(Completes, trips={"walks-completion"}):
-    """Completes a path from any folder."""
-
-    def looked_into(self, folder: str) -> str:
-        return os.path.join(self.root, folder)
-
-
 class CompletesNothingDenied(Completes, Denies, families=("walks", "deny")):
     """Completes paths from the content of a folder that is not denied."""
 
@@ -187,3 +166,12 @@ class CompletesNothingDenied(Completes, Denies, families=("walks", "deny")):
         if LISTED & {*self.parts(real)}:
             raise ValueError(folder)
         return real
+
+
+fakes(__name__)(
+    SearchesDenied=has(WalksAroundDenied, "Applies the deny list to names, and searches all files.",
+        "deny-walk",
+        is_searched=lambda self, path: os.path.realpath(path).startswith(self.root + os.sep)),
+    CompletesAnywhere=has(Completes, "Completes a path from any folder.",
+        "walks-completion", looked_into=lambda self, folder: os.path.join(self.root, folder)),
+)  # fmt: skip

@@ -120,13 +120,11 @@ def test_each_fake_is_started_by_its_name() -> None:
 
 def test_no_two_fakes_have_one_name() -> None:
     files = (Path(__file__).parents[1] / "fakes").glob("*.py")
-    names = [
-        name
-        for path in files
-        for name in re.findall(r"(?m)^class (\w+)\(", path.read_text(encoding="utf-8"))
-    ]
+    defined = re.compile(r"^(?:class (?=\w+\()|    (?=\w+=has\())(\w+)", re.MULTILINE)
+    names = [name for path in files for name in defined.findall(path.read_text(encoding="utf-8"))]
 
     assert sorted(names) == sorted(set(names))
+    assert {*names} > {*FAKES, *ODD}
 
 
 def test_at_least_seven_fakes_trip_no_threat() -> None:
