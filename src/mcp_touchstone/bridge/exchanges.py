@@ -115,12 +115,11 @@ class Exchanges:
             found = newest(one for one in self._open if fit(one))
         return found if isinstance(found, HttpExchange) else None
 
-    def drop(self, exchange: HttpExchange, why: str = "") -> None:
+    def drop(self, exchange: HttpExchange) -> None:
         """Stop waiting for an exchange; later messages for it have no addressee."""
         with self._lock:
             if exchange in self._open:
                 self._open.remove(exchange)
-        exchange.lost = why
         exchange.close()
 
     def drop_all(self, why: str) -> None:

@@ -125,6 +125,11 @@ class Entry:
         except ValueError:
             return ""
 
+    @property
+    def plain(self) -> str:
+        """The name of its package without extras."""
+        return self.package.partition("[")[0]
+
     def spec(self, joint: str) -> str:
         """Return package and version as a package manager reads them."""
         return f"{self.package}{joint}{self.version}" if self.version else self.package
@@ -136,8 +141,7 @@ class Entry:
             named = ("-p", self.spec("@"), self.script) if self.script else (self.spec("@"),)
             return ("npx", "-y", *named, *self.args)
         if self.registry is Registry.PYPI:
-            plain = re.sub(r"\[.*", "", self.package)
-            return ("uvx", "--from", self.spec("=="), self.script or plain, *self.args)
+            return ("uvx", "--from", self.spec("=="), self.script or self.plain, *self.args)
         if self.registry is Registry.OCI:
             variables = [word for name in self.env for word in ("-e", name)]
             return ("docker", "run", "-i", "--rm", *variables, self.spec(":"), *self.args)

@@ -137,7 +137,7 @@ def _failure(output: str, entry: Entry, status: int) -> InstallError:
         return InstallError(Start.HARNESS, "no space left on the device")
     telling = [one for one in lines if TELLING.search(one) and "complete log" not in one]
     absent = [one for one in telling or lines if ABSENT.search(one)]
-    plain = re.sub(r"\[.*", "", entry.package).lower()
+    plain = entry.plain.lower()
     own = [one for one in absent if {plain, plain.replace("/", "%2f")} & _words(one)]
     if own:
         return InstallError(Start.NOT_FOUND, own[-1][:LONGEST])
@@ -192,7 +192,7 @@ def _npm(entry: Entry, prefix: Path, tree: Tree) -> Installed:
 
 
 def _pypi(entry: Entry, prefix: Path, tree: Tree) -> Installed:
-    plain = re.sub(r"\[.*", "", entry.package)
+    plain = entry.plain
     found = _distribution(tree, plain)
     if found is None:
         raise InstallError(Start.INSTALL_ERROR, f"{plain}: no metadata after the installation")

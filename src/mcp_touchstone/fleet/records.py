@@ -88,7 +88,7 @@ def differences(entry: Entry, server: Mapping[str, Any]) -> list[str]:
     if not entry.described or not server:
         return []
     name, title = entry.described["name"], entry.described.get("title", "")
-    plain = re.sub(r"\[.*", "", entry.package)
+    plain = entry.plain
     known = {
         "name": {name, name.rpartition("/")[2], title, plain, plain.rpartition("/")[2]},
         "version": {entry.described["version"], entry.version},

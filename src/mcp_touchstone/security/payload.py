@@ -32,7 +32,6 @@ class Payload:
         live: readings of the text by which it reaches its target on an unprotected server.
         target: kind of its target: ``file``, ``dir`` or ``new``.
         fixtures: ids of the fixtures it needs besides those that are always built.
-        platforms: systems it is for; empty for all.
         tier: level of attacks it belongs to.
         recipe: the rule that generates a text too long for the file; otherwise empty.
         is_bytes: whether each character encodes the byte with its code.
@@ -48,7 +47,6 @@ class Payload:
     live: tuple[str, ...] = ()
     target: str = "file"
     fixtures: tuple[str, ...] = ()
-    platforms: tuple[str, ...] = ()
     note: str = ""
     tier: Tier = Tier.CORE
     recipe: str = ""
@@ -100,7 +98,6 @@ def _payload(row: Mapping[str, Any]) -> Payload:
         live=tuple(row.get("live", ())),
         target=row.get("target", "file"),
         fixtures=tuple(row.get("fixture", ())),
-        platforms=tuple(row.get("platforms", ())),
         note=row.get("note", ""),
         tier=_tier(row),
         recipe=row.get("gen", ""),
