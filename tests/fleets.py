@@ -1,18 +1,24 @@
 """Servers, lists and rows for the tests of fleets."""
 
 import json
+import signal
+import subprocess
 import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from mcp_touchstone.fleet import drive
-from mcp_touchstone.fleet.child import Running
+from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.drive import Rows
 from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import Plan, judge
 from mcp_touchstone.fleet.servers import read
+from tests.conftest import eventually
 
 QUICK = ("--select", "ping-empty-response", "--revision", "2025-11-25")
 PLAN = Plan(words=QUICK, deadline=60, startup=20, memory=0)
@@ -42,10 +48,67 @@ def command(name: str, code: str, folder: Path) -> Entry:
     return Entry(name=name, registry=Registry.COMMAND, command=(sys.executable, str(script)))
 
 
-def judge_all(entries: list[Entry], rows: Rows, plan: Plan = PLAN) -> None:
-    running = Running()
-    with drive.threads(2, running) as pool:
-        drive.drive(entries, plan, rows, pool=pool, running=running, on_row=lambda _row: None)
+def written(path: Path, *rows: dict[str, Any], resume: bool = False) -> Path:
+    """Write rows to a file, as a fleet does."""
+    with Rows(path, PLAN, resume=resume) as file:
+        for row in rows:
+            file.append(row)
+    return path
+
+
+OnRow = Callable[[Mapping[str, Any]], None]
+
+
+def driven(
+    folder: Path, entries: list[Entry], pool: drive.Pool, on_row: OnRow = lambda _row: None
+) -> list[dict[str, Any]]:
+    """Judge servers on the workers of a pool; return the rows of the file."""
+    with Rows(folder / "rows.jsonl", PLAN, resume=False) as rows:
+        drive.drive(entries, PLAN, rows, pool=pool, running=Running(), on_row=on_row)
+    return list(drive.read(folder / "rows.jsonl"))
+
+
+FutureRow = Future[dict[str, Any]]
+
+
+def returned(row: dict[str, Any]) -> FutureRow:
+    """Return the future of a row that is there."""
+    future = FutureRow()
+    future.set_result(row)
+    return future
+
+
+def failed(error: Exception) -> FutureRow:
+    """Return the future of a row that there will not be."""
+    future = FutureRow()
+    future.set_exception(error)
+    return future
+
+
+def in_image(name: str = "x") -> Entry:
+    return Entry(name=name, registry=Registry.OCI, package=name)
+
+
+def kill_driver(words: list[str], is_under_way: Callable[[], object]) -> None:
+    """Start a fleet, kill its driver once it is under way, and wait for the end of its checks."""
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as driver:
+        eventually(is_under_way)
+        checks = eventually(lambda: checks_below(driver.pid))
+        driver.send_signal(signal.SIGKILL)
+        driver.wait(60)
+    eventually(lambda: not any(one.is_running() for one in checks))
+
+
+def commands_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of the commands that a judgement runs from now on."""
+    commands: list[str] = []
+
+    def noted(words: list[str], **more: Any) -> tuple[str, int | None]:
+        commands.append(" ".join(words))
+        return run(words, **more)
+
+    monkeypatch.setattr("mcp_touchstone.fleet.judge.run", noted)
+    return commands
 
 
 def small(name: str, folder: Path) -> Entry:
@@ -78,8 +141,7 @@ def remote(url: str, name: str = "r") -> Entry:
 
 
 def row_of(name: str, **more: Any) -> dict[str, Any]:
-    entry = Entry(name=name, registry=Registry.OCI, package=name)
-    return {**judge(entry, PLAN), "attempts": 1, **more}
+    return {**judge(in_image(name), PLAN), "attempts": 1, **more}
 
 
 def fleet(folder: Path, *words: str) -> list[str]:

@@ -3,22 +3,29 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
-from mcp_touchstone.fleet.child import Running
-from mcp_touchstone.fleet.drive import FleetError, LostError, Rows
-from mcp_touchstone.fleet.entry import Entry, Registry
+from mcp_touchstone.fleet.drive import FleetError, LostError
+from mcp_touchstone.fleet.entry import Entry
 from mcp_touchstone.fleet.judge import Plan, judge
 from mcp_touchstone.transport.http_endpoint import free_port
 from tests.conftest import eventually
-from tests.fleets import PLAN, fleet, small, write_list, write_waiting_list
+from tests.fleets import (
+    FutureRow,
+    driven,
+    failed,
+    fleet,
+    in_image,
+    returned,
+    small,
+    write_list,
+    write_waiting_list,
+)
 from tests.reference_client import CHECKOUT
 
 pytestmark = pytest.mark.slow
@@ -36,46 +43,23 @@ def test_engine_and_scheduler_belong_together(
 def test_worker_that_is_lost_for_ever_makes_a_row_of_ours(tmp_path: Path) -> None:
     lost: list[str] = []
 
-    def submit(entry: Entry, _plan: Plan) -> "Future[dict[str, Any]]":
+    def submit(entry: Entry, _plan: Plan) -> FutureRow:
         lost.append(entry.name)
-        future: Future[dict[str, Any]] = Future()
-        future.set_exception(RuntimeError("the worker was killed"))
-        return future
+        return failed(RuntimeError("the worker was killed"))
 
-    with Rows(tmp_path / "rows.jsonl", PLAN, resume=False) as rows:
-        drive.drive(
-            [small("a", tmp_path)],
-            PLAN,
-            rows,
-            pool=drive.Pool(submit, 1),
-            running=Running(),
-            on_row=lambda _row: None,
-        )
+    (row,) = driven(tmp_path, [small("a", tmp_path)], drive.Pool(submit, 1))
 
-    (row,) = drive.read(tmp_path / "rows.jsonl")
     line = "RuntimeError: the worker was killed"
     assert row["start"] == {"class": "harness", "line": line}
     assert lost == ["a", "a"]
 
 
 def test_worker_of_another_version_is_refused(tmp_path: Path) -> None:
-    def submit(entry: Entry, plan: Plan) -> "Future[dict[str, Any]]":
-        future: Future[dict[str, Any]] = Future()
-        future.set_result({**judge(entry, plan), "tool": {"version": "0.0.1", "catalogue": ""}})
-        return future
+    def submit(entry: Entry, plan: Plan) -> FutureRow:
+        return returned({**judge(entry, plan), "tool": {"version": "0.0.1", "catalogue": ""}})
 
-    with (
-        Rows(tmp_path / "rows.jsonl", PLAN, resume=False) as rows,
-        pytest.raises(FleetError, match="a worker has another version"),
-    ):
-        drive.drive(
-            [Entry(name="x", registry=Registry.OCI, package="x")],
-            PLAN,
-            rows,
-            pool=drive.Pool(submit, 1),
-            running=Running(),
-            on_row=lambda _row: None,
-        )
+    with pytest.raises(FleetError, match="a worker has another version"):
+        driven(tmp_path, [in_image()], drive.Pool(submit, 1))
 
 
 def test_cluster_judges_the_server_of_a_killed_worker_again(tmp_path: Path) -> None:
@@ -159,31 +143,18 @@ def test_cluster_that_is_lost_again_and_again_ends_the_fleet(
 ) -> None:
     renewed: list[int] = []
 
-    def submit(entry: Entry, plan: Plan) -> "Future[dict[str, Any]]":
-        future: Future[dict[str, Any]] = Future()
+    def submit(entry: Entry, plan: Plan) -> FutureRow:
         if len(renewed) < losses:
-            future.set_exception(LostError())
-        else:
-            future.set_result({**judge(entry, plan), "attempts": 1})
-        return future
+            return failed(LostError())
+        return returned({**judge(entry, plan), "attempts": 1})
 
     def renew() -> int:
         renewed.append(1)
         return 1
 
-    entries = [Entry(name=name, registry=Registry.OCI, package=name) for name in "abc"]
-    with (
-        Rows(tmp_path / "rows.jsonl", PLAN, resume=False) as rows,
-        nullcontext() if ends else pytest.raises(FleetError, match="lost 4 times without a row"),
-    ):
-        drive.drive(
-            entries,
-            PLAN,
-            rows,
-            pool=drive.Pool(submit, 2, renew),
-            running=Running(),
-            on_row=lambda _row: None,
-        )
+    why = "lost 4 times without a row"
+    with nullcontext() if ends else pytest.raises(FleetError, match=why):
+        driven(tmp_path, [*map(in_image, "abc")], drive.Pool(submit, 2, renew))
 
     found = [row["name"] for row in drive.read(tmp_path / "rows.jsonl")]
     assert sorted(found) == (["a", "b", "c"] if ends else [])

@@ -23,14 +23,13 @@ import pytest
 from mcp_touchstone import cli
 from mcp_touchstone.catalog.loader import CONFORMANCE, rows
 from mcp_touchstone.fleet import containers, drive
-from mcp_touchstone.fleet import judge as judging
-from mcp_touchstone.fleet.child import Running, run
+from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.entry import Entry, Registry
-from mcp_touchstone.fleet.judge import judge
+from mcp_touchstone.fleet.judge import classify, judge
 from mcp_touchstone.sandbox import sandbox
 from tests.cases import cases
 from tests.conftest import eventually
-from tests.fleets import PLAN, QUICK
+from tests.fleets import PLAN, QUICK, commands_run, in_image
 from tests.reference_client import CHECKOUT
 
 pytestmark = pytest.mark.slow
@@ -121,13 +120,7 @@ def containers_of(engine: str, image: str) -> list[str]:
 def test_server_in_a_container_may_do_nothing_but_write_to_its_root(
     engine: str, image: str, entry: Entry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commands: list[str] = []
-
-    def noted(words: list[str], **more: Any) -> tuple[str, int | None]:
-        commands.append(" ".join(words))
-        return run(words, **more)
-
-    monkeypatch.setattr(judging, "run", noted)
+    commands = commands_run(monkeypatch)
     monkeypatch.setenv("HTTPS_PROXY", "http://user:word@127.0.0.1:9")
     secret = uuid.uuid4().hex
     given = replace(entry, args=("{root}",), env={"TOKEN": f"{secret} {{root}}"})
@@ -212,9 +205,7 @@ def test_container_that_the_engine_refuses_is_no_fault_of_the_server(
     assert client == "env"
     words[words.index(name) + 1] = "no-such-network"
 
-    trouble, lines = "the server left (status 125)", [f"{engine}: no such network"]
-
-    found = judging.classify(trouble, lines)
+    found = classify("the server left (status 125)", [f"{engine}: no such network"])
     assert found.kind == "harness"
     done = subprocess.run([client, *words], capture_output=True, check=False, input=b"")
     assert done.returncode == 125
@@ -291,19 +282,12 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         "config": {"Cmd": ["/none"], "Env": [tmp_path.name]},
         "rootfs": {"type": "layers", "diff_ids": [layer]},
     }  # fmt: skip
-    kind = "application/vnd.docker.distribution.manifest.v2+json"
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": kind,
-        "config": add(
-            "application/vnd.docker.container.image.v1+json", json.dumps(settings).encode()
-        ),
-        "layers": [
-            add(
-                "application/vnd.docker.image.rootfs.diff.tar.gzip", gzip.compress(empty.getvalue())
-            )
-        ],
-    }
+    docker = "application/vnd.docker"
+    kind = f"{docker}.distribution.manifest.v2+json"
+    packed = gzip.compress(empty.getvalue())
+    config = add(f"{docker}.container.image.v1+json", json.dumps(settings).encode())
+    layers = [add(f"{docker}.image.rootfs.diff.tar.gzip", packed)]
+    manifest = {"schemaVersion": 2, "mediaType": kind, "config": config, "layers": layers}
     Images.blobs["1"] = (kind, json.dumps(manifest).encode())
     add(*Images.blobs["1"])
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Images)
@@ -335,16 +319,8 @@ def test_image_that_cannot_be_pulled_is_classified(engine: str, registry: str) -
     assert judge(silent, plan)["start"]["class"] == "install-error"
 
 
-def test_image_without_an_engine_is_unsupported() -> None:
-    row = judge(Entry(name="x", registry=Registry.OCI, package="x"), PLAN)
-
-    line = "an image: use --inside podman or --inside docker"
-    assert row["start"] == {"class": "unsupported", "line": line}
-
-
 def test_image_is_never_attacked() -> None:
-    plan = replace(PLAN, engine="podman", words=("--suite", "security"))
-    row = judge(Entry(name="x", registry=Registry.OCI, package="x"), plan)
+    row = judge(in_image(), replace(PLAN, engine="podman", words=("--suite", "security")))
 
     line = "servers in images are not attacked"
     assert row["start"] == {"class": "unsupported", "line": line}

@@ -8,7 +8,7 @@ import pytest
 
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive, install, records, servers
-from mcp_touchstone.fleet.entry import Entry, ListError, Registry, Start
+from mcp_touchstone.fleet.entry import Entry, ListError, Registry, Start, Trouble
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import read
 from mcp_touchstone.target import values
@@ -26,15 +26,8 @@ def test_formats_name_the_same_servers(tmp_path: Path) -> None:
             "b": {"command": "uvx", "args": ["z@2"]},
         }
     }
-    found = [
-        read_text(text, name, tmp_path)
-        for name, text in (
-            ("a.toml", toml),
-            ("a.jsonl", lines),
-            ("a.csv", table),
-            (".mcp.json", json.dumps(clients)),
-        )
-    ]
+    texts = {"a.toml": toml, "a.jsonl": lines, "a.csv": table, ".mcp.json": json.dumps(clients)}
+    found = [read_text(text, name, tmp_path) for name, text in texts.items()]
 
     keys = ["npm:@x/y@1.0.0 '{root}'", "pypi:z@2"]
     assert [[entry.key for entry in one] for one in found] == [keys] * 4
@@ -209,22 +202,19 @@ def test_client_file_without_a_variable_needs_config(tmp_path: Path) -> None:
     (without,) = read_text(text, ".mcp.json", tmp_path)
     (given,) = read_text(text, ".mcp.json", tmp_path, SECRET="s")
 
-    assert without.trouble is not None
-    assert without.trouble.kind is Start.NEEDS_CONFIG
-    assert without.trouble.line == "a: env.KEY needs the variable SECRET"
+    why = "a: env.KEY needs the variable SECRET"
+    assert without.trouble == Trouble(Start.NEEDS_CONFIG, why)
     assert given.env == {"KEY": "s"}
 
 
 def test_url_with_headers_in_a_client_file_needs_config(tmp_path: Path) -> None:
     server = {"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}}
 
-    (found,) = read_text(
-        json.dumps({"mcpServers": {"a": server}}), ".mcp.json", tmp_path, TOKEN="t"
-    )
+    text = json.dumps({"mcpServers": {"a": server}})
+    (found,) = read_text(text, ".mcp.json", tmp_path, TOKEN="t")
 
-    assert found.trouble is not None
-    assert found.trouble.kind is Start.NEEDS_CONFIG
-    assert found.trouble.line == "a: headers are not sent by a fleet: Authorization"
+    why = "a: headers are not sent by a fleet: Authorization"
+    assert found.trouble == Trouble(Start.NEEDS_CONFIG, why)
 
 
 @pytest.mark.parametrize(
@@ -261,17 +251,6 @@ def test_bad_list_is_refused(tmp_path: Path, name: str, text: str, message: str)
         read_text(text, name, tmp_path)
 
 
-def test_servers_of_a_host_are_in_one_part() -> None:
-    entries = [remote(f"https://h.example/{number}") for number in range(20)]
-
-    assert sorted(len(list(drive.shard(entries, part, 4))) for part in (1, 2, 3, 4)) == [
-        0,
-        0,
-        0,
-        20,
-    ]
-
-
 def test_servers_that_opted_out_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -304,13 +283,22 @@ def test_missing_opt_out_file_is_an_error(tmp_path: Path) -> None:
         servers.opt_outs(tmp_path / "gone")
 
 
+def shards(entries: list[Entry]) -> list[list[str]]:
+    return [[entry.key for entry in drive.shard(entries, part, 4)] for part in (1, 2, 3, 4)]
+
+
 def test_shards_are_disjoint_and_complete() -> None:
     entries = [Entry(name=str(n), registry=Registry.NPM, package=f"p{n}") for n in range(200)]
-
-    parts = [[entry.key for entry in drive.shard(entries, part, 4)] for part in (1, 2, 3, 4)]
+    parts = shards(entries)
 
     assert sorted(key for part in parts for key in part) == sorted(entry.key for entry in entries)
     assert min(map(len, parts)) > 25
+
+
+def test_servers_of_a_host_are_in_one_part() -> None:
+    entries = [remote(f"https://h.example/{number}") for number in range(20)]
+
+    assert sorted(map(len, shards(entries))) == [0, 0, 0, 20]
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "3", "a/b", "1/"])

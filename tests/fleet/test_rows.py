@@ -15,13 +15,11 @@ from mcp_touchstone import cli
 from mcp_touchstone.fleet import counts, drive, report
 from mcp_touchstone.fleet.drive import FleetError, Rows
 from tests.cases import cases
-from tests.fleets import PLAN, fleet, row_of, small, write_list
+from tests.fleets import PLAN, fleet, row_of, small, write_list, written
 
 
 def test_cut_off_row_is_removed(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(row_of("a"))
+    path = written(tmp_path / "rows.jsonl", row_of("a"))
     with path.open("a") as file:
         file.write('{"key": "oci:b", "st')
 
@@ -34,17 +32,14 @@ def test_cut_off_row_is_removed(tmp_path: Path) -> None:
 
 def test_failures_of_ours_are_judged_again(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(row_of("a", start={"class": "harness", "line": "x"}))
+    written(path, row_of("a", start={"class": "harness", "line": "x"}))
 
     with Rows(path, PLAN, resume=True) as rows:
         assert rows.done == set()
 
 
 def test_file_with_rows_needs_resume(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(row_of("a"))
+    path = written(tmp_path / "rows.jsonl", row_of("a"))
 
     with pytest.raises(FleetError, match="--resume"), Rows(path, PLAN, resume=False):
         pass
@@ -52,16 +47,13 @@ def test_file_with_rows_needs_resume(tmp_path: Path) -> None:
 
 @cases({"tool": {"version": "0.0.1", "catalogue": "0" * 64}}, {"settings": {"check": ["--strict"]}})
 def test_rows_of_others_are_not_mixed(tmp_path: Path, change: dict[str, Any]) -> None:
-    path = tmp_path / "rows.jsonl"
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(row_of("a", **change))
+    path = written(tmp_path / "rows.jsonl", row_of("a", **change))
 
     with pytest.raises(FleetError, match="name another with --out"), Rows(path, PLAN, resume=True):
         pass
-    with Rows(tmp_path / "new.jsonl", PLAN, resume=False) as rows:
-        rows.append(row_of("b"))
+    new = written(tmp_path / "new.jsonl", row_of("b"))
     with pytest.raises(FleetError, match=r"different settings|of mcp-touchstone 0\."):
-        counts.gather([tmp_path / "new.jsonl", path])
+        counts.gather([new, path])
 
 
 def test_one_fleet_writes_to_a_file(tmp_path: Path) -> None:
@@ -124,50 +116,32 @@ def test_full_disk_ends_the_fleet_with_one_line(small_disk: Path, tmp_path: Path
     assert said.endswith("No space left on device; make room, then --resume continues")
 
 
+STARTED = {"class": "started", "line": ""}
+
+
 def verdicts(**outcomes: str) -> dict[str, Any]:
     return {"2025-11-25": {name.replace("_", "-"): one for name, one in outcomes.items()}}
 
 
 @pytest.fixture
 def rows_file(tmp_path: Path) -> Path:
-    started = {"class": "started", "line": ""}
-    sdk = [{"name": "mcp", "version": "1.2.3", "registry": "pypi"}]
-    path = tmp_path / "rows.jsonl"
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(row_of("none"))
-        for number in range(10):
-            outcome = "fail" if number == 0 else "pass"
-            rows.append(
-                row_of(
-                    f"s{number}",
-                    start=started,
-                    sdk=sdk,
-                    language="python",
-                    revisions=["2025-11-25"],
-                    verdicts=verdicts(ping_empty_response=outcome, lifecycle_x="unseen"),
-                )
-            )
-        rows.append(
-            row_of(
-                "found",
-                start=started,
-                revisions=["2025-11-25"],
-                verdicts=verdicts(path_parent="fail", ping_empty_response="warn"),
-                sdk_faults=["ping-empty-response"],
-            )
-        )
-    return path
+    more = {"start": STARTED, "revisions": ["2025-11-25"]}
+    sdk = {"sdk": [{"name": "mcp", "version": "1.2.3", "registry": "pypi"}], "language": "python"}
+    broken = verdicts(path_parent="fail", ping_empty_response="warn")
+    rows = [row_of("none")]
+    for number in range(10):
+        found = verdicts(ping_empty_response="pass" if number else "fail", lifecycle_x="unseen")
+        rows.append(row_of(f"s{number}", verdicts=found, **sdk, **more))
+    rows.append(row_of("found", verdicts=broken, sdk_faults=["ping-empty-response"], **more))
+    return written(tmp_path / "rows.jsonl", *rows)
 
 
 def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
-    broken = {"start": {"class": "started", "line": ""}, "verdicts": verdicts(a="fail", b="fail")}
-    with Rows(rows_file, PLAN, resume=True) as rows:
-        rows.append(row_of("sdk", **broken, sdk_faults=["b"]))
-        rows.append(row_of("only-sdk", **broken, sdk_faults=["a", "b"]))
-    few = counts.gather([rows_file])
-    with Rows(rows_file, PLAN, resume=True) as rows:
-        for number in range(counts.FEW):
-            rows.append(row_of(f"more{number}"))
+    broken = {"start": STARTED, "verdicts": verdicts(a="fail", b="fail")}
+    some = row_of("sdk", **broken, sdk_faults=["b"])
+    only = row_of("only-sdk", **broken, sdk_faults=["a", "b"])
+    few = counts.gather([written(rows_file, some, only, resume=True)])
+    written(rows_file, *(row_of(f"more{number}") for number in range(counts.FEW)), resume=True)
     many = counts.gather([rows_file])
 
     lines = list(report.text(few, None, names=False))
@@ -198,12 +172,9 @@ def test_report_counts_servers_of_each_rule(rows_file: Path) -> None:
 
 
 def test_verdicts_on_a_program_that_did_not_start_do_not_count(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
     usage = {"class": "usage", "line": "usage: tool [-h]"}
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(row_of("tool", start=usage, verdicts=verdicts(stdio_x="fail")))
-
-    fleet_of = counts.gather([path])
+    row = row_of("tool", start=usage, verdicts=verdicts(stdio_x="fail"))
+    fleet_of = counts.gather([written(tmp_path / "rows.jsonl", row)])
 
     assert fleet_of.unstarted == {"oci:tool": "usage: usage: tool [-h]"}
     assert (fleet_of.whole.failing, fleet_of.whole.rules, fleet_of.failing) == (0, {}, {})
@@ -221,20 +192,9 @@ def test_csv_has_a_line_for_each_group_and_rule(rows_file: Path) -> None:
     assert {one["group"] for one in lines} >= {"all", "registry", "SDK", "language", "revision"}
 
 
-def threat_id() -> str:
-    from mcp_touchstone.catalog.loader import SECURITY, rows  # noqa: PLC0415
-
-    return next(iter(rows(SECURITY))).id
-
-
 def test_server_with_a_security_finding_is_named_only_on_request(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    started = {"class": "started", "line": ""}
-    with Rows(path, PLAN, resume=False) as rows:
-        rows.append(
-            row_of("dangerous", start=started, verdicts={"2025-11-25": {threat_id(): "fail"}})
-        )
-    fleet_of = counts.gather([path])
+    row = row_of("dangerous", start=STARTED, verdicts=verdicts(traversal_dotdot="fail"))
+    fleet_of = counts.gather([written(tmp_path / "rows.jsonl", row)])
 
     for names in (False, True):
         text = "\n".join(report.text(fleet_of, None, names=names))
@@ -261,8 +221,7 @@ def test_report_shows_what_changed(rows_file: Path, tmp_path: Path) -> None:
 
 
 def test_last_row_of_a_server_counts(rows_file: Path) -> None:
-    with Rows(rows_file, PLAN, resume=True) as rows:
-        rows.append(row_of("none", start={"class": "hang", "line": "x"}))
+    written(rows_file, row_of("none", start={"class": "hang", "line": "x"}), resume=True)
 
     assert counts.gather([rows_file]).starts == {"hang": 1, "started": 11}
 

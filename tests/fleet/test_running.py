@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ import pytest
 
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
-from mcp_touchstone.fleet.child import Running, run
-from mcp_touchstone.fleet.drive import Rows
+from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.entry import Entry, Registry, Start
 from mcp_touchstone.fleet.install import InstallError, _failure, install, locate
 from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge, unjudged
@@ -28,10 +26,14 @@ from tests.fleets import (
     PLAN,
     QUICK,
     SERVER,
+    FutureRow,
     checks_below,
     command,
+    commands_run,
+    driven,
     fleet,
-    judge_all,
+    in_image,
+    kill_driver,
     record,
     remote,
     small,
@@ -48,14 +50,8 @@ ELSEWHERE = "127.1"
 
 def test_server_of_another_machine_gets_few_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[float] = []
-    commands: list[str] = []
-
-    def noted(words: list[str], **more: Any) -> tuple[str, int | None]:
-        commands.append(" ".join(words))
-        return run(words, **more)
-
+    commands = commands_run(monkeypatch)
     monkeypatch.setattr("mcp_touchstone.fleet.judge.sleep", ends.append)
-    monkeypatch.setattr("mcp_touchstone.fleet.judge.run", noted)
     plan = replace(PLAN, rate=1000)
     with serving(mcp()) as server:
         row = judge(remote(server.url.replace("127.0.0.1", ELSEWHERE)), plan)
@@ -87,8 +83,8 @@ def test_server_that_wants_a_token_needs_config() -> None:
 
 def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
     entries = [remote(f"https://{host}.example", host) for host in "abc"]
-    entries += [Entry(name=name, registry=Registry.OCI, package=name) for name in "xyz"]
-    under_way: list[tuple[Entry, Future[dict[str, Any]]]] = []
+    entries += [in_image(name) for name in "xyz"]
+    under_way: list[tuple[Entry, FutureRow]] = []
     seen: list[str] = []
 
     def end(position: int) -> None:
@@ -96,8 +92,8 @@ def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
         start = {"class": "hang", "line": ""}
         future.set_result({**unjudged(entry, PLAN, ""), "start": start})
 
-    def submit(entry: Entry, _plan: Plan) -> "Future[dict[str, Any]]":
-        under_way.append((entry, Future()))
+    def submit(entry: Entry, _plan: Plan) -> FutureRow:
+        under_way.append((entry, FutureRow()))
         seen.append("".join(sorted(one.name for one, _ in under_way)))
         future = under_way[-1][1]
         if len(under_way) == 2 or entry.name in "bc":
@@ -108,13 +104,8 @@ def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
         if seen[-1] == "az" and under_way:
             end(0)
 
-    with Rows(tmp_path / "rows.jsonl", PLAN, resume=False) as rows:
-        drive.drive(
-            entries, PLAN, rows, pool=drive.Pool(submit, 2), running=Running(), on_row=on_row
-        )
-
+    assert len(driven(tmp_path, entries, drive.Pool(submit, 2), on_row)) == 6
     assert seen == ["a", "ax", "ay", "az", "b", "c"]
-    assert len(rows.done) == 6
 
 
 def npm_package(prefix: Path, programs: Any, name: str = "@x/tool") -> None:
@@ -210,23 +201,14 @@ NPM_404 = """npm error code E404
 npm error 404 Not Found - GET https://registry.npmjs.org/@x%2ftool - Not found
 npm error A complete log of this run can be found in: {prefix}/x.log
 """
+PIP_404 = "ERROR: No matching distribution found for"
 
 
 @cases(
     (NPM_404, Registry.NPM, Start.NOT_FOUND, "@x%2ftool - Not found"),
     (NPM_404.replace("@x%2ftool", "dep"), Registry.NPM, Start.INSTALL_ERROR, "/dep - Not"),
-    (
-        "ERROR: No matching distribution found for @x/tool==9\n",
-        Registry.PYPI,
-        Start.NOT_FOUND,
-        "@x/tool==9",
-    ),
-    (
-        "ERROR: No matching distribution found for dep>=9\n",
-        Registry.PYPI,
-        Start.INSTALL_ERROR,
-        "dep>=9",
-    ),
+    (f"{PIP_404} @x/tool==9\n", Registry.PYPI, Start.NOT_FOUND, "@x/tool==9"),
+    (f"{PIP_404} dep>=9\n", Registry.PYPI, Start.INSTALL_ERROR, "dep>=9"),
     ("npm error code ENOSPC\n", Registry.NPM, Start.HARNESS, "no space left"),
     ("npm error gyp failed\n", Registry.NPM, Start.INSTALL_ERROR, "gyp failed"),
     ("", Registry.NPM, Start.INSTALL_ERROR, "exit status 1"),
@@ -238,6 +220,14 @@ def test_failed_installation_is_classified(
 
     assert trouble.kind is kind
     assert line in trouble.line
+
+
+TRACE = ['  File "x.py", line 1', "    if not api_key required: raise", "E: boom"]
+"""Source code in a stack trace is no sign."""
+NODE = [
+    *("(node:2) Warning: no config set", "/x/index.js:8", "    x.y();", "     ^"),
+    *("TypeError: x.y is not a function", "    at index.js:8:21", "}", "Node.js v20.20.2"),
+]
 
 
 @cases(
@@ -253,6 +243,8 @@ def test_failed_installation_is_classified(
     ("(status 1)", ["ModuleNotFoundError: No module named 'x'"], Start.INSTALL_ERROR, "'x'"),
     ("(status 1)", ["E: 'Server' has no attribute 'list_tools'"], Start.CRASH, "no attribute"),
     ("(status 1)", ["RuntimeError: boom"], Start.CRASH, "boom"),
+    ("(status 1)", TRACE, Start.CRASH, "E: boom"),
+    ("(status 1)", NODE, Start.CRASH, "TypeError: x.y is not a function"),
     ("(SIGSEGV)", [], Start.CRASH, "SIGSEGV"),
     ("the server left (status 0)", [], Start.SILENT_EXIT, "status 0"),
     ("no answer within 8.0 s", ["listening on :8080"], Start.HANG, ":8080"),
@@ -266,41 +258,21 @@ def test_start_failure_is_classified(
     assert line in found.line
 
 
-def test_source_code_in_a_stack_trace_is_no_sign() -> None:
-    trace = ["Traceback:", '  File "x.py", line 1', "    if not api_key required: raise", "E: boom"]
-
-    assert classify("(status 1)", trace).kind is Start.CRASH
+COLOURED = "import sys; print('\\x1b[31mERROR\\x1b[39m: KEY_ID is not set', file=sys.stderr)"
+USAGE = "print('{}\\nUsage: tool -- COMMAND', flush=True); raise SystemExit(1)"
 
 
-def test_crash_of_node_is_shown_by_its_error() -> None:
-    lines = ["(node:2) Warning: no config set", "/x/index.js:8", "    x.y();", "     ^", ""]
-    lines += [
-        "TypeError: x.y is not a function",
-        "    at index.js:8:21",
-        "}",
-        "",
-        "Node.js v20.20.2",
-    ]
-
-    found = classify("(status 1)", [line for line in lines if line])
-
-    assert (found.kind, found.line) == (Start.CRASH, "TypeError: x.y is not a function")
-
-
-def test_colours_are_left_out_of_the_line(tmp_path: Path) -> None:
-    code = "import sys; print('\\x1b[31mERROR\\x1b[39m: KEY_ID is not set', file=sys.stderr)"
-
+@cases(
+    (COLOURED, "needs-config", "ERROR: KEY_ID is not set"),
+    (USAGE, "usage", "Usage: tool -- COMMAND"),
+    ids=["colours are left out", "usage on standard output"],
+)
+def test_line_of_the_program_shows_why_it_did_not_start(
+    tmp_path: Path, code: str, kind: str, line: str
+) -> None:
     row = judge(command("tool", code, tmp_path), PLAN)
 
-    assert row["start"] == {"class": "needs-config", "line": "ERROR: KEY_ID is not set"}
-
-
-def test_usage_on_standard_output_is_usage(tmp_path: Path) -> None:
-    code = "print('{}\\nUsage: tool -- COMMAND', flush=True); raise SystemExit(1)"
-
-    row = judge(command("tool", code, tmp_path), PLAN)
-
-    assert row["start"] == {"class": "usage", "line": "Usage: tool -- COMMAND"}
+    assert row["start"] == {"class": kind, "line": line}
 
 
 def test_rows_of_servers_keep_the_schema(tmp_path: Path) -> None:
@@ -309,10 +281,9 @@ def test_rows_of_servers_keep_the_schema(tmp_path: Path) -> None:
         command("bad", "raise SystemExit('boom')", tmp_path),
         Entry(name="gone", registry=Registry.COMMAND, command=("no-such-program-here",)),
     ]
-    with Rows(tmp_path / "rows.jsonl", PLAN, resume=False) as rows:
-        judge_all(entries, rows)
+    with drive.threads(2, Running()) as pool:
+        found = {row["name"]: row for row in driven(tmp_path, entries, pool)}
 
-    found = {row["name"]: row for row in drive.read(tmp_path / "rows.jsonl")}
     validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     assert [error.message for row in found.values() for error in validator.iter_errors(row)] == []
     assert found["good"]["start"] == {"class": "started", "line": ""}
@@ -383,13 +354,8 @@ def test_killed_driver_loses_and_repeats_no_server(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     words = fleet(tmp_path, "--workers", "1")
 
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as driver:
-        eventually(mark.exists)
-        checks = eventually(lambda: checks_below(driver.pid))
-        driver.send_signal(signal.SIGKILL)
-        driver.wait(60)
+    kill_driver(words, mark.exists)
     first = [row["name"] for row in drive.read(path)]
-    eventually(lambda: not any(one.is_running() for one in checks))
     (tmp_path / "go").touch()
     done = subprocess.run([*words, "--resume"], check=False, capture_output=True, timeout=300)
 
@@ -406,11 +372,7 @@ def test_next_fleet_removes_the_folders_of_a_killed_one(tmp_path: Path) -> None:
     write_list(tmp_path, [command("mute", "import sys\nsys.stdin.read()", tmp_path)])
     words = fleet(tmp_path, "--work", str(work))
 
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as driver:
-        checks = eventually(lambda: checks_below(driver.pid))
-        driver.send_signal(signal.SIGKILL)
-        driver.wait(60)
-    eventually(lambda: not any(one.is_running() for one in checks))
+    kill_driver(words, work.exists)
     left = list(work.iterdir())
     write_list(tmp_path, [small("small", tmp_path)])
     done = subprocess.run([*words, "--resume"], check=False, capture_output=True, timeout=300)
@@ -429,6 +391,10 @@ def test_interrupted_fleet_ends_soon_and_writes_no_row_for_what_it_left(tmp_path
         assert driver.wait(60) == 130
 
     assert list(drive.read(tmp_path / "rows.jsonl")) == []
+
+
+def needs(method: Method) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(bool(probe(method)), reason=f"{method} makes no sandbox here")
 
 
 WRITES_OUTSIDE = """
@@ -461,7 +427,7 @@ except OSError:
 """
 
 
-@pytest.mark.skipif(bool(probe(Method.UNSHARE)), reason="unshare makes no sandbox here")
+@needs(Method.UNSHARE)
 def test_a_server_that_writes_beside_its_code_starts_without_changing_its_installation(
     tmp_path: Path,
 ) -> None:
@@ -482,7 +448,7 @@ def test_a_server_that_writes_beside_its_code_starts_without_changing_its_instal
     assert not [*tmp_path.rglob("state")]
 
 
-@pytest.mark.skipif(bool(probe(Method.BWRAP)), reason="bubblewrap makes no sandbox here")
+@needs(Method.BWRAP)
 def test_hostile_servers_touch_nothing_outside(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -537,7 +503,7 @@ mkdir -p {proof}; cat leak > {proof}/leak 2>/dev/null
 """
 
 
-@pytest.mark.skipif(bool(probe(Method.BWRAP)), reason="bubblewrap makes no sandbox here")
+@needs(Method.BWRAP)
 def test_installation_changes_its_own_folder_only(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
