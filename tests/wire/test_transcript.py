@@ -158,6 +158,7 @@ def test_correction_of_earlier_lines_replaces_no_recorded_entry(record: Transcri
     asked = ask(record, 1)
     (entry,) = hear(record, b'{"jsonrpc":"2.0","id":"1","result":{}}')
     assert record.answer_to(asked) is None
+    assert record.once("slips", lambda: [one.slip for one in record]) == [None, None]
 
     record.read_on(Slip.ID_AS_TEXT)
 
@@ -166,6 +167,7 @@ def test_correction_of_earlier_lines_replaces_no_recorded_entry(record: Transcri
     assert found[0] is record[entry.n] is list(record)[-1] is record.since(asked)[-1]
     assert (record[entry.n].slip, entry.slip) == (Slip.ID_AS_TEXT, None)
     assert record._entries[-1] is entry
+    assert record.once("slips", lambda: [one.slip for one in record]) == [None, Slip.ID_AS_TEXT]
 
 
 def test_unfinished_pieces_are_read_in_linear_time() -> None:

@@ -252,6 +252,7 @@ class Transcript:
         """Read all messages, earlier ones too, in spite of a fault that each of them has."""
         with self.changing():
             self.slip = slip
+            self.memo.clear()
             for entry in self._entries:
                 meant = entry.reading and self._meant(entry.raw, entry.reading)
                 if entry.reading is not None and meant is not None:
