@@ -115,11 +115,9 @@ def session(
     """Return the session of an attack: a fixture tree and a process in it.
 
     Args:
-        pool: starts the processes.
         slot: the attack.
         sites: the sites that other attacks left.
         examples: makes the examples of what the server can do.
-        settings: the settings of the run.
         bindings: the observed operations of the tools on files.
         unused: whether to start a process, even if another attack left one.
 
@@ -201,9 +199,7 @@ def bind(
     """Find the effects of tools on files, with a separate process in a separate fixture tree.
 
     Args:
-        pool: starts the processes.
         profile: the server; gets remarks.
-        revision: the revision in which the tools are called.
         runs: whether to find tools that run programs, too.
         elsewhere: whether to call tools although the command names no root.
     """

@@ -23,10 +23,8 @@ class Site:
     Attributes:
         fixtures: ids of the trees.
         target: the target as it was started.
-        revision: the revision of the connection.
         ground: the trees.
         state: the state of the trees before the process started.
-        connection: the connection to the process.
     """
 
     fixtures: tuple[str, ...]

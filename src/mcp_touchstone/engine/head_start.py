@@ -29,7 +29,6 @@ class _Early:
     """A scenario that has begun.
 
     Attributes:
-        case: the case.
         words: its words that are not decided.
         talk: its conversation; None before it begins and if its process could not be started.
         withdrawn: whether it no longer counts.
@@ -47,7 +46,6 @@ class HeadStart:
     """The scenarios of one run that have begun before their examples are proved.
 
     Args:
-        work: the common values of all conversations.
         threads: run one scenario each.
         most: greatest number of such scenarios; the other threads are for other scenarios.
         probable: (revision, word) -> the example that a probe tries first, when it is known; None

@@ -42,9 +42,7 @@ class Launcher:
     """Starts the processes of one run.
 
     Args:
-        target: the server.
         world: the folder its processes run in.
-        pace: the time limits.
 
     Attributes:
         allowance: the limit of what all processes together may send.

@@ -67,7 +67,6 @@ class Load:
     """The result.
 
     Attributes:
-        profile: the profile of the server.
         revision: the revision of the calls; empty if it could not be opened.
         kinds: the requests that were sent.
         unchecked: those whose answer differs each time, so that it was only compared with others.

@@ -87,7 +87,6 @@ class Plan:
     """The plan of a run: each case is planned once, as soon as its needs are decided.
 
     Attributes:
-        profile: the profile of the server.
         trouble: the reason nothing can be judged; empty if something can.
         unbound: the reason no tool that handles files is attacked; empty if one is.
     """
@@ -316,8 +315,6 @@ class Plan:
         """Return the reason a chosen clause is not judged in a revision; None if it is.
 
         Args:
-            clause: the clause.
-            revision: the revision.
             assumed: words that count as met.
         """
         if self._target.transport not in clause.transports:

@@ -34,9 +34,7 @@ class ProcessPool:
     """The processes of a run; it starts and ends them.
 
     Args:
-        target: the server.
         world: the folder its processes run in.
-        pace: the time limits.
         launcher: that of the pool of which this one is a branch.
 
     Attributes:
@@ -118,7 +116,6 @@ class ProcessPool:
         Waits while too many others are starting.
 
         Args:
-            revision: the revision to request.
             label: its name, for people.
             world: the folder to run in; by default the world of the run.
             target: the target to start, if it differs from that of the pool.
@@ -188,7 +185,6 @@ class ProcessPool:
         sessions. A finding in the session counts only if an unused process shows it too.
 
         Args:
-            revision: the revision to request.
             label: its name, for people.
         """
         if rev.is_modern(revision) or not self._has_sessions:

@@ -61,7 +61,6 @@ class Repetitions:
     """The repetitions of one run.
 
     Args:
-        work: the common values of all conversations.
         most: greatest number of repetitions of one scenario; 0 repeats nothing.
         deadline: the time of the run.
         jobs: greatest number of simultaneous conversations; 0 for the default. With 1, scenarios
@@ -155,11 +154,7 @@ class Repetitions:
             self._work.on_event(Found(case, sure))
 
     def finish(self, cases: list[PlannedCase]) -> None:
-        """Repeat cases with findings; store in the judgements how often each was tried and found.
-
-        Args:
-            cases: the judged cases.
-        """
+        """Repeat cases with findings; their judgements say how often each was tried and found."""
         work, most = self._work, self._most
         _await(self._begun.values(), work)
         self._threads.shutdown(wait=False)
@@ -351,7 +346,6 @@ class _Trial:
     """One repetition of scenarios, one after the other on another process.
 
     Args:
-        work: the common values of all conversations.
         at_once: entered for each conversation.
         turn: the priority of its start; the first finding of a run is made certain first.
     """
@@ -430,7 +424,6 @@ class _EarlyTrial(_Trial):
     It ends as soon as all findings are certain again.
 
     Args:
-        work: the common values of all conversations.
         at_once: entered for each conversation.
         first: returns the case that it repeats, after its end.
         probable: word -> the example of the first time, if discovery had not proved it.

@@ -42,11 +42,8 @@ def judge(
     """Judge a target; the command line and pytest both use this function.
 
     Args:
-        target: the server.
         registry: the suite; or a function that reads it, called while the server starts, or before
             that if the choice contains names to look up.
-        choice: the part of the suite to run.
-        on_event: called with each event.
         stop: set to end early.
 
     Raises:
@@ -141,7 +138,6 @@ def survey(
     """Collect the complete profile of a target; judge nothing.
 
     Args:
-        target: the server.
         revisions: the revisions to probe; empty means all that it speaks.
         words: the words to decide, by default all.
         world: the folder the server works in, by default a world of its own.

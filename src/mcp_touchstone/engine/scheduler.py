@@ -19,7 +19,6 @@ class Schedule:
 
     Args:
         threads: run one lane each.
-        drive: runs a lane.
         workers: threads for attacks, if not the same. An attack uses a core all the time while
             other conversations listen, so more attacks than cores would only slow each other down.
     """

@@ -63,7 +63,6 @@ class SessionHost:
         """Return an unused session; None if the server serves one at a time, or has exited.
 
         Args:
-            revision: the revision to request.
             label: its name, for people.
         """
         with self._lock:

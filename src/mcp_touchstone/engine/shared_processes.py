@@ -65,7 +65,6 @@ class SharedProcesses:
         """Return the live process of a revision, after its opening.
 
         Args:
-            revision: the revision.
             share: its users. A willing one is opened by a client that declares everything. Ambient
                 rules skip the process of properties: most of its messages belong to a search.
             turn: its priority among waiting starts.

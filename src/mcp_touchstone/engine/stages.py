@@ -71,8 +71,6 @@ class Course(NamedTuple):
     """What a run came to before its verdicts.
 
     Attributes:
-        target: the server.
-        profile: the profile of the server.
         plan: the plan with the results of its cases; None if the server was not met.
         pool: its processes, all ended; None if it had none.
         trouble: the reason the run was ended early; empty if it was not.
@@ -180,10 +178,6 @@ def _converse(
     """Probe the server and run each scenario as soon as its needs are decided.
 
     Args:
-        work: the common values of all conversations.
-        probing: the probes.
-        registry: the suite.
-        choice: the part of the suite to run.
         repetitions: those of cases with findings.
 
     Raises:
@@ -240,7 +234,6 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: boo
     A fault of ours makes every threat that depends on this BROKEN.
 
     Args:
-        pool: starts the processes.
         profile: gets the bindings.
         revision: the revision of the attacks; empty if none is chosen.
         runs: whether to find tools that run programs, too.
@@ -347,7 +340,6 @@ def conclude(
 
     Args:
         course: what it came to; its processes have ended.
-        registry: the suite.
         choice: the part of it that was run.
         before: its start: the date, and the seconds of the clock and of the processor.
     """
@@ -402,7 +394,6 @@ def fold(
 
     Args:
         slots: the cases.
-        registry: the suite.
         choice: the part of it that was run.
         partial: whether the run ended early: a case that has not ended is not judged then.
     """

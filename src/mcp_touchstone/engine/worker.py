@@ -80,13 +80,10 @@ class Work:
     """The common values of all conversations of a run.
 
     Attributes:
-        pool: the pool of processes.
-        profile: the profile of the server.
         settings: the settings of properties and attacks.
         plan: the plan; properties look up the rules on all traffic there.
         settle: (revision, word) -> returns once discovery has decided the word there.
         stop: set when the run ends early.
-        on_event: called with each event.
         sites: the processes that attacks left for others.
         separate: whether each scenario has a process and a world of its own.
         early: returns the conversation of a case that has begun early; None if none has.
@@ -118,7 +115,6 @@ def drive(
 
     Args:
         lane: the cases.
-        work: the common values.
         after: called after each case.
     """
     slot = None
@@ -265,9 +261,6 @@ def begin(
 
     Args:
         slot: the planned case.
-        scenario: its scenario.
-        revision: the revision to request.
-        work: the common values.
         unused: whether an attack, or an unused session, must not share a process.
 
     Raises:
