@@ -33,7 +33,6 @@ class Record:
 
     Attributes:
         transcript: the numbered lines.
-        profile: the profile of the server.
         ending: the end of the process; None while it runs.
         stderr: the end of the process's stderr.
         peer: for rules on clients, the same conversation with the client in our place: lines have

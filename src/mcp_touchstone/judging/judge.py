@@ -41,7 +41,6 @@ class Silence:
 
     Attributes:
         index: its index in the judgements.
-        wire: the connection.
         asked: the line of the request.
     """
 
@@ -55,9 +54,6 @@ class Judge:
 
     Args:
         server: the server, as the scenario uses it.
-        scenario: the scenario.
-        clauses: the clauses to judge.
-        revision: the judged revision.
         on_certain: called with the clauses of which a finding is certain before the scenario has
             ended; returns whether the scenario need not find more.
 

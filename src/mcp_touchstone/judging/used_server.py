@@ -163,14 +163,8 @@ class Examples:
 
     Args:
         server: the server, as the scenario uses it.
-        profile: the profile of the server.
-        revision: the judged revision.
         settle: waits for discovery; returns at once if discovery has ended.
         probable: word -> the example to use before discovery has proved it; None if there is none.
-
-    Attributes:
-        profile: as above.
-        revision: as above.
     """
 
     def __init__(
