@@ -346,7 +346,6 @@ class _Heard:
         """Record what the next bytes complete.
 
         Args:
-            data: the bytes.
             last: whether they are known to be the last.
         """
         if self._unpack is not None and not self._closed:

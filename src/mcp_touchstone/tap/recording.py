@@ -144,7 +144,6 @@ class Recorder:
             side: who sent it; EVENT for its end.
             exchange: its number.
             text: a body, the data of an event, a sentence, or what precedes headers.
-            headers: the headers of a request or response.
             more: further members of the row.
         """
         row: dict[str, Any] = {"at": self._at(), "from": side, "exchange": exchange}
@@ -279,9 +278,7 @@ class Recording:
     """One conversation that was recorded.
 
     Attributes:
-        path: its file.
         about: the members of its first line.
-        rows: its lines.
     """
 
     path: Path
