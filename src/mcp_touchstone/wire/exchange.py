@@ -24,7 +24,6 @@ class Exchange:
 
     Attributes:
         number: number of the exchange on its connection, from 1.
-        verb: the HTTP method.
         line: number of our line that it carries; 0 for none.
         sent: headers of the request, with secret values replaced.
         began: seconds since the start of the process at which it began.
@@ -164,8 +163,6 @@ def curl(url: str, exchange: Exchange, body: bytes, variables: Mapping[str, str]
 
     Args:
         url: where it was sent.
-        exchange: the request.
-        body: its body.
         variables: header with a secret -> the variable of the environment that has its value.
     """
     secret = {name.lower(): variable for name, variable in variables.items()}

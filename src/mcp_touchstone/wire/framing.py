@@ -131,7 +131,6 @@ class Reading:
 
     Attributes:
         value: the JSON value; None if it could not be read (see ``readable``).
-        faults: the faults of the line.
         readable: whether ``value`` was read from the line. If it is TOO_DEEP, the arrays and
             objects of the deepest level that we read are empty there.
     """

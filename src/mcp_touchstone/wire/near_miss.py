@@ -79,7 +79,6 @@ def near_miss(raw: bytes, value: Any, request: Any) -> NearMiss | None:
     Args:
         raw: the line.
         value: its JSON value; None if it has none.
-        request: the request.
     """
     if not isinstance(request, dict) or isinstance(value, list):
         return None

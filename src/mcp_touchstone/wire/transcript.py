@@ -90,7 +90,6 @@ class Transcript:
     """All lines of one connection, in the order we observed them.
 
     Attributes:
-        revision: the revision of this connection.
         capabilities: the client capabilities we declared.
         label: name of the process, for people.
         scenario: the running scenario; copied to each entry.
