@@ -13,6 +13,7 @@ import time
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -38,6 +39,9 @@ class RunsTasks(Guard, families=(), tools=("greet",)):
 
     lists_all = False
     knows_all = True
+    capabilities = MappingProxyType(
+        {"tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}}
+    )
 
     def listed(self, tool: str) -> dict[str, Any]:
         hints = {"readOnlyHint": True}
@@ -48,35 +52,25 @@ class RunsTasks(Guard, families=(), tools=("greet",)):
     def greet(self) -> str:
         return "hello"
 
-    def emit(self, answer: dict[str, Any]) -> None:
-        if "serverInfo" in answer.get("result", {}):
-            runs: dict[str, Any] = {"tools": {"call": {}}}
-            answer["result"]["capabilities"]["tasks"] = {"list": {}, "cancel": {}, "requests": runs}
-        super().emit(answer)
-
-    def take(self, message: Any) -> None:
-        params = message.get("params") or {}
-        if message.get("method") == "tools/call" and "task" in params:
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if method == "tools/call" and "task" in params:
             now = datetime.now(UTC).isoformat()
             times = {"createdAt": now, "lastUpdatedAt": now, "ttl": 60_000}
             task = {"taskId": secrets.token_hex(16), "status": "completed", **times}
             with self.store.open("a", encoding="utf-8") as store:
                 store.write(json.dumps([os.getpid(), task]) + "\n")
-            self.emit({"jsonrpc": "2.0", "id": message["id"], "result": {"task": task}})
-        elif message.get("method") in {"tasks/list", "tasks/get"}:
-            kept = [json.loads(line) for line in self.store.read_text().splitlines()]
-            found = [task for owner, task in kept if self.lists_all or owner == os.getpid()]
-            result: Any = {"tasks": found}
-            if "taskId" in params:
-                mine = kept if self.knows_all else [one for one in kept if one[0] == os.getpid()]
-                result = next((t for _, t in mine if t["taskId"] == params["taskId"]), None)
-            if result is None:
-                error = {"code": -32602, "message": "no such task"}
-                self.emit({"jsonrpc": "2.0", "id": message["id"], "error": error})
-                return
-            self.emit({"jsonrpc": "2.0", "id": message["id"], "result": result})
-        else:
-            super().take(message)
+            return {"result": {"task": task}}
+        if method not in {"tasks/list", "tasks/get"}:
+            return None
+        kept = [json.loads(line) for line in self.store.read_text().splitlines()]
+        found = [task for owner, task in kept if self.lists_all or owner == os.getpid()]
+        result: Any = {"tasks": found}
+        if "taskId" in params:
+            mine = kept if self.knows_all else [one for one in kept if one[0] == os.getpid()]
+            result = next((t for _, t in mine if t["taskId"] == params["taskId"]), None)
+        if result is None:
+            return {"error": {"code": -32602, "message": "no such task"}}
+        return {"result": result}
 
     @property
     def store(self) -> Path:
@@ -100,13 +94,10 @@ class ListsTasksOnly(RunsOwnTasks, lists_all=True):
 class WatchesFiles(Guard, families=(), tools=("list_directory",)):
     """Gives files as resources, and tells its subscribers of changes."""
 
-    def emit(self, answer: dict[str, Any]) -> None:
-        if "serverInfo" in answer.get("result", {}):
-            answer["result"]["capabilities"]["resources"] = {"subscribe": True}
-        super().emit(answer)
+    capabilities = MappingProxyType({"resources": {"subscribe": True}})
 
-    def take(self, message: Any) -> None:
-        uri = (message.get("params") or {}).get("uri", "")
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        uri = params.get("uri", "")
         path = Path(unquote(uri.removeprefix("file://")))
         results: dict[str, Any] = {}
         if path.is_relative_to(self.root) and path.is_file():
@@ -116,13 +107,9 @@ class WatchesFiles(Guard, families=(), tools=("list_directory",)):
         listed = [{"uri": one.as_uri(), "name": one.name} for one in files]
         results["resources/list"] = {"resources": listed}
         results["resources/templates/list"] = {"resourceTemplates": []}
-        found = results.get(message.get("method"))
-        if found is None:
-            super().take(message)
-            return
-        self.emit({"jsonrpc": "2.0", "id": message["id"], "result": found})
-        if message["method"] == "resources/subscribe":
+        if method == "resources/subscribe" and method in results:
             threading.Thread(target=self.watch, args=(path, uri), daemon=True).start()
+        return {"result": results[method]} if method in results else None
 
     def watch(self, path: Path, uri: str) -> None:
         size = path.stat().st_size

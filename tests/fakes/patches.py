@@ -7,14 +7,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tests.fakes.promises import BUILT, LISTED
+from tests.fakes.promises import BUILT, LISTED, Denies
 from tests.fakes.server import STRING, Guard, Refused, fakes, has, takes
 
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*")
 ENDLESS = 10**9
 
 
-class Patching(Guard, promises=("patch-only", "deny-list"), families=("patches",)):
+class Patching(Denies, promises=("patch-only", "deny-list"), families=("patches",)):
     """Applies a diff to the file of the call, completely or not at all."""
 
     tools = ("read_file", "apply_patch")
@@ -22,13 +22,6 @@ class Patching(Guard, promises=("patch-only", "deny-list"), families=("patches",
     schemas = MappingProxyType({
         "apply_patch": takes(path=STRING, diff=STRING, expected_hash=STRING)
     })  # fmt: skip
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        listed = LISTED | BUILT if writing else LISTED
-        if listed & {*Path(place).relative_to(self.root).parts}:
-            raise Refused("that is denied")
-        return place
 
     def apply_patch(self, path: str, diff: str, expected_hash: Any = None) -> str:
         file = Path(self.place(path, writing=True))

@@ -4,36 +4,30 @@ import contextlib
 import os
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from urllib.request import urlopen
 
-from tests.fakes.promises import LISTED
-from tests.fakes.server import STRING, Guard, Refused, answered
+from tests.fakes.promises import LISTED, Denies
+from tests.fakes.server import STRING, Guard, Refused
 
 
-class Workspace(Guard, tools=("read_file",), promises=("deny-list",), families=("resources",)):
+class Workspace(Denies, tools=("read_file",), families=("resources",)):
     """Serves files as resources by their path below the root, decoded once and then checked."""
 
     prefix = "workspace:///"
+    capabilities = MappingProxyType({"resources": {}})
 
-    def take(self, message: Any) -> None:
-        method, params = message.get("method"), message.get("params") or {}
-        if method == "initialize":
-            found = answered(self, message)
-            found["result"]["capabilities"] = {"resources": {}, "tools": {}}
-        elif method == "resources/list":
-            found = {"result": {"resources": []}}
-        elif method == "resources/templates/list":
-            template = {"uriTemplate": f"{self.prefix}{{+path}}", "name": "files"}
-            found = {"result": {"resourceTemplates": [template]}}
-        elif method == "resources/read":
-            found = self.resource(params["uri"])
-        else:
-            super().take(message)
-            return
-        if "id" in message:
-            self.emit({"jsonrpc": "2.0", "id": message["id"], **found})
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if method == "resources/read":
+            return self.resource(params["uri"])
+        template = {"uriTemplate": f"{self.prefix}{{+path}}", "name": "files"}
+        results: dict[str, Any] = {
+            "resources/list": {"resources": []},
+            "resources/templates/list": {"resourceTemplates": [template]},
+        }
+        return {"result": results[method]} if method in results else None
 
     def resource(self, uri: str) -> dict[str, Any]:
         if not uri.startswith(self.prefix):
@@ -46,12 +40,6 @@ class Workspace(Guard, tools=("read_file",), promises=("deny-list",), families=(
 
     def opened_by(self, uri: str) -> str:
         return self.place(unquote(uri.removeprefix(self.prefix)), writing=False)
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        if LISTED & {*Path(place).relative_to(self.root).parts}:
-            raise Refused("that is denied")
-        return place
 
 
 def fetch(url: str) -> None:

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.fakes.promises import BUILT, LISTED
-from tests.fakes.server import STRING, Guard, Refused, fakes, has, takes
+from tests.fakes.promises import Denies
+from tests.fakes.server import STRING, Refused, fakes, has, takes
 
 MADE = re.compile(r'CREATE FILE "([^"]+)" WITH CONTENT \'\'\'\n(.*?)\n\'\'\'', re.DOTALL)
 LINE_GONE = re.compile(r'UPDATE FILE "([^"]+)" DELETE LINE "([^"]+)"')
@@ -18,18 +18,12 @@ MOVED = re.compile(r'MV FILE "([^"]+)" TO "([^"]+)"')
 REMOVED = re.compile(r'RM FILE "([^"]+)"')
 
 
-class Carries(Guard, promises=("deny-list",), tools=("read_file", "apply_script")):
+class Carries(Denies, tools=("read_file", "apply_script")):
     """Checks every path of every command before it runs the first command."""
 
     families: tuple[str, ...] = ("injection", "deny")
 
     schemas = MappingProxyType({"apply_script": takes(script=STRING)})
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        if (LISTED | BUILT if writing else LISTED) & {*Path(place).relative_to(self.root).parts}:
-            raise Refused("that is denied")
-        return place
 
     def first(self, path: str) -> str:
         """Return the path of the main target of a command, or refuse."""

@@ -38,6 +38,7 @@ class Guard:
         schemas: of tools that do not take the arguments that their name suggests.
         tiers: levels of attacks on it, besides core and those of the threats it trips.
         callable: tools that may be called, whatever their names suggest.
+        capabilities: what it declares besides tools.
         sandboxed: whether its attacks need a sandbox.
         over_http: whether it speaks HTTP; its first option is then its port.
         env: variables that name the issuer of its tokens; empty if it needs none.
@@ -50,6 +51,7 @@ class Guard:
     tiers: tuple[str, ...] = ()
     callable: tuple[str, ...] = ()
     schemas: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    capabilities: Mapping[str, Any] = MappingProxyType({})
     sandboxed: bool = False
     over_http: bool = False
     env: Mapping[str, str] = MappingProxyType({})
@@ -104,6 +106,10 @@ class Guard:
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
         return str(getattr(self, tool)(**given))
+
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the answer to a request that is not about plain tools; None for no such method."""
+        return None
 
     def serve(self) -> None:
         """Answer until the input ends."""
@@ -197,10 +203,13 @@ def answered(guard: Guard, message: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         guard.opened = True
         info = {"name": "fake", "version": "1"}
-        opening = {"protocolVersion": REVISION, "capabilities": {"tools": {}}, "serverInfo": info}
+        declared = {"tools": {}, **guard.capabilities}
+        opening = {"protocolVersion": REVISION, "capabilities": declared, "serverInfo": info}
         return {"result": opening}
     if method == "ping":
         return {"result": {}}
+    if (found := guard.other(method, params)) is not None:
+        return found
     if method == "tools/list":
         return {"result": {"tools": [guard.listed(name) for name in guard.tools]}}
     if method != "tools/call":

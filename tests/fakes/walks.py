@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from tests.fakes.promises import LISTED, Denies
-from tests.fakes.server import STRING, STRINGS, Guard, answered, fakes, has, takes
+from tests.fakes.server import STRING, STRINGS, Guard, fakes, has, takes
 
 
 class Walks(Guard, tools=("read_file", "find_files", "search_text"), families=("walks", "links")):
@@ -84,20 +84,8 @@ class SearchesThroughLinks(Walks, trips={"links-walk"}, follows=True):
         return True
 
 
-class WalksAroundDenied(Walks, promises=("deny-list",), families=("walks", "deny")):
+class WalksAroundDenied(Walks, Denies, families=("walks", "deny")):
     """Searches no denied folder and no denied file, whatever a call excludes."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        return Denies.place(self, text, writing=writing)  # type: ignore[arg-type]
-
-    def check(self, place: str, *, writing: bool) -> None:
-        Denies.check(self, place, writing=writing)  # type: ignore[arg-type]
-
-    def parts(self, place: str) -> tuple[str, ...]:
-        return Path(place).relative_to(self.root).parts
-
-    def is_listed(self, part: str, listed: set[str]) -> bool:
-        return part in listed
 
     def is_shown(self, name: str) -> bool:
         real = os.path.realpath(os.path.join(self.root, name))
@@ -126,22 +114,16 @@ class LetsItsListBeCleared(WalksAroundDenied, trips={"deny-walk"}):
 class Completes(Guard, families=("walks",), tools=("read_file",)):
     """Completes paths from the content of a folder inside the root."""
 
-    def take(self, message: Any) -> None:
-        method, params = message.get("method"), message.get("params") or {}
-        if method == "initialize":
-            found = answered(self, message)
-            found["result"]["capabilities"] = {"completions": {}, "prompts": {}, "tools": {}}
-        elif method == "prompts/list":
+    capabilities = MappingProxyType({"completions": {}, "prompts": {}})
+
+    def other(self, method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+        if method == "prompts/list":
             prompt = {"name": "show", "arguments": [{"name": "path", "required": True}]}
-            found = {"result": {"prompts": [prompt]}}
-        elif method == "completion/complete":
+            return {"result": {"prompts": [prompt]}}
+        if method == "completion/complete":
             values = self.offered(params["argument"]["value"])
-            found = {"result": {"completion": {"values": values[:100]}}}
-        else:
-            super().take(message)
-            return
-        if "id" in message:
-            self.emit({"jsonrpc": "2.0", "id": message["id"], **found})
+            return {"result": {"completion": {"values": values[:100]}}}
+        return None
 
     def offered(self, typed: str) -> list[str]:
         folder, _, start = typed.rpartition("/")
