@@ -42,7 +42,14 @@ ODD: dict[str, type[Guard]] = {
 """Fakes without a threat: they test the harness."""
 
 BASES = {
-    *(commands.RunsPrograms, links.Lexical, shapes.Shaped, protocol.Talks, repositories.RunsGit),
+    *(
+        guards.OpensAnotherForm,
+        commands.RunsPrograms,
+        links.Lexical,
+        shapes.Shaped,
+        protocol.Talks,
+        repositories.RunsGit,
+    ),
     *(protocol.TalksWell, trust.Describes, http.SpeaksHttp, secrets.Keeps),
 }
 """The base classes of fakes."""

@@ -113,20 +113,19 @@ class TextPrefix(Guard, trips={SIBLING}):
         return path
 
 
-class TrimsBeforeCheck(Guard, trips={SIBLING}):
-    """Trims the path for the check and opens the original."""
+class OpensAnotherForm(Guard):
+    """Checks one form of a path, and opens another if that differs."""
 
     def place(self, text: str, *, writing: bool) -> str:
-        self.strictly(text.strip())
-        return os.path.join(self.root, text)
+        place = self.strictly(self.checked(text))
+        opened = self.opened_as(text)
+        return place if opened == self.checked(text) else os.path.join(self.root, opened)
 
+    def checked(self, text: str) -> str:
+        return text
 
-class ResolvesThenNormalises(Guard, trips={TWO_READINGS}):
-    """Checks the resolved path, and opens the text without dot-dot."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        self.strictly(text)
-        return os.path.normpath(os.path.join(self.root, text))
+    def opened_as(self, text: str) -> str:
+        return text
 
 
 class NormalisesThenOpens(Guard, trips={TWO_READINGS, "links-read", "links-write"}):
@@ -142,44 +141,6 @@ class NormalisesThenOpens(Guard, trips={TWO_READINGS, "links-read", "links-write
         return os.path.join(self.root, text)
 
 
-class TrimsAfterCheck(Guard, trips={TWO_READINGS}):
-    """Checks the path and trims it before it is opened."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        self.strictly(text)
-        stripped = text.strip()
-        return os.path.join(self.root, stripped) if stripped != text else self.strictly(text)
-
-
-class UnquotesAfterCheck(Guard, trips={TWO_READINGS}):
-    """Checks the path and removes quotes before it is opened."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        bare = text.strip("\"'`")
-        return os.path.join(self.root, bare) if bare != text else place
-
-
-class DecodesAfterCheck(Guard, trips={ENCODED}):
-    """Checks the path and decodes percent before it is opened."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        return os.path.join(self.root, unquote(text)) if "%" in text else place
-
-
-class NormalisesUnicodeAfterCheck(Guard, trips={UNICODE}):
-    """Checks the path and normalises its characters before it is opened."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        return (
-            place
-            if text.isascii()
-            else os.path.join(self.root, unicodedata.normalize("NFKC", text))
-        )
-
-
 class StripsDotdotOnce(Guard, trips={SEPARATORS}):
     """Deletes "../" instead of refusing it, once."""
 
@@ -187,23 +148,6 @@ class StripsDotdotOnce(Guard, trips={SEPARATORS}):
         if text.startswith("/") or text.endswith("..") or self.has_links(text):
             return self.strictly(text)
         return os.path.join(self.root, text.replace("../", "").lstrip("/"))
-
-
-class TurnsBackslashesAfterCheck(Guard, trips={SEPARATORS}):
-    """Turns backslashes into slashes after the check."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        return os.path.join(self.root, text.replace("\\", "/")) if "\\" in text else place
-
-
-class ExpandsAfterCheck(Guard, trips={EXPANSION}):
-    """Expands the tilde and variables after the check."""
-
-    def place(self, text: str, *, writing: bool) -> str:
-        place = self.strictly(text)
-        wide = os.path.expandvars(os.path.expanduser(text))
-        return wide if wide != text else place
 
 
 class TrustsUnresolvablePaths(Guard, trips={NAMES}):
@@ -300,6 +244,27 @@ class RefusesAllAfterAClimb(Guard):
 
 
 fakes(__name__)(
+    TrimsBeforeCheck=has(OpensAnotherForm, "Trims the path for the check and opens the original.",
+        SIBLING, checked=lambda self, text: text.strip()),
+    ResolvesThenNormalises=has(OpensAnotherForm,
+        "Checks the resolved path, and opens the text without dot-dot.", TWO_READINGS,
+        opened_as=lambda self, text: os.path.normpath(text)),
+    TrimsAfterCheck=has(OpensAnotherForm, "Checks the path and trims it before it is opened.",
+        TWO_READINGS, opened_as=lambda self, text: text.strip()),
+    UnquotesAfterCheck=has(OpensAnotherForm,
+        "Checks the path and removes quotes before it is opened.", TWO_READINGS,
+        opened_as=lambda self, text: text.strip("\"'`")),
+    DecodesAfterCheck=has(OpensAnotherForm,
+        "Checks the path and decodes percent before it is opened.", ENCODED,
+        opened_as=lambda self, text: unquote(text)),
+    NormalisesUnicodeAfterCheck=has(OpensAnotherForm,
+        "Checks the path and normalises its characters before it is opened.", UNICODE,
+        opened_as=lambda self, text: unicodedata.normalize("NFKC", text)),
+    TurnsBackslashesAfterCheck=has(OpensAnotherForm,
+        "Turns backslashes into slashes after the check.", SEPARATORS,
+        opened_as=lambda self, text: text.replace("\\", "/")),
+    ExpandsAfterCheck=has(OpensAnotherForm, "Expands the tilde and variables after the check.",
+        EXPANSION, opened_as=lambda self, text: os.path.expandvars(os.path.expanduser(text))),
     NetworkShare=has(Guard,
         "Treats a path with two leading slashes as a network share and allows it.", ABSOLUTE,
         place=lambda self, text, *, writing:
