@@ -24,8 +24,8 @@ from mcp_touchstone.issuer.server import shared
 from mcp_touchstone.wire.framing import encode
 from tests.bridge_client import SCRIBE, WAIT, Http, opening, refused, request, session
 from tests.cases import cases
+from tests.commands import ran, touchstone
 from tests.conftest import eventually
-from tests.project.test_cli import touchstone
 
 pytestmark = pytest.mark.slow
 
@@ -50,10 +50,16 @@ def serve(*words: str, **env: str) -> Iterator[Http]:
         process.stdout.close()
 
 
-@pytest.fixture
-def listener() -> Iterator[Listener]:
+@contextmanager
+def listening() -> Iterator[Listener]:
     with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as served:
         served.start()
+        yield served
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with listening() as served:
         yield served
 
 
@@ -132,7 +138,7 @@ def test_wrong_http_options_are_refused(words: list[str], why: str) -> None:
 )
 def test_wrong_options_end_the_program_with_status_2(words: list[str], why: str) -> None:
     command = [sys.executable, "-m", "mcp_touchstone", "serve", "--http", "127.0.0.1:0", *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT, check=False)
+    done = ran(command)
 
     assert done.returncode == 2
     assert why in done.stderr
@@ -217,8 +223,7 @@ SLOW = {
 def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
     """A server for three connections."""
     monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 3)
-    with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as served:
-        served.start()
+    with listening() as served:
         yield served
 
 
@@ -273,8 +278,7 @@ def test_connection_that_is_served_is_not_closed_for_a_new_one(crowded: Listener
 
 def test_new_connection_is_closed_if_all_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
-    with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as served:
-        served.start()
+    with listening() as served:
         one = session(Http(served.server_address[1]))
         with one.send("GET"):
             assert raw(one.port, head("Content-Length: 0")) == b""
@@ -285,8 +289,7 @@ def test_client_that_does_not_read_its_answer_is_closed_for_a_new_one(
 ) -> None:
     monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
     monkeypatch.setattr("mcp_touchstone.bridge.responses.SLOW", 0.0)
-    with Listener(Launch(command=SCRIBE), most=4, startup=WAIT) as crowded:
-        crowded.start()
+    with listening() as crowded:
         one = session(Http(crowded.server_address[1]))
         [served] = crowded.sessions._all.values()
         body = encode(request("x", {"text": "x" * 8_000_000}))

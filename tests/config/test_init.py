@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -12,22 +11,12 @@ import pytest
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.config.toml_keys import choose, command, read
 from tests.cases import cases
+from tests.commands import touchstone
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
 
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
-
-
-def touchstone(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=cwd,
-    )
 
 
 def test_init_writes_a_configuration_that_judges_the_server(tmp_path: Path) -> None:

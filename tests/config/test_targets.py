@@ -1,8 +1,6 @@
 """Several servers of one configuration, judged by one command."""
 
 import json
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
+from tests.commands import touchstone
 from tests.conftest import mutant_command
 
 pytestmark = pytest.mark.slow
@@ -84,14 +83,7 @@ def test_several_targets_give_the_worst_exit_status_and_one_report(here: Path) -
     )
     reports = ["badge:b.json", "html:{target}.html", "junit:j.xml", "markdown:m.md", "sarif:s.json"]
     words = [word for report in reports for word in ("--report", report)]
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", "check", "--json", "out.json", *words],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
+    done = touchstone("check", "--json", "out.json", *words, cwd=here)
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.endswith("  good  passed\n  bad   failed\n  gone  not checked\n")

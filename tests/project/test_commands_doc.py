@@ -1,12 +1,11 @@
 """The commands and options in the documentation exist."""
 
 import re
-import subprocess
-import sys
 from collections import defaultdict
 
 import pytest
 
+from tests.commands import touchstone
 from tests.conftest import HERE
 
 ROOT = HERE.parent
@@ -31,9 +30,7 @@ def documented_commands() -> dict[str, set[str]]:
 
 @pytest.mark.parametrize(("command", "options"), sorted(documented_commands().items()))
 def test_documented_options_exist(command: str, options: set[str]) -> None:
-    words = [sys.executable, "-m", "mcp_touchstone", *command.split(), "--help"]
-
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = touchstone(*command.split(), "--help")
 
     assert done.returncode == 0, done.stderr
     assert options - set(OPTION.findall(done.stdout)) == set()

@@ -2,12 +2,12 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.commands import Done, ran
 from tests.conftest import HERE
 
 pytestmark = pytest.mark.slow
@@ -20,19 +20,11 @@ def project(tmp_path: Path) -> Path:
     return shutil.copytree(EXAMPLE, tmp_path / "project")
 
 
-def run(project: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def run(project: Path, *words: str) -> Done:
     """Run pytest in the project with the interpreter of this test as ``python``."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *words],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-        cwd=project,
-        env={**os.environ, "PATH": path, "COLUMNS": "100"},
-    )
+    command = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
+    return ran(command, cwd=project, env={**os.environ, "PATH": path, "COLUMNS": "100"})
 
 
 def test_example_project_passes_with_its_own_tests(project: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import ran
 from tests.forked_runs import Nursery, Ran, processes_left
 from tests.hostile_cases import hostile
 
@@ -116,15 +117,8 @@ def run_in_shell(
 ) -> tuple[str, str, int]:
     """Run the command line in a new shell; return stdout, stderr and the status."""
     line = " ".join([sys.executable, "-m", "mcp_touchstone", *words])
-    done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{before} {line} {after}"],
-        capture_output=True,
-        text=True,
-        encoding="latin-1",
-        timeout=150,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", **env},
-    )
+    command = ["bash", "-o", "pipefail", "-c", f"{before} {line} {after}"]
+    done = ran(command, encoding="latin-1", env={**os.environ, "COLUMNS": "100", **env})
     return done.stdout, done.stderr, done.returncode
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import touchstone
 from tests.conftest import HERE, mutant_command
-from tests.project.test_cli import touchstone
 
 pytestmark = pytest.mark.slow
 

@@ -1,15 +1,15 @@
 """Modules that the command line and the pytest plugin import at startup."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
 from tests.cases import cases
+from tests.commands import ran
 
 HEAVY = {
-    *("pytest", "hypothesis", "jsonschema", "referencing", "rich", "psutil"),
+    *("pytest", "hypothesis", "jsonschema", "referencing", "rich", "psutil", "subprocess"),
     "mcp_touchstone.engine.runner",
 }
 
@@ -17,10 +17,7 @@ HEAVY = {
 def imported(code: str) -> set[str]:
     """Return the modules that some statements import."""
     program = f"import contextlib, io, json, sys\n{code}\nprint(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True
-    )
-    return set(json.loads(done.stdout.splitlines()[-1]))
+    return set(json.loads(ran([sys.executable, "-c", program]).stdout.splitlines()[-1]))
 
 
 @cases(["--version"], ["list", "ping"], ["explain", "ping-empty-response"])
@@ -48,6 +45,7 @@ def test_pytest_session_without_server_imports_only_the_options(pytester: pytest
         def test_nothing_more_is_there():
             found = {name for name in sys.modules if name.startswith("mcp_touchstone.")}
             assert found == {f"mcp_touchstone.{name}" for name in OPTIONS}
+            assert not {"rich", "psutil", "jsonschema"} & set(sys.modules)
         """
     )
 

@@ -142,20 +142,6 @@ def test_collect_only_starts_no_server(run: Run) -> None:
     assert result.ret == 0
 
 
-def test_unusable_server_command_is_reported(run: Run) -> None:
-    result = run(server="'unclosed")
-
-    result.stderr.fnmatch_lines(["*--mcp-server: No closing quotation*"])
-    assert result.ret == 4
-
-
-def test_an_unknown_selection_is_refused(run: Run) -> None:
-    result = run(select=["pnig"])
-
-    result.stderr.fnmatch_lines(["*--mcp-select pnig*did you mean 'ping'*"])
-    assert result.ret == 4
-
-
 def test_fixtures_give_a_live_session(run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         test_mine="""
@@ -227,19 +213,6 @@ def test_hostile_user_configurations_change_nothing(
     result.stdout.fnmatch_lines([f"{NODE} PASSED*"])
 
 
-def test_session_without_a_server_imports_no_heavy_module(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        test_mine="""
-        import sys
-        def test_light():
-            heavy = {"rich", "psutil", "jsonschema", "mcp_touchstone.engine.runner"}
-            assert not heavy & set(sys.modules)
-        """
-    )
-
-    pytester.run(sys.executable, "-m", "pytest", "-p", "no:xdist").assert_outcomes(passed=1)
-
-
 def test_calls_resources_and_prompts_are_named_by_option_or_ini_lines(
     run: Run, pytester: pytest.Pytester
 ) -> None:
@@ -298,8 +271,10 @@ def test_header_says_that_naming_only_test_files_skips_the_check(
     (["--mcp-strict"], "*--mcp-strict has no effect, as no server is checked: add --mcp *"),
     (["--mcp-select", "answers_a_ping"], "*--mcp-select has no effect, as no server is checked*"),
     (["--mcp-no-baseline"], "*--mcp-no-baseline has no effect*"),
+    (["--mcp-server", "'unclosed"], "*--mcp-server: No closing quotation*"),
+    (["--mcp-server", SOUND, "--mcp-select", "pnig"], "*--mcp-select pnig*did you mean 'ping'*"),
 )
-def test_options_without_effect_are_refused(
+def test_options_that_are_wrong_or_without_effect_are_refused(
     run: Run, pytester: pytest.Pytester, words: list[str], said: str
 ) -> None:
     pytester.makepyfile(test_mine="def test_mine(): pass")

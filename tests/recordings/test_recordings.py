@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError
 from tests.cases import cases
+from tests.commands import touchstone
 from tests.conftest import HERE
 from tests.hostile_cases import hostile
 
@@ -321,12 +321,8 @@ def test_invalid_json_record_is_named(folder: Path, capsys: pytest.CaptureFixtur
 def test_verify_records_nothing_without_create(folder: Path) -> None:
     shutil.rmtree(folder)
     for words, status in (((), 2), (("--create",), 0)):
-        done = subprocess.run(
-            [sys.executable, "-m", "mcp_touchstone", "golden", "verify", *words,
-             "--folder", str(folder), "--", *SERVER],
-            env={"PATH": "/usr/bin:/bin", "CI": "true"},
-            capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+        server = ("--folder", str(folder), "--", *SERVER)
+        done = touchstone("golden", "verify", *words, *server, CI="true")
         assert done.returncode == status, done.stdout + done.stderr
         assert ("no recording" in done.stderr) == (status == 2)
         assert folder.exists() == (status == 0)

@@ -1,12 +1,10 @@
-"""Golden snapshots: the tours of the reference server in each revision, and the screens.
+"""Golden snapshots: the tours of the reference server in each revision.
 
 ``pytest tests/recordings/test_tours.py --snapshot-update`` writes them. An unused snapshot
 fails a test.
 """
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from difflib import unified_diff
 from pathlib import Path
@@ -20,8 +18,8 @@ from reference_server.features.cedarscript import engine
 from reference_server.features.cedarscript import tools as cedarscript_tools
 from reference_server.features.subscriptions import watcher
 from reference_server.protocol import progress
-from tests.conftest import HERE, mutant_command
-from tests.goldens import GOLDEN, scrubbed
+from tests.conftest import HERE
+from tests.goldens import GOLDEN
 from tests.reference_client import LEGACY, MODERN
 from tests.reference_server.cedarscript.client import WHY_NOT
 from tests.tours import TOURS, Tour
@@ -72,37 +70,11 @@ def toured(name: str, revision: str) -> list[str]:
     return "\n".join(tour.lines).split("\n")
 
 
-SCREENS = {
-    "failing": (1, ["--select", "ping", "--", *mutant_command("RefusesPings")]),
-    "warning": (0, ["--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")]),
-}
-"""Name -> the exit status, and the arguments of ``check``."""
-
-
-@pytest.mark.parametrize("name", SCREENS)
-def test_screens_people_see(name: str, golden: SnapshotAssertion, tmp_path: Path) -> None:
-    status, words = SCREENS[name]
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", "check", *words],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"},
-    )
-
-    assert done.returncode == status
-    assert scrubbed(done.stdout) == golden
-
-
 def test_no_unused_snapshot_exists() -> None:
     """The plugin looks for unused snapshots only beside the tests."""
     tours = {f"test_tours[{param.id}].txt" for param in tour_params()}
-    screens = {f"test_screens_people_see[{name}].txt" for name in SCREENS}
 
-    assert {path.name for path in (GOLDEN / "test_tours").iterdir()} == tours | screens
+    assert {path.name for path in (GOLDEN / "test_tours").iterdir()} == tours
 
 
 def test_each_golden_file_belongs_to_a_test() -> None:

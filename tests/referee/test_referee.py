@@ -11,8 +11,8 @@ import pytest
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
 from tests.cases import cases
+from tests.commands import touchstone
 from tests.conftest import HERE
-from tests.project.test_cli import touchstone
 from tests.referee.suite import SUITE, SWITCH, VERSION, NotInstallableError, Suite, install, where
 
 pytestmark = pytest.mark.slow

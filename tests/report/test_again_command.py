@@ -6,8 +6,6 @@ if MCP_TOUCHSTONE_WHOLE is set.
 
 import os
 import shlex
-import subprocess
-import sys
 
 import pytest
 
@@ -16,6 +14,7 @@ from mcp_touchstone.engine.choice import Traffic
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.verdict import Outcome
+from tests.commands import touchstone
 from tests.conformance.test_mutants import MUTANTS, REGISTRY, run_mutant, target_of
 
 pytestmark = pytest.mark.slow
@@ -48,13 +47,7 @@ def test_printed_command_reproduces_the_finding(name: str) -> None:
     for finding in findings(run, *BROKEN):
         words = [w for w in shlex.split(again(run, finding)) if w != "mcp-touchstone"]
         words[words.index("check") + 1 : words.index("check") + 1] = ["--strict", "--no-baseline"]
-        done = subprocess.run(
-            [sys.executable, "-m", "mcp_touchstone", *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        done = touchstone(*words)
         if finding.clause.id not in done.stdout:
             missed.append((" ".join(words), done.stdout + done.stderr))
 

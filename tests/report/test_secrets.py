@@ -4,27 +4,24 @@ import io
 import sys
 from pathlib import Path
 
-import pytest
 from rich.console import Console
 
 from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.report.text import middle
 from mcp_touchstone.runtime.secrets import secrets
-from tests.project.test_cli import touchstone
+from tests.cases import cases
+from tests.commands import touchstone
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "hidden"),
-    [
-        ("NPM_TOKEN", "plain-words", ["plain-words"]),
-        ("API_KEY", "short", []),
-        ("MY_URL", "pg://u:hunter2secret@db", ["pg://u:hunter2secret@db", "hunter2secret"]),
-        ("MY_URL", "https://example.com/path", []),
-        ("OTHER", "aB3dE5gH7jK9mN1pQ3sT5vW7", ["aB3dE5gH7jK9mN1pQ3sT5vW7"]),
-        ("OTHER", "ghp_abcdefghijklmnop", ["ghp_abcdefghijklmnop"]),
-        ("PATH", "/usr/local/bin:/usr/bin:/bin", []),
-        ("LANG", "en_US.UTF-8", []),
-    ],
+@cases(
+    ("NPM_TOKEN", "plain-words", ["plain-words"]),
+    ("API_KEY", "short", []),
+    ("MY_URL", "pg://u:hunter2secret@db", ["pg://u:hunter2secret@db", "hunter2secret"]),
+    ("MY_URL", "https://example.com/path", []),
+    ("OTHER", "aB3dE5gH7jK9mN1pQ3sT5vW7", ["aB3dE5gH7jK9mN1pQ3sT5vW7"]),
+    ("OTHER", "ghp_abcdefghijklmnop", ["ghp_abcdefghijklmnop"]),
+    ("PATH", "/usr/local/bin:/usr/bin:/bin", []),
+    ("LANG", "en_US.UTF-8", []),
 )  # fmt: skip
 def test_secrets_are_found_by_name_and_by_form(name: str, value: str, hidden: list[str]) -> None:
     assert [one for _, one in secrets({name: value})] == hidden

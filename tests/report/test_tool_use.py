@@ -1,7 +1,6 @@
 """Tools that are not judged are named: called, failed, not annotated read-only, not reached."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.results.tool_use import SHOWN, FailedTool, ToolUse, tool_use
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.reply import Reply
+from tests.commands import ran, touchstone
 from tests.conftest import HERE
 from tests.discovery.test_probing import probed
 
@@ -102,11 +102,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("reports")
     asked = [f"--report={kind}:{folder / kind}" for kind in KINDS]
     words = ["--select", "tools-call-result-shape", "--revision", NEW, *asked]
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", "check", *words, "--", *TOY, "echo", "picky",
-         "write"],
-        capture_output=True, encoding="utf-8", timeout=120, check=False,
-    )  # fmt: skip
+    done = touchstone("check", *words, "--", *TOY, "echo", "picky", "write")
     return {"screen": done.stdout, **{k: (folder / k).read_text("utf-8") for k in KINDS}}
 
 
@@ -141,11 +137,9 @@ def test_a_reason_is_shown_once_behind_its_tools() -> None:
 
 def test_pytest_names_them_with_its_own_option(tmp_path: Path) -> None:
     server = " ".join([*TOY, "echo", "picky"])
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--mcp-server={server}",
-         "--mcp-select=tools-call-result-shape", f"--mcp-revision={NEW}"],
-        capture_output=True, encoding="utf-8", timeout=120, check=False, cwd=tmp_path,
-    )  # fmt: skip
+    words = ["--mcp-select=tools-call-result-shape", f"--mcp-revision={NEW}"]
+    pytest_of_ours = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    done = ran([*pytest_of_ours, f"--mcp-server={server}", *words], cwd=tmp_path)
 
     assert "no call succeeded: picky (isError: picky does not do that)" in done.stdout
     assert "--mcp-call NAME=" in done.stdout
@@ -154,9 +148,5 @@ def test_pytest_names_them_with_its_own_option(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("words", "status"), [((), 0), (("--strict",), 1)])
 def test_strict_counts_a_tool_that_never_answers(words: tuple[str, ...], status: int) -> None:
     command = ["check", "-q", "--timeout", "2", "--select", "tools-call-answered", *words]
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", *command, "--revision", NEW, "--", *TOY, "hang"],
-        capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
 
-    assert done.returncode == status
+    assert touchstone(*command, "--revision", NEW, "--", *TOY, "hang").returncode == status

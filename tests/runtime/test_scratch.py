@@ -1,7 +1,6 @@
 """The temporary world of a server: its place, its environment and its removal."""
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.runtime.scratch import KEPT_FROM_HOME, PLACES, PREFIX, SECRET, World, traces
+from tests.commands import ran
 
 NOBODY = 65534
 
@@ -189,13 +189,7 @@ def test_unreadable_folders_are_removed(outside: Path) -> None:
     if os.getuid() == 0:
         os.chown(parent, NOBODY, NOBODY)
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", LOCKED.format(nobody=NOBODY), parent, outside],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = ran([sys.executable, "-c", LOCKED.format(nobody=NOBODY), parent, outside])
     finally:
         (parent / "own").unlink(missing_ok=True)
         parent.rmdir()

@@ -20,10 +20,10 @@ from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.sandbox.sandbox import choose
 from mcp_touchstone.wire.exchange import Exchange
 from tests.cases import cases
+from tests.commands import touchstone
 from tests.conftest import HERE
 from tests.fakes.matrix import attack_file
 from tests.http_canned import Answer, mcp, response, serving
-from tests.project.test_cli import touchstone
 
 URL = "http://127.0.0.1:{port}/mcp"
 BRIDGE = (sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}", "--")

@@ -3,7 +3,6 @@
 import gzip
 import json
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Phase, Role
 from mcp_touchstone.wire.transcript import Source
 from tests.cases import cases
+from tests.commands import ran
 from tests.conftest import eventually
 from tests.http_canned import (
     Answer,
@@ -447,12 +447,7 @@ def test_other_runs_choose_other_ports() -> None:
     )
     ours = free_port() - FIRST_PORT
 
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", code.format(ours)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = ran([sys.executable, "-X", "dev", "-c", code.format(ours)])
 
     assert int(done.stdout) > FIRST_PORT + ours
     assert not done.stderr

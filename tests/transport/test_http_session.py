@@ -113,23 +113,20 @@ def not_found(session_id: str | None = "abc", **more: Any) -> Exchange:
     return exchange(**{"sent": sent, "status": 404, **more})
 
 
-@pytest.mark.parametrize(
-    ("response", "answer", "ends"),
-    [
-        (not_found(), None, True),
-        (not_found(), {"error": {"code": -32001}}, True),
-        (not_found(), {"error": {"code": -32601}}, False),
-        (not_found(), {"result": {}}, False),
-        (not_found(messages=1), None, False),
-        (not_found(None), None, False),
-        (not_found("other"), None, False),
-        (not_found(verb="GET"), None, False),
-        (not_found(crafted=True), None, False),
-        (not_found(status=400), None, False),
-    ],
+@cases(
+    (not_found(), None, True),
+    (not_found(), {"error": {"code": -32001}}, True),
+    (not_found(), {"error": {"code": -32601}}, False),
+    (not_found(), {"result": {}}, False),
+    (not_found(messages=1), None, False),
+    (not_found(None), None, False),
+    (not_found("other"), None, False),
+    (not_found(verb="GET"), None, False),
+    (not_found(crafted=True), None, False),
+    (not_found(status=400), None, False),
     ids=[
-        "no message", "an error", "an error about the method", "a result", "read before",
-        "a request without the session", "another session", "a GET", "a crafted request", "400",
+    "no message", "an error", "an error about the method", "a result", "read before",
+    "a request without the session", "another session", "a GET", "a crafted request", "400",
     ],
 )  # fmt: skip
 def test_404_ends_the_session_that_its_request_names(

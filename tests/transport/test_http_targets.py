@@ -1,7 +1,6 @@
 """Servers that speak HTTP, as targets: options, files, secrets, and whole runs."""
 
 import json
-import os
 import re
 import shutil
 import socket
@@ -9,7 +8,9 @@ import ssl
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,7 @@ from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.reply import Reply
 from tests.bridge_client import TOY
 from tests.cases import cases
+from tests.commands import CHECKOUT, Done, ran, touchstone
 from tests.http_canned import Answer, fixed, mcp, message_of, response, serving
 
 pytestmark = pytest.mark.slow
@@ -50,12 +52,8 @@ def only(*words: str) -> Settings:
     return found
 
 
-def check(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mcp_touchstone", "check", *words]
-    environment = {**os.environ, **env}
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, env=environment, check=False
-    )
+def check(*words: str, **env: str) -> Done:
+    return touchstone("check", *words, cwd=CHECKOUT, **env)
 
 
 def test_url_names_a_server_that_runs() -> None:
@@ -117,15 +115,25 @@ def test_configuration_names_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert found.header == {"Authorization": "TOKEN"}
 
 
-def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    servers = {
-        "a": {"type": "http", "url": "http://127.0.0.1:8000/mcp"},
-        "b": {"type": "sse", "url": "http://127.0.0.1:8000/sse"},
-    }
-    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+LOCAL = "http://127.0.0.1:8000/mcp"
 
-    assert only("--config", ".mcp.json", "a").url == "http://127.0.0.1:8000/mcp"
+
+@pytest.fixture
+def client_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return a function that writes servers to .mcp.json in the working folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(servers: dict[str, Any]) -> None:
+        (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+    return write
+
+
+def test_file_of_a_client_names_a_url(client_file: Callable[..., None]) -> None:
+    old = {"type": "sse", "url": "http://127.0.0.1:8000/sse"}
+    client_file({"a": {"type": "http", "url": LOCAL}, "b": old})
+
+    assert only("--config", ".mcp.json", "a").url == LOCAL
     with pytest.raises(ConfigError, match="HTTP\\+SSE of 2024-11-05"):
         only("--config", ".mcp.json", "b")
 
@@ -144,36 +152,30 @@ def test_file_of_a_client_names_a_url(tmp_path: Path, monkeypatch: pytest.Monkey
     ({"X-Key": "${env:NO_SUCH}"}, "--header X-Key: the variable NO_SUCH is not set"),
 )
 def test_unusable_headers_of_a_client_file_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, headers: object, message: str
+    client_file: Callable[..., None], headers: object, message: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    server = {"url": "http://127.0.0.1:8000/mcp", "headers": headers}
-    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
+    client_file({"a": {"url": LOCAL, "headers": headers}})
 
     with pytest.raises(UserError, match=re.escape(message)):
         resolve.target(only("--config", ".mcp.json"))
 
 
 def test_header_of_the_command_line_replaces_that_of_a_client_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client_file: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MINE", "Bearer mine")
-    server = {"url": "http://127.0.0.1:8000/mcp", "headers": {"Authorization": "${input:token}"}}
-    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": server}}))
+    client_file({"a": {"url": LOCAL, "headers": {"Authorization": "${input:token}"}}})
 
     found = only("--config", ".mcp.json", "--header", "Authorization=env:MINE")
     assert found.header == {"Authorization": "MINE"}
 
 
 def test_servers_with_similar_names_keep_their_own_headers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client_file: Callable[..., None], tmp_path: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    url = "http://127.0.0.1:8000/mcp"
-    servers = {name: {"url": url, "headers": {"X-Key": f"of {name}"}} for name in ("a-b", "a_b")}
-    servers["c"] = {"url": url, "headers": {"X-Key": "${workspaceFolderBasename}"}}
-    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    servers = {name: {"url": LOCAL, "headers": {"X-Key": f"of {name}"}} for name in ("a-b", "a_b")}
+    servers["c"] = {"url": LOCAL, "headers": {"X-Key": "${workspaceFolderBasename}"}}
+    client_file(servers)
     found = [only("--config", ".mcp.json", "--target", name).header for name in servers]
 
     values = [values_of(header, {})["X-Key"] for header in found]
@@ -217,8 +219,7 @@ def test_starting_configuration_names_the_url() -> None:
 
 
 def test_bridge_refuses_a_server_that_speaks_http() -> None:
-    words = [sys.executable, "-m", "mcp_touchstone", "bridge", "http://127.0.0.1:9/"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = touchstone("bridge", "http://127.0.0.1:9/")
 
     assert done.returncode == 2
     assert "speaks HTTP already" in done.stderr
@@ -409,14 +410,7 @@ def test_session_is_opened_over_http() -> None:
 def test_pytest_checks_a_url(tmp_path: Path) -> None:
     with serving(mcp()) as server:
         words = ["--mcp-url", server.url, "--mcp-select", "answers_a_ping"]
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *words],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            cwd=tmp_path,
-            check=False,
-        )
+        done = ran([sys.executable, "-m", "pytest", *words], cwd=tmp_path)
 
     assert "1 passed" in done.stdout, done.stdout + done.stderr
 

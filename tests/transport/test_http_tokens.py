@@ -159,25 +159,22 @@ def test_upstream_service_is_an_mcp_server_and_notes_our_tokens(issuer: Issuer) 
     assert [set(tokens) for _, tokens in issuer.upstream] == [set(), set(), {token}]
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        ([*ISSUED, "--", "server", "{port}"], r"write \{issuer\} or \{jwks\}"),
-        ([*ISSUED, "--", "server", "{isuer}"], r"there is no \{isuer\}; did you mean"),
-        (["http://127.0.0.1:9/mcp", "--issuer", "mock"], "add -- COMMAND"),
-        (["--issuer", "mock", "--", "server", "{issuer}"], "name its URL"),
-        (["--token-command", "echo a", "--", "server"], "name its URL"),
-        (["http://a/mcp", "--scope", "read"], "--scope is for the tokens of --issuer"),
-        ([*ISSUED, "--token-command", "echo a", "--", "x", "{jwks}"], "keep one"),
-        (["http://a", "--token-command", "a", "--header", "authorization=env:HOME"], "keep one"),
-        ([*ISSUED, "--other-token-command", "echo a", "--", "x", "{jwks}"], "has another user"),
-        (["http://a/mcp", "--token-command", "no-such-program-here"], "it cannot be run"),
-        (["http://a/mcp", "--token-command", "'"], "it cannot be run"),
-        (["http://a/mcp", "--token-command", "false"], "it ended with status 1"),
-        (["http://a/mcp", "--token-command", "true"], "it printed nothing"),
-        (["http://a/mcp", "--token-command", "echo a b"], "more than a token"),
-        (["http://a/mcp", "--other-token-command", "true"], "--other-token-command: it printed n"),
-    ],
+@cases(
+    ([*ISSUED, "--", "server", "{port}"], r"write \{issuer\} or \{jwks\}"),
+    ([*ISSUED, "--", "server", "{isuer}"], r"there is no \{isuer\}; did you mean"),
+    (["http://127.0.0.1:9/mcp", "--issuer", "mock"], "add -- COMMAND"),
+    (["--issuer", "mock", "--", "server", "{issuer}"], "name its URL"),
+    (["--token-command", "echo a", "--", "server"], "name its URL"),
+    (["http://a/mcp", "--scope", "read"], "--scope is for the tokens of --issuer"),
+    ([*ISSUED, "--token-command", "echo a", "--", "x", "{jwks}"], "keep one"),
+    (["http://a", "--token-command", "a", "--header", "authorization=env:HOME"], "keep one"),
+    ([*ISSUED, "--other-token-command", "echo a", "--", "x", "{jwks}"], "has another user"),
+    (["http://a/mcp", "--token-command", "no-such-program-here"], "it cannot be run"),
+    (["http://a/mcp", "--token-command", "'"], "it cannot be run"),
+    (["http://a/mcp", "--token-command", "false"], "it ended with status 1"),
+    (["http://a/mcp", "--token-command", "true"], "it printed nothing"),
+    (["http://a/mcp", "--token-command", "echo a b"], "more than a token"),
+    (["http://a/mcp", "--other-token-command", "true"], "--other-token-command: it printed n"),
 )  # fmt: skip
 def test_options_that_give_no_token_are_refused(words: list[str], why: str) -> None:
     with pytest.raises(UserError, match=why):
