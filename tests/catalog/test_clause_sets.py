@@ -7,16 +7,14 @@ from typing import Any, cast
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import CONFORMANCE, load, renamed, rows
-from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.catalog.loader import CONFORMANCE, renamed, rows
 from mcp_touchstone.report import badge, html, machine
 from mcp_touchstone.results import clause_sets
 from mcp_touchstone.results.clause_sets import kept, sets
-from mcp_touchstone.results.run import Absent, Run, Verdict
-from mcp_touchstone.results.verdict import Judgement, Outcome
-from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import Target
+from mcp_touchstone.results.run import Absent, Run
+from mcp_touchstone.results.verdict import Outcome
 from tests.cases import cases
+from tests.runs import run_of
 
 DIGESTS = {
     "2024-11-05/1": "beffefbcd74b212f",
@@ -57,13 +55,10 @@ def test_each_clause_of_the_newest_sets_is_judged_in_its_revision() -> None:
 def run(
     found: Mapping[str, Outcome], absent: Mapping[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> Run:
-    made = Run(Target(command=("x",)), ServerProfile(Pace(1.0)))
+    made = run_of({(rule, R): outcome for rule, outcome in found.items()}, {"scenario": "s"})
     made.profile.spoken = cast(
         "dict[str, Any]", {R: type("Spoken", (), {"server_info": {}, "tried": set()})()}
     )
-    for rule, outcome in found.items():
-        one = Judgement(clause=rule, revision=R, outcome=outcome, scenario="s")
-        made.verdicts.append(Verdict(load().catalogue[rule], R, outcome, one, [one]))
     made.absent = [Absent(rule, R, "why", chosen) for rule, chosen in absent.items()]
     monkeypatch.setattr(clause_sets, "sets", lambda: {R: ((), (PING, BATCH, INFO))})
     return made

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -40,6 +39,7 @@ from tests.cases import cases
 from tests.conftest import HERE
 from tests.fleets import row_of
 from tests.goldens import scrubbed
+from tests.runs import Found, run_of
 
 NO_REMEDY = "nothing in your server; mcp has to fix it"
 BATCH, PING, TOOL = "jsonrpc-batch-receive", "ping-empty-response", "tools-unknown-tool-error"
@@ -73,30 +73,26 @@ RELEASES = sdk_faults.read({"releases": ROWS}, {})
 
 
 def run(
-    found: Mapping[tuple[str, str], Outcome],
+    found: Found,
     *sdks: str,
     scenario: str = "s",
     words: tuple[str, ...] = (),
     spoken: tuple[str, ...] = (OLD, MID, NEW),
+    table: tuple[sdk_faults.Release, ...] = RELEASES,
 ) -> Run:
     """Return a run with these outcomes of a server on these SDKs, attributed."""
-    profile = ServerProfile(Pace(1.0))
-    made = Run(Target(command=("./server",)), profile, floor=Floor.read(words))
+    made = run_of(found, {"scenario": scenario, "actual": "nothing"}, floor=Floor.read(words))
+    profile = made.profile
     for each in spoken:
         answer = type("Spoken", (), {"server_info": {"name": "notes"}, "tried": set()})()
         profile.spoken[each] = cast("Any", answer)
     named = [one.split("==") for one in sdks]
     profile.sdk = SdkIdentity(tuple(Sdk(name, number, "pypi") for name, number in named))
-    for (rule, revision), outcome in found.items():
-        one = Judgement(
-            clause=rule, revision=revision, outcome=outcome, scenario=scenario, actual="nothing"
-        )
-        made.verdicts.append(Verdict(load().catalogue[rule], revision, outcome, one, [one]))
-    attribute(made, RELEASES)
+    attribute(made, table)
     return made
 
 
-FAILING: Mapping[tuple[str, str], Outcome] = {
+FAILING: Found = {
     (BATCH, MID): Outcome.FAIL,
     (PING, MID): Outcome.PASS,
     (TOOL, NEW): Outcome.WARN,
@@ -113,8 +109,32 @@ def remedy(made: Run) -> str:
     return fault.remedy
 
 
-def test_a_finding_of_the_minimal_server_is_the_sdks() -> None:
-    assert owners(run(FAILING, "mcp==1.20.0")) == ["mcp 1.20.0", "own", "mcp 1.20.0"]
+BATCHES: Found = {(BATCH, MID): Outcome.FAIL}
+PINGS_TOO: Found = {**BATCHES, (PING, NEW): Outcome.FAIL}
+SDK = "mcp==1.20.0"
+
+
+@cases(
+    (FAILING, [SDK], ["mcp 1.20.0", "own", "mcp 1.20.0"]),
+    ({(TOOL, NEW): Outcome.FAIL}, [SDK], ["own"]),
+    ({(BATCH, MID): Outcome.WARN}, [SDK], ["mcp 1.20.0"]),
+    (PINGS_TOO, ["mcp==1.15.0"], ["mcp 1.15.0", "own"]),
+    (BATCHES, ["fastmcp==3.0.0", SDK], ["mcp 1.20.0"]),
+    (BATCHES, ["fastmcp==3.0.0", "mcp==2.0.0"], ["fastmcp 3.0.0"]),
+    (PINGS_TOO, ["mcp==^1.10.0"], ["mcp ^1.10.0", "own"]),
+    (PINGS_TOO, ["mcp==^1.15.0"], ["mcp ^1.15.0", "own"]),
+    (PINGS_TOO, ["mcp==^1.9.0"], ["mcp ^1.9.0", "own"]),
+    ({(TOOL, NEW): Outcome.WARN}, ["mcp==^1.21.0"], ["mcp ^1.21.0"]),
+    ids=[
+        *("what the minimal server does", "graver than that", "less grave than that"),
+        *("between two versions: what both do", "the innermost SDK", "only the outer SDK"),
+        *("a range", "a range between two", "a range from an older one", "a range of a newer one"),
+    ],
+)
+def test_a_finding_of_the_minimal_server_is_the_sdks(
+    found: Found, sdks: list[str], whose: list[str]
+) -> None:
+    assert owners(run(found, *sdks)) == whose
 
 
 @cases(
@@ -132,11 +152,6 @@ def test_everything_else_is_the_servers_own(
     sdk: str, scenario: str, revision: str, outcome: Outcome
 ) -> None:
     assert owners(run({(BATCH, revision): outcome}, sdk, scenario=scenario)) == ["own"]
-
-
-def test_a_graver_finding_than_the_minimal_server_has_is_the_servers_own() -> None:
-    assert owners(run({(TOOL, NEW): Outcome.FAIL}, "mcp==1.20.0")) == ["own"]
-    assert owners(run({(BATCH, MID): Outcome.WARN}, "mcp==1.20.0")) == ["mcp 1.20.0"]
 
 
 def test_a_clause_with_a_further_failing_scenario_is_the_servers_own() -> None:
@@ -167,12 +182,6 @@ def test_a_version_that_was_not_judged_has_the_faults_of_its_neighbours(
     assert [one.sdk.version for one in found] == stand_in
 
 
-def test_a_version_between_two_has_only_what_both_have() -> None:
-    found = {(BATCH, MID): Outcome.FAIL, (PING, NEW): Outcome.FAIL}
-
-    assert owners(run(found, "mcp==1.15.0")) == ["mcp 1.15.0", "own"]
-
-
 def test_versions_are_ordered() -> None:
     order = ["1.9.4", "1.10.0a1", "1.10.0", "1.10.0.post1", "2.0.0-beta.5", "2.0.0", "10.0"]
 
@@ -181,20 +190,11 @@ def test_versions_are_ordered() -> None:
     assert version("1.30") == version("1.30.0")
 
 
-def test_the_innermost_sdk_with_the_fault_has_it() -> None:
-    found = {(BATCH, MID): Outcome.FAIL}
-
-    assert owners(run(found, "fastmcp==3.0.0", "mcp==1.20.0")) == ["mcp 1.20.0"]
-    assert owners(run(found, "fastmcp==3.0.0", "mcp==2.0.0")) == ["fastmcp 3.0.0"]
-
-
 def test_the_remedy_names_the_release_that_fixed_it_and_newer_revisions() -> None:
-    found = {(BATCH, MID): Outcome.FAIL}
-
-    assert remedy(run(found, "mcp==1.20.0")) == (
+    assert remedy(run(BATCHES, SDK)) == (
         f"use mcp 2.0.0, where it is fixed, or offer only revisions newer than {MID}"
     )
-    assert remedy(run(found, "mcp==1.20.0", spoken=(MID,))) == "use mcp 2.0.0, where it is fixed"
+    assert remedy(run(BATCHES, SDK, spoken=(MID,))) == "use mcp 2.0.0, where it is fixed"
 
 
 def test_the_remedy_is_a_release_of_the_sdk_that_the_server_imports() -> None:
@@ -204,10 +204,7 @@ def test_the_remedy_is_a_release_of_the_sdk_that_the_server_imports() -> None:
 
 
 def test_without_a_remedy_the_report_says_who_has_to_act() -> None:
-    table = RELEASES[:2]
-    made = run({(BATCH, MID): Outcome.FAIL}, spoken=(MID,))
-    made.profile.sdk = SdkIdentity((Sdk("mcp", "1.22.0", "pypi"),))
-    attribute(made, table)
+    made = run(BATCHES, "mcp==1.22.0", spoken=(MID,), table=RELEASES[:2])
 
     fault = made.verdicts[0].sdk
     assert fault is not None
@@ -227,9 +224,7 @@ def test_a_fault_that_depends_on_chance_is_fixed_by_a_later_major_version_only(
     fault = f"{BATCH} s fail {MID}"
     rows = [row("mcp", "1.20.0", fault, chance=(BATCH,))]
     rows += [row("mcp", one.strip("!"), *([fault] if "!" in one else [])) for one in later]
-    made = run({(BATCH, MID): Outcome.FAIL}, spoken=(MID,))
-    made.profile.sdk = SdkIdentity((Sdk("mcp", "1.20.0", "pypi"),))
-    attribute(made, sdk_faults.read({"releases": rows}, {}))
+    made = run(BATCHES, SDK, spoken=(MID,), table=sdk_faults.read({"releases": rows}, {}))
 
     found = made.verdicts[0].sdk
     assert found is not None
@@ -367,19 +362,9 @@ def test_the_judgement_that_a_report_shows_is_compared() -> None:
 def test_a_later_release_that_answers_differently_is_no_remedy() -> None:
     rows = [{**one, "answers": {TOOL: {"s": [kind]}}} for one, kind in
             zip(ROWS[1:3], ("isError", "result"), strict=True)]  # fmt: skip
-    made = run({(TOOL, NEW): Outcome.WARN}, "mcp==1.20.0")
-    attribute(made, sdk_faults.read({"releases": rows}, {}))
+    table = sdk_faults.read({"releases": rows}, {})
 
-    assert remedy(made) == NO_REMEDY
-
-
-def test_a_range_has_the_faults_of_each_release_in_it() -> None:
-    both = {(BATCH, MID): Outcome.FAIL, (PING, NEW): Outcome.FAIL}
-
-    assert owners(run(both, "mcp==^1.10.0")) == ["mcp ^1.10.0", "own"]
-    assert owners(run(both, "mcp==^1.15.0")) == ["mcp ^1.15.0", "own"]
-    assert owners(run(both, "mcp==^1.9.0")) == ["mcp ^1.9.0", "own"]
-    assert owners(run({(TOOL, NEW): Outcome.WARN}, "mcp==^1.21.0")) == ["mcp ^1.21.0"]
+    assert remedy(run({(TOOL, NEW): Outcome.WARN}, SDK, table=table)) == NO_REMEDY
 
 
 @pytest.mark.parametrize("number", ["1.15.0", "^1.15.0"])
@@ -388,9 +373,8 @@ def test_a_neighbour_without_the_revision_says_nothing_about_it(number: str) -> 
     table = sdk_faults.read(
         {"releases": [before, row("mcp", "1.20.0", f"{PING} s fail {NEW}")]}, {}
     )
-    made = run({(PING, NEW): Outcome.FAIL, (PING, OLD): Outcome.FAIL})
-    made.profile.sdk = SdkIdentity((Sdk("mcp", number, "pypi"),))
-    attribute(made, table)
+    found = {(PING, NEW): Outcome.FAIL, (PING, OLD): Outcome.FAIL}
+    made = run(found, f"mcp=={number}", table=table)
 
     assert owners(made) == [f"mcp {number}", "own"]
     assert made.verdicts[0].sdk is not None
@@ -495,13 +479,9 @@ def test_a_counted_fault_of_the_sdk_is_a_failure_that_names_its_owner(
 
 def test_a_pytest_item_expects_a_fault_of_the_sdk(golden: SnapshotAssertion) -> None:
     case = next(c for c in load().cases() if BATCH in {clause.id for clause in c.clauses})
-    made = run({(BATCH, MID): Outcome.FAIL}, "mcp==1.20.0", scenario=case.id)
-    for verdict in made.verdicts:
-        assert verdict.sdk is None
-    table = sdk_faults.read(
-        {"releases": [row("mcp", "1.20.0", f"{BATCH} {case.id} fail {MID}")]}, {}
-    )
-    attribute(made, table)
+    fault = row("mcp", "1.20.0", f"{BATCH} {case.id} fail {MID}")
+    table = sdk_faults.read({"releases": [fault]}, {})
+    made = run(BATCHES, SDK, scenario=case.id, table=table)
     known = items.results(made, [case])[case.id]
     made.floor = Floor.read(("sdk",))
     counted = items.results(made, [case])[case.id]

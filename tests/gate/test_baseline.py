@@ -11,20 +11,18 @@ from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, load
-from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline import HEADING, Baseline, BaselineError, check, read
 from mcp_touchstone.gate.baseline_file import find
 from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.gate.toml_text import key, value
-from mcp_touchstone.results.run import Absent, Run, Verdict
+from mcp_touchstone.results.run import Absent, Run
 from mcp_touchstone.results.threshold import WORDS, Floor
-from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
-from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import Target
+from mcp_touchstone.results.verdict import AffectedTool, Outcome
 from mcp_touchstone.wire.reply import Reply
 from tests.cases import cases
+from tests.runs import Found, run_of
 
 PING = "ping-empty-response"
 MALFORMED = "lifecycle-initialize-result-shape"
@@ -39,23 +37,16 @@ def registry() -> Any:
 
 
 def run(
-    found: Mapping[tuple[str, str], Outcome],
+    found: Found,
     *,
     spoken: tuple[str, ...] = (OLD, NEW),
     asked: tuple[str, ...] = rev.ALL,
     absent: Mapping[tuple[str, str], str] | None = None,
-    floor: Floor | None = None,
 ) -> Run:
     """Return a run with these outcomes."""
-    made = Run(Target(command=("x",)), ServerProfile(Pace(1.0)), floor=floor or Floor())
+    made = run_of(found, {"scenario": "s", "actual": "no\nanswer"})
     made.profile.spoken = cast("dict[str, Any]", dict.fromkeys(spoken))
     made.profile.refused = {each: Reply(0) for each in asked if each not in spoken}
-    for (rule, revision), outcome in found.items():
-        judgement = Judgement(
-            clause=rule, revision=revision, outcome=outcome, scenario="s", actual="no\nanswer"
-        )
-        clause = registry().catalogue[rule]
-        made.verdicts.append(Verdict(clause, revision, outcome, judgement, [judgement]))
     made.absent = [Absent(rule, revision, why) for (rule, revision), why in (absent or {}).items()]
     return made
 
@@ -185,22 +176,19 @@ def test_broken_entry_does_not_excuse_a_failure() -> None:
     assert stale_reasons(made) == ["it can be judged now"]
 
 
-@pytest.mark.parametrize(
-    ("found", "absent", "revision", "reasons"),
-    [
-        ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS}, {}, "all", ["it passes now"]),
-        ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, "all", []),
-        ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, OLD, ["it passes now"]),
-        ({(PING, OLD): Outcome.WARN, (PING, NEW): Outcome.WARN}, {}, "all", []),
-        ({(PING, OLD): Outcome.UNSEEN, (PING, NEW): Outcome.UNSEEN}, {}, "all", []),
-        ({(PING, OLD): Outcome.BROKEN, (PING, NEW): Outcome.PASS}, {}, "all", []),
-        ({}, {(PING, OLD): "no x", (PING, NEW): "no x"}, "all", ["no x"]),
-        (
-            {(PING, NEW): Outcome.FAIL}, {}, "2025-03-26",
-            ["the server does not speak 2025-03-26"],
-        ),
-        ({(PING, NEW): Outcome.FAIL}, {}, OLD, [f"it is not judged in {OLD}"]),
-    ],
+@cases(
+    ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS}, {}, "all", ["it passes now"]),
+    ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, "all", []),
+    ({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL}, {}, OLD, ["it passes now"]),
+    ({(PING, OLD): Outcome.WARN, (PING, NEW): Outcome.WARN}, {}, "all", []),
+    ({(PING, OLD): Outcome.UNSEEN, (PING, NEW): Outcome.UNSEEN}, {}, "all", []),
+    ({(PING, OLD): Outcome.BROKEN, (PING, NEW): Outcome.PASS}, {}, "all", []),
+    ({}, {(PING, OLD): "no x", (PING, NEW): "no x"}, "all", ["no x"]),
+    (
+        {(PING, NEW): Outcome.FAIL}, {}, "2025-03-26",
+        ["the server does not speak 2025-03-26"],
+    ),
+    ({(PING, NEW): Outcome.FAIL}, {}, OLD, [f"it is not judged in {OLD}"]),
 )  # fmt: skip
 def test_entry_is_stale_if_no_verdict_of_it_fails(
     found: dict[tuple[str, str], Outcome],
@@ -327,11 +315,27 @@ def test_new_baseline_has_an_entry_for_every_failure() -> None:
     ]
 
 
-def test_new_entry_lists_only_the_failing_revisions() -> None:
-    made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.PASS})
+@cases(
+    (HEADING, {OLD: Outcome.FAIL, NEW: Outcome.PASS}, {"revision": [OLD]}),
+    ("", {NEW: Outcome.BROKEN}, {"outcome": "broken"}),
+    (entry(PING, OLD), {OLD: Outcome.FAIL, NEW: Outcome.FAIL},
+     {"clause": PING, "revision": [OLD, NEW], "reason": REASON}),
+    ids=["only the failing revisions", "a broken verdict", "a further failing revision"],
+)  # fmt: skip
+def test_entry_is_written_for_what_was_found(
+    before: str, found: dict[str, Outcome], members: dict[str, Any]
+) -> None:
+    made = run({(PING, revision): outcome for revision, outcome in found.items()})
 
-    (row,) = tomllib.loads(renewed(HEADING, made).text)["known"]
-    assert row["revision"] == [OLD]
+    (row,) = tomllib.loads(renewed(before, made).text)["known"]
+    assert row.items() >= members.items()
+
+
+def test_new_entry_does_not_cover_unselected_revisions() -> None:
+    made = run({(PING, NEW): Outcome.FAIL})
+
+    (row,) = tomllib.loads(renewed("", made, Choice(revisions=(NEW,))).text)["known"]
+    assert row["revision"] == [NEW]
 
 
 def test_new_entry_lists_the_tools_and_an_update_changes_them() -> None:
@@ -380,13 +384,6 @@ def test_new_entry_of_a_failure_by_chance_covers_all_revisions() -> None:
     assert made.revisions == ()
 
 
-def test_new_entry_does_not_cover_unselected_revisions() -> None:
-    made = run({(PING, NEW): Outcome.FAIL})
-
-    (row,) = tomllib.loads(renewed("", made, Choice(revisions=(NEW,))).text)["known"]
-    assert row["revision"] == [NEW]
-
-
 def test_update_keeps_reasons_comments_and_order() -> None:
     before = (
         "# ours\n\n"
@@ -420,20 +417,6 @@ def test_update_keeps_unselected_entries() -> None:
 
     assert text.startswith(before.strip().replace("\n\n[[", "\n\n[["))
     assert PING in text
-
-
-def test_update_adds_a_failing_revision_to_the_entry() -> None:
-    made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL})
-
-    (row,) = tomllib.loads(renewed(entry(PING, OLD), made).text)["known"]
-    assert row == {"clause": PING, "revision": [OLD, NEW], "reason": REASON}
-
-
-def test_broken_verdict_is_written_as_a_broken_entry() -> None:
-    made = run({(PING, NEW): Outcome.BROKEN})
-
-    (row,) = tomllib.loads(renewed("", made).text)["known"]
-    assert row["outcome"] == "broken"
 
 
 def test_update_removes_unknown_ids_and_follows_renamed_ids() -> None:
@@ -519,12 +502,9 @@ def test_failed_run_writes_no_baseline(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "thing",
-    [
-        "plain", 'a "b" \\ c', "line\nline\ttab\x7f\x00", "é\U0001f600\u2028", "",
-        {"a": [1, 2.5, True, {"b c": "d", "": "e"}], "ü": {}}, [], [[]], -3, 1e300,
-    ],
+@cases(
+    "plain", 'a "b" \\ c', "line\nline\ttab\x7f\x00", "é\U0001f600\u2028", "",
+    {"a": [1, 2.5, True, {"b c": "d", "": "e"}], "ü": {}}, [], [[]], -3, 1e300,
 )  # fmt: skip
 def test_written_toml_is_read_back(thing: Any) -> None:
     assert tomllib.loads(f"x = {value(thing)}")["x"] == thing

@@ -2,24 +2,18 @@
 
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.report import html, markdown, standing
-from mcp_touchstone.results.run import Absent, Run, Verdict
-from mcp_touchstone.results.verdict import Judgement, Outcome
-from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import Target
+from mcp_touchstone.results.run import Absent, Run
+from mcp_touchstone.results.verdict import Outcome
+from tests.runs import run_of
 
 NEW = "2025-11-25"
 GRAVE, MEDIUM = "traversal-dotdot", "special-pipes"
 
 
 def run(**found: Outcome) -> Run:
-    made = Run(Target(command=("./server",)), ServerProfile(Pace(1.0)))
-    known = load("security").catalogue
-    for name, outcome in found.items():
-        rule = name.replace("_", "-")
-        one = Judgement(clause=rule, revision=NEW, outcome=outcome, scenario="s", actual="it did")
-        made.verdicts.append(Verdict(known[rule], NEW, outcome, one, [one]))
+    outcomes = {(name.replace("_", "-"), NEW): outcome for name, outcome in found.items()}
+    made = run_of(outcomes, {"scenario": "s", "actual": "it did"})
     made.absent.append(Absent("links-read", NEW, "no tool"))
     return made
 

@@ -130,27 +130,24 @@ def with_tools(*tools: str) -> dict[str, Any]:
     return made
 
 
-def test_known_finding_in_another_tool_is_new() -> None:
-    found = compared(with_tools("read"), with_tools("read", "write"))
+@cases((["read"], ["read", "write"], "write"), (["read(path)"], ["read(to)"], "read(to)"))
+def test_known_finding_in_another_tool_or_argument_is_new(
+    old: list[str], new: list[str], place: str
+) -> None:
+    found = compared(with_tools(*old), with_tools(*new))
 
     assert [item.change for item in found.items] == [Change.NEW]
-    assert found.items[0].actual.startswith("now also in write: ")
+    assert found.items[0].actual.startswith(f"now also in {place}: ")
     assert found.exit_code == 1
 
 
-def test_known_finding_in_another_argument_is_new() -> None:
-    found = compared(with_tools("read(path)"), with_tools("read(to)"))
-
-    assert [item.change for item in found.items] == [Change.NEW]
-    assert found.items[0].actual.startswith("now also in read(to): ")
-    assert compared(with_tools("read"), with_tools("read(to)")).exit_code == 0
-    assert compared(with_tools("read(to)"), with_tools("read")).exit_code == 0
-
-
-@pytest.mark.parametrize("old", [("read", "write"), ("read",), ()])
-def test_known_finding_in_no_other_tool_is_open(old: tuple[str, ...]) -> None:
-    """A report of an older version lists no tools."""
-    found = compared(with_tools(*old), with_tools("read"))
+@cases(
+    (["read", "write"], "read"), (["read"], "read"), ([], "read"),
+    (["read"], "read(to)"), (["read(to)"], "read"),
+)  # fmt: skip
+def test_known_finding_in_no_other_tool_is_open(old: list[str], new: str) -> None:
+    """A report of an older version lists no tools, or no arguments."""
+    found = compared(with_tools(*old), with_tools(new))
 
     assert [item.change for item in found.items] == [Change.OPEN]
     assert found.exit_code == 0

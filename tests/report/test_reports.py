@@ -5,27 +5,24 @@ import hashlib
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from mcp_touchstone.catalog.loader import BOTH, load
-from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.report import badge, html, junit, kinds, machine, markdown, sarif
 from mcp_touchstone.report.kinds import RENDERERS, Wanted, write
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
-from mcp_touchstone.results.run import Run, Settlement, Stale, Verdict
+from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
-from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import Target
 from tests.cases import cases
+from tests.commands import touchstone
 from tests.conftest import mutant_command
-from tests.project.test_cli import touchstone
+from tests.runs import Found, run_of
 
 pytestmark = pytest.mark.slow
 
@@ -37,26 +34,14 @@ EVIL = (
 )
 
 
-def run(found: Mapping[tuple[str, str], Outcome], *, actual: str = "no answer", **more: Any) -> Run:
+def run(found: Found, *, actual: str = "no answer", **more: Any) -> Run:
     """Return a run with these outcomes."""
-    made = Run(Target(command=("./server", "a b")), ServerProfile(Pace(1.0)), **more)
-    made.profile.spoken = cast("dict[str, Any]", {})
-    for (rule, revision), outcome in found.items():
-        judgement = Judgement(
-            clause=rule,
-            revision=revision,
-            outcome=outcome,
-            scenario="s.py::s",
-            expected="an empty result",
-            actual=actual,
-            wire=(WireLine(3, "→", '{"id":1}'), WireLine(4, "←", actual, guilty=True)),
-        )
-        clause = load(BOTH).catalogue[rule]
-        made.verdicts.append(Verdict(clause, revision, outcome, judgement, [judgement]))
-    return made
+    wire = (WireLine(3, "→", '{"id":1}'), WireLine(4, "←", actual, guilty=True))
+    said = {"expected": "an empty result", "actual": actual, "wire": wire}
+    return run_of(found, {"scenario": "s.py::s", **said}, **more)
 
 
-MIXED: Mapping[tuple[str, str], Outcome] = {
+MIXED: Found = {
     (PING, OLD): Outcome.FAIL,
     (PING, NEW): Outcome.FAIL,
     ("ping-before-initialized", NEW): Outcome.PASS,
@@ -87,33 +72,11 @@ def by_name(made: Run) -> dict[str, ET.Element]:
     return {case.get("name", ""): case for case in root.iter("testcase")}
 
 
-def test_junit_has_suites_per_chapter_and_cases_per_clause_and_revision() -> None:
-    root = ET.fromstring(junit.render(run(MIXED)))  # noqa: S314
-    suites = {suite.get("name"): suite for suite in root}
-
-    assert len(list(root.iter("testcase"))) == len(MIXED)
-    assert {"basic/ping", "basic/lifecycle"} < set(suites)
-    ping = suites["basic/ping"]
-    assert (ping.get("tests"), ping.get("failures"), ping.get("errors")) == ("3", "2", "0")
-    assert (root.get("tests"), root.get("failures"), root.get("errors")) == ("7", "3", "1")
-
-
-def test_junit_skips_known_and_unseen_clauses_and_passes_warnings() -> None:
-    found = by_name(known(run(MIXED), PING))
-
-    assert {child.tag for child in found[f"{PING} [{NEW}]"]} == {"skipped", "system-out"}
-    assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{NEW}]"]] == ["skipped"]
-    assert [c.tag for c in found[f"lifecycle-initialize-result-shape [{OLD}]"]] == ["error"]
-    assert [c.tag for c in found[f"{SHOULD} [2026-07-28]"]] == ["system-out"]
+def test_junit_fails_for_a_warning_that_counts_and_an_unchecked_server() -> None:
     strict = by_name(run(MIXED, floor=Floor.read(["should"])))
+
     assert [c.tag for c in strict[f"{SHOULD} [2026-07-28]"]] == ["failure"]
-
-
-def test_junit_fails_for_an_unchecked_server_and_a_stale_baseline() -> None:
     assert "the server can be checked" in by_name(run({}, trouble="it did not start"))
-    stale = Settlement("b.toml", 1, [Stale(PING, (NEW,), "it was so", "it passes now")])
-    case = by_name(run({}, settled=stale))[f"{PING} [{NEW}]"]
-    assert case.find("failure") is not None
 
 
 def test_junit_skips_findings_that_are_not_new() -> None:
@@ -124,36 +87,6 @@ def test_junit_skips_findings_that_are_not_new() -> None:
 
 def results(made: Run) -> dict[str, dict[str, Any]]:
     return {result["ruleId"]: result for result in sarif.document(made)["runs"][0]["results"]}
-
-
-def rules(made: Run) -> dict[str, dict[str, Any]]:
-    return {r["id"]: r for r in sarif.document(made)["runs"][0]["tool"]["driver"]["rules"]}
-
-
-def test_sarif_has_one_result_per_broken_rule() -> None:
-    found = results(run(MIXED))
-
-    assert {name: result["level"] for name, result in found.items()} == {
-        PING: "error", SHOULD: "warning", ESCAPE: "error",
-    }  # fmt: skip
-    assert found[PING]["properties"]["revisions"] == [OLD, NEW]
-    log = sarif.document(run(MIXED))["runs"][0]
-    for result in log["results"]:
-        assert log["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
-    notes = log["invocations"][0]["toolExecutionNotifications"]
-    assert [n["associatedRule"]["id"] for n in notes] == ["lifecycle-initialize-result-shape"]
-
-
-def test_sarif_rules_have_help_and_threats_have_a_severity() -> None:
-    found = rules(run(MIXED))
-
-    assert found[PING]["help"]["markdown"].startswith("**Rule.** ")
-    assert found[PING]["helpUri"].startswith("https://modelcontextprotocol.io/specification")
-    assert "security-severity" not in found[PING]["properties"]
-    threat = found[ESCAPE]["properties"]
-    assert 0.1 <= float(threat["security-severity"]) <= 10
-    assert "security" in threat["tags"]
-    assert any(re.fullmatch(r"external/cwe/cwe-\d{3,}", tag) for tag in threat["tags"])
 
 
 def test_sarif_fingerprint_depends_only_on_the_rule() -> None:
@@ -169,10 +102,7 @@ def test_sarif_fingerprint_depends_only_on_the_rule() -> None:
     assert len({str(r["partialFingerprints"]) for r in results(later).values()}) == 3
 
 
-def test_sarif_suppresses_known_findings_and_marks_new_ones() -> None:
-    found = results(known(run(MIXED), PING))
-    assert found[PING]["suppressions"] == [{"kind": "external", "justification": "so it is"}]
-    assert "suppressions" not in found[ESCAPE]
+def test_sarif_marks_new_findings() -> None:
     for change, word in ((Change.NEW, "new"), (Change.OPEN, "unchanged")):
         made = run({(PING, NEW): Outcome.FAIL}, since=since(change))
         assert results(made)[PING]["baselineState"] == word
@@ -231,27 +161,9 @@ class Page(HTMLParser):
         return [a for t, a in self.elements if t == tag and wanted.items() <= a.items()]
 
 
-def test_html_overview_has_a_square_per_chapter_and_revision() -> None:
-    page = Page(html.render(run(MIXED)))
-
-    squares = {(a["data-chapter"], a["data-revision"]): a for a in page.of("button", type="button")}
-    assert squares["basic/ping", NEW]["class"] == "fail"
-    assert squares["basic/ping", NEW]["aria-label"] == f"basic/ping in {NEW}: 1 fail, 1 pass"
-    assert squares["basic/lifecycle", OLD]["class"] == "broken"
-    assert ("basic/lifecycle", NEW) not in squares
+def test_html_overview_has_a_square_without_findings() -> None:
     quiet = Page(html.render(run({(PING, NEW): Outcome.FAIL, (SHOULD, NEW): Outcome.UNSEEN})))
     assert quiet.of("span", title=f"basic/meta in {NEW}: 1 not seen")
-
-
-def test_html_finding_shows_its_conversation_and_offending_line() -> None:
-    page = Page(html.render(known(run(MIXED), ESCAPE, "it is a toy")))
-
-    found = page.of("details", **{"class": "finding"})
-    assert len(found) == 4
-    assert found[0]["data-outcome"] == "fail"
-    assert found[0]["data-revision"] == f"{OLD} {NEW}"
-    assert len(page.of("li", **{"class": "server guilty"})) == 4
-    assert {a["name"] for a in page.of("select")} == {"outcome", "level", "revision", "chapter"}
 
 
 def test_html_escapes_text_of_the_server() -> None:
