@@ -186,16 +186,6 @@ def test_unknown_key_or_invalid_value_is_refused_with_a_hint(golden: SnapshotAss
     assert "\n".join(said) == golden
 
 
-@cases(
-    ("[targets.one]\n[targets.two]", None, "names one, two; choose one with --target"),
-    ("[targets.one]\n[targets.two]", "tow", "did you mean 'two'"),
-    ("", "one", "leave --target one out"),
-)
-def test_ambiguous_or_unknown_target_is_refused(text: str, name: str | None, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        choose(read(tomllib.loads(text), "t.toml"), name, "t.toml")
-
-
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -274,35 +264,6 @@ def test_target_reads_its_command_from_a_client_file(here: Path) -> None:
     assert found is not None
     assert found.layer["command"] == ("x", "t")
     assert found.layer["env"] == {"K": "k", "L": "1"}
-
-
-@pytest.mark.parametrize(
-    ("files", "asked", "message"),
-    [
-        ({"touchstone.toml": "x = "}, {}, "touchstone.toml: invalid TOML: "),
-        ({"touchstone.toml": "timeout = 3"}, {}, "it names no server; write command ="),
-        ({"touchstone.toml": "from = 'no.json'"}, {}, "no.json: there is no such file"),
-        (
-            {"touchstone.toml": "command = 'x'", "pyproject.toml": "[tool.mcp-touchstone]"},
-            {}, "are both here; keep one",
-        ),
-        ({"pyproject.toml": ""}, {"config": "pyproject.toml"}, "it has no [tool.mcp-touchstone]"),
-        ({}, {"config": "no.toml"}, "there is no such file; `mcp-touchstone init`"),
-        ({}, {"config": ".toml/../.toml"}, "there is no such file"),
-        ({}, {"target": "x"}, "name a file with --config"),
-    ],
-)  # fmt: skip
-def test_unusable_configuration_is_refused_in_one_line(
-    here: Path, files: dict[str, str], asked: dict[str, str], message: str
-) -> None:
-    for name, text in files.items():
-        (here / name).write_text(text)
-
-    with pytest.raises(ConfigError) as caught:
-        configured(**asked)
-
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_folder_or_invalid_utf8_is_refused(here: Path) -> None:
