@@ -159,10 +159,7 @@ def test_id_in_use_is_refused_with_both_files(
 )
 def test_breach_defaults_to_the_level(load_row: Load, level: Level, breach: Breach) -> None:
     assert load_row(level=f'"{level}"').breach is breach
-
-
-def test_row_can_override_its_breach(load_row: Load) -> None:
-    assert load_row(breach='"note"').breach is Breach.NOTE
+    assert load_row(level=f'"{level}"', breach='"note"').breach is Breach.NOTE
 
 
 def test_minimal_row_is_judged_unconditionally_and_strictly(load_row: Load) -> None:
@@ -172,10 +169,8 @@ def test_minimal_row_is_judged_unconditionally_and_strictly(load_row: Load) -> N
     assert clause.strict
     assert not clause.conditional
     assert clause.needs == ()
-
-
-def test_statement_whitespace_is_joined(load_row: Load) -> None:
-    assert load_row().statement == "A ping is answered."
+    assert clause.statement == "A ping is answered."
+    assert (clause.group, clause.chapter, clause.file) == ("basic", "ping", "basic/ping.toml")
 
 
 def test_revisions_are_sorted_by_age(load_row: Load) -> None:
@@ -202,30 +197,15 @@ def test_unobservable_clause_needs_no_how(load_row: Load) -> None:
 
 
 def test_deferred_chapter_defers_rows_without_their_own_setting(tmp_path: Path) -> None:
-    text = (
-        HEAD
-        + 'deferred = "the whole chapter"\n'
-        + row()
-        + row(id='"ping-own"', deferred='"its own reason"')
-        + row(id='"ping-never"', unobservable='"out of reach"')
-        + row(id='"ping-now"', judged="true")
-    )
+    rows = [row(), row(id='"ping-own"', deferred='"its own reason"')]
+    rows.append(row(id='"ping-never"', unobservable='"out of reach"'))
+    rows.append(row(id='"ping-now"', judged="true"))
+    text = f'{HEAD}deferred = "the whole chapter"\n{"".join(rows)}'
 
     clauses = load_chapter(write(tmp_path, text)).clauses
 
-    assert [clause.deferred for clause in clauses] == [
-        "the whole chapter",
-        "its own reason",
-        "",
-        "",
-    ]
+    assert [c.deferred for c in clauses] == ["the whole chapter", "its own reason", "", ""]
     assert [clause.id for clause in clauses if clause.judged] == ["ping-now"]
-
-
-def test_clause_has_group_chapter_and_file(load_row: Load) -> None:
-    clause = load_row()
-
-    assert (clause.group, clause.chapter, clause.file) == ("basic", "ping", "basic/ping.toml")
 
 
 @cases(
@@ -290,40 +270,16 @@ def test_revisions_belong_to_two_eras() -> None:
     assert list(rev.ALL) == sorted(rev.ALL)
 
 
-PUT_OFF = """
-[[clause]]
-id = "some-clause"
-level = "MUST"
-statement = "It does."
-how = "Look."
-source = {"2025-11-25" = "basic/index"}
-"""
-
-
-def chapter(folder: Path, *, head: str = 'deferred = "not yet"\n', row: str = "") -> Path:
-    path = folder / "some.toml"
-    path.write_text(f'title = "T"\nsummary = "S"\n{head}{PUT_OFF}{row}', encoding="utf-8")
-    return path
-
-
-def test_judged_lifts_the_deferral_of_its_chapter(tmp_path: Path) -> None:
-    (deferred,) = load_chapter(chapter(tmp_path)).clauses
-    (lifted,) = load_chapter(chapter(tmp_path, row="judged = true\n")).clauses
-
-    assert (deferred.judged, lifted.judged) == (False, True)
-
-
 @cases(
-    ("", "judged = true\n", "this chapter has none"),
-    ('deferred = "not yet"\n', "judged = false\n", "true or absent"),
-    ('deferred = "not yet"\n', 'judged = true\ndeferred = "later"\n', "exclude each other"),
-    ('deferred = "not yet"\n', 'judged = true\nunobservable = "no"\n', "exclude each other"),
+    ({"judged": "false"}, "true or absent"),
+    ({"judged": "true", "deferred": '"later"'}, "exclude each other"),
+    ({"judged": "true", "unobservable": '"no"'}, "exclude each other"),
 )
 def test_judged_contradicting_another_key_is_refused(
-    tmp_path: Path, head: str, row: str, why: str
+    tmp_path: Path, changes: dict[str, str], why: str
 ) -> None:
     with pytest.raises(CatalogueError, match=why):
-        load_chapter(chapter(tmp_path, head=head, row=row))
+        load_chapter(write(tmp_path, f'{HEAD}deferred = "not yet"\n{row(**changes)}'))
 
 
 def test_rules_that_servers_often_break_have_a_usual_cure() -> None:

@@ -1,7 +1,6 @@
 """The catalogue and the scenarios agree, in both directions."""
 
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import (
     Breach,
-    Catalogue,
     CatalogueError,
-    Clause,
     Level,
     Observable,
     load_catalogue,
@@ -48,10 +45,8 @@ def test_every_judged_clause_is_declared_by_a_scenario_or_a_rule() -> None:
     assert [clause.id for clause in CATALOGUE if clause.judged and clause.id not in declared] == []
 
 
-def test_every_clause_is_judged_deferred_or_unobservable_with_a_reason() -> None:
+def test_every_reason_not_to_judge_a_clause_is_a_sentence() -> None:
     for clause in CATALOGUE:
-        assert not (clause.deferred and clause.unobservable), clause.id
-        assert clause.how or clause.unobservable, clause.id
         for reason in (clause.deferred, clause.unobservable):
             assert not reason or len(reason.split()) > 3, clause.id
 
@@ -75,16 +70,6 @@ def test_most_observable_clauses_are_judged(observable: Observable, least: float
 def test_complete_chapters_defer_no_clause() -> None:
     assert {chapter.name for chapter in CATALOGUE.chapters} >= COMPLETE
     assert [c.id for c in CATALOGUE if c.chapter in COMPLETE and c.deferred] == []
-
-
-def test_no_case_declares_a_clause_that_is_not_judged() -> None:
-    for case in CASES:
-        assert all(clause.judged for clause in case.clauses), case.id
-
-
-def test_a_case_declares_each_clause_once() -> None:
-    for case in CASES:
-        assert max(Counter(clause.id for clause in case.clauses).values()) == 1, case.id
 
 
 def test_a_case_is_named_by_a_present_tense_sentence_about_the_server() -> None:
@@ -160,12 +145,6 @@ def test_rules_on_clients_are_apart_and_named_so() -> None:
     assert all(chapter.group == CLIENTS for chapter in rows(CLIENTS).chapters)
     assert not any(clause.id.startswith("client-") for clause in CATALOGUE)
     assert not OF_CLIENTS.scenarios
-
-
-def test_no_clause_uses_a_retired_id() -> None:
-    retired = {old for clause in CATALOGUE for old in clause.replaces}
-
-    assert retired & {clause.id for clause in CATALOGUE} == set()
 
 
 def test_clause_revisions_are_contiguous_except_for_known_gaps() -> None:
@@ -357,9 +336,3 @@ def test_unknown_clause_fails_the_import_at_its_line(
 
     assert any(str(e.path).endswith("tiny.py") and e.lineno == 3 for e in caught.traceback)
     assert loader._loaded == {}
-
-
-def test_catalogue_is_loaded_from_the_checkout() -> None:
-    assert (CONFORMANCE / "basic" / "ping.toml").is_file()
-    assert isinstance(CATALOGUE, Catalogue)
-    assert isinstance(CATALOGUE["ping-empty-response"], Clause)

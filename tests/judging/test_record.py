@@ -19,6 +19,7 @@ from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.sse import ServerEvent
 from mcp_touchstone.wire.transcript import Entry, Transcript
+from tests.bridge_client import notification, request
 from tests.cases import cases
 
 
@@ -30,8 +31,17 @@ def record(revision: str, *said: object) -> Record:
 
 
 def initialize(**capabilities: object) -> dict[str, object]:
-    params = {"capabilities": capabilities}
-    return {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    return request("initialize", {"capabilities": capabilities})
+
+
+def hears(seen: Record, message: object, *origin: Origin) -> None:
+    raw = encode(message).rstrip(b"\n")
+    seen.transcript.heard(Line(raw, len(raw)), *origin)
+
+
+def chapter(name: str) -> Any:
+    load()
+    return importlib.import_module(f"{NAMESPACE}.conformance.{name}")
 
 
 def answered(
@@ -53,20 +63,18 @@ def answered(
 def test_refused_get_is_judged_only_in_a_session_that_outlived_it(
     others: list[Any], judged: list[bool]
 ) -> None:
-    load()
-    chapter = importlib.import_module(f"{NAMESPACE}.conformance.http.endpoint")
     seen = record("2025-11-25")
     seen.transcript.exchanges.append(answered(1, "GET", 404, 1.0, 2.0))
     for number, other in enumerate(others, 2):
         seen.transcript.exchanges.append(answered(number, *other))
 
-    found = list(chapter.opens_a_stream_for_get_or_refuses_with_405(seen))
+    rule = chapter("http.endpoint").opens_a_stream_for_get_or_refuses_with_405
 
-    assert [one.passed for one in found] == judged
+    assert [one.passed for one in rule(seen)] == judged
 
 
 def test_session_uses_the_capabilities_of_its_last_initialize() -> None:
-    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"_meta": {}}}
+    call = request("tools/call", {"_meta": {}}, id=2)
     found = record("2025-11-25", call, initialize(roots={}), call, initialize(), call)
 
     assert [found.declared(n) for n in range(1, 6)] == [{}, {"roots": {}}, {"roots": {}}, {}, {}]
@@ -74,8 +82,7 @@ def test_session_uses_the_capabilities_of_its_last_initialize() -> None:
 
 def test_stateless_request_uses_the_capabilities_of_its_own_meta() -> None:
     meta: dict[str, object] = {META + "clientCapabilities": {"roots": {}}}
-    able = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": meta}}
-    odd = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": [1]}
+    able, odd = request("tools/call", {"_meta": meta}), request("tools/call", [1], id=2)
     found = record("2026-07-28", able, odd, [able], 7)
 
     assert [found.declared(n) for n in range(1, 5)] == [{"roots": {}}, {}, {}, {}]
@@ -83,14 +90,9 @@ def test_stateless_request_uses_the_capabilities_of_its_own_meta() -> None:
 
 def test_messages_recorded_later_appear_in_the_next_iteration() -> None:
     found = record("2025-11-25", initialize())
-
-    def hears(value: object) -> None:
-        raw = encode(value).rstrip(b"\n")
-        found.transcript.heard(Line(raw, len(raw)))
-
-    hears({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
+    hears(found, notification("notifications/message", {}))
     assert [m.method for _, m in found.messages(Role.NOTIFICATION)] == ["notifications/message"]
-    hears({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}})
+    hears(found, {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}})
     assert [m.role for _, m in found.messages()] == [Role.NOTIFICATION, Role.ANSWER]
     assert [m.role for _, m in found.messages(Role.ANSWER)] == [Role.ANSWER]
 
@@ -117,21 +119,21 @@ def test_reply_succeeds_only_with_a_final_result_without_error() -> None:
 def test_stream_closed_early_is_judged_only_in_an_open_session(
     then: list[Any], judged: list[bool]
 ) -> None:
-    seen = record("2025-06-18", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+    seen = record("2025-06-18", request("tools/list"))
     seen.transcript.exchanges.append(closed_stream())
     seen.transcript.exchanges += [answered(n, *other) for n, other in enumerate(then, 2)]
 
-    assert [
-        each.passed for each in streams().keeps_the_stream_open_until_the_response(seen)
-    ] == judged
+    rule = chapter("http.streams").keeps_the_stream_open_until_the_response
+
+    assert [each.passed for each in rule(seen)] == judged
 
 
 def test_stream_of_a_cancelled_request_may_end_without_a_response() -> None:
-    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    seen = record("2025-06-18", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, cancelled)
+    cancelled = notification("notifications/cancelled", {"requestId": 1})
+    seen = record("2025-06-18", request("tools/list"), cancelled)
     seen.transcript.exchanges.append(closed_stream())
 
-    assert list(streams().keeps_the_stream_open_until_the_response(seen)) == []
+    assert list(chapter("http.streams").keeps_the_stream_open_until_the_response(seen)) == []
 
 
 @pytest.mark.parametrize(("offered", "judged"), [("2025-11-25", [False]), ("1900-01-01", [])])
@@ -139,32 +141,26 @@ def test_initialize_with_another_revision_need_not_be_primed(
     offered: str, judged: list[bool]
 ) -> None:
     seen = record("2025-11-25")
-    asked = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": offered},
-    }
+    asked = request("initialize", {"protocolVersion": offered})
     line = seen.transcript.said(encode(asked), asked)
     events = (("Content-Type", "text/event-stream"),)
     exchange = Exchange(1, "POST", line, (), 1.0, 200, events)
     exchange.events.append(ServerEvent(None, id="1"))
     seen.transcript.exchanges.append(exchange)
-    raw = encode({"jsonrpc": "2.0", "id": 1, "result": {}}).rstrip(b"\n")
-    seen.transcript.heard(Line(raw, len(raw)), Origin(exchange, exchange.events[0]))
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    hears(seen, answer, Origin(exchange, exchange.events[0]))
 
-    assert [one.passed for one in streams().primes_the_client(seen)] == judged
+    assert [one.passed for one in chapter("http.streams").primes_the_client(seen)] == judged
 
 
 def test_rules_on_streams_read_the_lines_of_a_record_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = record("2025-11-25")
     for number in range(1, 4):
-        asked = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+        asked = request("ping", id=number)
         line = seen.transcript.said(encode(asked), asked)
         exchange = Exchange(number, "POST", line, (), 1.0, 200)
-        raw = encode({"jsonrpc": "2.0", "id": number, "result": {}}).rstrip(b"\n")
         seen.transcript.exchanges.append(exchange)
-        seen.transcript.heard(Line(raw, len(raw)), Origin(exchange))
+        hears(seen, {"jsonrpc": "2.0", "id": number, "result": {}}, Origin(exchange))
     read = []
     lines = Record.lines
 
@@ -174,7 +170,8 @@ def test_rules_on_streams_read_the_lines_of_a_record_once(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Record, "lines", counted)
 
-    found = [streams().answered_in(seen, exchange) for exchange in seen.transcript.exchanges]
+    streams = chapter("http.streams")
+    found = [streams.answered_in(seen, exchange) for exchange in seen.transcript.exchanges]
 
     assert [entry.n for entry in found] == [2, 4, 6]
     assert len(read) == 1
@@ -191,25 +188,19 @@ def test_completion_on_another_stream_is_before_no_elicitation(
     streams_of: tuple[int, int], named: str, judged: tuple[bool, Breach]
 ) -> None:
     """An unknown id fails only if an elicitation was sent before the completion."""
-    load()
-    chapter = importlib.import_module(f"{NAMESPACE}.conformance.client.elicitation")
     seen = record("2025-11-25")
     link = {"mode": "url", "elicitationId": "a", "url": "https://example.com", "message": "?"}
-    asked = {"jsonrpc": "2.0", "id": 7, "method": "elicitation/create", "params": link}
-    done = {
-        "jsonrpc": "2.0",
-        "method": "notifications/elicitation/complete",
-        "params": {"elicitationId": named},
-    }
+    asked = request("elicitation/create", link, id=7)
+    done = notification("notifications/elicitation/complete", {"elicitationId": named})
     came = [(asked, streams_of[0]), (done, streams_of[1])]
     for message, number in came if streams_of != (2, 1) else reversed(came):
-        raw = encode(message).rstrip(b"\n")
         exchange = Exchange(number, "POST", 0, (), 1.0)
         same = next((e for e in seen.transcript.exchanges if e.number == number), exchange)
         seen.transcript.exchanges += [same] if same is exchange else []
-        seen.transcript.heard(Line(raw, len(raw)), Origin(same))
+        hears(seen, message, Origin(same))
 
-    found = [one for one in chapter.completes_only_known_elicitations(seen) if one.expected]
+    rules = chapter("client.elicitation")
+    found = [one for one in rules.completes_only_known_elicitations(seen) if one.expected]
 
     assert [(one.passed, one.mild or Breach.FAIL) for one in found][-1] == judged
 
@@ -218,20 +209,15 @@ def test_completion_on_another_stream_is_before_no_elicitation(
 def test_progress_on_two_streams_has_no_order(
     streams_of: tuple[int, int], judged: list[bool]
 ) -> None:
-    load()
-    chapter = importlib.import_module(f"{NAMESPACE}.conformance.basic.progress")
     seen = record("2025-11-25")
-    meta = {"progressToken": "t"}
-    call = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}
+    call = request("ping", {"_meta": {"progressToken": "t"}})
     seen.transcript.said(encode(call), call)
     exchanges = {number: Exchange(number, "POST", 0, (), 1.0) for number in streams_of}
     for number, value in zip(streams_of, (2, 1), strict=True):
         params = {"progressToken": "t", "progress": value}
-        message = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
-        raw = encode(message).rstrip(b"\n")
-        seen.transcript.heard(Line(raw, len(raw)), Origin(exchanges[number]))
+        hears(seen, notification("notifications/progress", params), Origin(exchanges[number]))
 
-    found = list(chapter.reports_progress_consistently(seen))
+    found = list(chapter("basic.progress").reports_progress_consistently(seen))
 
     assert [one.passed for one in found if one.clause == "progress-increases"] == judged
 
@@ -240,8 +226,3 @@ def closed_stream() -> Exchange:
     """Return the stream of the request on line 1, which the server closed without a message."""
     events = (("Content-Type", "text/event-stream"),)
     return Exchange(1, "POST", 1, (), 1.0, 200, events, headed=1.5, ended=3.0)
-
-
-def streams() -> Any:
-    load()
-    return importlib.import_module(f"{NAMESPACE}.conformance.http.streams")
