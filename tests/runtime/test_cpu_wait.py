@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,9 +59,11 @@ class Clock:
     def turns(self) -> Turns:
         return {number: ThreadTimes(share * self.now) for number, share in enumerate(self.shares)}
 
-    def spend(self, seconds: float) -> tuple[float, float]:
+    def spend(
+        self, seconds: float, turns: Callable[[], Turns] | None = None
+    ) -> tuple[float, float]:
         """Wait until the deadline; return the seconds waited and the seconds granted."""
-        patience = Patience(seconds, self.turns, lambda: self.now)
+        patience = Patience(seconds, turns or self.turns, lambda: self.now)
         begun = self.now
         while left := patience.left():
             self.now += left
@@ -93,46 +95,27 @@ def test_deadline_extension_is_bounded() -> None:
 
 
 def test_cpu_wait_before_the_deadline_started_does_not_count() -> None:
-    clock = Clock()
-    patience = Patience(5.0, lambda: {1: ThreadTimes(100.0)}, lambda: clock.now)
-    while left := patience.left():
-        clock.now += left
-
-    assert clock.now == pytest.approx(5.0)
+    assert Clock().spend(5.0, lambda: {1: ThreadTimes(100.0)})[0] == pytest.approx(5.0)
 
 
 def test_unfinished_cpu_wait_extends_the_deadline() -> None:
     clock = Clock()
-    patience = Patience(
-        5.0, lambda: {1: ThreadTimes(0.0, ready=clock.now < 8.0)}, lambda: clock.now
-    )
-    while left := patience.left():
-        clock.now += left
 
-    assert clock.now > 8.0
+    assert clock.spend(5.0, lambda: {1: ThreadTimes(0.0, ready=clock.now < 8.0)})[0] > 8.0
 
 
 def test_running_server_gets_no_extension() -> None:
     clock = Clock()
-    patience = Patience(
-        5.0, lambda: {1: ThreadTimes(0.0, clock.now, ready=True)}, lambda: clock.now
-    )
-    while left := patience.left():
-        clock.now += left
+    spent, _ = clock.spend(5.0, lambda: {1: ThreadTimes(0.0, clock.now, ready=True)})
 
-    assert clock.now == pytest.approx(5.0)
+    assert spent == pytest.approx(5.0)
 
 
 def test_short_wait_reads_no_cpu_times() -> None:
     def look() -> Turns:
         raise AssertionError("looked")
 
-    clock = Clock()
-    patience = Patience(SHORT, look, lambda: clock.now)
-    while left := patience.left():
-        clock.now += left
-
-    assert clock.now == SHORT
+    assert Clock().spend(SHORT, look)[0] == SHORT
 
 
 def test_deadline_of_zero_seconds_expires_at_once() -> None:

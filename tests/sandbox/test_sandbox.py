@@ -82,6 +82,13 @@ def attack(box: Sandbox, *words: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+def family_of(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Wait for a line of a command, and return the processes of its sandbox."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return psutil.Process(process.pid).children(recursive=True)
+
+
 @contextlib.contextmanager
 def bystander() -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(["sleep", "600"])
@@ -117,8 +124,7 @@ def test_sigterm_is_forwarded_once(box: Sandbox, world: Path) -> None:
 def assert_sigterm_is_forwarded_once(box: Sandbox, world: Path) -> None:
     script = "trap 'echo got >> caught; exit 7' TERM; echo ready; while :; do sleep 0.1; done"
     process = start(box, "sh", "-c", script)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
+    family_of(process)
     os.killpg(process.pid, signal.SIGTERM)
     assert process.wait(PATIENCE) == 7
     assert (world / "caught").read_text() == "got\n"
@@ -140,8 +146,7 @@ def test_sigterm_is_forwarded_when_the_command_is_faster(
 
 def test_sigterm_ends_a_command_that_does_not_catch_it(box: Sandbox) -> None:
     process = start(box, "sh", "-c", "echo ready; exec sleep 600")
-    assert process.stdout is not None
-    process.stdout.readline()
+    family_of(process)
     process.terminate()
     assert process.wait(PATIENCE) == -signal.SIGTERM
     process.communicate()
@@ -149,9 +154,7 @@ def test_sigterm_ends_a_command_that_does_not_catch_it(box: Sandbox) -> None:
 
 def test_sigkill_ends_all_processes_of_the_sandbox(box: Sandbox) -> None:
     process = start(box, "sh", "-c", "sleep 600 & setsid sleep 600 & echo ready; wait")
-    assert process.stdout is not None
-    process.stdout.readline()
-    family = psutil.Process(process.pid).children(recursive=True)
+    family = family_of(process)
     assert len(family) >= 4
     process.kill()
     assert process.wait(PATIENCE) == -signal.SIGKILL
@@ -188,9 +191,7 @@ def test_background_process_of_the_command_keeps_its_output(box: Sandbox) -> Non
 
 def test_leaves_no_process_behind(box: Sandbox) -> None:
     process = start(box, "sh", "-c", "echo ready; read line")
-    assert process.stdout is not None
-    process.stdout.readline()
-    family = psutil.Process(process.pid).children(recursive=True)
+    family = family_of(process)
     process.communicate(b"\n", timeout=PATIENCE)
     assert [one for one in family if one.is_running() and one.status() != "zombie"] == []
 
