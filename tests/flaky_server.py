@@ -12,25 +12,28 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.mutants.kit import Fault, Json, Out, run
 
 
-class FailsOnce(Fault):
-    """Refuses the first ping of a session, the first time anybody sends one."""
-
-    def said(self, message: Any, request: Json) -> Out:
-        mark = self.root / "refused"
-        if request.get("method") == "ping" and request.get("params") == {} and not mark.exists():
-            mark.touch()
-            error = {"code": -32603, "message": "busy"}
-            return {"jsonrpc": "2.0", "id": message["id"], "error": error}
-        return message  # type: ignore[no-any-return]
+def is_empty_ping(request: Json) -> bool:
+    return request.get("method") == "ping" and request.get("params") == {}
 
 
 class FailsAlways(Fault):
     """Refuses every ping with an empty params."""
 
     def said(self, message: Any, request: Json) -> Out:
-        if request.get("method") == "ping" and request.get("params") == {}:
+        if is_empty_ping(request):
             error = {"code": -32603, "message": "busy"}
             return {"jsonrpc": "2.0", "id": message["id"], "error": error}
+        return message  # type: ignore[no-any-return]
+
+
+class FailsOnce(FailsAlways):
+    """Refuses the first ping of a session, the first time anybody sends one."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        mark = self.root / "refused"
+        if is_empty_ping(request) and not mark.exists():
+            mark.touch()
+            return super().said(message, request)
         return message  # type: ignore[no-any-return]
 
 
@@ -39,7 +42,7 @@ class AnswersTwiceOnce(Fault):
 
     def said(self, message: Any, request: Json) -> Out:
         mark = self.root / "answered"
-        if request.get("method") == "ping" and request.get("params") == {} and not mark.exists():
+        if is_empty_ping(request) and not mark.exists():
             mark.touch()
             self.emit(message)
         return message  # type: ignore[no-any-return]

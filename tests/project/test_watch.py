@@ -18,24 +18,8 @@ from mcp_touchstone.commands.watch import Look, look, watch, watched, written
 from mcp_touchstone.config.settings import Settings
 from mcp_touchstone.runtime import scratch
 from tests.cases import cases
+from tests.fleets import SERVER
 from tests.forked_runs import TOKEN, processes_left
-
-SERVER = """
-import json, sys
-EMPTY = {empty}
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message:
-        continue
-    answer = {{"error": {{"code": -32601, "message": "no"}}}}
-    if message["method"] == "initialize":
-        about = {{"name": "small", "version": "1"}}
-        result = {{"protocolVersion": "2025-11-25", "capabilities": {{}}, "serverInfo": about}}
-        answer = {{"result": result}}
-    if message["method"] == "ping":
-        answer = {{"result": EMPTY}}
-    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], **answer}}), flush=True)
-"""
 
 
 def state(**files: int) -> Look:
@@ -149,7 +133,7 @@ def watching(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[subprocess.Popen[str], Callable[[str], str]]]:
     """Watch a server with an error; return the process, and what reads on until a text."""
-    (tmp_path / "server.py").write_text(SERVER.format(empty='"wrong"'))
+    (tmp_path / "server.py").write_text(SERVER.replace("result = {}", 'result = "wrong"'))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(TOKEN, secrets.token_hex(8))
     words = ["check", "--watch", "--select", "ping", "--", sys.executable, "server.py"]
@@ -181,7 +165,7 @@ def test_failed_clauses_are_checked_first_after_a_change(
     process, until = watching
     assert "FAIL  ping-empty-response" in until("watching ")
 
-    (tmp_path / "server.py").write_text(SERVER.format(empty="{}"))
+    (tmp_path / "server.py").write_text(SERVER)
     first = until("all:")
     whole = until("watching ")
     process.send_signal(signal.SIGINT)

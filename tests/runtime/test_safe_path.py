@@ -1,13 +1,11 @@
 """Files below a folder whose names another process replaces by links, pipes and other files."""
 
 import contextlib
-import ctypes
 import itertools
 import os
 import stat
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from mcp_touchstone.runtime import open_folder
 from mcp_touchstone.runtime.open_folder import Folder, OutsideError, ReplacedError
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
+from tests.name_exchange import can_exchange, exchanging
 
 if sys.platform != "win32":
     import fcntl
@@ -286,39 +285,18 @@ def test_patterns_match_as_those_of_glob_but_list_no_folder_outside(
     assert found("out/file") == [str(host / "file")]
 
 
-EXCHANGE = 2
-
-
-@contextlib.contextmanager
-def swapped(one: Path, other: Path) -> Iterator[None]:
-    """Exchange two names in a thread as fast as the system can."""
-    over = threading.Event()
-    rename = ctypes.CDLL(None).renameat2
-
-    def run() -> None:
-        while not over.is_set():
-            rename(-100, os.fsencode(one), -100, os.fsencode(other), EXCHANGE)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="needs renameat2")
 @pytest.mark.parametrize("name", sorted(CHANGES))
 def test_nothing_outside_is_reached_while_names_are_exchanged(
     top: SafePath, host: Path, name: str
 ) -> None:
     before = contents(host)
     place = Path(str(top))
+    if not can_exchange(place):
+        pytest.skip("needs renameat2")
     (place / "folder").mkdir()
     (place / "link").symlink_to(host)
 
-    with swapped(place / "folder", place / "link"):
+    with exchanging(place / "folder", place / "link"):
         for number in range(300):
             for path in (top / "folder" / "file", top / "folder" / f"new{number}", top / "folder"):
                 with contextlib.suppress(OSError):
