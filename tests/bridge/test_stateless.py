@@ -94,19 +94,18 @@ def test_server_without_a_handshake_answers_get_and_delete_by_405(bridge: Bridge
         refused(reply, 405)
 
 
-def test_get_before_every_request_finds_that_there_is_no_handshake(bridge: Bridge) -> None:
-    http = bridge(sys.executable, "-c", WITHOUT_HANDSHAKE)
-    for method in ("GET", "DELETE"):
-        refused(http.send(method), 405)
-
-
-@pytest.mark.parametrize("words", [(), ("modern",)], ids=["legacy", "both eras"])
-def test_get_before_every_request_of_a_server_with_a_handshake_wants_a_session_id(
-    bridge: Bridge, words: tuple[str, ...]
+@cases(
+    ([sys.executable, "-c", WITHOUT_HANDSHAKE], 405),
+    ([*SCRIBE], 400),
+    ([*SCRIBE, "modern"], 400),
+    ids=["no handshake", "legacy", "both eras"],
+)
+def test_get_before_every_request_wants_a_session_id_if_there_is_a_handshake(
+    bridge: Bridge, command: list[str], status: int
 ) -> None:
-    http = bridge(*SCRIBE, *words)
+    http = bridge(*command)
     for method in ("GET", "DELETE"):
-        refused(http.send(method), 400)
+        refused(http.send(method), status)
 
 
 def test_modern_events_have_no_id(bridge: Bridge) -> None:
@@ -193,12 +192,8 @@ def test_json_rpc_error_code_sets_the_http_status(
 def test_invalid_params_without_complete_meta_get_400(bridge: Bridge) -> None:
     http = bridge(*SCRIBE, "modern")
     headers = {"MCP_Protocol_Version": MODERN, "Mcp_Method": "error/-32602"}
-    metas: list[dict[str, Any]] = [
-        {},
-        {META + "clientCapabilities": {}},
-        {META + "protocolVersion": MODERN},
-    ]
-    for meta in metas:
+    whole = modern_meta()
+    for meta in ({}, *({name: value} for name, value in whole.items())):
         with http.post(request("error/-32602", {"_meta": meta}), **headers) as reply:
             assert reply.status == 400
             assert reply.json()["error"]["code"] == -32602

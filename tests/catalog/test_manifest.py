@@ -297,11 +297,8 @@ def test_cases_keep_their_declaration_order(registry: Registry) -> None:
 
     first, second, third = registry.cases()
 
-    assert [case.name for case in (first, second, third)] == [
-        "comes_first",
-        "comes_second",
-        "comes_third",
-    ]
+    names = [case.name for case in (first, second, third)]
+    assert names == ["comes_first", "comes_second", "comes_third"]
     assert (first.title, first.why) == ("Come first.", "And say why.")
     assert isinstance(first, Scenario)
     assert (first.fresh, first.hurts, first.once) == (True, True, False)

@@ -46,16 +46,10 @@ def rich(*revisions: str) -> ServerProfile:
     for name in ("tasks", "skills", "ui"):
         everything["extensions"][f"io.modelcontextprotocol/{name}"] = {}
     example = Example("tools/call", {"name": "t"}, item=TOOL)
-    return profile(
-        spoken(
-            everything,
-            lists=LISTS,
-            cursors={"tools/list": "more"},
-            found={word: [example] for word in WORDS},
-            tried={word for word, known in WORDS.items() if known.probes},
-        ),
-        *revisions,
-    )
+    tried = {word for word, known in WORDS.items() if known.probes}
+    found = {word: [example] for word in WORDS}
+    more = {"cursors": {"tools/list": "more"}, "found": found, "tried": tried}
+    return profile(spoken(everything, lists=LISTS, **more), *revisions)
 
 
 @pytest.mark.parametrize("word", [*WORDS, *CAPABILITIES, "tools.listChanged"])

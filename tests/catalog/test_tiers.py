@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog.attack_level import MEANING, Tier, tiers
-from mcp_touchstone.catalog.clause import CatalogueError
+from mcp_touchstone.catalog.clause import CatalogueError, Clause
 from mcp_touchstone.catalog.loader import SECURITY, home, load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.catalog.threat import Threat, load_family
@@ -66,18 +66,13 @@ def test_payloads_of_other_platforms_are_in_the_platform_tier() -> None:
 def raised() -> Registry:
     """Return the suite with one of its threats in another tier."""
     registry = load(SECURITY)
-    scenarios = [
-        replace(
-            case,
-            clauses=tuple(
-                replace(row, tier=Tier.DEEP)
-                if isinstance(row, Threat) and row.id == "traversal-absolute"
-                else row
-                for row in case.clauses
-            ),
-        )
-        for case in registry.scenarios
-    ]
+
+    def deeper(row: Clause) -> Clause:
+        if isinstance(row, Threat) and row.id == "traversal-absolute":
+            return replace(row, tier=Tier.DEEP)
+        return row
+
+    scenarios = [replace(c, clauses=tuple(map(deeper, c.clauses))) for c in registry.scenarios]
     return Registry(registry.catalogue, scenarios)
 
 

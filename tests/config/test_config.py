@@ -246,15 +246,8 @@ def test_each_target_has_its_own_default_baseline(here: Path) -> None:
 
 
 def test_target_reads_its_command_from_a_client_file(here: Path) -> None:
-    (here / ".mcp.json").write_text(
-        json.dumps(
-            {
-                "mcpServers": {
-                    "a": {"command": "x", "args": ["${T}"], "env": {"K": "${NO}", "L": "1"}}
-                }
-            }
-        )
-    )
+    entry = {"command": "x", "args": ["${T}"], "env": {"K": "${NO}", "L": "1"}}
+    (here / ".mcp.json").write_text(servers(a=entry))
     (here / "touchstone.toml").write_text(
         "from = '.mcp.json'\nserver = 'a'\nenv = { K = 'k' }\ntimeout = 3\n"
     )

@@ -183,15 +183,9 @@ def test_source_of_a_record_is_chosen_by_its_transport(tmp_path: Path) -> None:
 
 
 def test_package_and_program_behind_from_are_used(tmp_path: Path) -> None:
-    entry = from_record(
-        tmp_path,
-        registryType="pypi",
-        identifier="tool",
-        runtimeArguments=[
-            {"type": "named", "name": "--from", "value": "tool[mcp]"},
-            {"type": "positional", "value": "tool-mcp"},
-        ],
-    )
+    words = [{"type": "named", "name": "--from", "value": "tool[mcp]"}]
+    words.append({"type": "positional", "value": "tool-mcp"})
+    entry = from_record(tmp_path, registryType="pypi", identifier="tool", runtimeArguments=words)
 
     assert entry.launch == ("uvx", "--from", "tool[mcp]==1.0.0", "tool-mcp")
 

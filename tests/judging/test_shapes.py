@@ -46,9 +46,13 @@ class Talk:
     def hear_line(self, raw: bytes) -> None:
         self.transcript.heard(Line(raw, len(raw)))
 
+    def answered(self, number: int, method: str, result: Any, params: Json | None = None) -> None:
+        """Ask, and hear a result."""
+        self.ask(number, method, params)
+        self.hear(id=number, result=result)
+
     def open(self, version: str) -> None:
-        self.ask(0, "initialize")
-        self.hear(id=0, result={"protocolVersion": version})
+        self.answered(0, "initialize", {"protocolVersion": version})
 
     def typed(self) -> list[tuple[str, str]]:
         return [(message.part, message.method) for message in typed(self.record)]
@@ -69,8 +73,7 @@ def session(revision: str = LEGACY) -> Talk:
 
 def test_messages_of_the_agreed_revision_are_typed() -> None:
     talk = session()
-    talk.ask(1, "tools/list")
-    talk.hear(id=1, result={"tools": 5})
+    talk.answered(1, "tools/list", {"tools": 5})
     talk.hear(method="notifications/message", params={"level": "info", "data": 1})
     talk.hear(method="notifications/of-its-own", params=5)
     talk.hear(id=1, method="elicitation/create", params={})
@@ -103,8 +106,7 @@ def test_request_unknown_to_the_revision_is_not_typed() -> None:
 def test_session_in_another_revision_is_not_typed(version: str) -> None:
     talk = Talk(LEGACY)
     talk.open(version)
-    talk.ask(1, "tools/list")
-    talk.hear(id=1, result={})
+    talk.answered(1, "tools/list", {})
     talk.hear(id=1, method="roots/list")
 
     assert talk.typed() == []
@@ -112,12 +114,10 @@ def test_session_in_another_revision_is_not_typed(version: str) -> None:
 
 def test_messages_outside_the_agreed_handshake_are_not_typed() -> None:
     talk = Talk(LEGACY)
-    talk.ask(1, "tools/list")
-    talk.hear(id=1, result={})
+    talk.answered(1, "tools/list", {})
     talk.open(LEGACY)
     talk.open("2025-06-18")
-    talk.ask(2, "tools/list")
-    talk.hear(id=2, result={})
+    talk.answered(2, "tools/list", {})
 
     assert talk.typed() == [OPENED]
 
@@ -125,8 +125,7 @@ def test_messages_outside_the_agreed_handshake_are_not_typed() -> None:
 def test_stateless_answer_has_the_revision_of_its_request() -> None:
     talk = Talk(MODERN)
     for number, params in enumerate([asked_in(MODERN), asked_in("2027-01-01"), {}], 1):
-        talk.ask(number, "tools/list", params)
-        talk.hear(id=number, result={"resultType": "complete"})
+        talk.answered(number, "tools/list", {"resultType": "complete"}, params)
         talk.ask(number + 10, "tools/call", params)
         talk.hear(id=number + 10, error={"code": -32021, "message": "m"})
 
@@ -143,8 +142,7 @@ def test_stateless_answer_has_the_revision_of_its_request() -> None:
 )
 def test_result_kinds_are_distinguished(method: str, result: Json, part: str) -> None:
     talk = Talk(MODERN)
-    talk.ask(1, method, asked_in(MODERN))
-    talk.hear(id=1, result=result)
+    talk.answered(1, method, result, asked_in(MODERN))
 
     assert talk.typed() == ([(part, method)] if part else [])
 
@@ -160,8 +158,7 @@ def test_task_result_is_recognized_only_when_requested(
     params: Json, result: Json, part: str
 ) -> None:
     talk = session()
-    talk.ask(1, "tools/call", params)
-    talk.hear(id=1, result=result)
+    talk.answered(1, "tools/call", result, params)
 
     assert talk.typed() == [OPENED, (part, "tools/call")]
 
@@ -171,8 +168,7 @@ def test_ambiguous_messages_are_not_typed() -> None:
     talk.ask(1, "tools/list")
     talk.ask(1, "prompts/list")  # which of the two id 1 answers is open
     talk.hear(id=1, result={})
-    talk.ask(2, "tools/list")
-    talk.hear(id=2, result=5)
+    talk.answered(2, "tools/list", 5)
     talk.ask(3, "tools/list")
     talk.hear(id=3, result={}, error={"code": 1, "message": "m"})
     talk.hear_line(
@@ -188,8 +184,7 @@ def test_ambiguous_messages_are_not_typed() -> None:
 
 def called(*content: Any, revision: str = LEGACY) -> Talk:
     talk = session(revision)
-    talk.ask(1, "tools/call")
-    talk.hear(id=1, result={"content": list(content)})
+    talk.answered(1, "tools/call", {"content": list(content)})
     return talk
 
 
@@ -230,8 +225,8 @@ def test_flaw_of_the_generated_schema_alone_only_warns() -> None:
 
 def test_every_occurrence_of_a_definition_is_found() -> None:
     talk = session()
-    talk.ask(1, "tools/list")
-    talk.hear(id=1, result={"tools": [{"icons": [{"src": "a"}, 5]}, {"icons": {"src": "b"}}]})
+    tools = [{"icons": [{"src": "a"}, 5]}, {"icons": {"src": "b"}}]
+    talk.answered(1, "tools/list", {"tools": tools})
     params: Json = {"messages": [], "tools": [{"icons": [{}]}]}
     talk.hear(id=1, method="sampling/createMessage", params=params)
 
@@ -278,8 +273,7 @@ def test_message_that_came_after_a_rule_is_judged_too() -> None:
 def test_repeated_content_is_validated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     talk = session()
     for number in range(1, 9):
-        talk.ask(number, "tools/call")
-        talk.hear(id=number, result={"content": [{"type": "text", "text": "once"}]})
+        talk.answered(number, "tools/call", {"content": [{"type": "text", "text": "once"}]})
     validated = []
     flaws = SCHEMAS.flaws
 

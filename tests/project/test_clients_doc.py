@@ -99,14 +99,8 @@ class Image:
         words = [*entry, *(arguments or json.loads(self.last("CMD")))]
         assert words[0] == "python"
         words = [word.replace("/workspace", str(mounted)) for word in [sys.executable, *words[1:]]]
-        return [
-            "env",
-            "-i",
-            "-C",
-            str(mounted),
-            *(f"{k}={v}" for k, v in environment.items()),
-            *words,
-        ]
+        variables = [f"{name}={value}" for name, value in environment.items()]
+        return ["env", "-i", "-C", str(mounted), *variables, *words]
 
 
 def container_command(arguments: list[str], folder: Path) -> list[str]:

@@ -144,9 +144,3 @@ def test_importing_the_package_imports_nothing_else() -> None:
     )
 
     assert done.stdout.split() == ["mcp_touchstone"]
-
-
-def test_report_digest_imports_no_io_module() -> None:
-    done = fresh(GUARD, "import mcp_touchstone.report.digest", "assert 'psutil' not in sys.modules")
-
-    assert done.returncode == 0, done.stderr

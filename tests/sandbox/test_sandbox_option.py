@@ -188,19 +188,14 @@ def test_verdicts_are_the_same_in_a_sandbox(name: str, method: Method) -> None:
 @pytest.mark.parametrize("method", list(Method))
 def test_missing_program_is_named(method: Method, tmp_path: Path) -> None:
     box = Sandbox(method=works(method), writable=(tmp_path,))
+    record = Transcript("2025-11-25", clock=time.monotonic)
     (tmp_path / "plain").touch()
     for command, said in (
         ("no-such-program", "there is no program 'no-such-program'"),
         (str(tmp_path / "plain"), "may not be run"),
     ):
         with pytest.raises(LaunchError, match=said):
-            ServerProcess(
-                [command],
-                Transcript("2025-11-25", clock=time.monotonic),
-                env={"PATH": "/usr/bin"},
-                cwd=tmp_path,
-                sandbox=box,
-            )
+            ServerProcess([command], record, env={"PATH": "/usr/bin"}, cwd=tmp_path, sandbox=box)
 
 
 def test_first_lines_name_the_sandbox(capsys: pytest.CaptureFixture[str]) -> None:

@@ -365,21 +365,20 @@ def test_zombies_are_not_counted_as_orphans(start: Start) -> None:
     assert process.end(LONG).strays == 0
 
 
-DAEMON = (
-    "if os.fork() == 0:",
-    "    os.setsid()",
-    "    if os.fork(): os._exit(0)",
-    "    os.write(1, b'%d\\n' % os.getpid())",
-    "    {closing}",
-    "    time.sleep(600)",
-    "os.wait()",
-)
+DAEMON = """
+if os.fork() == 0:
+    os.setsid()
+    if os.fork(): os._exit(0)
+    os.write(1, b'%d\\n' % os.getpid())
+    {closing}
+    time.sleep(600)
+os.wait()"""
 
 
 def test_daemon_is_found_by_its_environment_mark(start: Start) -> None:
     mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
     closing = "[os.close(fd) for fd in (0, 1, 2)]"
-    process = start(*(s.format(closing=closing) for s in DAEMON), env={MARK: mark})
+    process = start(DAEMON.format(closing=closing), env={MARK: mark})
     daemon = int(heard(process)[0])
     process.end(LONG)
     assert lives(daemon)
@@ -393,7 +392,7 @@ def test_daemon_is_found_by_its_environment_mark(start: Start) -> None:
 def test_daemon_with_open_pipes_does_not_block_the_end(start: Start) -> None:
     mark = f"test-{os.getpid()}-{time.monotonic_ns()}"
     threads, descriptors = set(threading.enumerate()), open_descriptors()
-    process = start(*(s.format(closing="pass") for s in DAEMON), env={MARK: mark})
+    process = start(DAEMON.format(closing="pass"), env={MARK: mark})
     daemon = int(heard(process)[0])
     process.wait(LONG)
     begun = time.monotonic()
