@@ -273,7 +273,7 @@ def answers_each_request_once(record: Record) -> Iterator[Seen]:
         if entry.slip in {Slip.ID_AS_TEXT, Slip.ID_IN_A_BOX}:
             clause, expected = "jsonrpc-response-id-echo", "the id of the request"
             yield Seen(clause, False, entry.n, expected, _near(record, entry))
-    clause = "jsonrpc-request-answered"
+    clause, longest = "jsonrpc-request-answered", _longest_waits(record)
     for asked in record.transcript.session.asked:
         if asked.answers:
             yield Seen(clause, True)
@@ -284,8 +284,28 @@ def answers_each_request_once(record: Record) -> Iterator[Seen]:
             cut = record.cut(asked.line)
             expected = f"a response to {asked.method}"
             silent = not cut and record.is_silence(asked.line)
+            if silent and _waited(record, asked) < longest.get(asked.method, 0.0):
+                continue  # the server has answered this method after a longer time
             came = record.instead(asked.line) or cut or "no response"
             yield Seen(clause, False, asked.line, expected, came, silent=silent)
+
+
+def _longest_waits(record: Record) -> dict[str | None, float]:
+    """Return the longest time, in seconds, after which the server answered each method."""
+    longest: dict[str | None, float] = {}
+    for asked in record.transcript.session.asked:
+        found = record.transcript.answer_to(asked.line)
+        if found is not None:
+            seconds = found[0].at - record.transcript[asked.line].at
+            longest[asked.method] = max(seconds, longest.get(asked.method, 0.0))
+    return longest
+
+
+def _waited(record: Record, asked: Asked) -> float:
+    """Return the seconds for which a request waited: until an event, such as the end of input."""
+    asked_at, *after = record.transcript.since(asked.line - 1)
+    ends = [entry for entry in after if entry.source is Source.EVENT] or after[-1:] or [asked_at]
+    return ends[0].at - asked_at.at
 
 
 def _finding(entry: Entry, message: Message, about: Entry | None) -> Iterator[Seen]:

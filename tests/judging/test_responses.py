@@ -102,6 +102,29 @@ def test_response_is_reported_under_the_expected_clause(name: str) -> None:
     assert sorted(found) == sorted(expected)
 
 
+@pytest.mark.parametrize(("seconds", "expected"), [(4.0, []), (20.0, [SILENCE])])
+def test_silence_is_no_finding_while_the_method_was_answered_after_a_longer_time(
+    seconds: float, expected: list[str]
+) -> None:
+    """A server without a network may take 16 seconds for each of its lists."""
+    now = 0.0
+    transcript = Transcript("2025-11-25", clock=lambda: now)
+    opening: list[tuple[Any, ...]] = [*OPENING, ("us", 1, "resources/list"), ("us", 2), ("them", 2)]
+    for event in opening:
+        play(transcript, *event)
+    now = 16.0
+    play(transcript, "them", 1)
+    play(transcript, "us", 3, "resources/list")
+    now += seconds
+    transcript.input_closed()
+    now += 60.0
+    transcript.happened("it exited")
+
+    record = Record(transcript, ServerProfile(Pace(5.0)))
+
+    assert [seen.clause for seen in RULE(record) if not seen.passed] == expected
+
+
 def test_a_request_without_an_answer_shows_the_exit_of_the_server() -> None:
     transcript = Transcript("2025-11-25", clock=lambda: 0.0)
     play(transcript, "us", 101, "initialize")
