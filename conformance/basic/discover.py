@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from mcp_touchstone.suite import (
-    META,
     Conversation,
     Entry,
     Kind,
@@ -56,7 +55,7 @@ def introduces_itself_in_the_right_types(record: Record) -> Iterator[Seen]:
         clause, expected = "discover-result-shape", "supportedVersions: array of strings, "
         yield Seen(clause, not wrong, entry.n, expected + "capabilities: object", "; ".join(wrong))
         versions = result.get("supportedVersions")
-        if _asked_under(record, message) == record.revision:
+        if record.asked_under(message) == record.revision:
             passed = not isinstance(versions, list) or record.revision in versions
             clause = "discover-supported-versions-current"
             expected = f"a list with {record.revision}, the revision of this request"
@@ -77,14 +76,6 @@ def _wrong_members(result: dict[str, Any]) -> list[str]:
         if not isinstance(version, str):
             wrong.append(f"supportedVersions holds {brief(version)}")
     return wrong
-
-
-def _asked_under(record: Record, message: Message) -> Any:
-    """Return the version in the request that was answered; None if it has none."""
-    asked = record.asked_on(message.answers)
-    params = asked.value.get("params") if asked and isinstance(asked.value, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(META + "protocolVersion") if isinstance(meta, dict) else None
 
 
 def _wrong_capabilities(declared: Any) -> list[str]:

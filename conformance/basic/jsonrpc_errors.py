@@ -332,8 +332,8 @@ def gives_results_a_result_type(record: Record) -> Iterator[Seen]:
     extended = bool(spoken and spoken.extensions)
     for entry, message in record.answers(Kind.RESULT):
         result = message.value["result"]
-        if not isinstance(result, dict):
-            continue
+        if not isinstance(result, dict) or record.asked_under(message) != record.revision:
+            continue  # by the rules of another version, a result has no type
         kind = result.get("resultType")
         passed = isinstance(kind, str)
         actual = f"resultType {brief(kind)}" if "resultType" in result else "no resultType"

@@ -130,8 +130,8 @@ def identifies_itself_in_results(record: Record) -> Iterator[Seen]:
     """Every stateless result carries the name and version of the server."""
     for entry, message in record.answers(Kind.RESULT):
         result = message.value["result"]
-        if not isinstance(result, dict):
-            continue
+        if not isinstance(result, dict) or record.asked_under(message) != record.revision:
+            continue  # by the rules of another version, a result names no server
         meta = result.get("_meta", {})
         present = not isinstance(meta, dict) or META + "serverInfo" in meta
         expected = f"{META}serverInfo in _meta"

@@ -1,6 +1,7 @@
 """Servers that break a rule of basic/versioning."""
 
 import os
+from copy import deepcopy
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
@@ -43,12 +44,32 @@ def under(line: bytes, message: Any, version: str) -> bytes:
     return encode(message).rstrip(b"\n")
 
 
+def is_unknown(version: Any) -> bool:
+    """Return whether a version is named that is none of ours."""
+    return version is not None and not str(version).startswith("202")
+
+
+def as_legacy(message: Any) -> Any:
+    """Return a result without what only stateless results have."""
+    if "result" not in message:
+        return message
+    new = ("resultType", "_meta", "ttlMs", "cacheScope")
+    result = {name: value for name, value in message["result"].items() if name not in new}
+    return {**message, "result": result}
+
+
 mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
     ChecksTheVersionInDiscoverOnly=has("Serves every other method under any version.",
         heard=lambda self, line, message:
             under(line, message, MODERN)
             if isinstance(message, dict) and message.get("method") != "server/discover"
             else line),
+    ServesAnUnknownVersionAsAHandshakeRevision=has(
+        "Answers requests under an unknown version with results of the older revisions.",
+        heard=lambda self, line, message:
+            under(line, deepcopy(message), MODERN) if is_unknown(asks_for(message)) else line,
+        said=lambda self, message, request:
+            as_legacy(message) if is_unknown(asks_for(request)) else message),
     RefusesAnUnknownVersionAsInvalidParams=has("Refuses an unknown version with -32602.",
         said=lambda self, message, request:
             refusal(request, -32602, "Invalid params: unknown protocolVersion")

@@ -83,6 +83,11 @@ class Record:
             if message.kind is kind
         )
 
+    def asked_under(self, message: Message) -> Any:
+        """Return the version that the request of an answer names; None if it names none."""
+        asked = None if message.answers is None else self.transcript[message.answers]
+        return value_in(_ours(asked), "params", "_meta", META + "protocolVersion")
+
     def declared(self, line: int) -> dict[str, Any]:
         """Return the client's capabilities on a line: of that request, or of the session."""
         entry: Entry | None = self.transcript[line]
