@@ -85,7 +85,7 @@ class Record:
 
     def asked_under(self, message: Message) -> Any:
         """Return the version that the request of an answer names; None if it names none."""
-        asked = None if message.answers is None else self.transcript[message.answers]
+        asked = self.asked_on(message.answers)
         return value_in(_ours(asked), "params", "_meta", META + "protocolVersion")
 
     def declared(self, line: int) -> dict[str, Any]:
