@@ -257,9 +257,9 @@ class Transcript:
                 if entry.reading is not None and meant is not None:
                     messages = tuple(self.session.heard(meant))
                     reading = _as_meant(entry.reading, meant)
-                    mended = replace(entry, messages=messages, slip=slip, reading=reading)
-                    self._repaired[entry.n] = mended
-                    self._note_answers(mended)
+                    repaired = replace(entry, messages=messages, slip=slip, reading=reading)
+                    self._repaired[entry.n] = repaired
+                    self._note_answers(repaired)
 
     def _meant(self, raw: bytes, reading: Reading) -> Any:
         if self.slip is None:
