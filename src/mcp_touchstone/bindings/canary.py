@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import chain
 from typing import Any, Final
 
 MARK: Final = "MCPCANARY-"
@@ -104,18 +105,18 @@ class Canaries:
 
 def strings(value: Any) -> Iterator[str]:
     """Yield the strings of a JSON value; a string with Unicode escapes is also yielded decoded."""
-    if isinstance(value, str):
-        yield value
-        if "\\u" in value:
-            with contextlib.suppress(ValueError):
-                yield str(json.loads(f'"{value}"'))
-    elif isinstance(value, dict):
-        for key, one in value.items():
-            yield str(key)
-            yield from strings(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from strings(one)
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+            if "\\u" in one:
+                with contextlib.suppress(ValueError):
+                    yield str(json.loads(f'"{one}"'))
+        elif isinstance(one, dict):
+            waiting += reversed([*chain.from_iterable(one.items())])
+        elif isinstance(one, list):
+            waiting += reversed(one)
 
 
 def _views(data: bytes) -> Iterator[bytes]:

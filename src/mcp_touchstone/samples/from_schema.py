@@ -7,6 +7,7 @@ point into the world.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain, islice
 from math import isclose, isfinite
 from typing import Any, Final, TypeGuard
@@ -98,9 +99,10 @@ class Places:
         return (self.folder, ".", self.absolute, self.file)
 
 
-def words(name: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def words(name: str) -> tuple[str, ...]:
     """Split the name of a property: ``repoPath``, ``repo_path`` -> repo, path."""
-    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)]
+    return tuple(word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name))
 
 
 def is_path(name: str) -> bool:

@@ -4,6 +4,7 @@ It may be read while another thread appends, see ``transport.live_transcript``. 
 of a server is cut off at a limit, and the record says so.
 """
 
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,10 @@ BYTES_LIMIT: Final = 96 * 1024 * 1024
 
 ENTRIES_LIMIT: Final = 20_000
 """Lines of server output kept for one process; ten lines of one message count as one."""
+
+PACKED: Final = 8 * 1024
+"""Bytes of a line from which it is kept compressed. Most of such lines are attacks, and repeat one
+character."""
 
 UNJUDGED: Final = f"not judged: a message is {Fault.TOO_DEEP}"
 """The reason a clause was not judged at a line of ``unjudged``."""
@@ -46,7 +51,7 @@ class Entry:
         n: line number, from 1.
         at: seconds since the start of the process.
         source: its cause.
-        raw: the bytes without line feed (for an event: its sentence).
+        kept: ``raw``, compressed if ``packed``.
         length: real length of the line in bytes.
         reading: the JSON of a line of the server.
         messages: the server's messages in it, in context.
@@ -57,12 +62,13 @@ class Entry:
         spread: number of lines of the message that ends here; 0 for one line.
         slip: the fault of the line, if ``messages`` are the intended ones and not those of ``raw``.
         origin: the HTTP exchange that it came in; None on stdio.
+        packed: whether the line is long, see ``PACKED``.
     """
 
     n: int
     at: float
     source: Source
-    raw: bytes
+    kept: bytes
     length: int
     reading: Reading | None = None
     messages: tuple[Message, ...] = ()
@@ -73,6 +79,12 @@ class Entry:
     spread: int = 0
     slip: Slip | None = None
     origin: Origin | None = None
+    packed: bool = False
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes without line feed (for an event: its sentence)."""
+        return zlib.decompress(self.kept) if self.packed else self.kept
 
     @property
     def text(self) -> str:
@@ -317,7 +329,9 @@ class Transcript:
 
     def _append(self, source: Source, raw: bytes, length: int, **more: Any) -> Entry:
         n, at = len(self._entries) + 1, self.clock()
-        entry = Entry(n, at, source, raw, length, scenario=self.scenario, **more)
+        packed = len(raw) >= PACKED
+        kept = zlib.compress(raw, zlib.Z_BEST_SPEED) if packed else raw
+        entry = Entry(n, at, source, kept, length, scenario=self.scenario, packed=packed, **more)
         self._entries.append(entry)
         return entry
 
