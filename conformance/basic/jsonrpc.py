@@ -17,7 +17,6 @@ from mcp_touchstone.suite import (
     Record,
     Role,
     Seen,
-    Share,
     Slip,
     Source,
     ambient,
@@ -34,25 +33,6 @@ MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 IDS: tuple[Any, ...] = ("plain", "7", "", 0, 1, 7, -7, 9007199254740991)
 PAIRS = 8
 """Pairs of requests that are sent together."""
-
-
-@scenario("jsonrpc-base-protocol-support", opens=Share.LASTING)
-def answers_the_first_request(talk: Conversation) -> None:
-    """A new process or session accepts the opening and answers the first request after it.
-
-    The request follows at once, as it does from a client that has work to do. A server that is
-    not ready yet has to queue it.
-    """
-    opening = talk.wire.open()
-    first = talk.wire.probe(required=False)
-    accepted = opening.result is not None
-    talk.judge(
-        "jsonrpc-base-protocol-support",
-        accepted and first.answered,
-        expected="an accepted opening, and an answer to the request after it",
-        actual=first if accepted else opening,
-        at=first if accepted else opening,
-    )
 
 
 # --- the shape of every message

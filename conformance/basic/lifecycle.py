@@ -32,6 +32,12 @@ UNKNOWN_CAPABILITY: dict[str, Any] = {
     "experimental": {"com.example/probe": {"level": 1}},
 }
 FOREIGN_NAME = {"name": "pruefstein-試金石-🪨", "version": "1.0"}
+ODDITIES: dict[str, dict[str, Any]] = {
+    "lifecycle-open-client-capabilities": {"capabilities": UNKNOWN_CAPABILITY},
+    "stdio-utf8-input": {"client": FOREIGN_NAME},
+}
+"""Clause -> what is unusual about a client that a server must nevertheless serve."""
+
 CAPABILITIES = {
     revision: ("prompts", "resources", "tools", "logging", "experimental")
     + (("completions",) if revision >= "2025-03-26" else ())
@@ -175,6 +181,7 @@ def _judge_echo(talk: Conversation, offers: Mapping[str, Any], at: Reply) -> Non
     "lifecycle-version-counteroffer-latest",
     "lifecycle-version-echo",
     fresh=True,
+    lasts=True,
     once=True,
     eras=True,
 )
@@ -249,27 +256,50 @@ def survives_an_incomplete_initialize(talk: Conversation) -> None:
         )
 
 
-@scenario("lifecycle-open-client-capabilities", "stdio-utf8-input", opens=Share.DRAWN)
+@scenario(
+    "jsonrpc-base-protocol-support",
+    "lifecycle-open-client-capabilities",
+    "stdio-utf8-input",
+    opens=Share.DRAWN,
+)
 def serves_any_client(talk: Conversation) -> None:
-    """A client with unknown capabilities and a non-ASCII name is served like any other."""
-    capabilities = UNKNOWN_CAPABILITY
-    if talk.modern:
-        reply = talk.wire.discover(capabilities=capabilities, required=False)
-        _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
-        reply = talk.wire.discover(client=FOREIGN_NAME, required=False)
-        _judge_opening(talk, "stdio-utf8-input", reply)
-        return
-    reply = talk.wire.initialize(capabilities=capabilities, client=FOREIGN_NAME, required=False)
-    if reply.result is not None:
-        _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
-        _judge_opening(talk, "stdio-utf8-input", reply)
+    """A client with unknown capabilities and a non-ASCII name is served like any other.
+
+    Its first request follows the opening at once, as it does from a client that has work to do. A
+    server that is not ready yet has to queue it. If something fails, each oddity is tried alone,
+    and a client without oddities, to blame the right one.
+    """
+    opening = _open(talk, **{key: value for odd in ODDITIES.values() for key, value in odd.items()})
+    accepted = opening.result is not None
+    first = _first_request(talk) if accepted else opening
+    for clause, oddity in ODDITIES.items():
+        if not accepted:
+            talk.server.restart()
+        reply = opening if accepted else _open(talk, **oddity)
+        talk.judge.expect_result(reply, clause, "the ordinary result")
+    if not accepted or not first.answered:
+        talk.server.restart()
+        opening = _open(talk)
+        accepted = opening.result is not None
+        first = _first_request(talk) if accepted else opening
+    talk.judge(
+        "jsonrpc-base-protocol-support",
+        accepted and first.answered,
+        expected="an accepted opening, and an answer to the request after it",
+        actual=first,
+        at=first,
+    )
+
+
+def _open(talk: Conversation, **oddities: Any) -> Reply:
+    ask = talk.wire.discover if talk.modern else talk.wire.initialize
+    return ask(**oddities, required=False)
+
+
+def _first_request(talk: Conversation) -> Reply:
+    if not talk.modern:
         talk.wire.notify("notifications/initialized")
-        return
-    # Try each oddity alone, to blame the right one.
-    reply = talk.server.restart().initialize(capabilities=capabilities, required=False)
-    _judge_opening(talk, "lifecycle-open-client-capabilities", reply)
-    reply = talk.server.restart().initialize(client=FOREIGN_NAME, required=False)
-    _judge_opening(talk, "stdio-utf8-input", reply)
+    return talk.wire.probe(required=False)
 
 
 def _judge_opening(talk: Conversation, clause: str, reply: Reply) -> None:

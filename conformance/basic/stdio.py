@@ -116,9 +116,12 @@ def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
     yield from _visibility(record, lines)
 
 
-@scenario("stdio-utf8-output", restarts=True)
+@scenario("stdio-utf8-output", restarts=True, once=True)
 def writes_utf8_in_a_foreign_locale(talk: Conversation) -> None:
-    """The answers do not depend on the encoding that the system prefers."""
+    """The answers do not depend on the encoding that the system prefers.
+
+    A server chooses its encoding when it starts, before a revision is agreed.
+    """
     asked: list[tuple[str, dict[str, Any] | None]] = [("x-touchstone/" + FOREIGN, None)]
     if "tools" in talk.spoken.capabilities:
         asked += [("tools/list", None), ("tools/call", {"name": FOREIGN, "arguments": {}})]
@@ -477,7 +480,7 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
     )
 
 
-@scenario("lifecycle-shutdown-on-stdin-close", ends=Share.LASTING, lasts=True)
+@scenario("lifecycle-shutdown-on-stdin-close", ends=Share.ORDINARY, lasts=True)
 def exits_although_a_request_is_in_flight(talk: Conversation) -> None:
     """The server exits at the end of its input, with a request in flight."""
     _judge_exit(talk, "with a request in flight")

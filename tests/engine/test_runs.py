@@ -383,7 +383,7 @@ def test_clause_judged_several_times_has_one_verdict(registry: Registry) -> None
     assert len(only_verdict(run).judgements) == 3
 
 
-def test_once_scenario_runs_once_and_counts_for_all_legacy_revisions(registry: Registry) -> None:
+def test_once_scenario_runs_once_and_counts_for_all_revisions(registry: Registry) -> None:
     asked: list[str] = []
 
     @declare("toy-must", "toy-should", fresh=True, once=True)
@@ -394,10 +394,10 @@ def test_once_scenario_runs_once_and_counts_for_all_legacy_revisions(registry: R
 
     run = judge(server(*rev.ALL), registry, Choice(repeats=0))
 
-    assert asked == [LEGACY]
+    assert asked == [rev.LATEST_MODERN]
     failed = [v.revision for v in run.verdicts if v.outcome is Outcome.FAIL]
     passed = [v.revision for v in run.verdicts if v.outcome is Outcome.PASS]
-    assert failed == passed == list(rev.LEGACY)
+    assert failed == passed == list(rev.ALL)
     assert all(v.gravest.revision == v.revision for v in run.verdicts)
 
 

@@ -102,13 +102,13 @@ class Scenario(Case):
         opens: whether it is fresh, and leaves its session open for the scenarios of this share.
         ends: whether it ends the process of this share, as the last scenario there.
         hurts: whether it may harm the server; it then runs last on a shared process.
-        once: whether its results apply to every legacy revision, as it ends before one is agreed.
+        once: whether its results apply to every revision, as they do not depend on the one agreed.
         legacy: whether it makes the handshake although its clause belongs to a modern revision.
         willing: whether its client declares every capability and answers every request.
         fixtures: trees an attack needs around the root; empty if it is no attack.
         drawn: whether it is a property: it sends generated messages, on processes of its own.
-        lasts: whether it mostly listens, for seconds; it then starts before others, and not on
-            their shared process.
+        lasts: whether it takes seconds, because it mostly listens or starts several processes; it
+            then starts before others, and not on their shared process.
         restarts: whether it starts further processes beside the shared one.
         everywhere: whether it compares the answers in all revisions; each is then opened, even
             if few are judged.

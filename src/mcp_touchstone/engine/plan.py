@@ -232,8 +232,6 @@ class Plan:
         found: dict[str, tuple[Clause, ...]] = {}
         faulty: list[PlannedCase] = []
         for revision in entry.revisions:
-            if isinstance(case, Scenario) and case.once and rev.is_modern(revision):
-                continue
             clauses = []
             for clause in self._chosen(case, revision):
                 fault = self.profile.fault(clause.needs, revision)
@@ -257,8 +255,6 @@ class Plan:
 
     def _supporting(self, case: Case, revision: str) -> Iterator[Clause]:
         """Yield the clauses of an unselected case whose needs the server meets."""
-        if isinstance(case, Scenario) and case.once and rev.is_modern(revision):
-            return
         for clause in case.clauses:
             if revision in clause.revisions and self._absence(clause, revision) is None:
                 yield clause
