@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry, Share
 from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.engine.shared_processes import SharedProcesses
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -109,3 +112,18 @@ def test_finding_on_both_processes_is_repeated_already(registry: Registry) -> No
     assert used.seen["opens"] == [pids[0]]
     assert len(set(pids)) == len(pids) == 2
     assert (found.gravest.tried, found.gravest.found) == (2, 2)
+
+
+def test_process_that_a_scenario_leaves_during_a_start_is_the_shared_one() -> None:
+    left, started = MagicMock(gone=False), MagicMock(gone=False)
+    pool = MagicMock()
+    shared = SharedProcesses(pool)
+
+    def spawn(revision: str, *_: Any, **__: Any) -> MagicMock:
+        assert shared.put(revision, left, Share.LASTING)
+        return started
+
+    pool.spawn = spawn
+
+    assert shared.get(rev.LATEST_LEGACY, Share.LASTING) is left
+    pool.retire.assert_called_once_with(started)

@@ -91,6 +91,10 @@ class SharedProcesses:
         label = f"{share} {self._replaced.get(key, 0) + 1}"
         turn = StartPriority.FIRST if share is Share.DRAWN else turn
         started = opened(self._pool.spawn(revision, label, turn=turn), share)
+        meanwhile = self._live.get(key)
+        if meanwhile is not connection and meanwhile is not None:  # a scenario left its process
+            self._pool.retire(started)
+            return meanwhile
         self._live[key] = started
         return started
 
