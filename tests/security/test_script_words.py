@@ -155,7 +155,7 @@ def test_words_of_a_server_in_a_folder_and_in_lines_are_not_run(
         steps = script(scene, "ok.txt", again, ("tools/call", {"name": word}))
         probe = {"jsonrpc": "2.0", "id": 9, "method": "ping", "params": {"word": word}}
         line = {"jsonrpc": "2.0", "id": 8, "method": word}
-        lines = talk(scene, [line_payloads.plain("x", word, line)], probe)
+        lines = talk(scene, line_payloads.plain("x", word, line), probe)
     finally:
         field.denied = denied
     found = ran(steps)

@@ -6,7 +6,7 @@ sent back as a message, or protected bytes were returned.
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -127,16 +127,14 @@ class LineAttack:
             harmless = self.session.spoken.harmless
             return Names(meta, harmless[0] if harmless else NOBODY, "path", known=field.names)
         path = next(slot.pointer for slot in reader.slots if slot.role is ArgumentRole.PATH)
-        _, params = reader.call(reader.placed("ok.txt"), str(field.root))
+        _, params = reader.call(reader.naming.placed("ok.txt"), str(field.root))
         flat = len(path) == 1
         others = {k: v for k, v in params["arguments"].items() if k != path[0]} if flat else {}
         prefix = "" if reader.spelled("x", "/r") == "x" else str(field.root)
         return Names(meta, reader.tool, str(path[0]), others, prefix, field.names)
 
     def lines(
-        self,
-        *groups: str,
-        only: Callable[[Payload], bool] = lambda _row: True,
+        self, *groups: str, only: Callable[[Payload], bool] = lambda _row: True
     ) -> list[LinePayload]:
         """Return the lines of some classes of payloads that ``only`` accepts."""
         names, wire = self.names(), self.session.wire
@@ -159,18 +157,12 @@ class LineAttack:
         *,
         mild: Callable[[LineHit], Breach | None] = lambda _hit: None,
         because: str = "",
-        look: Callable[[int], LineHit | None] = lambda _line: None,
-        expected: str = ALIVE,
-        forged: bool = False,
     ) -> None:
         """Send lines one after the other and judge a threat by their effects.
 
         Args:
             mild: returns the most severe breach that a hit counts as; None for no limit.
             because: the reason for ``mild``.
-            look: a further check of the transcript from a line number on; returns a hit or None.
-            expected: the expected behaviour, in words.
-            forged: whether they contain messages that must not be answered or echoed as messages.
         """
         if not self.session.judge.covers(threat):
             return
@@ -178,10 +170,10 @@ class LineAttack:
             raise Broken("no payload could be fired")
         self.ready()
         self._left = False
-        hit = self._volley(fired, look)
+        hit = self._volley(fired)
         more = 0
         if hit is not None and len(fired) > 1:
-            hit, more = self._narrowed(fired, hit, look)
+            hit, more = self._narrowed(fired, hit)
         found = ""
         if hit is not None:
             found = hit.what + (f": {hit.guilty}" if hit.guilty else "")
@@ -192,17 +184,15 @@ class LineAttack:
         self.session.judge.conclude(
             threat,
             found,
-            expected=expected,
+            expected=ALIVE,
             passed=passed,
             at=hit.at if hit is not None else None,
             mild=mild(hit) if hit is not None else None,
             because=because,
-            script=self._script(hit.guilty, forged=forged) if hit and hit.guilty else "",
+            script=self._script(hit.guilty, forged=False) if hit and hit.guilty else "",
         )
 
-    def _volley(
-        self, fired: Iterable[LinePayload], look: Callable[[int], LineHit | None]
-    ) -> LineHit | None:
+    def _volley(self, fired: Iterable[LinePayload]) -> LineHit | None:
         wire, field = self.session.wire, self.session.tree
         line = len(wire.transcript)
         for payload in fired:
@@ -217,15 +207,13 @@ class LineAttack:
         if damage := field.damage():
             field.restore(damage)
             return LineHit(str(damage[0]))
-        return hit or look(line)
+        return hit
 
     def _send_line(self, payload: LinePayload) -> None:
         self.session.payloads.fire(payload.id)
         self.session.wire.say_raw(payload.data + b"\n", malformed=True, required=False)
 
-    def _narrowed(
-        self, fired: Iterable[LinePayload], hit: LineHit, look: Callable[[int], LineHit | None]
-    ) -> tuple[LineHit, int]:
+    def _narrowed(self, fired: Iterable[LinePayload], hit: LineHit) -> tuple[LineHit, int]:
         """Send the lines one by one; return the smallest guilty one and the number of others.
 
         A line is guilty if it has the effect alone, on an unused process.
@@ -235,12 +223,12 @@ class LineAttack:
         try:
             for shell in sorted(fired, key=lambda payload: payload.size):
                 self.ready()
-                if self._volley([shell], look) is None:
+                if self._volley([shell]) is None:
                     continue
                 self.session.renew()
                 self._begin()
                 place = self.session.wire, len(self.session.wire.transcript)
-                found = self._volley([shell], look)
+                found = self._volley([shell])
                 if found is not None:
                     places.append(place)
                     guilty.append(LineHit(found.what, shell, found.at))
@@ -253,9 +241,9 @@ class LineAttack:
         self.session.server.go_back(*places[0])
         return guilty[0], len(guilty) - 1
 
-    def _script(self, *fired: LinePayload, forged: bool) -> str:
+    def _script(self, line: LinePayload, *, forged: bool) -> str:
         wire = self.session.wire
-        return talk(self.session.scene, fired, wire.build(wire.everyday), forged=forged)
+        return talk(self.session.scene, line, wire.build(wire.everyday), forged=forged)
 
     # --- messages in messages
 
@@ -268,44 +256,43 @@ class LineAttack:
         Args:
             markers: ids used only by the inner messages.
         """
-
-        def look(line: int) -> LineHit | None:
-            for entry in self.session.wire.transcript.since(line):
-                for message in entry.messages:
-                    if message.kind is Kind.RESULT and message.value.get("id") in markers:
-                        return LineHit("text inside a message was read as a message", at=entry)
-            return None
-
         if not self.session.judge.covers(threat):
             return
         self.ready()
-        hit: LineHit | None = None
+        guilty, at = None, None
         deaths = 0
         for payload in fired:
             line = len(self.session.wire.transcript)
             self._send_line(payload)
             ended = self.pulse()
-            hit = look(line)
-            if hit is not None:
-                hit = LineHit(hit.what, payload, hit.at)
+            at = next((e for e, one in self._results(line) if one.get("id") in markers), None)
+            if at is not None:
+                guilty = payload
                 break
             if ended is not None:
                 deaths += 1
                 if deaths >= LOSSES:
                     break
                 self.ready()
-        found = f"{hit.what}: {hit.guilty}" if hit is not None else ""
+        found = f"text inside a message was read as a message: {guilty}" if guilty else ""
         died = f"{deaths} payloads ended or silenced the server, which lines-broken judges"
-        if hit is None and deaths >= LOSSES:
+        if guilty is None and deaths >= LOSSES:
             raise Broken(died)
         self.session.judge.conclude(
             threat,
             found,
             expected="text inside a message is not read as a message",
             passed=f"{len(fired)} payloads" + (f"; {died}" if deaths else ""),
-            at=hit.at if hit is not None else None,
-            script=self._script(hit.guilty, forged=True) if hit and hit.guilty else "",
+            at=at,
+            script=self._script(guilty, forged=True) if guilty else "",
         )
+
+    def _results(self, line: int) -> Iterator[tuple[Entry, Any]]:
+        """Yield the results after a line, each with its entry."""
+        for entry in self.session.wire.transcript.since(line):
+            for message in entry.messages:
+                if message.kind is Kind.RESULT:
+                    yield entry, message.value
 
     # --- calls that must not be executed
 
@@ -322,11 +309,7 @@ class LineAttack:
                 request = {"jsonrpc": "2.0", **id_, "method": call[0], "params": params}
                 line = wire.say_raw(encode(request), malformed=True, required=False)
                 hit, tried = self.pulse(), tried + 1
-                answered = any(
-                    message.kind is Kind.RESULT and message.value.get("id") is None
-                    for entry in self.session.wire.transcript.since(line)
-                    for message in entry.messages
-                )
+                answered = any(one.get("id") is None for _, one in self._results(line))
                 if path.exists() and not answered:
                     effects.append(f"{path.name} was made by a call {without}: {shown(call)}")
                 if hit is not None:
@@ -370,4 +353,4 @@ class LineAttack:
         root = self.session.tree.root
         name = f"made-{secrets.token_hex(6)}.txt"
         _, params = binding.call(binding.spelled(name, str(root)), str(root), content="made\n")
-        return params, root / binding.placed(name)
+        return params, root / binding.naming.placed(name)

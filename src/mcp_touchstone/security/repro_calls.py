@@ -45,27 +45,23 @@ def found_if(condition: str, what: str) -> str:
     return f'answered {LAST}; {{ {condition}; }} && echo "FOUND: {what}" > "{FOUND}"'
 
 
-def talk(
-    scene: Scene, fired: Iterable[LinePayload], probe: Mapping[str, Any], *, forged: bool = False
-) -> str:
-    """Return the script of a protocol attack: it sends the opening, some lines and a request.
+def talk(scene: Scene, line: LinePayload, probe: Mapping[str, Any], *, forged: bool = False) -> str:
+    """Return the script of a protocol attack: it sends the opening, a line and a request.
 
     Args:
         probe: the request sent at the end.
-        forged: whether they contain messages that must not be answered or echoed as messages.
+        forged: whether the line has messages that must not be answered or echoed as messages.
     """
-    fired = list(fired)
     place = (str(scene.field.path), PLACE)
     said = [
         "{",
-        *(f"printf '%s\\n' {quoted(json.dumps(line))}" for line in opening(scene.revision)),
-        *line_payloads.printed(fired, place),
+        *(f"printf '%s\\n' {quoted(json.dumps(one))}" for one in opening(scene.revision)),
+        *line_payloads.printed([line], place),
         "printf '\\n'",
         f"printf '%s\\n' {quoted(json.dumps(probe))}",
         f'}} | sed "s|{PLACE}|$D|g"',
     ]
-    text = " ".join(shell.opened for shell in fired)
-    return scene.script(text, said, waits=probe["id"], judged=True, forged=forged)
+    return scene.script(line.opened, said, waits=probe["id"], judged=True, forged=forged)
 
 
 def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
