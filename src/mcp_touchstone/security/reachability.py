@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Final
@@ -21,11 +21,10 @@ from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.security.payload import CANARY, Payload
 
 FIRST_STEP: Final = frozenset({"posix", "lexical"})
-ROUNDS: Final = 3
 PAIR: Final = " -> "
 """Separator of source and destination in a payload for moves and copies."""
 
-Reading = Callable[[str, FixtureTree], Iterator[str]]
+Reading = Callable[[str, FixtureTree], Iterable[str]]
 
 
 def aim(payload: Payload, text: str, field: FixtureTree) -> str | None:
@@ -105,8 +104,7 @@ def carriage(text: str, field: FixtureTree) -> Carriage | None:
 
 def is_inside(path: str, field: FixtureTree) -> bool:
     """Return whether an absolute path without links is in the root."""
-    place = field.path.tree.at(path)
-    return place is not None and place.is_relative_to(field.root)
+    return _parts(path, field) is not None
 
 
 def _mode(path: str, field: FixtureTree) -> int:
@@ -244,21 +242,7 @@ def _made(path: str, field: FixtureTree) -> str | None:
 # --- readings
 
 
-def _percent(text: str, _: FixtureTree) -> Iterator[str]:
-    yield unquote(text)
-
-
-def _percent_twice(text: str, _: FixtureTree) -> Iterator[str]:
-    yield unquote(unquote(text))
-
-
-def _percent_thrice(text: str, _: FixtureTree) -> Iterator[str]:
-    for _round in range(ROUNDS):
-        text = unquote(text)
-    yield text
-
-
-def _overlong(text: str, _: FixtureTree) -> Iterator[str]:
+def _overlong(text: str) -> str:
     """Decode overlong UTF-8, as lax decoders do."""
     data = unquote_to_bytes(text)
     found = re.sub(
@@ -266,62 +250,26 @@ def _overlong(text: str, _: FixtureTree) -> Iterator[str]:
         lambda match: bytes([(match[0][-2] & 0x03) << 6 | match[0][-1] & 0x3F]),
         data,
     )
-    yield found.decode("utf-8", "replace")
+    return found.decode("utf-8", "replace")
 
 
-def _collapsed(text: str, _: FixtureTree) -> Iterator[str]:
-    for filtered in ("../", "./", "..", "..\\", "..\\/"):
-        yield text.replace(filtered, "")
-
-
-def _unquoted(text: str, _: FixtureTree) -> Iterator[str]:
-    yield text.strip("\"'`")
-
-
-def _expanded(text: str, field: FixtureTree) -> Iterator[str]:
-    home = str(field.home)
+def _expanded(text: str, home: str) -> str:
     for name in ("$HOME", "${HOME}", "%USERPROFILE%"):
         text = text.replace(name, home)
-    yield text
+    return text
 
 
-def _shell(text: str, field: FixtureTree) -> Iterator[str]:
-    yield re.sub(r"\$\(printf (.*?)\)|`printf (.*?)`", r"\1\2", text)
-    yield text.replace("~+", str(field.root), 1)
-
-
-def _tilde(text: str, field: FixtureTree) -> Iterator[str]:
-    yield re.sub(r"^~(?=/|$)", str(field.home), text)
-
-
-def _globbed(text: str, field: FixtureTree) -> Iterator[str]:
-    yield from field.root.matches(text)
-
-
-def _braced(text: str, _: FixtureTree) -> Iterator[str]:
-    yield from text.strip("{}").split(",")
-
-
-def _legacy_escapes(text: str, _: FixtureTree) -> Iterator[str]:
+def _legacy_escapes(text: str) -> str:
     plain = unicodedata.normalize("NFKC", re.sub(r"%u([0-9a-f]{4})", _escaped, text))
-    yield plain.replace("\u2215", "/")
+    return plain.replace("\u2215", "/")
 
 
 def _escaped(match: re.Match[str]) -> str:
     return chr(int(match[1], 16))
 
 
-def _uri(text: str, _: FixtureTree) -> Iterator[str]:
-    if text.lower().startswith("file:"):
-        yield unquote(urlsplit(text).path)
-
-
-def _lowered(text: str, field: FixtureTree) -> Iterator[str]:
-    yield _found(text, field, str.lower)
-
-
-def _folded(text: str, field: FixtureTree) -> Iterator[str]:
-    yield _found(text, field, str.casefold)
+def _uri(text: str) -> list[str]:
+    return [unquote(urlsplit(text).path)] if text.lower().startswith("file:") else []
 
 
 def _found(text: str, field: FixtureTree, fold: Callable[[str], str]) -> str:
@@ -338,40 +286,39 @@ def _found(text: str, field: FixtureTree, fold: Callable[[str], str]) -> str:
     return "/".join(parts)
 
 
-def _without_format(text: str, _: FixtureTree) -> Iterator[str]:
-    yield "".join(c for c in text if unicodedata.category(c) != "Cf")
-
-
-def _without_tails(text: str, _: FixtureTree) -> Iterator[str]:
-    yield "/".join(part.rstrip(". ") or part for part in text.split("/"))
+def _without_format(text: str) -> str:
+    return "".join(c for c in text if unicodedata.category(c) != "Cf")
 
 
 READINGS: Final[dict[str, Reading]] = {
-    "percent": _percent,
-    "percent2": _percent_twice,
-    "percent3": _percent_thrice,
-    "overlong": _overlong,
-    "backslash": lambda text, _: iter([text.replace("\\", "/")]),
-    "collapse": _collapsed,
-    "trim": lambda text, _: iter([text.strip()]),
-    "unquote": _unquoted,
-    "nfkc": lambda text, _: iter([unicodedata.normalize("NFKC", text)]),
-    "html": lambda text, _: iter([html.unescape(text)]),
-    "json2": lambda text, _: iter([re.sub(r"\\u([0-9a-f]{4})", _escaped, text)]),
-    "pctu": _legacy_escapes,
-    "semicolon": lambda text, _: iter([re.sub(r";[^/]*", "", text)]),
-    "nul-trunc": lambda text, _: iter([text.partition("\0")[0]]),
-    "strip-pipe": lambda text, _: iter([text.replace("|", "")]),
-    "strip-zw": _without_format,
-    "hfs": _without_format,
-    "win": _without_tails,
-    "casefold": _lowered,
-    "casefold-full": _folded,
-    "tilde": _tilde,
-    "env": _expanded,
-    "shell": _shell,
-    "glob": _globbed,
-    "brace": _braced,
-    "uri": _uri,
-}  # fmt: skip
+    "percent": lambda text, _: [unquote(text)],
+    "percent2": lambda text, _: [unquote(unquote(text))],
+    "percent3": lambda text, _: [unquote(unquote(unquote(text)))],
+    "overlong": lambda text, _: [_overlong(text)],
+    "backslash": lambda text, _: [text.replace("\\", "/")],
+    "collapse": lambda text, _: [text.replace(s, "") for s in ("../", "./", "..", "..\\", "..\\/")],
+    "trim": lambda text, _: [text.strip()],
+    "unquote": lambda text, _: [text.strip("\"'`")],
+    "nfkc": lambda text, _: [unicodedata.normalize("NFKC", text)],
+    "html": lambda text, _: [html.unescape(text)],
+    "json2": lambda text, _: [re.sub(r"\\u([0-9a-f]{4})", _escaped, text)],
+    "pctu": lambda text, _: [_legacy_escapes(text)],
+    "semicolon": lambda text, _: [re.sub(r";[^/]*", "", text)],
+    "nul-trunc": lambda text, _: [text.partition("\0")[0]],
+    "strip-pipe": lambda text, _: [text.replace("|", "")],
+    "strip-zw": lambda text, _: [_without_format(text)],
+    "hfs": lambda text, _: [_without_format(text)],
+    "win": lambda text, _: ["/".join(part.rstrip(". ") or part for part in text.split("/"))],
+    "casefold": lambda text, field: [_found(text, field, str.lower)],
+    "casefold-full": lambda text, field: [_found(text, field, str.casefold)],
+    "tilde": lambda text, field: [re.sub(r"^~(?=/|$)", str(field.home), text)],
+    "env": lambda text, field: [_expanded(text, str(field.home))],
+    "shell": lambda text, field: [
+        re.sub(r"\$\(printf (.*?)\)|`printf (.*?)`", r"\1\2", text),
+        text.replace("~+", str(field.root), 1),
+    ],
+    "glob": lambda text, field: field.root.matches(text),
+    "brace": lambda text, _: text.strip("{}").split(","),
+    "uri": lambda text, _: _uri(text),
+}
 """Label of ``live`` -> reading that decodes a text. Labels of other platforms are missing."""
