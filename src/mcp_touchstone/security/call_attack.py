@@ -48,18 +48,13 @@ def attack_paths(
         groups: classes of payloads.
         operations: operations whose bindings are attacked; by default all.
     """
-    _protect(session, groups)
+    if any(group.startswith("deny.") for group in groups):
+        session.canaries.protect_denied()
     closed = [row for row in session.payloads(*groups) if not _is_open(row)]
     if not any(True for _ in session.tree.each(closed)):
         session.judge.unseen(threat, NAMELESS)
         return
     attack_calls(session, threat, session.targeting.calls(closed, set(operations)))
-
-
-def _protect(session: AttackSession, groups: Iterable[str]) -> None:
-    """Add the denied files to the protected areas if a class of payloads is about them."""
-    if any(group.startswith("deny.") for group in groups):
-        session.canaries.protect_denied()
 
 
 def attack_carrying(session: AttackSession, threat: str, kind: Carriage, *groups: str) -> None:
@@ -78,18 +73,13 @@ def attack_with_extra_arguments(session: AttackSession, threat: str, *groups: st
     """Send arguments that no schema names with a path that leads outside, and judge a threat."""
     session.open()
     shots = list(session.targeting.smuggled(session.payloads(*groups, via="args")))
-    shut = [shot for shot in shots if not _is_open_to(session, shot)]
+    root, leaks = str(session.tree.root), session.canaries.leaks_anyway
+    # a path that leaks alone is another finding
+    shut = [shot for shot in shots if not leaks(shot.binding.call(shot.text, root))]
     if shots and not shut:
         session.judge.unseen(threat, "paths outside are read without any such argument")
         return
     attack_calls(session, threat, shut)
-
-
-def _is_open_to(session: AttackSession, shot: AttackCall) -> bool:
-    """Return whether the path of a call alone leaks; that is another finding."""
-    method, params = shot.binding.call(shot.text, str(session.tree.root))
-    reply = session.wire.request(method, params, required=False)
-    return session.canaries.leaks(reply)
 
 
 def attack_calls(
@@ -124,7 +114,14 @@ def attack_calls(
             read.
     """
     run = _CallAttack(session, oracle, budget or TimeBudget())
-    return run.judge(threat, calls, expected, enough=enough, still=still, aside=aside)
+    readers = session.begin()
+    if run.is_listless(threat, readers):
+        session.judge.unseen(threat, LISTLESS)
+        return run.tally
+    run.fire_all(calls, readers, enough)
+    usual = DENIED if Area.DENIED in session.canaries.protected else EXPECTED
+    run.conclude(threat, expected or usual, f"{run.tally}{aside()}", still=still)
+    return run.tally
 
 
 @dataclass
@@ -136,22 +133,9 @@ class _CallAttack:
     budget: TimeBudget
     tally: Tally = field(default_factory=Tally)
 
-    def judge(
-        self,
-        threat: str,
-        calls: Iterable[AttackCall],
-        expected: str,
-        *,
-        enough: int,
-        still: bool,
-        aside: Callable[[], str],
-    ) -> Tally:
-        """Make the calls, and judge the threat; see ``attack_calls``."""
+    def fire_all(self, calls: Iterable[AttackCall], readers: list[Binding], enough: int) -> None:
+        """Make the calls, and check for effects."""
         session, tally = self.session, self.tally
-        readers = session.begin()
-        if self._is_listless(threat, readers):
-            session.judge.unseen(threat, LISTLESS)
-            return tally
         try:
             for call in calls:
                 if 0 < enough <= len(tally.hits):
@@ -167,9 +151,6 @@ class _CallAttack:
                 raise
         if not (tally.hits or tally.deaths or tally.over) and session.begin() != readers:
             raise Broken("a plain file could no longer be read after the attack")
-        usual = DENIED if Area.DENIED in session.canaries.protected else EXPECTED
-        self._conclude(threat, expected or usual, f"{tally}{aside()}", still=still)
-        return tally
 
     def _fire(self, shot: AttackCall) -> None:
         session, tally, budget = self.session, self.tally, self.budget
@@ -183,8 +164,7 @@ class _CallAttack:
         tally.dead += not shot.live
         method, params = shot.call
         tally.tools.add(shot.binding.tool or method)
-        limit = max(PATIENCE, session.pace.reply)
-        limit = min(limit, budget.each)
+        limit = min(max(PATIENCE, session.pace.reply), budget.each)
         reply = session.wire.request(method, params, required=False, seconds=limit)
         sent = session.tree.canaries.found_in_message(params, session.canaries.protected)
         seen = [
@@ -219,12 +199,10 @@ class _CallAttack:
 
     def _lost(self, shot: AttackCall, reply: Reply) -> None:
         """Record a death or a missing answer, and continue with another process."""
-        session, tally = self.session, self.tally
-        gone = session.wire.gone
-        hit = Hit(shot, reply.why, session.wire, reply)
-        (tally.deaths if gone else tally.hangs).append(hit)
+        tally, wire = self.tally, self.session.wire
+        (tally.deaths if wire.gone else tally.hangs).append(Hit(shot, reply.why, wire, reply))
         if not tally.over:
-            session.renew()
+            self.session.renew()
 
     def _look_back(self) -> None:
         """Check the effects that no answer shows: in the trees, in files of the root, on stderr."""
@@ -241,14 +219,8 @@ class _CallAttack:
             ):
                 tally.hits.append(Hit(None, f"{whose(canary)} went to stderr", connection))
 
-    def _conclude(
-        self,
-        threat: str,
-        expected: str,
-        passed: str,
-        *,
-        still: bool,
-    ) -> None:
+    def conclude(self, threat: str, expected: str, passed: str, *, still: bool) -> None:
+        """Judge the threat by the effects; see ``attack_calls``."""
         session, tally, budget = self.session, self.tally, self.budget
         if not session.judge.covers(threat):
             return
@@ -288,33 +260,32 @@ class _CallAttack:
             reproduction = script(session.scene, shot.text, *steps, still=still, died=died)
             session.judge.amend(reproduction=reproduction)
 
-    def _is_listless(self, threat: str, readers: list[Binding]) -> bool:
+    def is_listless(self, threat: str, readers: list[Binding]) -> bool:
         """Return whether all denied files can be read by plain name, and no deny list was promised.
 
         Attacks on the same files then prove nothing more. A threat that is not conditional is
         judged nevertheless.
         """
         session = self.session
-        denied = [one for one in session.tree.canaries.planted if one.area is Area.DENIED]
-        files = [one for one in denied if not one.is_name]
-        if not (
-            files and session.judge.may_go_unseen(threat) and threat in session.claims.unpromised
-        ):
-            return False
-        return Area.DENIED in session.canaries.protected and all(
-            self._is_read(one, readers) for one in files
+        files = [
+            c for c in session.tree.canaries.planted if c.area is Area.DENIED and not c.is_name
+        ]
+        return (
+            bool(files)
+            and session.judge.may_go_unseen(threat)
+            and threat in session.claims.unpromised
+            and Area.DENIED in session.canaries.protected
+            and all(self._is_read(one, readers) for one in files)
         )
 
     def _is_read(self, canary: Canary, readers: list[Binding]) -> bool:
         """Return whether a planted file can be read by its own path."""
         session = self.session
         root, path = str(session.tree.root), session.tree.path / canary.where
+        name = path.relative_to(session.tree.root).as_posix()
         for binding in readers:
-            name = path.relative_to(session.tree.root).as_posix()
-            reply = session.wire.request(
-                *binding.call(binding.spelled(name, root), root), required=False
-            )
-            if session.canaries.returned(reply, canary):
+            call = binding.call(binding.spelled(name, root), root)
+            if session.canaries.returned(session.wire.request(*call, required=False), canary):
                 return True
         return False
 
