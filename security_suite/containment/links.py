@@ -1,7 +1,7 @@
 """Links inside the root that point out of it."""
 
 from mcp_touchstone.security.suite import (
-    CHANGES,
+    CHANGING,
     IN_PLACE,
     AttackSession,
     Operation,
@@ -23,7 +23,7 @@ def reads_through_no_link_outwards(session: AttackSession) -> None:
 @attack("links-write", fixtures=TREES, shares=True)
 def writes_through_no_link_outwards(session: AttackSession) -> None:
     """Nothing outside is made or changed through a link inside the root."""
-    attack_paths(session, "links-write", "link.write", "link.read", operations=CHANGES & IN_PLACE)
+    attack_paths(session, "links-write", "link.write", "link.read", operations=CHANGING & IN_PLACE)
 
 
 @attack("links-walk", fixtures=TREES, shares=True)

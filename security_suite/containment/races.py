@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp_touchstone.security.suite import (
     CANARY,
-    CHANGES,
+    CHANGING,
     Area,
     AttackCall,
     AttackSession,
@@ -36,7 +36,7 @@ def reads_inside_whatever_is_exchanged(session: AttackSession) -> None:
 @attack("races-write", fixtures=TREES)
 def writes_inside_whatever_is_exchanged(session: AttackSession) -> None:
     """Nothing is made or changed outside while a folder or file is exchanged with a link."""
-    race(session, "races-write", CHANGES)
+    race(session, "races-write", CHANGING)
 
 
 CALLS: Final = 200

@@ -112,7 +112,7 @@ def _rounds(
     ]
     for number, binding in enumerate(b for b in known if b.is_verbatim):
         for turn in range(ROUNDS):
-            yield binding, session.tree.root / binding.placed(f"crowd-{number}-{turn}.txt")
+            yield binding, session.tree.root / binding.naming.placed(f"crowd-{number}-{turn}.txt")
 
 
 def _lay(path: SafePath) -> None:

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from mcp_touchstone.security.suite import (
-    CHANGES,
+    CHANGING,
     NAMELESS,
     AttackSession,
     Binding,
@@ -61,7 +61,7 @@ def denies_by_any_other_name(session: AttackSession) -> None:
 @attack("deny-write-only", fixtures=TREES, shares=True)
 def keeps_build_output_unwritten(session: AttackSession) -> None:
     """Build output is read and not written."""
-    attack_paths(session, "deny-write-only", "deny.writeonly", operations=CHANGES)
+    attack_paths(session, "deny-write-only", "deny.writeonly", operations=CHANGING)
     if session.tree.denied.written and session.bindings.of(Operation.MOVE, Operation.COPY):
         attack_carrying(session, "deny-write-only", Carriage.DENIED, "deny.writeonly")
 

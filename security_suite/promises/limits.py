@@ -179,7 +179,7 @@ class Sizes:
     def _reading(self, threat: str, row: Payload, binding: Binding) -> AttackCall:
         """Make the file of a payload, and return the call that reads it."""
         size = self._size(threat, row)
-        name = binding.placed(f"size-{secrets.token_hex(4)}.txt")
+        name = binding.naming.placed(f"size-{secrets.token_hex(4)}.txt")
         end = f"end-{secrets.token_hex(12)}"
         path = self._new(name)
         if row.text.startswith("sparse"):
@@ -203,7 +203,7 @@ class Sizes:
         """Prepare a call that makes a file too large; return None if the payload does not fit."""
         given = json.loads(row.text)
         makes = binding.operation is Operation.CREATE
-        path = self._new(binding.placed(f"size-{secrets.token_hex(4)}.txt"))
+        path = self._new(binding.naming.placed(f"size-{secrets.token_hex(4)}.txt"))
         before, content = b"", ""
         if given.get("op") == "write":
             before, content = b"", _text(limit + 1, LINE)

@@ -6,7 +6,7 @@ Names and descriptions are only hints. The binder calls the tool to find the eff
 import copy
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from typing import Any, Final
@@ -133,57 +133,48 @@ def slots(schema: Any) -> list[ArgumentSlot]:
     """Return the arguments of a tool whose role can be determined."""
     found = [
         ArgumentSlot(pointer, role, needed)
-        for pointer, leaf, needed in islice(_leaves(schema, schema, (), needed=True), MOST)
+        for pointer, leaf, needed in _arguments(schema)
         if (role := _role(leaf, pointer)) is not None
     ]
-    roles = {slot.role for slot in found}
-    if not {ArgumentRole.FROM, ArgumentRole.TO} <= roles:
+    ends = {ArgumentRole.FROM, ArgumentRole.TO}
+    if not ends <= {slot.role for slot in found}:
         found = [
-            s for s in found if s.role not in {ArgumentRole.FROM, ArgumentRole.TO} or _alone(s)
-        ]
-        found = [
-            ArgumentSlot(s.pointer, ArgumentRole.PATH, s.needed)
-            if s.role in {ArgumentRole.FROM, ArgumentRole.TO}
-            else s
-            for s in found
+            replace(slot, role=ArgumentRole.PATH) if slot.role in ends else slot
+            for slot in found
+            if slot.role not in ends or is_path(_name(slot.pointer))
         ]
     if ArgumentRole.PATH not in {slot.role for slot in found}:
-        bases = [s for s in found if s.role is ArgumentRole.BASE]
-        found = [
-            ArgumentSlot(s.pointer, ArgumentRole.PATH, s.needed) if s in bases[:1] else s
-            for s in found
-        ]
+        base = next((slot for slot in found if slot.role is ArgumentRole.BASE), None)
+        found = [replace(s, role=ArgumentRole.PATH) if s is base else s for s in found]
     return found
-
-
-def _alone(slot: ArgumentSlot) -> bool:
-    name = next((p for p in reversed(slot.pointer) if isinstance(p, str)), "")
-    return is_path(name)
 
 
 def named_slots(schema: Any, names: frozenset[str], role: ArgumentRole) -> list[ArgumentSlot]:
     """Return the text arguments with one of these names as slots of a role; required ones first."""
     found = [
         ArgumentSlot(pointer, role, needed)
-        for pointer, leaf, needed in islice(_leaves(schema, schema, (), needed=True), MOST)
-        if pointer and "string" in _kinds(leaf) and _flat(pointer) in names
+        for pointer, leaf, needed in _arguments(schema)
+        if pointer and "string" in _kinds(leaf) and flat(_name(pointer)) in names
     ]
     return sorted(found, key=lambda slot: not slot.needed)
 
 
 def described(schema: Any, pointer: Pointer) -> Mapping[str, Any]:
     """Return the schema of an argument; empty if there is none."""
-    leaves = islice(_leaves(schema, schema, (), needed=True), MOST)
-    return next((leaf for known, leaf, _ in leaves if known == pointer), {})
+    return next((leaf for known, leaf, _ in _arguments(schema) if known == pointer), {})
 
 
 def texts(schema: Any) -> list[Pointer]:
     """Return the paths of all arguments that take any text, whatever their purpose."""
     return [
         pointer
-        for pointer, leaf, _ in islice(_leaves(schema, schema, (), needed=True), MOST)
+        for pointer, leaf, _ in _arguments(schema)
         if pointer and "string" in _kinds(leaf) and not {"enum", "const"} & {*leaf}
     ]
+
+
+def _arguments(schema: Any) -> Iterator[tuple[Pointer, dict[str, Any], bool]]:
+    return islice(_leaves(schema, schema, (), needed=True), MOST)
 
 
 def _leaves(
@@ -225,17 +216,15 @@ def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
 
 
 def _role(schema: Mapping[str, Any], pointer: Pointer) -> ArgumentRole | None:
-    name = next((part for part in reversed(pointer) if isinstance(part, str)), "")
-    flat = _flat(pointer)
-    kinds = _kinds(schema)
+    name, kinds = _name(pointer), _kinds(schema)
     if "string" not in kinds:
         counts = "integer" in kinds or "number" in kinds
-        is_line = flat in _BY_NAME[ArgumentRole.LINE] and counts
+        is_line = flat(name) in _BY_NAME[ArgumentRole.LINE] and counts
         return ArgumentRole.LINE if is_line else None
     if "enum" in schema or "const" in schema:
         return None
     for role, names in _BY_NAME.items():
-        if flat in names and role is not ArgumentRole.LINE:
+        if flat(name) in names and role is not ArgumentRole.LINE:
             return role
     described = schema.get("description")
     about = described if isinstance(described, str) else ""
@@ -244,9 +233,12 @@ def _role(schema: Mapping[str, Any], pointer: Pointer) -> ArgumentRole | None:
     return None
 
 
-def _flat(pointer: Pointer) -> str:
-    """Return the name of an argument in lower case and without separators."""
-    name = next((part for part in reversed(pointer) if isinstance(part, str)), "")
+def _name(pointer: Pointer) -> str:
+    return next((part for part in reversed(pointer) if isinstance(part, str)), "")
+
+
+def flat(name: str) -> str:
+    """Return a name in lower case and without separators."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
@@ -259,8 +251,7 @@ def dry_run(schema: Any) -> str:
     """Return the name of the argument that requests a dry run; empty if there is none."""
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     for name, below in properties.items() if isinstance(properties, Mapping) else ():
-        flat = re.sub(r"[^a-z0-9]", "", name.lower())
-        if flat in DRY and isinstance(below, Mapping) and below.get("type") == "boolean":
+        if flat(name) in DRY and isinstance(below, Mapping) and below.get("type") == "boolean":
             return str(name)
     return ""
 

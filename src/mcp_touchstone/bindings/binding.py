@@ -153,17 +153,13 @@ class Binding:
 
     def spelled(self, text: str, root: str) -> str:
         """Return the path of a plainly named file in an accepted form; keep an absolute path."""
-        return self.in_style(self.placed(text), root)
+        return self.in_style(self.naming.placed(text), root)
 
     def in_style(self, text: str, root: str) -> str:
         """Return a path relative to the root in an accepted form; keep an absolute path."""
         if Style.RELATIVE in self.styles or text.startswith("/"):
             return text
         return f"{root}/{text}"
-
-    def placed(self, text: str) -> str:
-        """Return the path of a plainly named file, relative to the root."""
-        return self.naming.placed(text)
 
     def call(
         self, path: str, root: str, *, to: str = "", before: bytes = b"", content: str = ""
@@ -367,7 +363,8 @@ class Bindings:
                 "operation": str(binding.operation),
                 "tool": binding.tool or None,
                 "uri": binding.uri or None,
-                "completes": _document(binding.completes),
+                "completes": binding.completes
+                and {"ref": dict(binding.completes[0]), "argument": binding.completes[1]},
                 "arguments": json.loads(json.dumps(binding.arguments)),
                 "roles": {
                     "/".join(map(str, slot.pointer)): str(slot.role) for slot in binding.slots
@@ -377,7 +374,3 @@ class Bindings:
             }
             for binding in self.found
         ]
-
-
-def _document(completes: tuple[Mapping[str, str], str] | None) -> dict[str, Any] | None:
-    return None if completes is None else {"ref": dict(completes[0]), "argument": completes[1]}

@@ -170,11 +170,6 @@ def more_ways(
 
     These are a folder and a name in two arguments, a title as a name, a listed name instead of a
     base folder, and a path inside a URI or a command line.
-
-    Args:
-        tool: the definition of the tool.
-        named: names of tools that the user allowed to be called.
-        listed: names that the server lists.
     """
     if tool["name"] not in named and {*words(tool["name"])} & DANGER:
         return
@@ -214,12 +209,7 @@ MOST_FOLDERS: Final = 3
 
 
 def beside(known: Binding, tool: Mapping[str, Any]) -> Iterator[CallVariant]:
-    """Yield the call of a binding with its path in two arguments, the folder in an unused one.
-
-    Args:
-        known: a binding whose whole path is in one argument.
-        tool: the definition of its tool.
-    """
+    """Yield the call of a binding with its path in two arguments, the folder in an unused one."""
     paths = [slot for slot in known.slots if slot.role is ArgumentRole.PATH]
     if len(paths) != 1 or known.has(ArgumentRole.NAME):
         return
@@ -256,10 +246,12 @@ def _named_places(
             yield {one.pointer: value}
 
 
+_PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO})
+
+
 def _paths(schema: Any) -> list[ArgumentSlot]:
     """Return the arguments that take a path: the required ones, else the first."""
-    roles = {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO}
-    paths = [slot for slot in slots(schema) if slot.role in roles]
+    paths = [slot for slot in slots(schema) if slot.role in _PATHS]
     return [slot for slot in paths if slot.needed] or paths[:1]
 
 
@@ -270,18 +262,9 @@ def _filled(
     places: Mapping[Pointer, Any] = MappingProxyType({}),
     form: str = PATH,
 ) -> Iterator[CallVariant]:
-    """Yield the ways to fill the arguments in the schema of a tool.
-
-    Args:
-        tool: the definition of the tool.
-        named: names of tools that the user allowed to be called.
-        needed: the arguments that take the path.
-        places: values of arguments that name a place.
-        form: the text around the path.
-    """
+    """Yield the ways to fill the arguments of a tool, with the path in the needed ones."""
     schema = tool.get("inputSchema")
     used = {slot.pointer for slot in needed} | {*places}
-    roles = {ArgumentRole.PATH, ArgumentRole.FROM, ArgumentRole.TO}
     known = [slot for slot in slots(schema) if slot.pointer not in used]
     if not needed:
         return
@@ -292,13 +275,10 @@ def _filled(
             extra = [s for s in known if not s.needed and s.role in wanted]
             if {s.role for s in extra} != wanted:
                 continue
-            hashes = (
-                [s for s in known if s.role is ArgumentRole.HASH]
-                if ArgumentRole.DIFF in wanted
-                else []
-            )
-            given = [s for s in known if s.needed and s.role not in roles]
-            filled = tuple(dict.fromkeys([*needed, *given, *extra, *hashes]))
+            if ArgumentRole.DIFF in wanted:
+                extra += [s for s in known if s.role is ArgumentRole.HASH]
+            given = [s for s in known if s.needed and s.role not in _PATHS]
+            filled = tuple(dict.fromkeys([*needed, *given, *extra]))
             yield CallVariant(tool, fixed, filled, form, places)
 
 

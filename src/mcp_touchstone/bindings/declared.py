@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot, Pointer
-from mcp_touchstone.bindings.binding import WALKING, Operation, Style
+from mcp_touchstone.bindings.binding import CARRYING, WALKING, Operation, Style
 from mcp_touchstone.bindings.call_variants import CallVariant
 from mcp_touchstone.bindings.file_naming import PATH
 from mcp_touchstone.catalog.clause import nearest
@@ -27,7 +27,6 @@ Undo is detected automatically because it needs a preceding edit. Scripts, patte
 are detected automatically because they need more than a path.
 """
 
-CARRYING: Final = frozenset({Operation.MOVE, Operation.COPY})
 STYLES: Final = tuple(style.name.lower() for style in Style)
 
 _ROLES: Final = {
@@ -105,10 +104,13 @@ def read(text: str) -> Declaration:
         raise ValueError(f"{text}: {_SHAPE}")  # noqa: TRY004  (a word of a command line)
     for key in given:
         if key not in {*_ROLES, *_OTHERS}:
-            hint = nearest(key, (*_OTHERS, *_ROLES)) or f"; the keys are {', '.join(_keys())}"
+            keys = (*_OTHERS, *_ROLES)
+            hint = nearest(key, keys) or f"; the keys are {', '.join(keys)}"
             raise ValueError(f"{name}: unknown key {key!r}{hint}")
     operation = Operation(name)
-    places = {_role(key, operation): _pointer(given[key], name, key) for key in _keys(given)}
+    places = {
+        _role(key, operation): _pointer(given[key], name, key) for key in given if key in _ROLES
+    }
     if ArgumentRole.FOLDER in places and ArgumentRole.PATH in places:  # its name apart
         places[ArgumentRole.NAME] = places.pop(ArgumentRole.PATH)
     tool, fixed = given.get("tool"), given.get("arguments", {})
@@ -133,10 +135,6 @@ def read(text: str) -> Declaration:
         form=_form(given, name),
         text=text,
     )
-
-
-def _keys(given: Mapping[str, Any] | None = None) -> list[str]:
-    return [*_OTHERS, *_ROLES] if given is None else [key for key in given if key in _ROLES]
 
 
 def _role(key: str, operation: Operation) -> ArgumentRole:

@@ -104,12 +104,9 @@ def called(transcript: Transcript, at: Reply | Entry | int | None) -> tuple[Affe
 
 
 class ThreatJudge(Judge):
-    """The judgements of an attack.
+    """The judgements of an attack; a threat without a promise of the server is limited to a note.
 
-    Args:
-        words: positional arguments of ``Judge``.
-        claims: promises of the server: a threat without one is limited to a note.
-        more: keyword arguments of ``Judge``.
+    Its other arguments are those of ``Judge``.
     """
 
     def __init__(self, *words: Any, claims: Claims, **more: Any) -> None:
@@ -137,13 +134,11 @@ class ThreatJudge(Judge):
         """Judge a threat by a finding.
 
         Args:
-            threat: id of the threat; ignored if it is not judged here.
+            threat: ignored if it is not judged here.
             found: the finding, in words; empty for a pass.
-            expected: the expected behaviour, in words.
             passed: the extent of the attack, in words, for a pass.
             at: the reply, entry or line that shows the finding.
-            mild: the most severe breach that a finding counts as; None for no limit. A threat
-                without a promise of the server is limited to a note anyway.
+            mild: the most severe breach that a finding counts as; None for no limit.
             because: the reason for ``mild``.
             script: a reproduction of the finding; empty for the default one.
             also: further lines that show the finding.
@@ -180,13 +175,7 @@ class ThreatJudge(Judge):
 
 
 class AttackPayloads:
-    """The payloads of an attack.
-
-    Args:
-        server: the server, as the attack uses it.
-        library: folder of the payloads.
-        settings: the settings of the run: levels of attacks, and the seed.
-    """
+    """The payloads of an attack, of the levels that the settings of the run name."""
 
     def __init__(self, server: UsedServer, library: Path, settings: RunSettings) -> None:
         self._server = server

@@ -6,18 +6,13 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.bindings.argument_roles import (
-    ArgumentRole,
-    Pointer,
-    assemble,
-)
+from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer, assemble, flat
 from mcp_touchstone.bindings.binding import ROOT, Style, fill, rooted
-from mcp_touchstone.bindings.call_variants import (
-    CallVariant,
-)
+from mcp_touchstone.bindings.call_variants import CallVariant
 from mcp_touchstone.bindings.canary import Area, strings
 from mcp_touchstone.bindings.file_naming import TEXT, FileNaming
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.pending import read_pages
 from mcp_touchstone.client.server_profile import Spoken
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import BRIEF, Places, required
@@ -54,12 +49,7 @@ class ToolCalls:
     """
 
     def __init__(self, get: Callable[[], Connection], field: FixtureTree) -> None:
-        """Create it, and make its folder in the root.
-
-        Args:
-            get: returns a connection to the server.
-            field: the trees; their root is the root of the server.
-        """
+        """Create it, and make its folder in the root; ``get`` returns a connection."""
         self.field = field
         self.count = 0
         self.said: dict[str, str] = {}
@@ -85,12 +75,10 @@ class ToolCalls:
         """Yield the tools of a server from all pages of its list."""
         yield from spoken.named("tools")
         cursor = spoken.cursors.get("tools/list")
-        for _ in range(PAGES):
-            if cursor is None:
-                return
-            result = self._get().request("tools/list", {"cursor": cursor}).result or {}
-            yield from Spoken(spoken.opening, {"tools": result.get("tools") or []}).named("tools")
-            cursor = result.get("nextCursor")
+        if cursor is not None:
+            for page in read_pages(self._get(), "tools/list", {"cursor": cursor}, most=PAGES):
+                tools = (page.result or {}).get("tools") or []
+                yield from Spoken(spoken.opening, {"tools": tools}).named("tools")
 
     def restart(self) -> None:
         """End the process: earlier calls may have changed the behaviour of the server."""
@@ -150,15 +138,16 @@ class ToolCalls:
         arguments = assemble(tool.get("inputSchema"), values, self._places)
         reply = self.ask("tools/call", {"name": tool["name"], "arguments": arguments})
         if len(self.said.get(tool["name"], "")) < SAID:
-            self.said[tool["name"]] = self.said.get(tool["name"], "") + _texts(reply)[:SAID]
+            # a refusal may name the suffixes that the tool takes
+            texts = "\n".join(strings(reply.value or {}))
+            self.said[tool["name"]] = self.said.get(tool["name"], "") + texts[:SAID]
         return reply, arguments
 
     def _fitting(self, tool: Mapping[str, Any]) -> dict[Pointer, Any]:
         """Return values for required arguments that fit the content of our documents."""
         schema = tool.get("inputSchema")
         values = self.field.documents.of(self.naming.suffix).values or {}
-        known = {name: re.sub(r"[^a-z0-9]", "", name.lower()) for name in required(schema)}
-        return {(name,): values[flat] for name, flat in known.items() if flat in values}
+        return {(n,): values[flat(n)] for n in required(schema) if flat(n) in values}
 
     def ask(self, method: str, params: dict[str, Any]) -> Reply:
         """Send a request, unless no more calls are tried."""
@@ -178,11 +167,6 @@ class ToolCalls:
         """Return whether a reply contains the token of a canary of the root."""
         seen = self.field.canaries.found_in_message(reply.value or {}, {Area.INSIDE})
         return any(canary.token == token for canary in seen)
-
-
-def _texts(reply: Reply) -> str:
-    """Return all text of an answer; a refusal may name the suffixes that the tool takes."""
-    return "\n".join(strings(reply.value or {}))
 
 
 def read(path: SafePath) -> bytes:

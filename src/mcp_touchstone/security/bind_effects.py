@@ -2,11 +2,10 @@
 
 import secrets
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from mcp_touchstone.bindings.argument_roles import (
-    ArgumentRole,
-)
+from mcp_touchstone.bindings.argument_roles import ArgumentRole
 from mcp_touchstone.bindings.binding import Binding, Operation, Style
 from mcp_touchstone.bindings.call_variants import (
     DELETING,
@@ -33,28 +32,24 @@ class Effects:
     """
 
     def __init__(self, calls: ToolCalls, names: NameSearch) -> None:
-        """Create it.
-
-        Args:
-            names: finds the naming of files by the server.
-        """
         self.is_verbatim = True
         self._calls = calls
         self._names = names
 
     def of(self, operation: Operation) -> Attempt:
         """Return the attempt for an operation."""
-        return {
+        attempts: dict[Operation, Attempt] = {
             Operation.READ: self.reads,
             Operation.LIST: self.lists,
             Operation.CREATE: self.creates,
             Operation.WRITE: self.writes,
             Operation.EDIT: self.edits,
             Operation.MKDIR: self.makes_folders,
-            Operation.MOVE: self.moves,
-            Operation.COPY: self.copies,
+            Operation.MOVE: partial(self.carries, stays=False),
+            Operation.COPY: partial(self.carries, stays=True),
             Operation.DELETE: self.deletes,
-        }[operation]
+        }
+        return attempts[operation]
 
     def allowed_by(
         self, plan: CallVariant, *, more: bool = False
@@ -66,8 +61,8 @@ class Effects:
         """
         roles = plan.roles
         if {ArgumentRole.FROM, ArgumentRole.TO} <= roles:
-            yield Operation.MOVE, self.moves
-            yield Operation.COPY, self.copies
+            yield Operation.MOVE, self.of(Operation.MOVE)
+            yield Operation.COPY, self.of(Operation.COPY)
         elif (
             roles & {ArgumentRole.OLD, ArgumentRole.DIFF}
             or {ArgumentRole.NEW, ArgumentRole.LINE} <= roles
@@ -82,7 +77,7 @@ class Effects:
                 yield Operation.CREATE, self.makes_files
             yield Operation.READ, self.reads
             yield Operation.LIST, self.lists
-            if {*words(plan.tool["name"])} & MAKING:
+            if makes(plan):
                 yield Operation.MKDIR, self.makes_folders
             if self._calls.field.is_repository and plan.words & STAGING:
                 yield Operation.STAGE, self.stages
@@ -182,15 +177,8 @@ class Effects:
         _, arguments = self._calls.send(plan, self._calls.spell(path, style), before=changed)
         return arguments if changed != data and _holds(path, data) else None
 
-    def moves(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
-        """Try whether a call moves a file."""
-        return self._carries(plan, style, stays=False)
-
-    def copies(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
-        """Try whether a call copies a file."""
-        return self._carries(plan, style, stays=True)
-
-    def _carries(self, plan: CallVariant, style: Style, *, stays: bool) -> dict[str, Any] | None:
+    def carries(self, plan: CallVariant, style: Style, *, stays: bool) -> dict[str, Any] | None:
+        """Try whether a call moves a file, or copies one that then stays."""
         (path, data), to = self._calls.file(), self._calls.fresh()
         _, arguments = self._calls.send(
             plan, self._calls.spell(path, style), to=self._calls.spell(to, style)

@@ -7,14 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from mcp_touchstone.bindings.argument_roles import (
-    FOLDERS,
-    ArgumentRole,
-)
+from mcp_touchstone.bindings.argument_roles import FOLDERS, ArgumentRole, flat
 from mcp_touchstone.bindings.binding import Operation
-from mcp_touchstone.bindings.call_variants import (
-    CallVariant,
-)
+from mcp_touchstone.bindings.call_variants import CallVariant
 from mcp_touchstone.bindings.canary import strings
 from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.bindings.file_naming import TEXT, FileNaming
@@ -44,7 +39,6 @@ class NameSearch:
     """
 
     def __init__(self, calls: ToolCalls) -> None:
-        """Create it; it makes its calls with ``calls``."""
         self.about = ""
         self.landed: list[FileNaming] = []
         self._calls = calls
@@ -144,12 +138,10 @@ class NameSearch:
 
     def _made(self, stem: str, content: str) -> SafePath | None:
         """Return the file with this content or, if the content is empty, with this name."""
-        bare = re.sub(r"[^a-z0-9]", "", stem.lower())
         for path in self._calls.field.root.below():
             if path.is_symlink() or not path.is_file():
                 continue
-            named = bare in re.sub(r"[^a-z0-9]", "", path.name.lower())
-            if (content.strip().encode() in read(path)) if content else named:
+            if content.strip().encode() in read(path) if content else flat(stem) in flat(path.name):
                 return path
         return None
 

@@ -72,9 +72,7 @@ class Binder:
         """Create it, and make its folder in the root.
 
         Args:
-            get: returns a connection to the server.
-            field: the trees; their root is the root of the server.
-            named: names of the tools that the user named.
+            named: names of the tools that may be called although their names suggest danger.
             may_call: returns whether a tool may be called without a declaration of the user.
             runs: whether to find tools that run programs, too.
         """
@@ -166,9 +164,7 @@ class Binder:
             return
         worked: dict[Style, dict[str, Any]] = {}
         for edit in [b for b in found if b.operation in {Operation.EDIT, Operation.WRITE}]:
-            worked |= {
-                s: a for s in Style if (a := self._effects.undoes(plan, s, edit)) is not None
-            }
+            worked |= _worked(Style, partial(self._effects.undoes, plan, edit=edit))
         if worked:
             found.append(self._bound(Operation.UNDO, plan, worked))
 
@@ -229,11 +225,7 @@ class Binder:
                     self._try_namings(binding.operation, attempt, plan, found)
 
     def _try_namings(
-        self,
-        operation: Operation,
-        attempt: Attempt,
-        plan: CallVariant,
-        found: list[Binding],
+        self, operation: Operation, attempt: Attempt, plan: CallVariant, found: list[Binding]
     ) -> None:
         """Try an operation with the namings that fit a tool, until one works."""
         for below, naming in self._names.of(operation, plan):

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.runtime.safe_path import SafePath
-from mcp_touchstone.security.payload import CANARY
+from mcp_touchstone.security.payload import CANARY, named
 from mcp_touchstone.target.deny_list import Denied
 
 CLIMBS: Final = 40
@@ -66,9 +66,7 @@ class Entries:
 
     def filled(self, template: str) -> str:
         """Return a template with the values of its names."""
-        for name, value in self.names.items():
-            template = template.replace("{" + name + "}", value)
-        return template
+        return named(template, self.names)
 
     def expanded(self, entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """Yield an entry for each example of the deny list that it refers to, with its twins."""

@@ -90,12 +90,8 @@ class HttpCaller:
 
     def opening(self) -> dict[str, Any]:
         """Return an ``initialize`` request with a unique id."""
-        info = {"name": "mcp-touchstone", "version": "1"}
-        params = {
-            "protocolVersion": self.session.revision,
-            "capabilities": {},
-            "clientInfo": info,
-        }
+        info, version = {"name": "mcp-touchstone", "version": "1"}, self.session.revision
+        params = {"protocolVersion": version, "capabilities": {}, "clientInfo": info}
         return self.request("initialize", params)
 
     def request(self, method: str, params: Any = None, marker: str = "") -> dict[str, Any]:
@@ -114,11 +110,7 @@ class HttpCaller:
         return message, {SESSION: None, **dict(repeated(message, revision))}
 
     def together(self, *requests: tuple[Any, Mapping[str, Change]]) -> list[HttpAnswer]:
-        """POST several requests at once: the last byte of each is sent after all others.
-
-        Args:
-            requests: messages and their changes of the ordinary headers.
-        """
+        """POST messages with their headers at once: each last byte is sent after all others."""
         answers = []
         for message, change in requests:
             body = self.http.body(message)
@@ -134,13 +126,7 @@ class HttpCaller:
 
     def another(self) -> str | None:
         """Open another session of the user; return its id, or None if it has none."""
-        answer = self.begin()
-        known = answer.header(SESSION)
-        if known is None or not served(answer):
-            return None
-        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        self.http.post(ready, {SESSION: known})
-        return known
+        return (self.join({}) or {}).get(SESSION)
 
     def join(self, change: Mapping[str, str | None]) -> dict[str, str | None] | None:
         """Open a session with other headers; return them with its id, None if it is refused."""
@@ -164,7 +150,6 @@ class HttpCaller:
         Args:
             message: the message in the body, for the transcript.
             note: the unusual part of the request, for the transcript.
-            seconds: the time limit.
 
         Raises:
             OSError: the connection could not be opened.
@@ -211,6 +196,3 @@ def served(answer: HttpAnswer) -> bool:
 
 def _members(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-__all__ = ["SESSION", "HttpCaller", "RawAnswer", "served"]

@@ -44,22 +44,20 @@ class RequestListener:
     """
 
     def __init__(self) -> None:
-        """Start to listen."""
-        self._socket = socket.create_server((HOST, 0))
         self._heard: dict[str, list[Arrival]] = {}
         self._changed = threading.Condition()
         self._marks = 0
         self._secret = secrets.token_hex(8)
         self._known = re.compile(rf"{self._secret}-\d+")
         self._answers: dict[str, bytes] = {}
-        self._sockets = [self._socket]
+        self._sockets: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
-        self._start(self._socket)
+        self.also(socket.create_server((HOST, 0)))
 
     @property
     def address(self) -> tuple[str, int]:
         """Address and port it listens on."""
-        return HOST, int(self._socket.getsockname()[1])
+        return HOST, int(self._sockets[0].getsockname()[1])
 
     def also(self, listening: socket.socket, greeting: bytes = b"") -> None:
         """Listen also on another socket, such as one in another network; ``close`` closes it.
@@ -68,9 +66,6 @@ class RequestListener:
             greeting: sent to each client before it sends anything, as some protocols require.
         """
         self._sockets.append(listening)
-        self._start(listening, greeting)
-
-    def _start(self, listening: socket.socket, greeting: bytes = b"") -> None:
         thread = threading.Thread(target=self._listen, args=(listening, greeting), daemon=True)
         self._threads.append(thread)
         thread.start()

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.security.payload import Payload
+from mcp_touchstone.security.payload import Payload, named
 
 PLAIN: Final = "".join(set(string.printable) - set("'\\%\t\n\r\v\f"))
 """Characters that need no escape in a printf format between single quotes."""
@@ -110,9 +110,7 @@ class Names:
             "ping_method": probe,
             **self.known,
         }
-        for name, value in names.items():
-            text = text.replace("{" + name + "}", value)
-        return text
+        return named(text, names)
 
 
 def load(payload: Payload, names: Names, ids: tuple[int, int]) -> LinePayload:
@@ -127,15 +125,13 @@ def load(payload: Payload, names: Names, ids: tuple[int, int]) -> LinePayload:
     elif kind in {"big", "num"}:
         parts = _inside(kind, rest, text)
     elif kind == "batch":
-        parts = ((b"[", 1), (_ping(names, ids), 1), (b"," + _ping(names, ids), int(rest) - 1),
-                 (b"]", 1))  # fmt: skip
+        ping = names.fill("{ping}", ids).encode()
+        parts = ((b"[", 1), (ping, 1), (b"," + ping, int(rest) - 1), (b"]", 1))
     elif payload.is_bytes:
         parts = ((text.encode("latin-1", "replace"), 1),)
     else:
         parts = ((text.encode("utf-8", "surrogatepass"), 1),)
-    return LinePayload(
-        payload.id, payload.note, tuple(part for part in parts if part[1] and part[0])
-    )
+    return LinePayload(payload.id, payload.note, tuple(filter(all, parts)))
 
 
 def _nested(kind: str, rest: str, names: Names, ids: tuple[int, int]) -> Parts:
@@ -167,29 +163,17 @@ def _raw(kind: str, rest: str) -> Parts:
 
 
 def _inside(kind: str, rest: str, text: str) -> Parts:
-    name, unit = "{big}", b"x"
-    before = b""
-    if kind == "num":
-        name, unit = "{num}", b"7"
-        before = b"0." if rest.startswith("fraction") else b""
-    head, _, tail = text.encode().partition(name.encode())
+    name, unit = (b"{num}", b"7") if kind == "num" else (b"{big}", b"x")
+    before = b"0." if kind == "num" and rest.startswith("fraction") else b""
+    head, _, tail = text.encode().partition(name)
     return ((head, 1), (before, 1), (unit, int(rest.rpartition(":")[2])), (tail, 1))
-
-
-def _ping(names: Names, ids: tuple[int, int]) -> bytes:
-    return names.fill("{ping}", ids).encode()
 
 
 # --- as a script
 
 
 def printed(shells: Iterable[LinePayload], place: tuple[str, str]) -> list[str]:
-    """Return shell commands that print lines, each with a line feed.
-
-    Args:
-        shells: the lines.
-        place: a folder, and the placeholder for it in the commands.
-    """
+    """Return shell commands that print lines, with a placeholder for a folder: ``place``."""
     old, new = (word.encode() for word in place)
     commands = []
     for shell in shells:
@@ -221,11 +205,8 @@ def placed(text: str, place: str, shown: str) -> str:
 
 
 def _often(word: str, count: int) -> str:
-    return f"awk 'BEGIN {{ for (i = 0; i < {count}; i++) printf \"{_awk(word)}\" }}'"
-
-
-def _awk(word: str) -> str:
-    return word.replace("%%", "%").replace('"', '\\"').replace("%", "%%")
+    form = word.replace("%%", "%").replace('"', '\\"').replace("%", "%%")
+    return f"awk 'BEGIN {{ for (i = 0; i < {count}; i++) printf \"{form}\" }}'"
 
 
 def _octal(byte: int) -> str:

@@ -122,11 +122,16 @@ def _generated(recipe: str) -> str:
     return unit * int(count) + ":".join(tail)
 
 
-def fill(template: str, names: Mapping[str, str]) -> str:
+def named(template: str, names: Mapping[str, str]) -> str:
     """Replace the known names in braces; other braces are kept."""
-    for name, value in {**names, "nonce": secrets.token_hex(4), "i": "1"}.items():
+    for name, value in names.items():
         template = template.replace("{" + name + "}", value)
     return template
+
+
+def fill(template: str, names: Mapping[str, str]) -> str:
+    """Replace the known names in braces, with a new ``{nonce}``."""
+    return named(template, {**names, "nonce": secrets.token_hex(4), "i": "1"})
 
 
 def filled(payload: Payload, names: Mapping[str, str], denied: Denied) -> Iterator[str]:

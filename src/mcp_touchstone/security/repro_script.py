@@ -193,11 +193,9 @@ class Scene:
         """
         if self.target.tokens is not None:
             return ""
-        looks = [
-            *self._looks(still=still),
-            *([_ANSWERED.format(id=waits)] if judged else ()),
-            *([_FORGED] if forged else ()),
-        ]
+        looks = self._looks(still=still)
+        looks += [_ANSWERED.format(id=waits)] if judged else []
+        looks += [_FORGED] if forged else []
         return "\n".join([
             "#!/bin/sh",
             *(() if self.sandbox is None else _SHELTERED),
@@ -283,13 +281,8 @@ class Scene:
             for name, variable in self.target.header.items()
             if _VARIABLE.fullmatch(variable)
         ]
-        return [
-            "sh",
-            "-c",
-            _SERVED.replace("@HEADERS@", " ".join(words)),
-            placed.url,
-            *placed.command,
-        ]
+        served = _SERVED.replace("@HEADERS@", " ".join(words))
+        return ["sh", "-c", served, placed.url, *placed.command]
 
     def _shelter(self) -> str:
         """Return the bubblewrap command for the folder of the script."""
@@ -334,18 +327,13 @@ class Scene:
             yield f'mkdir -p "$D/root"/{quoted(PurePosixPath(link).parent.as_posix())}'
             yield f'ln -s -- {there} "$D/root"/{quoted(link)}'
 
-    def _met(self, text: str) -> Iterator[SafePath]:
-        """Yield the paths of the root that a text may refer to; all paths if it names none."""
+    def _files(self, text: str) -> Iterator[SafePath]:
+        """Yield the files of the root that a text may refer to; all of them if it names none."""
         refers = _referring(text)
         for path in self.field.root.below():
-            if refers(path.relative_to(self.field.root).parts):
-                yield path
-
-    def _files(self, text: str) -> Iterator[SafePath]:
-        for path in self._met(text):
             parts = path.relative_to(self.field.root).parts
             is_own = self.field.is_repository and GIT in parts
-            if path.is_file() and path != self.field.root / FILE and not is_own:
+            if refers(parts) and path.is_file() and path != self.field.root / FILE and not is_own:
                 yield path
 
     def _links(self, text: str) -> dict[str, str]:
@@ -372,8 +360,7 @@ def recreated(folder: SafePath, parent: SafePath) -> str:
 
     Args:
         folder: the folder, with small files; of its links only ``.git`` can be a planted one.
-        parent: the parent folder of the trees, whose path in files is replaced by that of the
-            script.
+        parent: the parent of the trees; its path in files becomes that of the script.
     """
     lines, last = [], []
     for path in (folder, *sorted(folder.below())):

@@ -20,7 +20,6 @@ from mcp_touchstone.bindings.binding import (
     Operation,
     Style,
 )
-from mcp_touchstone.bindings.binding import CHANGING as CHANGES
 from mcp_touchstone.bindings.call_variants import DANGER, ways
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.bindings.file_naming import TEXT
@@ -61,7 +60,7 @@ from mcp_touchstone.security.call_attack import (
 )
 from mcp_touchstone.security.file_facts import FileFacts, unique
 from mcp_touchstone.security.fixture_tree import CONTROL, PLANTED, commit_name
-from mcp_touchstone.security.http_caller import SESSION, HttpCaller, served
+from mcp_touchstone.security.http_caller import HttpCaller, served
 from mcp_touchstone.security.http_listener import RequestListener
 from mcp_touchstone.security.inotify import OpenWatcher
 from mcp_touchstone.security.line_attack import NOBODY, LineAttack, LineHit
@@ -82,13 +81,14 @@ from mcp_touchstone.transport.pipes import PIPE, OutputStream
 from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.framing import brief, encode, id_key
+from mcp_touchstone.wire.http_headers import SESSION
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 
 __all__ = [
-    "BRIEF", "CANARY", "CANDIDATES", "CARRYING", "CHANGES", "CHANGING", "CONTROL", "DANGER",
+    "BRIEF", "CANARY", "CANDIDATES", "CARRYING", "CHANGING", "CONTROL", "DANGER",
     "DEATHS", "FILE", "FOLDER", "IN_PLACE", "LISTS", "NAMELESS", "NOBODY", "OWN", "PATIENCE",
     "PIPE", "PLANTED", "SECRET", "SESSION", "TEXT", "URL", "Area", "ArgumentRole", "AttackCall",
     "AttackSession", "Binder", "Binding", "Breach", "Broken", "Call", "Canary", "Carriage",

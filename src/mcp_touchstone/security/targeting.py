@@ -186,7 +186,7 @@ class Targeting:
         name = new if binding.operation in MAKES else name
         text = data.decode() if content is None else content
         if name == FILE:
-            data = self._field.content(self._field.root / binding.placed(FILE)) or data
+            data = self._field.content(self._field.root / binding.naming.placed(FILE)) or data
         if binding.operation is Operation.CREATE:
             name += binding.naming.suffix
         to = binding.spelled(f"{new}.txt", root)
