@@ -8,7 +8,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -55,7 +54,6 @@ def run(
     """Run a program to its end; return the end of its output, and its status.
 
     Args:
-        words: program and arguments.
         seconds: limit of time; it then gets SIGTERM, and SIGKILL after ``GRACE``.
         running: ends it early if it is stopped.
         memory: greatest size of the data of each process, in bytes; 0 for no limit. Linux only.
@@ -97,15 +95,11 @@ def run(
         return output.read().decode("utf-8", "replace"), status
 
 
-@contextmanager
+@contextlib.contextmanager
 def afterwards(words: Sequence[str], env: Mapping[str, str], seconds: float) -> Iterator[int]:
     """Run a program after the block, also if this program is killed in it.
 
     Yields a descriptor. The program waits until this one and all that inherited it are closed.
-
-    Args:
-        words: program and arguments.
-        seconds: limit of time.
     """
     reading, writing = os.pipe()
     waiting = ("sh", "-c", 'cat; exec "$@"', "sh", *words)

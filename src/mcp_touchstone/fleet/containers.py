@@ -86,10 +86,8 @@ def unavailable(engine: str) -> str:
     """Return the reason an engine cannot be used on this machine; empty if it can."""
     if shutil.which(engine) is None:
         return f"{engine} is not installed"
-    words, here = [engine, "info"], Path.cwd()
-    output, status = run(
-        words, cwd=here, env=environment(os.environ), seconds=PATIENCE, running=Running()
-    )
+    words, env = [engine, "info"], environment(os.environ)
+    output, status = run(words, cwd=Path.cwd(), env=env, seconds=PATIENCE, running=Running())
     return "" if status == 0 else _last(output, f"`{engine} info` failed")
 
 
@@ -102,10 +100,6 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
 
 def pull(engine: str, entry: Entry, cwd: Path, running: Running, *, seconds: float) -> str:
     """Pull the image of a server, unless the machine has it; return its id.
-
-    Args:
-        running: ends it early if it is stopped.
-        seconds: limit of time.
 
     Raises:
         InstallError: the image does not exist, or cannot be pulled.
@@ -122,9 +116,8 @@ def pull(engine: str, entry: Entry, cwd: Path, running: Running, *, seconds: flo
     if status:
         output, status = ask("pull", "--quiet", "--", image, limit=seconds)
         if status is None:
-            raise InstallError(
-                Start.INSTALL_ERROR, f"the image was not pulled within {seconds:.0f} s"
-            )
+            line = f"the image was not pulled within {seconds:.0f} s"
+            raise InstallError(Start.INSTALL_ERROR, line)
         if status:
             raise _failure(output, status)
         output, status = ask(*inspect)
@@ -153,7 +146,6 @@ def command(engine: str, entry: Entry, image: str, label: str, *, memory: int) -
 
     Args:
         image: its image, which the machine has.
-        label: value of the container's label.
         memory: limit for the container in bytes; 0 for none.
     """
     words = [*_client(entry), engine, "run", "--interactive", "--rm", "--init"]

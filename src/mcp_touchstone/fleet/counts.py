@@ -81,7 +81,6 @@ class Group:
 
     servers: int = 0
     started: int = 0
-    checked: int = 0
     failing: int = 0
     excused: int = 0
     rules: dict[str, Counts] = field(default_factory=dict)
@@ -93,14 +92,11 @@ class Fleet:
 
     Attributes:
         tool: version and catalogue of the rows.
-        settings: the settings of the rows.
         starts: class -> servers.
-        lines: class -> the lines that showed it, with the number of servers; the most common ones.
         groups: kind of group -> its name -> the group; ``all`` has one group with an empty name.
         revisions: revision -> rule -> counts.
         startup: seconds to the first reply, of servers that started.
         run: seconds of ``check``, of servers that started.
-        total: seconds of each server.
         partial: servers whose check ended at its deadline.
         found: server -> the threats found.
         failing: server -> the clauses it broke, failures only, with the mark of its SDK's faults.
@@ -193,7 +189,6 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
         group = fleet.groups.setdefault(kind, {}).setdefault(name, Group())
         group.servers += 1
         group.started += started
-        group.checked += bool(worst)
         group.failing += bool(broken)
         group.excused += bool(broken) and all(rule in row["sdk_faults"] for rule in broken)
         for rule, outcome in worst.items():
@@ -220,10 +215,7 @@ def _groups(row: Row) -> Iterator[tuple[str, str]]:
         return
     yield "language", row["language"] or "unknown"
     sdk = row["sdk"][0] if row["sdk"] else None
-    yield "SDK", "unknown" if sdk is None else f"{sdk['name']} {_minor(sdk['version'])}"
+    minor = "" if sdk is None else ".".join(sdk["version"].split(".")[:2])
+    yield "SDK", "unknown" if sdk is None else f"{sdk['name']} {minor}"
     for revision in row["revisions"]:
         yield "revision", revision
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])

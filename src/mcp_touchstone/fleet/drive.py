@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -62,19 +62,18 @@ class Rows:
         self._resume = resume
 
     def __enter__(self) -> Self:
-        try:
-            self._lock.acquire(blocking=False)
-        except Timeout:
-            raise FleetError(f"{self._path}: another fleet writes to it") from None
-        try:
-            self._open()
-        except BaseException:
-            self._release()
-            raise
+        with contextlib.ExitStack() as opened:
+            try:
+                opened.enter_context(self._lock.acquire(blocking=False))
+            except Timeout:
+                raise FleetError(f"{self._path}: another fleet writes to it") from None
+            # no rest of a row is written later
+            self._file = opened.enter_context(self._path.open("ab", buffering=0))
+            self._read()
+            self._opened = opened.pop_all()
         return self
 
-    def _open(self) -> None:
-        self._file = self._path.open("ab", buffering=0)  # no rest of a row is written later
+    def _read(self) -> None:
         if self._path.stat().st_size and not self._resume:
             raise FleetError(f"{self._path} has rows; add --resume, or name another with --out")
         self._file.truncate(_whole(self._path))
@@ -88,12 +87,8 @@ class Rows:
                 self.done.add(row["key"])
 
     def __exit__(self, *_: object) -> None:
-        self._release()
-
-    def _release(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):
-            self._file.close()
-        self._lock.release()
+        with contextlib.suppress(OSError):
+            self._opened.close()
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Append a row and wait until it is on the disk.
@@ -170,13 +165,13 @@ class Tally:
     begun: float = field(default_factory=now)
     planned: int = 0
     done: int = 0
-    classes: dict[str, int] = field(default_factory=dict)
+    classes: Counter[str] = field(default_factory=Counter)
 
     def add(self, row: Mapping[str, Any]) -> str:
         """Count a row; return the line that shows it."""
         self.done += 1
         kind = row["start"]["class"]
-        self.classes[kind] = self.classes.get(kind, 0) + 1
+        self.classes[kind] += 1
         spent = max(now() - self.begun, 0.001)
         rate = self.done / spent * _MINUTE
         left = (self.planned - self.done) / rate
@@ -192,8 +187,6 @@ class Pool:
     """What judges servers: threads of this machine, or the workers of a cluster.
 
     Attributes:
-        submit: begins to judge a server.
-        slots: servers at a time.
         renew: connects again after the cluster was lost, and returns the new ``slots``; what was
             submitted before is then lost. None for a pool that cannot be lost.
     """
@@ -205,12 +198,7 @@ class Pool:
 
 @contextmanager
 def threads(slots: int, running: Running) -> Iterator[Pool]:
-    """Open threads, each with a process of ``check``.
-
-    Args:
-        slots: servers at a time.
-        running: ends the processes if it is stopped.
-    """
+    """Open threads, each with a process of ``check``."""
     with ThreadPoolExecutor(slots) as executor:
         try:
             yield Pool(lambda entry, plan: executor.submit(judged, entry, plan, running), slots)
@@ -224,7 +212,6 @@ def cluster(scheduler: str, running: Running, on_loss: Callable[[str], object]) 
     """Connect to a cluster of Dask; each thread of its workers judges a server at a time.
 
     Args:
-        scheduler: its address.
         running: ends the wait for a lost scheduler if it is stopped.
         on_loss: called with a sentence when the scheduler is lost.
 

@@ -75,20 +75,16 @@ class Entry:
     """One server of a list.
 
     Attributes:
-        registry: its source.
         package: name of its package; empty without one.
         version: version of the package; empty for the newest.
         script: the program of the package; empty for the usual one.
         command: program and arguments, if it is no package.
         args: arguments after the program of the package.
-        env: variables set for it.
-        url: its URL, if it is remote.
         cwd: its working folder; None for a throw-away one.
         prefix: folder where its package is installed already; empty to install it.
         trouble: why it cannot be started, if that is known from the list.
         ignored: words of a record that have no effect here: options of a launcher.
         described: name, version and title in its registry record, as published.
-        where: its place in the list.
     """
 
     name: str

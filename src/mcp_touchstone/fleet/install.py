@@ -59,9 +59,7 @@ def install(
 
     Args:
         prefix: an empty folder; the only one that the installation may change in a sandbox.
-        running: ends the installation early if it is stopped.
         method: how the sandbox is made; None for none.
-        seconds: limit of time.
 
     Raises:
         InstallError: the package does not exist, does not install, or has no program.

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -102,11 +102,7 @@ def digest() -> str:
 
 
 def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str, Any]:
-    """Judge one server; return its row. Never raises for anything of the server's.
-
-    Args:
-        running: gets the process of ``check`` while it runs.
-    """
+    """Judge one server; return its row. Never raises for anything of the server's."""
     begun = now()
     row = _blank(entry, plan)
     for folder in abandoned([plan.work or Path(tempfile.gettempdir())]):
@@ -301,7 +297,6 @@ def _check(
 
 
 def _fill(row: dict[str, Any], report: Mapping[str, Any], entry: Entry) -> None:
-    """Fill the row from a report."""
     in_image, summary = entry.registry is Registry.OCI, report["summary"]
     row["server"] = next(iter(reversed(report["target"]["server"].values())), {})
     row["differs"] = differences(replace(entry, version=row["version"]), row["server"])
@@ -386,6 +381,12 @@ SIGNS: Final = {
 """Class -> how its lines look. Words of servers vary, so this sorts and decides no verdict."""
 
 
+NOISE: Final = re.compile(
+    r"\s+(at |File |\^|~)|\s{4,}\S|\(node:\d+\) |\(Use `node |Node\.js v\d|[{}]\s*$"
+)
+"""Lines of a stack trace, warnings of Node, and its version."""
+
+
 def classify(trouble: str, lines: Sequence[str]) -> Trouble:
     """Classify a server that did not answer, with the line that shows it.
 
@@ -393,19 +394,19 @@ def classify(trouble: str, lines: Sequence[str]) -> Trouble:
         trouble: the reason in the report of ``check``.
         lines: output of the server.
     """
-    plain = list(_plain(lines))
+    plain = [line for line in lines if not NOISE.match(line)]
     last = (plain or lines or [""])[-1].strip()
     for kind, pattern in SIGNS.items():
         found = next((line for line in plain if re.search(pattern, line)), None)
         if found is not None:
             return Trouble(kind, found.strip())
-    if containers.ENGINE_FAILED in trouble:
-        return Trouble(Start.HARNESS, last or trouble)
-    if "no answer" in trouble:
-        return Trouble(Start.HANG, last or trouble)
-    if "(status 0)" in trouble:
-        return Trouble(Start.SILENT_EXIT, last or trouble)
-    return Trouble(Start.CRASH, last or trouble)
+    ends = {
+        containers.ENGINE_FAILED: Start.HARNESS,
+        "no answer": Start.HANG,
+        "(status 0)": Start.SILENT_EXIT,
+    }
+    kind = next((kind for words, kind in ends.items() if words in trouble), Start.CRASH)
+    return Trouble(kind, last or trouble)
 
 
 def _refused(trouble: str) -> Trouble:
@@ -415,15 +416,6 @@ def _refused(trouble: str) -> Trouble:
     if re.search(r"\b404\b|no host of this name", trouble):
         return Trouble(Start.NOT_FOUND, trouble)
     return classify(trouble, [])
-
-
-def _plain(lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines that are no stack trace, no warning of Node and no version of it."""
-    for line in lines:
-        if not re.match(
-            r"\s+(at |File |\^|~)|\s{4,}\S|\(node:\d+\) |\(Use `node |Node\.js v\d|[{}]\s*$", line
-        ):
-            yield line
 
 
 def matches(row: Mapping[str, Any], plan: Plan) -> str:

@@ -36,7 +36,6 @@ def record_of(path: Path, given: Collection[str] = ()) -> Entry:
     """Return the server of one registry record.
 
     Args:
-        path: the file with the record.
         given: variables that the user sets; the record needs no value for them.
 
     Raises:
@@ -82,7 +81,6 @@ def differences(entry: Entry, server: Mapping[str, Any]) -> list[str]:
     """Return a line for each difference between a record and what the server says of itself.
 
     Args:
-        entry: the server of a registry record.
         server: ``serverInfo`` of the server.
     """
     if not entry.described or not server:

@@ -71,7 +71,6 @@ def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Ite
 
     Args:
         names: hosts, names and packages in lower case.
-        path: the file that has them.
     """
     for entry in entries:
         labels = entry.host.split(".")
