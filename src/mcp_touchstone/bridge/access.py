@@ -38,7 +38,6 @@ class Access:
     """The tokens that are accepted: of one issuer, for one audience.
 
     Args:
-        issuer: the URL of the authorization server.
         audience: the URL of our endpoint, as clients know it.
         scopes: scopes that each token must have.
 

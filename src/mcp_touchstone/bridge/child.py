@@ -12,8 +12,6 @@ from typing import Any, Final
 from mcp_touchstone.report.text import cut
 from mcp_touchstone.runtime.console import relay, say
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.transport.orphans import sweep
-from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, left
 from mcp_touchstone.wire.framing import Fault, Line, encode, read
 
@@ -31,8 +29,6 @@ class Launch:
     """The parameters for starting a process of the server.
 
     Attributes:
-        command: program and arguments.
-        env: its complete environment.
         cwd: working folder; ours by default.
         mark: part of the environment of every started process, so that strays can be found.
     """
@@ -53,10 +49,6 @@ class Launch:
             raise LaunchError(f"the folder {self.cwd} does not exist; name another with --cwd")
         if shutil.which(program, path=self.env.get("PATH")) is None:
             raise LaunchError(f"there is no program {program!r} that may be run; is it on PATH?")
-
-    def sweep(self) -> int:
-        """End processes that left their group and their parent; return their number."""
-        return sweep(self.mark)
 
 
 class Child:
@@ -110,10 +102,6 @@ class Child:
         """Close its input, then end it and all processes it started."""
         self._process.end(PATIENCE)
 
-    def kill(self) -> None:
-        """Kill it at once; ``end`` must still be called."""
-        self._process.kill()
-
     # --- the record
 
     def heard(self, line: Line) -> None:
@@ -156,6 +144,3 @@ class Child:
 def log(sentence: str) -> None:
     """Print a sentence for the user, on one line."""
     say(f"mcp-touchstone bridge: {sentence}", error=True, flush=True)
-
-
-__all__ = ["Child", "Gone", "Launch", "LaunchError", "log"]

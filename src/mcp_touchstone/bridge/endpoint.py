@@ -116,7 +116,6 @@ class Endpoint(Responses):
             self.answer(204)
 
     def _others(self) -> None:
-        """Answer an unsupported HTTP method."""
         with self.refusing():
             self._check()
             why = f"{self.command} has no meaning here"
@@ -231,7 +230,7 @@ class Endpoint(Responses):
                 sessions.add(session)
                 extra = {SESSION: session.id}
             stateless = head.is_stateless(self.headers, request)
-            status = partial(_status, request) if stateless else _fine
+            status = partial(_status, request) if stateless else (lambda _: 200)
             resumable = session.resumable if session.revision else None
             self.respond(exchange, 0.0, status, extra, resumable=resumable)
         finally:
@@ -255,10 +254,6 @@ class Endpoint(Responses):
             self.respond(exchange, PROMPT_STATELESS, partial(_status, message))
         finally:
             lane.cancel(exchange)
-
-
-def _fine(_answer: bytes) -> int:
-    return 200
 
 
 def _status(request: dict[str, Any], answer: bytes) -> int:

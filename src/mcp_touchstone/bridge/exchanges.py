@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
-from mcp_touchstone.bridge.streams import EventStream, newest
+from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of, value_in
 
 OPEN: Final = 256
@@ -27,7 +27,6 @@ class HttpExchange(EventStream):
         tokens: keys of their progress tokens.
         request: the request sent to the server; the first one of a batch.
         asked: the request of the client, if it differs from the one sent to the server.
-        answer: the last answer.
         lost: the reason there will be no answer; empty while there may be one.
     """
 
@@ -112,8 +111,7 @@ class Exchanges:
     def newest(self, fit: Callable[[HttpExchange], bool] = lambda _: True) -> HttpExchange | None:
         """Return the newest exchange that fits."""
         with self._lock:
-            found = newest(one for one in self._open if fit(one))
-        return found if isinstance(found, HttpExchange) else None
+            return max(filter(fit, self._open), key=lambda one: one.number, default=None)
 
     def drop(self, exchange: HttpExchange) -> None:
         """Stop waiting for an exchange; later messages for it have no addressee."""

@@ -99,14 +99,11 @@ def check_accept(headers: Headers, *wanted: str) -> None:
     Raises:
         Refusal: 406.
     """
-    ranges = {part.partition(";")[0].strip().lower() for part in _accept(headers).split(",")}
+    accepted = headers.get("Accept") or "*/*"
+    ranges = {part.partition(";")[0].strip().lower() for part in accepted.split(",")}
     for kind in wanted:
         if not ranges & {kind, "*/*", kind.partition("/")[0] + "/*"}:
             raise Refusal(406, INVALID_REQUEST, f"Accept must list {' and '.join(wanted)}")
-
-
-def _accept(headers: Headers) -> str:
-    return headers.get("Accept") or "*/*"
 
 
 # --- the era of a request
@@ -165,22 +162,29 @@ def check_repeated(headers: Headers, message: Mapping[str, Any]) -> None:
 
 
 def _compare(
-    headers: Headers,
-    header: str,
-    value: Any,
-    message: Mapping[str, Any],
-    *,
-    encoded: bool = False,
+    headers: Headers, header: str, value: Any, message: Mapping[str, Any], *, encoded: bool = False
 ) -> None:
+    found = repeated_value(headers, header, message, encoded=encoded)
+    if isinstance(value, str) and found != value:
+        shown = f"{brief(found)} does not match {brief(value)} in the body"
+        raise mismatch(message, f"{header} {shown}")
+
+
+def repeated_value(
+    headers: Headers, header: str, message: Mapping[str, Any], *, encoded: bool = True
+) -> str:
+    """Return the value of a header that repeats the body.
+
+    Raises:
+        Refusal: 400 with -32020, it is missing or malformed.
+    """
     said = value_of(headers, header)
     if said is None:
         raise mismatch(message, f"the header {header} is missing")
     found = decoded(said) if encoded else said
     if found is None:
         raise mismatch(message, f"the value of {header} is malformed")
-    if isinstance(value, str) and found != value:
-        shown = f"{brief(found)} does not match {brief(value)} in the body"
-        raise mismatch(message, f"{header} {shown}")
+    return found
 
 
 def mismatch(message: Mapping[str, Any], why: str) -> Refusal:

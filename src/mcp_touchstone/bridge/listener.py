@@ -15,6 +15,7 @@ from mcp_touchstone.bridge.reading import Waiting
 from mcp_touchstone.bridge.responses import Responses
 from mcp_touchstone.bridge.sessions import Sessions
 from mcp_touchstone.bridge.stateless import Stateless
+from mcp_touchstone.transport.orphans import sweep
 
 if TYPE_CHECKING:
     from mcp_touchstone.bridge.access import Access  # joserfc is an extra
@@ -30,10 +31,6 @@ YIELDING: Final = 5.0
 
 class Loopback(socketserver.ThreadingMixIn, socketserver.TCPServer):
     """HTTP server with a thread for each connection; use it as a context manager.
-
-    Args:
-        handler: answers the requests of a connection.
-        port: port to listen on; 0 for a free one.
 
     Attributes:
         path: the path of the MCP endpoint.
@@ -75,7 +72,6 @@ class Loopback(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self.server_close()
 
     def __exit__(self, *_error: object) -> None:
-        """Stop."""
         self.stop()
 
     def process_request(self, request: Any, client_address: Any) -> None:
@@ -97,7 +93,7 @@ class Loopback(socketserver.ThreadingMixIn, socketserver.TCPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  (base class)
         """Print the error of a connection, on one line."""
-        error = sys.exception() if hasattr(sys, "exception") else sys.exc_info()[1]
+        error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             log(f"a defect of the bridge: {error!r}")
 
@@ -106,17 +102,11 @@ class Listener(Loopback):
     """HTTP server in front of a stdio server; use it as a context manager.
 
     Args:
-        launch: the parameters for starting a process of the server.
-        port: port to listen on; 0 for a free one.
         most: greatest number of simultaneous sessions.
         startup: seconds the server may take until its first answer.
         names: host names of clients beside those of loopback, in lower case.
         token: bearer token that each request must have; empty for none.
         access: checks the access tokens of requests; None if none is needed.
-
-    Attributes:
-        sessions: the sessions of the legacy revisions.
-        stateless: the process for 2026-07-28.
 
     Raises:
         OSError: the address or the port cannot be used.
@@ -156,7 +146,7 @@ class Listener(Loopback):
         other.start()
         self.sessions.close()
         other.join()
-        self._launch.sweep()
+        sweep(self._launch.mark)
 
 
 def until_signal(begin: Callable[[], object]) -> int:

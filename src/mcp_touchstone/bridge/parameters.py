@@ -7,9 +7,9 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_touchstone.bridge.headers import Headers, mismatch, value_of
+from mcp_touchstone.bridge.headers import Headers, mismatch, repeated_value, value_of
 from mcp_touchstone.wire.framing import brief, value_in
-from mcp_touchstone.wire.http_headers import Path, decoded, parameters
+from mcp_touchstone.wire.http_headers import Path, parameters
 
 
 class Parameters:
@@ -45,14 +45,9 @@ class Parameters:
 
 
 def _check_one(headers: Headers, header: str, value: Any, message: Mapping[str, Any]) -> None:
-    said = value_of(headers, header)
-    if said is None and value is None:
+    if value is None and value_of(headers, header) is None:
         return
-    if said is None:
-        raise mismatch(message, f"the header {header} is missing")
-    found = decoded(said)
-    if found is None:
-        raise mismatch(message, f"the value of {header} is malformed")
+    found = repeated_value(headers, header, message)
     if value is None or not _same(found, value):
         raise mismatch(message, f"{header} {brief(found)} does not match {brief(value)}")
 

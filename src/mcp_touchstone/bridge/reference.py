@@ -53,7 +53,6 @@ class Options:
         issuer: the authorization server whose access tokens are accepted; empty for none.
         audience: the URL that the tokens are for.
         scopes: scopes that they must have.
-        rest: the options of the server itself.
         env: the environment of its processes, without the token.
     """
 
@@ -78,9 +77,7 @@ def main(
     """Serve until SIGTERM or SIGINT.
 
     Args:
-        program: the name of the program, for messages.
         command: the command that starts the same server over stdio.
-        words: the arguments of the program.
         check: parses the options of the server itself.
         wrong: the exception that ``check`` raises for an invalid option.
 

@@ -40,15 +40,10 @@ class Refusal(Exception):  # noqa: N818  (an answer, not a fault of ours)
         self.headers = headers
 
     def body(self) -> bytes:
-        """Return the JSON-RPC error response as one line."""
-        return error_line(self.id, self.code, self.message)
-
-
-def error_line(id: Any, code: int, message: str) -> bytes:  # noqa: A002  (the member's name)
-    """Return a JSON-RPC error response as one line without its line feed."""
-    known = {} if id is None else {"id": id}
-    error = {"code": code, "message": message}
-    return encode({"jsonrpc": "2.0", **known, "error": error}).rstrip(b"\n")
+        """Return the JSON-RPC error response as one line without its line feed."""
+        known = {} if self.id is None else {"id": self.id}
+        error = {"code": self.code, "message": self.message}
+        return encode({"jsonrpc": "2.0", **known, "error": error}).rstrip(b"\n")
 
 
 def status_for(error: Any, *, lacks_meta: bool) -> int:

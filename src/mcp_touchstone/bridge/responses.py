@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.reading import BODY_LIMIT, READING, HeadLines, RequestBytes, Waiting
-from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal, error_line
+from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal
 from mcp_touchstone.bridge.streams import EventStream, event
 from mcp_touchstone.transport.process import LaunchError, now
 from mcp_touchstone.wire.exchange import EVENTS, JSON
@@ -124,7 +124,6 @@ class Responses(BaseHTTPRequestHandler):
         Args:
             prompt: seconds an answer without a stream may take.
             status: returns the status for an answer without a stream.
-            extra: further headers.
             resumable: whether the client may reconnect for the rest; None if streams cannot be
                 resumed at all.
 
@@ -202,7 +201,7 @@ class Responses(BaseHTTPRequestHandler):
 
     def _loss(self, exchange: HttpExchange) -> bytes:
         why = f"mcp-touchstone bridge: {exchange.lost}"
-        return error_line(exchange.asked.get("id"), INTERNAL_ERROR, why)
+        return Refusal(502, INTERNAL_ERROR, why, id=exchange.asked.get("id")).body()
 
     def _chunk(self, data: bytes) -> None:
         """Write a chunk of a stream; an empty chunk ends it."""

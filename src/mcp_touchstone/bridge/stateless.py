@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Child, Gone, Launch, log
+from mcp_touchstone.bridge.child import Child, Launch, log
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.headers import Headers, meta_of
 from mcp_touchstone.bridge.parameters import Parameters
@@ -23,6 +23,7 @@ from mcp_touchstone.bridge.refusals import (
     Refusal,
 )
 from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, META
+from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of, object_in, value_in
 
@@ -187,7 +188,8 @@ class SharedProcess:
 
     def _learn(self, meta: Mapping[str, Any]) -> None:
         """Read the list of tools with the ``_meta`` of this client."""
-        params: dict[str, Any] = {"_meta": {**_META, **_without_token(meta)}}
+        ours = {name: value for name, value in meta.items() if name != "progressToken"}
+        params: dict[str, Any] = {"_meta": {**_META, **ours}}
         for _ in range(PAGES):
             cursor = value_in(self.ask("tools/list", params, ASIDE), "result", "nextCursor")
             if not isinstance(cursor, str):
@@ -332,7 +334,3 @@ def _number(value: Any) -> Any:
 
 def _with_meta(body: Mapping[str, Any], **members: Any) -> dict[str, Any]:
     return {**body, "_meta": {**object_in(body, "_meta"), **members}}
-
-
-def _without_token(meta: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in meta.items() if name != "progressToken"}

@@ -2,7 +2,6 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterable
 from typing import Final
 
 from mcp_touchstone.transport.process import now
@@ -103,8 +102,3 @@ def event(data: bytes, *, id: str | None = None) -> bytes:  # noqa: A002  (the f
     """Return one message as an event, with its JSON on one line."""
     name = f"id: {id}\n".encode() if id is not None else b""
     return name + b"data: " + data + b"\n\n"
-
-
-def newest(streams: Iterable[EventStream]) -> EventStream | None:
-    """Return the stream that was opened last."""
-    return max(streams, key=lambda one: one.number, default=None)
