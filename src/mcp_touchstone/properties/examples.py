@@ -80,8 +80,6 @@ class Edit:
     """One changed argument of a call.
 
     Attributes:
-        tool: index of the tool.
-        name: the argument.
         value: its new value; ignored if the argument is removed.
         gone: whether the argument is removed.
     """
@@ -116,25 +114,19 @@ LARGEST: Final = 10
 """Largest number drawn for an argument; it may be a count or a duration."""
 
 
-def properties_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the properties of an object schema; empty if there are none or they are invalid."""
-    return object_in(schema, "properties")
-
-
 def replaceable(schema: Mapping[str, Any], good: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the properties whose value may be replaced by one that is drawn from their schema.
 
     These are texts, enums, booleans and small integers. Names of files, pages and times are kept.
 
     Args:
-        schema: the inputSchema of a tool.
         good: arguments that worked.
     """
     if any(word in schema for word in ("anyOf", "oneOf", "allOf", "if", "not", "$ref")):
         return {}
     return {
         name: kind
-        for name, kind in properties_of(schema).items()
+        for name, kind in object_in(schema, "properties").items()
         if isinstance(kind, dict)
         and not (is_path(name) or is_time(name) or {*words(name)} & _FETCHED)
         and _is_replaceable(kind, good.get(name))

@@ -11,7 +11,7 @@ It is imported with the first property that runs.
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final, TypeVar
@@ -59,7 +59,7 @@ def draw(
             raise _Failing  # makes Hypothesis stop
         found.setdefault(repr(value), value)
 
-    with _suppressed():
+    with suppress(_Failing, HypothesisException):
         _run(strategy, note, terms, (Phase.generate,))
     step = max(1, len(found) // terms.number)
     return list(found.values())[::step][: terms.number]
@@ -71,10 +71,8 @@ def shrink(
     """Return the smallest example found that fails as a drawn one does.
 
     Args:
-        strategy: the strategy that drew it.
         failing: an example that ``draw`` returned.
         fails: returns whether an example fails; called once for each smaller example.
-        terms: the settings of ``draw``.
 
     Raises:
         Exception: an exception of ``fails``; it ends the search.
@@ -96,7 +94,7 @@ def shrink(
             smallest = value  # Hypothesis runs the smallest one last
             raise _Failing
 
-    with _suppressed():
+    with suppress(_Failing, HypothesisException):
         _run(strategy, ask, terms, (Phase.generate, Phase.shrink))
     if trouble:
         raise trouble[0]
@@ -109,14 +107,6 @@ def _asked(fails: Callable[[T], bool], value: T, trouble: list[Exception]) -> bo
     except Exception as error:  # noqa: BLE001  (Hypothesis would count it as a failing example)
         trouble.append(error)
         return False
-
-
-@contextmanager
-def _suppressed() -> Iterator[None]:
-    try:
-        yield
-    except (_Failing, HypothesisException):
-        return
 
 
 def _run(
@@ -136,10 +126,7 @@ def _run(
         verbosity=Verbosity.quiet,
     )
 
-    def take(value: T) -> None:
-        body(value)
-
-    test = seed(zlib.crc32(terms.name.encode()) ^ terms.seed)(quiet(given(strategy)(take)))
+    test = seed(zlib.crc32(terms.name.encode()) ^ terms.seed)(quiet(given(strategy)(body)))
     with _turns, _at_home(terms.home), _without_local_constants():
         test()
 

@@ -10,7 +10,6 @@ that process is given to the ambient rules. The traffic of the search itself is 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import Breach
@@ -57,8 +56,10 @@ class Draw:
     strategy: str
     given: tuple[Any, ...] = ()
 
-    def of(self, strategies: ModuleType) -> Any:
+    def made(self) -> Any:
         """Return the Hypothesis strategy."""
+        from mcp_touchstone.properties import strategies  # noqa: PLC0415  (Hypothesis, when needed)
+
         return getattr(strategies, self.strategy)(*self.given)
 
 
@@ -67,7 +68,6 @@ class Say:
     """One line of an example.
 
     Attributes:
-        message: the message as a JSON value.
         raw: the bytes of the line; None for the default encoding.
         owed: whether a missing answer breaks the rule that each request is answered.
         awaited: whether to wait for an answer.
@@ -110,7 +110,6 @@ class Heard:
     """The lines of one example and the reaction of the server.
 
     Attributes:
-        said: the lines that were sent.
         replies: the answer to each line, or the reason why there is none.
         after: the answer to the request after them.
         gone: whether the server has ended.
@@ -224,19 +223,14 @@ class Property:
 
     def _search(self) -> None:
         """Send each example, then check all of them against the ambient rules."""
-        from mcp_touchstone.properties import (  # noqa: PLC0415  (Hypothesis, when needed)
-            hypothesis_driver,
-            strategies,
-        )
+        from mcp_touchstone.properties import hypothesis_driver  # noqa: PLC0415  (as above)
 
         settings = self.talk.settings
         limit = max(SECONDS, EACH * settings.examples)
         known = {*map(repr, self.plain)}
 
         def draw() -> Sequence[Any]:
-            return hypothesis_driver.draw(
-                self.draw.of(strategies), self._terms, settings.stop.is_set
-            )
+            return hypothesis_driver.draw(self.draw.made(), self._terms, settings.stop.is_set)
 
         drawn = settings.drawn.give(repr((self._terms, self.draw)), draw)
         begun = now()
@@ -280,10 +274,7 @@ class Property:
 
     def _pursue(self, value: Any, fault: Found) -> None:
         """Shrink a failing example and reproduce it on a new process."""
-        from mcp_touchstone.properties import (  # noqa: PLC0415  (Hypothesis, when needed)
-            hypothesis_driver,
-            strategies,
-        )
+        from mcp_touchstone.properties import hypothesis_driver  # noqa: PLC0415  (as above)
 
         self._settled.add(fault.clause)
         marks, self._marks = self._marks, []
@@ -295,7 +286,7 @@ class Property:
             return self._breaks(other, fault) is not None
 
         plain = {*map(repr, self.plain)}
-        smallest = hypothesis_driver.shrink(self.draw.of(strategies), value, fails, self._terms)
+        smallest = hypothesis_driver.shrink(self.draw.made(), value, fails, self._terms)
         shown = self._shows(smallest, fault)
         if not shown and repr(smallest) != repr(value):
             shown = self._shows(value, fault)
@@ -400,6 +391,3 @@ class Property:
             at=lines[-1],
             mild=Breach.WARN if heard.gone and may_end else None,
         )
-
-
-__all__ = ["Draw", "Found", "Heard", "Property", "Say"]

@@ -17,10 +17,10 @@ from mcp_touchstone.properties.examples import (
     Extra,
     InterleavingStep,
     Spelling,
-    properties_of,
     replaceable,
 )
 from mcp_touchstone.samples.from_schema import required
+from mcp_touchstone.wire.framing import object_in
 
 SAFE: Final = 2**53 - 1
 """The largest integer that every JSON parser reads exactly (RFC 8259, section 6)."""
@@ -81,16 +81,16 @@ def values(largest: int = 6) -> SearchStrategy[Any]:
     """Draw small nested JSON values."""
     fractions = st.sampled_from((0.5, -0.0, 1e300, 5e-324))
     plain = st.one_of(st.none(), st.booleans(), numbers(), fractions, texts())
-    return st.recursive(plain, _nested, max_leaves=largest)
+    return st.recursive(
+        plain,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts(8), inner, max_size=3),
+        max_leaves=largest,
+    )
 
 
 def objects(largest: int = 4) -> SearchStrategy[dict[str, Any]]:
     """Draw JSON objects."""
     return st.dictionaries(texts(8), values(largest), max_size=3)
-
-
-def _nested(inner: SearchStrategy[Any]) -> SearchStrategy[Any]:
-    return st.lists(inner, max_size=3) | st.dictionaries(texts(8), inner, max_size=3)
 
 
 # --- encodings of a message
@@ -114,18 +114,15 @@ def spellings() -> SearchStrategy[Spelling]:
 def extras() -> SearchStrategy[Extra]:
     """Draw members that no specification defines; names in ``_meta`` have a foreign prefix."""
     letters = st.lists(st.sampled_from("ax0-_.Z"), max_size=10).map("".join)
-    meta = st.builds(Extra, st.just("_meta"), letters.map(_meta_key), values())
-    names = texts().filter(lambda name: name not in _TAKEN)
-    return meta | st.builds(Extra, st.sampled_from(("params", "message")), names, values())
+    names = letters.map(lambda inner: f"org.example.touchstone/x{inner}x")
+    meta = st.builds(Extra, st.just("_meta"), names, values())
+    others = texts().filter(lambda name: name not in _TAKEN)
+    return meta | st.builds(Extra, st.sampled_from(("params", "message")), others, values())
 
 
 _TAKEN: Final = frozenset(
     {"jsonrpc", "id", "method", "params", "result", "error", "_meta", "cursor", "task"}
 )
-
-
-def _meta_key(letters: str) -> str:
-    return f"org.example.touchstone/x{letters}x"
 
 
 def methods(known: Sequence[str]) -> SearchStrategy[str]:
@@ -199,14 +196,10 @@ def _fitting(kind: Mapping[str, Any]) -> SearchStrategy[Any]:
 
 
 def unfitting(tools: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> SearchStrategy[Edit]:
-    """Draw invalid changes: a required argument is removed, or an object replaces a scalar.
-
-    Args:
-        tools: inputSchema and valid arguments of each tool.
-    """
+    """Draw invalid changes: a required argument is removed, or an object replaces a scalar."""
     found: list[SearchStrategy[Edit]] = []
     for number, (schema, good) in enumerate(tools):
-        properties = properties_of(schema)
+        properties = object_in(schema, "properties")
         for name in required(schema):
             kind = properties.get(name)
             if name in good and isinstance(kind, dict) and "default" not in kind:
@@ -224,17 +217,12 @@ _SCALARS: Final = ("string", "number", "integer", "boolean")
 # --- concurrent requests
 
 
-def interleavings(requests: int, longest: int = 8) -> SearchStrategy[list[InterleavingStep]]:
-    """Draw lines that are sent without waiting; at least one is a request.
-
-    Args:
-        requests: number of kinds of requests to choose from.
-        longest: maximum number of lines.
-    """
+def interleavings(requests: int) -> SearchStrategy[list[InterleavingStep]]:
+    """Draw lines that are sent without waiting; at least one is of these kinds of requests."""
     asks = st.builds(
         InterleavingStep, st.just("request"), st.integers(0, requests - 1), st.booleans()
     )
     notifications = st.builds(InterleavingStep, st.just("notification"), st.integers(0, 2))
     cancels = st.builds(InterleavingStep, st.just("cancel"), st.integers(0, 3))
-    steps = st.lists(st.one_of(asks, asks, notifications, cancels), min_size=1, max_size=longest)
+    steps = st.lists(st.one_of(asks, asks, notifications, cancels), min_size=1, max_size=8)
     return steps.filter(lambda made: any(step.kind == "request" for step in made))

@@ -172,10 +172,9 @@ def prolonged(schema: Any, good: Mapping[str, Any], times: int) -> dict[str, Any
 
 def counts(schema: Any) -> list[str]:
     """Return the names of the whole numbers of a tool that are neither durations nor listed."""
-    properties = schema.get("properties") if isinstance(schema, dict) else None
     return [
         name
-        for name in (properties if isinstance(properties, dict) else ())
+        for name in _properties(schema)
         if _type(kind := _property(schema, name)) == "integer"
         and not is_time(name)
         and not {"enum", "const"} & set(kind)
@@ -187,15 +186,18 @@ def counted(schema: Any, good: Mapping[str, Any], name: str, amount: int) -> dic
     return {**good, name: _number(_property(schema, name), amount)}
 
 
+def _properties(schema: Any) -> dict[str, Any]:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 def _property(schema: Any, name: str) -> dict[str, Any]:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    found = properties.get(name) if isinstance(properties, dict) else None
+    found = _properties(schema).get(name)
     return found if isinstance(found, dict) else {}
 
 
 def _timers(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    for name in properties if isinstance(properties, dict) else ():
+    for name in _properties(schema):
         kind = _property(schema, name)
         if is_time(name) and _type(kind) in {"number", "integer"}:
             yield name, kind
@@ -293,6 +295,13 @@ class _Maker:
             return self._array(schema, name, depth)
         return self._scalar(schema, kind, name)
 
+    def _scalar(self, schema: Mapping[str, Any], kind: str, name: str) -> Any:
+        if kind in {"number", "integer"}:
+            return self._amount(schema, name)
+        if kind == "boolean":
+            return self._whole
+        return None if kind == "null" else self._text(schema, name)
+
     def _given(self, schema: Mapping[str, Any], kind: str, name: str) -> Any:
         """Return a value that the schema itself contains; None if there is none."""
         for key in ("const", "default"):
@@ -306,13 +315,6 @@ class _Maker:
             return self._path(schema, name)
         examples = schema.get("examples")
         return examples[0] if isinstance(examples, list) and examples else None
-
-    def _scalar(self, schema: Mapping[str, Any], kind: str, name: str) -> Any:
-        if kind in {"number", "integer"}:
-            return self._amount(schema, name)
-        if kind == "boolean":
-            return self._whole
-        return None if kind == "null" else self._text(schema, name)
 
     def _plain(self, schema: Any) -> dict[str, Any]:
         """Follow references inside the schema and take the first branch of each choice."""
@@ -348,8 +350,7 @@ class _Maker:
         return found if isinstance(found, dict) else {}
 
     def _object(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        properties = schema.get("properties")
-        named = properties if isinstance(properties, dict) else {}
+        named = _properties(schema)
         members = chain(required(schema), named if self._whole else ())
         wanted = list(islice(dict.fromkeys(members), max(0, self._left)))
         made = {name: self.value(named.get(name), name, depth + 1) for name in wanted}
@@ -405,8 +406,7 @@ def _objects(value: Any) -> Sequence[dict[str, Any]]:
 
 
 def _size(schema: Mapping[str, Any]) -> int:
-    properties = schema.get("properties")
-    return len(schema) + len(properties if isinstance(properties, dict) else ())
+    return len(schema) + len(_properties(schema))
 
 
 def _both(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:

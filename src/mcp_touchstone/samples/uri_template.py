@@ -100,7 +100,6 @@ def expand(template: str, values: Mapping[str, str], *, encoded: bool = False) -
     """Replace the variables by texts; a variable without a value is left out.
 
     Args:
-        values: variable -> text.
         encoded: whether the texts are inserted as they are.
 
     Raises:
