@@ -24,7 +24,7 @@ from mcp_touchstone.client.server_profile import (
 )
 from mcp_touchstone.discovery.probe_features import find_calls, find_prompts, find_reads
 from mcp_touchstone.discovery.probe_traffic import may_last
-from mcp_touchstone.discovery.prober import ProbeProcess, Prober
+from mcp_touchstone.discovery.prober import Prober
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.samples.from_schema import (
     Places,
@@ -151,6 +151,6 @@ class UnavailableProcesses:
 @given(st.lists(ITEMS, max_size=3))
 def test_discovery_accepts_any_json_in_server_lists(items: list[Any]) -> None:
     spoken = Spoken(Reply(1), dict.fromkeys(LISTS, sent_over_the_wire(items)))
-    line = ProbeProcess(UnavailableProcesses(), rev.LATEST_LEGACY, Share.ORDINARY)
+    where = UnavailableProcesses(), Share.ORDINARY
     for find in (find_calls, find_reads, find_prompts):
-        find(Prober(rev.LATEST_LEGACY, spoken, line, trusted=frozenset({"wait", "echo"})))
+        find(Prober(rev.LATEST_LEGACY, spoken, *where, trusted=frozenset({"wait", "echo"})))

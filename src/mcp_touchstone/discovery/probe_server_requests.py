@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.client import server_requests
-from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.mrtr import Provoked, provoke
 from mcp_touchstone.client.profile import willing
 from mcp_touchstone.client.server_profile import Example, Exchange, may_be_task
+from mcp_touchstone.client.server_requests import Question
 from mcp_touchstone.client.tasks import Task
 from mcp_touchstone.discovery.probe_features import needs_task
 from mcp_touchstone.discovery.prober import NOT_NAMED, Prober
@@ -78,26 +78,17 @@ def _run_tasks(scout: Prober) -> None:
             if not task.created.answered:
                 scout.unanswered(connection, task.request)
             if task.id:
-                _await_question(scout, connection, task, exchange, tool)
+                task.wait(TASK_PATIENCE)
+                sent = server_requests.questions(connection.transcript.since(task.request.line))
+                asked = tuple(_as_asked(one) for one in sent if one.method != "roots/list")
+                if asked:
+                    found = Example(exchange.method, exchange.params, item=tool, asked=asked)
+                    scout.found(TASK, found)
                 break
 
 
-def _await_question(
-    scout: Prober,
-    connection: Connection,
-    task: Task,
-    exchange: Exchange,
-    tool: Mapping[str, Any],
-) -> None:
-    task.wait(TASK_PATIENCE)
-    asked = [
-        {"method": one.method, "params": one.params}
-        for one in server_requests.questions(connection.transcript.since(task.request.line))
-        if one.method != "roots/list"
-    ]
-    if asked:
-        example = Example(exchange.method, exchange.params, item=tool, asked=tuple(asked))
-        scout.found(TASK, example)
+def _as_asked(question: Question) -> dict[str, Any]:
+    return {"method": question.method, "params": question.params}
 
 
 def _things(scout: Prober) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]:
@@ -121,7 +112,7 @@ def _things(scout: Prober) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]
 
 
 def _keep(scout: Prober, exchange: Exchange, item: Mapping[str, Any], provoked: Provoked) -> None:
-    asked = [{"method": q.method, "params": q.params} for q in provoked.questions]
+    asked = [_as_asked(question) for question in provoked.questions]
     asked += [{"method": "elicitation/create", "params": one} for one in _urls(provoked.reply)]
     interim = [taken for taken in provoked.rounds if taken.asks]
     example = Example(

@@ -53,12 +53,12 @@ def find_traffic(scout: Prober) -> None:
         if attempt is not None:
             note_traffic(scout, attempt)
     connection = scout.connection()
-    if (
-        connection is not None
-        and not connection.modern
-        and not scout.spoken.found.get("log-traffic")
-    ):
-        _find_unasked_log(scout)
+    if connection is None or connection.modern or scout.spoken.found.get("log-traffic"):
+        return
+    connection.quiet()
+    methods = (m.method for e in connection.transcript for m in e.messages if m.answers is None)
+    if LOGGED in methods:  # messages that belong to no exchange of ours
+        scout.found("log-traffic", Example(""))
 
 
 def _known(scout: Prober) -> Iterator[Example]:
@@ -80,17 +80,6 @@ def note_traffic(scout: Prober, attempt: Attempt) -> None:
         scout.found("progress-call", attempt.example())
     if attempt.notified(LOGGED):
         scout.found("log-traffic", attempt.example())
-
-
-def _find_unasked_log(scout: Prober) -> None:
-    """Find log messages that belong to no exchange of ours."""
-    connection = scout.connection()
-    if connection is None:
-        return
-    connection.quiet()
-    methods = (m.method for e in connection.transcript for m in e.messages if m.answers is None)
-    if LOGGED in methods:
-        scout.found("log-traffic", Example(""))
 
 
 def may_last(tool: Mapping[str, Any]) -> bool:

@@ -48,27 +48,6 @@ class Processes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeProcess:
-    """A process for probes: it is started on first use, and replaced if it hangs."""
-
-    processes: Processes
-    revision: str
-    share: Share
-
-    def get(self) -> Connection:
-        """Return the process.
-
-        Raises:
-            LaunchError: it could not be started.
-        """
-        return self.processes.get(self.revision, self.share)
-
-    def drop(self) -> None:
-        """Abandon it."""
-        self.processes.replace(self.revision, self.share)
-
-
-@dataclass(frozen=True, slots=True)
 class Attempt:
     """One attempted exchange.
 
@@ -93,7 +72,7 @@ class Attempt:
         """Return the notifications of a method during it."""
         return [m for m in self.messages if m.role is Role.NOTIFICATION and m.method == method]
 
-    def example(self, asked: tuple[Mapping[str, Any], ...] = ()) -> Example:
+    def example(self) -> Example:
         """Return it as an example."""
         return Example(
             self.exchange.method,
@@ -101,16 +80,14 @@ class Attempt:
             result=self.reply.result or {},
             seconds=self.seconds,
             item=self.item,
-            asked=asked,
         )
 
 
 class Prober:
-    """Prober of one revision.
+    """Prober of one revision, on a shared process: it is replaced if it hangs.
 
     Attributes:
         spoken: its profile; lists may differ from client to client.
-        named: the names given by the user.
         places: the targets of generated paths.
         is_alive: whether the process answered a later request after the last one that got none.
     """
@@ -119,7 +96,8 @@ class Prober:
         self,
         revision: str,
         spoken: Spoken,
-        line: ProbeProcess,
+        processes: Processes,
+        share: Share,
         *,
         trusted: frozenset[str] = frozenset(),
         named: Named | None = None,
@@ -130,7 +108,8 @@ class Prober:
         self.spoken = spoken
         self.named = named or Named()
         self.places = places or Places()
-        self._line = line
+        self._processes = processes
+        self._share = share
         self._trusted = trusted
         self._stop = stop or threading.Event()
         self._until = now() + BUDGET
@@ -148,7 +127,7 @@ class Prober:
         if self.over:
             return None
         try:
-            return self._line.get()
+            return self._processes.get(self.revision, self._share)
         except LaunchError:
             self._hangs = HANGS
             return None
@@ -184,7 +163,7 @@ class Prober:
         probed = connection.probe(seconds=connection.pace.silence, required=False)
         self.is_alive = probed.answered
         if not self.is_alive:
-            self._line.drop()
+            self._processes.replace(self.revision, self._share)
 
     # --- permitted calls
 
@@ -194,7 +173,8 @@ class Prober:
         A named tool that is not listed is included, with its name alone.
         """
         if self._tools is None:
-            listed = {t["name"]: t for t in self._listed() if t["name"] in self._may_call}
+            allowed = {*self._trusted, *self._named_calls}
+            listed = {t["name"]: t for t in self._listed() if t["name"] in allowed}
             unlisted = [{"name": n} for n in self._named_calls if n not in listed]
             self._tools = sorted([*listed.values(), *unlisted], key=self._rank)
         return self._tools[: TOOLS + len(self._named_calls)]
@@ -202,10 +182,6 @@ class Prober:
     @property
     def _named_calls(self) -> list[str]:
         return list(dict.fromkeys(name for name, _ in self.named.call))
-
-    @property
-    def _may_call(self) -> set[str]:
-        return {*self._trusted, *self._named_calls}
 
     def _listed(self) -> Iterator[dict[str, Any]]:
         yield from self.spoken.named("tools")
@@ -228,21 +204,18 @@ class Prober:
         needed = len(required(tool.get("inputSchema")))
         return tool["name"] not in self._named_calls, not closed, needed
 
-    def arguments(self, tool: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the arguments to try on a tool: given by the user, or made from its schema."""
-        named = [dict(a) for name, a in self.named.call if name == tool["name"] and a is not None]
-        return named or candidates(tool.get("inputSchema"), self.places) or [{}]
-
     def calls(self, tool: Mapping[str, Any]) -> list[Exchange]:
-        """Return the calls to try on a tool; only the one that worked before, if any."""
-        known = [e for e in self.spoken.found.get("callable-tool", []) if e.name == tool["name"]]
-        if known:
-            return [Exchange(e.method, e.params) for e in known[:1]]
+        """Return the calls to try on a tool; only the one that worked before, if any.
+
+        Their arguments are those that the user gave, or made from its schema.
+        """
         name = tool["name"]
-        return [
-            Exchange("tools/call", {"name": name, "arguments": arguments})
-            for arguments in self.arguments(tool)
-        ]
+        known = [e for e in self.spoken.found.get("callable-tool", []) if e.name == name]
+        if known:
+            return [Exchange(known[0].method, known[0].params)]
+        given = (a for named, a in self.named.call if named == name and a is not None)
+        made = [dict(a) for a in given] or candidates(tool.get("inputSchema"), self.places) or [{}]
+        return [Exchange("tools/call", {"name": name, "arguments": one}) for one in made]
 
     # --- results
 

@@ -45,7 +45,7 @@ from mcp_touchstone.discovery.probe_traffic import (
     note_traffic,
     probable_slow,
 )
-from mcp_touchstone.discovery.prober import Attempt, ProbeProcess, Prober, Processes
+from mcp_touchstone.discovery.prober import Attempt, Prober, Processes
 from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.runtime.timeouts import SLICE
 from mcp_touchstone.samples.from_schema import Places
@@ -80,8 +80,6 @@ class ProbeContext:
     """The processes and parameters of the probes.
 
     Attributes:
-        processes: the shared processes of each revision.
-        named: the names given by the user.
         places: the targets of generated paths.
         stop: set when the run ends.
     """
@@ -92,16 +90,13 @@ class ProbeContext:
     places: Places = field(default_factory=Places)
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def line(self, revision: str, share: Share) -> ProbeProcess:
-        """Return the shared process of a revision."""
-        return ProbeProcess(self.processes, revision, share)
-
     def scout(self, revision: str, spoken: Spoken, trusted: frozenset[str], share: Share) -> Prober:
         """Return a prober on one process."""
         return Prober(
             revision,
             spoken,
-            self.line(revision, share),
+            self.processes,
+            share,
             trusted=trusted,
             named=self.named,
             places=self.places,
@@ -113,10 +108,8 @@ class Probing:
     """The results of the probes, added step by step; other threads may use them at once.
 
     Args:
-        profile: the profile; gets the results.
         wanted: the words to decide in each revision. If a process cannot be started, its words
             have no example and are unmet.
-        ground: the processes and parameters of the probes.
     """
 
     def __init__(
@@ -224,7 +217,6 @@ class Probing:
             self._changed.notify_all()
 
     def _await_news(self) -> None:
-        """Wait a short time for results."""
         with self._changed:
             self._changed.wait_for(lambda: self._news, SLICE)
             self._news = False
@@ -355,9 +347,8 @@ class Probing:
                 self._learnt(revision, Probe.QUESTIONS)
 
     def _ask(self, newest: str, words: set[str]) -> None:
-        line = self._context.line(newest, Share.WILLING)
         try:
-            connection = line.get()
+            connection = self._context.processes.get(newest, Share.WILLING)
         except LaunchError:
             return
         spoken = Spoken(connection.opening or Reply(0))
@@ -417,7 +408,6 @@ def _take_over_questions(profile: ServerProfile, revision: str) -> None:
 
 
 def _asked_by(revision: str, word: str) -> set[Probe]:
-    """Return the probes that a word needs."""
     probes = needs.probes([word], revision)
     return probes | {Probe.SLOW} if word in REPORTS else probes
 

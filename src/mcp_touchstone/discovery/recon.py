@@ -337,22 +337,14 @@ def _note_undiscovered(profile: ServerProfile, revision: str, connection: Connec
 
 
 def _note(profile: ServerProfile, revision: str, reply: Reply) -> None:
-    result = reply.result
-    if result is None:
+    named = (reply.result or {}).get("protocolVersion")
+    is_modern = rev.is_modern(revision)
+    if not (answers_discover(reply) if is_modern else isinstance(named, str)):
         profile.refused[revision] = reply
         return
-    if rev.is_modern(revision):
-        if answers_discover(reply):
-            profile.spoken[revision] = Spoken(reply)
-        else:
-            profile.refused[revision] = reply
-        return
-    named = result.get("protocolVersion")
-    if not isinstance(named, str):
-        profile.refused[revision] = reply
-        return
-    profile.offers[revision] = named
-    if named == revision:
+    if not is_modern:
+        profile.offers[revision] = named
+    if is_modern or named == revision:
         profile.spoken[revision] = Spoken(reply)
 
 

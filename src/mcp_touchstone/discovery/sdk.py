@@ -99,7 +99,6 @@ def collect(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> SdkFac
 
     Args:
         processes: the processes of a server, the most likely first.
-        env: the environment it was started with.
     """
     for process in processes:
         if not process.argv:
