@@ -263,8 +263,6 @@ def assemble(schema: Any, values: Mapping[Pointer, Any], places: Places, turn: i
     """Build arguments: the members that the schema requires, and these values at their paths.
 
     Args:
-        schema: the inputSchema of the tool.
-        values: path -> value.
         places: the folder and the file to use in generated arguments.
         turn: index of the generated candidate; the last one is used beyond the end.
     """

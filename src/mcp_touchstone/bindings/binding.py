@@ -112,7 +112,6 @@ class Binding:
         slots: the arguments that take the path and the other values.
         styles: the accepted forms of a path.
         uri: for a resource, the part of the URI before the path. The path is percent-encoded.
-        schema: the inputSchema of the tool.
         completes: for a completion, the reference and the name of the completed argument.
         is_verbatim: whether a written file holds the given content and nothing else.
         commands: for a tool that runs programs, the command lines that have worked; ``{file}`` and
@@ -135,7 +134,6 @@ class Binding:
     climbs_twice: bool = False
 
     def __str__(self) -> str:
-        """Return a description for reports."""
         where = f"resources/read {self.uri}…" if self.uri else self.tool
         if self.completes is not None:
             reference, name = self.completes
@@ -168,11 +166,9 @@ class Binding:
 
         Args:
             path: the path, in the form in which it is sent.
-            root: the root of the server that is called.
             to: the destination of a move or copy.
             before: the current content of the file. An edit needs a part of it, and an argument
                 for a hash needs its hash.
-            content: the text to write.
         """
         path, to = self.naming.written(path), self.naming.written(to)
         if self.uri:

@@ -106,7 +106,6 @@ class CallVariant:
     """One way to call a tool.
 
     Attributes:
-        tool: the definition of the tool.
         fixed: path -> value, for arguments that are the same in every call, such as a switch.
         slots: the arguments that are filled in each call.
         form: the text around the path.
@@ -134,7 +133,6 @@ def ways(tool: Mapping[str, Any], named: Collection[str] = ()) -> Iterator[CallV
     """Yield the ways to call a tool that seems to take a path and to be harmless.
 
     Args:
-        tool: the definition of the tool.
         named: names of tools that the user allowed to be called, with any value of a switch.
     """
     name = tool["name"]

@@ -41,10 +41,8 @@ class Canary:
     """One token.
 
     Attributes:
-        token: the random text.
         where: path of its file relative to the parent, with forward slashes; or the name of an
             environment variable.
-        area: the kind of place.
         is_name: whether the token is the name of a file instead of its content.
     """
 

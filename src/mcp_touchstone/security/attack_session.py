@@ -196,7 +196,6 @@ class AttackPayloads:
 
         Args:
             does: the wanted values of ``do``, separated by blanks; other payloads are left out.
-            groups: classes of payloads.
         """
         for row in self(*groups, via="session"):
             given = json.loads(row.text)
@@ -252,7 +251,6 @@ class AttackSession(Talk):
         tree: the trees around the root of the server.
         claims: promises of the server, and options of the user.
         payloads: ``payloads(group)`` are the payloads of a class.
-        canaries: the canaries in answers.
     """
 
     judge: ThreatJudge

@@ -42,9 +42,7 @@ class ToolCalls:
 
     Attributes:
         field: the trees; their root is the root of the server.
-        count: number of calls made.
         said: name of a tool -> the beginning of its answers.
-        folder: the folder of our files.
         listed: the canary whose name is in our folder from the start.
     """
 

@@ -159,7 +159,6 @@ class Binder:
         return f"{declared.operation}: {declared.tool} was called and did not do it (paths {how})"
 
     def _try_to_undo(self, plan: CallVariant, found: list[Binding]) -> None:
-        """Try whether a tool undoes an edit of another tool."""
         if self._calls.over or not plan.words & UNDOING or plan.roles - {ArgumentRole.PATH}:
             return
         worked: dict[Style, dict[str, Any]] = {}

@@ -42,12 +42,7 @@ EVERY: Final = "every payload is answered within the time limit"
 def attack_paths(
     session: AttackSession, threat: str, *groups: str, operations: Iterable[Operation] = Operation
 ) -> None:
-    """Send the payloads of some classes to every tool that takes a path, and judge a threat.
-
-    Args:
-        groups: classes of payloads.
-        operations: operations whose bindings are attacked; by default all.
-    """
+    """Send the payloads of some classes to every tool that takes a path, and judge a threat."""
     if any(group.startswith("deny.") for group in groups):
         session.canaries.protect_denied()
     closed = [row for row in session.payloads(*groups) if not _is_open(row)]

@@ -72,10 +72,8 @@ class FixtureTree(World):
     """A world with canaries in it.
 
     Attributes:
-        canaries: the planted canaries.
         names: values of the names in braces of a payload.
         denied: the deny list that trees and payloads refer to.
-        documents: the contents of files by their suffix.
         made: shell lines that recreate the files an attack added outside, for reproductions.
     """
 
@@ -92,7 +90,6 @@ class FixtureTree(World):
         """Build the trees of a fixture file in a new folder.
 
         Args:
-            fixtures: the fixture file.
             wanted: ids of the fixtures to build, in this order.
             suffixes: suffixes of files; each text file gets a document beside it with each suffix.
             folders: folders of the root that hold the plain files and links of the root too.
@@ -319,9 +316,6 @@ class FixtureTree(World):
         These are the paths outside the root, its home and its temporary folder, the canary file in
         the home, and the denied paths in the root if they are built. All facts read are kept in
         ``_seen`` for ``restore``.
-
-        Args:
-            by_times: whether a file is not read if its times are unchanged.
         """
         own = {p.name for p in (self.root, self.home, self.tmp)}
         known, kept = (self._before, self._kept) if by_times else ({}, {})

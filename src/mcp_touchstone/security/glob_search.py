@@ -111,7 +111,6 @@ def _leads_out(pattern: str, field: FixtureTree) -> bool:
 
 
 def _cleared(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:
-    """Yield walks with an empty list for each argument that excludes paths."""
     for row in rows:
         for binding in session.bindings.of(*WALKS):
             known = binding.schema.get("properties") or {}

@@ -42,7 +42,6 @@ class LineHit:
     """One forbidden effect.
 
     Attributes:
-        what: the effect, in words.
         guilty: the line that caused it; None if unknown.
         at: the reply or entry that shows it; None without one.
     """

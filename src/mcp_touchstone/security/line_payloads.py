@@ -55,7 +55,6 @@ class LinePayload:
         return re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
 
     def __str__(self) -> str:
-        """Return its id and note."""
         return f"{self.id}: {self.note}"
 
 

@@ -14,11 +14,7 @@ class NameExchanger:
     """
 
     def __init__(self, one: SafePath, other: SafePath) -> None:
-        """Open the folder of the names.
-
-        Args:
-            one: a path.
-            other: another path in the same folder.
+        """Open the folder that has both names.
 
         Raises:
             OSError: the folder cannot be opened.

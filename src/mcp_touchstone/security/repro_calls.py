@@ -65,12 +65,7 @@ def talk(scene: Scene, line: LinePayload, probe: Mapping[str, Any], *, forged: b
 
 
 def starved(scene: Scene, reader: Binding, pipes: Iterable[str]) -> str:
-    """Return the script that reads named pipes without a writer, and then a plain file.
-
-    Args:
-        reader: the binding that reads.
-        pipes: names of the pipes in the root.
-    """
+    """Return the script that reads named pipes without a writer, and then a plain file."""
     root = str(scene.field.root)
     names = [*pipes, FILE]
     calls = [reader.call(reader.spelled(name, root), root) for name in names]
@@ -94,7 +89,6 @@ def killed(scene: Scene, call: Call, path: str, old: bytes | None, units: tuple[
     """Return the script that kills the server as soon as the file it writes changes.
 
     Args:
-        call: the call that writes the file.
         path: the file, relative to the root.
         old: the old content of the file; None if the call creates it.
         units: the repeated lines of the new and of the old content.

@@ -153,9 +153,7 @@ class Scene:
     """The surroundings of a finding.
 
     Attributes:
-        field: the trees.
         target: the command and settings of the server.
-        revision: the protocol revision in use.
         denies: whether it is about denied files.
         sandbox: the sandbox of the server; None for none.
     """
@@ -226,7 +224,6 @@ class Scene:
         ])  # fmt: skip
 
     def _looks(self, *, still: bool) -> list[str]:
-        """Return the commands that look for effects on files."""
         looks = [_LEAKED, _LAUNDERED]
         if still:
             looks.append(_STILL)

@@ -29,7 +29,6 @@ class ResourceUsage:
     """Measures a process and its descendants: the process may be only a launcher of the server."""
 
     def __init__(self, pid: int) -> None:
-        """Create it for the process with this id."""
         self._pid = pid
 
     def peak(self) -> int | None:

@@ -29,7 +29,6 @@ class Hit:
 
     Attributes:
         shot: the call that caused it; None if it was found only at the end of the attack.
-        what: the effect, in words.
         wire: the connection on which it was seen.
         reply: the reply to the call; None without one.
         names_only: whether it disclosed names of files and nothing else.
@@ -83,7 +82,6 @@ class Tally:
         live: number of live payloads sent.
         dead: number of payloads sent that no reading makes live.
         tools: tools and methods called.
-        hits: the forbidden effects.
         deaths: calls after which the process had ended.
         hangs: other calls without a reply.
     """
@@ -101,7 +99,6 @@ class Tally:
         return len(self.deaths) >= DEATHS or len(self.hangs) >= HANGS
 
     def __str__(self) -> str:
-        """Return the counts and tools in words."""
         words = f"{self.live} live payloads through {', '.join(sorted(self.tools)) or 'no tool'}"
         return words + (f", {self.dead} that no reading makes live" if self.dead else "")
 

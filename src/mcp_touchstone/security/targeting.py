@@ -47,7 +47,6 @@ class AttackCall:
 
     Attributes:
         text: the payload with its names filled in.
-        binding: the binding it is built from.
         call: the method and params that are sent.
         live: whether it reaches its target on an unprotected server.
         before: the steps before it: calls, and shell lines.

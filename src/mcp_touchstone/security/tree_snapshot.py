@@ -29,14 +29,12 @@ class TreeChange:
 
     Attributes:
         path: relative to the recorded folder, with forward slashes.
-        what: the change, in words.
     """
 
     path: str
     what: str
 
     def __str__(self) -> str:
-        """Return the change in words."""
         return f"{self.path} was {self.what}"
 
 
@@ -121,8 +119,6 @@ def facts(
     """Yield each path below a folder with its facts; each folder on the way is opened once.
 
     Args:
-        top: the folder.
-        paths: the paths.
         known: as in ``take``.
     """
     folders: dict[str, Folder | None] = {}
