@@ -271,7 +271,10 @@ def test_supported_pattern_gets_a_matching_text(pattern: str) -> None:
     assert found(pattern, text)
 
 
-@pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "(", "[", "*", r"a{9999}", r"^\p{L}+$"])
+@pytest.mark.parametrize(
+    "pattern",
+    [r"(?=a)b", r"(a)\1", "(", "[", "*", r"a{9999}", r"^\p{L}+$", "[[", "[]a&&", "[^]a&&"],
+)
 def test_unsupported_pattern_gets_no_text(pattern: str) -> None:
     assert text_for(pattern) is None
 
@@ -284,10 +287,13 @@ def test_pattern_that_may_need_many_steps_is_not_matched(
     plain = from_regex._steps
 
     class Compiled:
+        def __init__(self, pattern: str) -> None:
+            self.pattern = pattern
+
         def search(self, text: str) -> object:
             return pytest.fail(f"{len(text)} characters were searched")
 
-    monkeypatch.setattr(from_regex, "_compiled", lambda _pattern: Compiled())
+    monkeypatch.setattr(from_regex, "_compiled", Compiled)
     monkeypatch.setattr(from_regex, "_steps", lambda one, length: plain(one, max(length, 1000)))
     text_for.cache_clear()
 

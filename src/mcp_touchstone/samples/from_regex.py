@@ -1,7 +1,8 @@
 """A text that matches a regular expression: a short, obvious one, or none. Pure.
 
 It supports the patterns of real schemas: literals, classes, groups, alternatives, quantifiers,
-anchors. It does not support look-ahead, look-behind and back-references.
+anchors. It does not support look-ahead, look-behind and back-references. The pattern is read by the
+parser of ``re``, which Hypothesis uses too.
 
 It is the only place where a pattern of a server is matched. Python cannot stop a match, so its
 steps are estimated before, and a pattern that may need too many is not matched.
@@ -9,11 +10,20 @@ steps are estimated before, and a pattern that may need too many is not matched.
 
 import functools
 import re
-from typing import Final
+from collections.abc import Iterable
+from re import _parser  # type: ignore[attr-defined]
+from typing import Any, Final
 
-_CLASSES: Final = {"d": "1", "w": "a", "s": " ", "D": "a", "W": "-", "S": "a"}
-_PLAIN: Final = {"t": "\t", "n": "\n", "r": "\r"}
-_ANCHORS: Final = "bBAZz"
+_CLASSES: Final = {
+    "CATEGORY_DIGIT": (r"\d", "1"),
+    "CATEGORY_NOT_DIGIT": (r"\D", "a"),
+    "CATEGORY_SPACE": (r"\s", " "),
+    "CATEGORY_NOT_SPACE": (r"\S", "a"),
+    "CATEGORY_WORD": (r"\w", "a"),
+    "CATEGORY_NOT_WORD": (r"\W", "-"),
+}
+"""Name of a class -> how it is written, and a character of it."""
+
 _LIKED: Final = "a1A0-_ ./:"
 """Characters tried first where a class excludes some."""
 
@@ -33,7 +43,7 @@ MOST_STEPS: Final = 1_000_000
 """Greatest number of steps of a match; a text that needs more is returned unchecked."""
 
 
-_SET: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_SET: Final = re.compile(r"\\.|\[\^?+\]?+(?:\\.|[^\]\\])*\]", re.DOTALL)
 _KEPT: Final = re.compile(r"(\\.)|[\[&~|]", re.DOTALL)
 
 
@@ -47,11 +57,11 @@ def text_for(pattern: str) -> str | None:
     if len(pattern) > LONGEST_PATTERN or pattern.count("(") > DEEPEST:
         return None
     try:
-        text = _Reader(pattern).read()
         compiled = _compiled(pattern)
+        text = _written(_parser.parse(compiled.pattern))
         if _steps(pattern, len(text)) > MOST_STEPS or compiled.search(text):
             return text
-    except (_GaveUp, re.error, IndexError, OverflowError, ValueError):
+    except (_GaveUp, re.error, OverflowError, ValueError):
         pass
     return None
 
@@ -75,6 +85,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
     In a set these are brackets and doubled signs: Python warns about them, so they are escaped.
     """
+    if "[" in _SET.sub("", pattern):  # a set without an end
+        raise _GaveUp
     return re.compile(_SET.sub(lambda found: _calm(found[0]), pattern))
 
 
@@ -88,117 +100,43 @@ def _calm(part: str) -> str:
     return part[:opening] + escaped + part[-1]
 
 
-class _Reader:
-    """Reader of a pattern, from left to right, that writes a matching text."""
+def _written(parts: Iterable[tuple[Any, Any]]) -> str:
+    return "".join(_text(str(kind), value) for kind, value in parts)
 
-    def __init__(self, pattern: str) -> None:
-        self._pattern = pattern
-        self._at = 0
 
-    def read(self) -> str:
-        text = self._alternatives()
-        if self._at < len(self._pattern):
-            raise _GaveUp
-        return text
-
-    def _peek(self) -> str:
-        return self._pattern[self._at : self._at + 1]
-
-    def _take(self) -> str:
-        char = self._pattern[self._at]
-        self._at += 1
-        return char
-
-    def _alternatives(self) -> str:
-        choices = [self._sequence()]
-        while self._peek() == "|":
-            self._take()
-            choices.append(self._sequence())
-        return choices[0]
-
-    def _sequence(self) -> str:
-        parts = []
-        while self._peek() not in {"", "|", ")"}:
-            parts.append(self._repeated(self._atom()))
-        return "".join(parts)
-
-    def _atom(self) -> str:
-        char = self._take()
-        if char in "^$":
-            return ""
-        if char == ".":
-            return "a"
-        if char == "[":
-            return self._one_of()
-        if char == "(":
-            return self._group()
-        if char == "\\":
-            return self._escaped()
-        if char in "*+?{":
-            raise _GaveUp
-        return char
-
-    def _group(self) -> str:
-        if self._peek() == "?":
-            self._take()
-            kind = self._take()
-            if kind == "P":
-                kind = self._take()
-            if kind == "<" and self._peek() not in {"=", "!"}:
-                while self._take() != ">":
-                    pass
-            elif kind != ":":
-                raise _GaveUp
-        text = self._alternatives()
-        if self._take() != ")":
-            raise _GaveUp
-        return text
-
-    def _escaped(self) -> str:
-        char = self._take()
-        if char in _ANCHORS:
-            return ""
-        if char in "xu":
-            digits = 2 if char == "x" else 4
-            code = self._pattern[self._at : self._at + digits]
-            self._at += digits
-            return chr(int(code, 16))
-        if char.isdigit() or char in "pPk":
-            raise _GaveUp
-        return _CLASSES.get(char) or _PLAIN.get(char, char)
-
-    def _one_of(self) -> str:
-        start = self._at - 1
-        negated = self._peek() == "^"
-        if negated:
-            self._take()
-        first = ""
-        while (char := self._take()) != "]" or not first:
-            text = self._escaped() if char == "\\" else char
-            first = first or text
-        if not negated:
-            return first
-        only = _compiled(self._pattern[start : self._at])
-        for char in _LIKED:
-            if only.fullmatch(char):
-                return char
-        raise _GaveUp
-
-    def _repeated(self, text: str) -> str:
-        least = 1
-        sign = self._peek()
-        if sign and sign in "*?":
-            self._take()
-            least = 0
-        elif sign == "+":
-            self._take()
-        elif sign == "{" and (found := re.match(r"\{(\d+)(?:,\d*)?\}", self._pattern[self._at :])):
-            self._at += found.end()
-            least = int(found[1])
-        else:
-            return text
-        if self._peek() in {"?", "+"}:
-            self._take()
+def _text(kind: str, value: Any) -> str:
+    """Return a text for one part of a parsed pattern."""
+    if kind.endswith("_REPEAT"):
+        least, _, inner = value
+        text = _written(inner)
         if least > LONGEST or len(text) * least > LONGEST_TEXT:
             raise _GaveUp
-        return text * least
+        return text * int(least)
+    if kind in {"BRANCH", "SUBPATTERN"}:
+        return _written(value[1][0] if kind == "BRANCH" else value[-1])
+    if kind in {"ANY", "AT"}:
+        return "a" if kind == "ANY" else ""
+    if kind == "NOT_LITERAL":
+        return _one_of([("NEGATE", None), ("LITERAL", value)])
+    return _one_of(value if kind == "IN" else [(kind, value)])
+
+
+def _one_of(members: list[tuple[Any, Any]]) -> str:
+    """Return a character of a set: the first one, or a liked one if it is negated."""
+    kind, value = str(members[0][0]), members[0][1]
+    if kind == "NEGATE":
+        for sign in _LIKED:
+            if not any(_has(str(one), of, sign) for one, of in members[1:]):
+                return sign
+    elif kind == "CATEGORY":
+        return _CLASSES[str(value)][1]
+    elif kind in {"LITERAL", "RANGE"}:
+        return chr(value if kind == "LITERAL" else value[0])
+    raise _GaveUp
+
+
+def _has(kind: str, value: Any, sign: str) -> bool:
+    if kind == "CATEGORY":
+        return re.fullmatch(_CLASSES[str(value)][0], sign) is not None
+    low, high = value if kind == "RANGE" else (value, value)
+    return bool(low <= ord(sign) <= high)
