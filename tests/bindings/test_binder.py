@@ -9,10 +9,10 @@ import pytest
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, assemble, slots
 from mcp_touchstone.bindings.binding import Binding, Operation, Style
 from mcp_touchstone.bindings.call_variants import ways
-from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import ROOT, Target, reference
 from tests.cases import cases
+from tests.fakes.matrix import bindings_of
 
 pytestmark = pytest.mark.slow
 
@@ -87,10 +87,8 @@ def test_arrays_of_arrays_are_assembled_at_their_pointer() -> None:
 
 
 def bound_tools(target: Target) -> dict[Operation, set[str]]:
-    profile, _ = survey(target)
-    assert profile.bindings is not None
     found: dict[Operation, set[str]] = {}
-    for binding in profile.bindings.found:
+    for binding in bindings_of(target).found:
         found.setdefault(binding.operation, set()).add(binding.tool or binding.uri)
     return found
 
@@ -152,19 +150,14 @@ def test_arguments_of_an_unreadable_schema_are_guessed_from_the_tool_name() -> N
 
 
 def test_no_tool_is_called_without_a_root_placeholder() -> None:
-    profile, _ = survey(Target(command=(sys.executable, str(FAKES), "Resolves", ".")))
+    bindings = bindings_of(Target(command=(sys.executable, str(FAKES), "Resolves", ".")))
 
-    assert profile.bindings is not None
-    assert profile.bindings.found == ()
-    assert profile.bindings.calls == 0
-    assert "{root}" in profile.bindings.why
+    assert (bindings.found, bindings.calls) == ((), 0)
+    assert "{root}" in bindings.why
 
 
 def test_accepted_path_style_is_detected() -> None:
-    profile, _ = survey(fake_target("RefusesAbsolute"))
-
-    assert profile.bindings is not None
-    styles = {binding.styles for binding in profile.bindings.found}
+    styles = {binding.styles for binding in bindings_of(fake_target("RefusesAbsolute")).found}
     assert styles == {(Style.RELATIVE,)}
 
 

@@ -1,7 +1,6 @@
 """Bindings that the user declares: parsed, tried, and reported if untrue."""
 
 import json
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -14,9 +13,10 @@ from mcp_touchstone.bindings.binding import Operation, Style
 from mcp_touchstone.bindings.declared import read
 from mcp_touchstone.config.toml_keys import choose, layer
 from mcp_touchstone.config.toml_keys import read as settings
-from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.target.target import ROOT, Target
 from tests.cases import cases
+from tests.commands import touchstone
+from tests.fakes.matrix import bindings_of
 
 SERVER = """
 import json, pathlib, sys
@@ -111,16 +111,15 @@ def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
     declared = (read(FETCH), read(PUT), read('list={"tool": "fetch", "path": "key"}'))
     target = Target(command=command, bindings=declared)
 
-    profile, _ = survey(target, words=())
+    bindings = bindings_of(target)
 
-    assert profile.bindings is not None
-    found = {binding.operation: binding for binding in profile.bindings.found}
+    found = {binding.operation: binding for binding in bindings.found}
     assert found.keys() == {Operation.READ, Operation.WRITE}
     assert found[Operation.READ].styles == (Style.RELATIVE, Style.ABSOLUTE)
     assert found[Operation.WRITE].styles == (Style.RELATIVE,)
     made = found[Operation.WRITE].call("a.txt", "/r", content="x")
     assert made[1]["arguments"] == {"items": [{"key": "a.txt", "blob": "x"}]}
-    (untrue,) = profile.bindings.untrue
+    (untrue,) = bindings.untrue
     assert untrue.startswith("list: fetch was called and did not do it")
     assert target.words()[:2] == ["--bindings", FETCH]
 
@@ -128,10 +127,7 @@ def test_confirmed_user_bindings_are_used_and_untrue_ones_reported(
 def test_root_placeholder_in_fixed_arguments_is_replaced(command: tuple[str, ...]) -> None:
     said = 'read={"tool": "fetch", "path": "key", "arguments": {"as": "plain", "from": "{root}"}}'
 
-    profile, _ = survey(Target(command=command, bindings=(read(said),)), words=())
-
-    assert profile.bindings is not None
-    (found,) = profile.bindings.of(Operation.READ)
+    (found,) = bindings_of(Target(command=command, bindings=(read(said),))).of(Operation.READ)
     assert found.call("a.txt", "/r")[1]["arguments"]["from"] == "/r"
 
 
@@ -142,14 +138,7 @@ def test_binding_to_an_unknown_tool_prints_one_line_and_exits_2(
     text += "[bindings.read]\ntool = 'fech'\npath = 'key'\n"
     (tmp_path / "touchstone.toml").write_text(text, "utf-8")
 
-    done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", "check", "-q"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = touchstone("check", "-q", cwd=tmp_path)
 
     assert done.returncode == 2, done.stdout
     assert "called 'fech'" in done.stderr

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog.attack_level import tiers
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.home import NAMESPACE
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home, load
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.engine.choice import Choice
-from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.engine.runner import judge, survey
 from mcp_touchstone.report import machine
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -46,6 +47,13 @@ def target_of(name: str) -> Target:
         promise={name: PromiseTerms(**fake.terms.get(name, {})) for name in fake.promises},
         call=tuple((tool, None) for tool in fake.callable),
     )
+
+
+def bindings_of(target: Target) -> Bindings:
+    """Return the bindings that are found of a target."""
+    profile, _ = survey(target, words=())
+    assert profile.bindings is not None
+    return profile.bindings
 
 
 def attacked(name: str, select: tuple[str, ...] = (), sandbox: Method | None = None) -> Run:

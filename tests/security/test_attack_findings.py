@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Transcript
 from tests.cases import cases
+from tests.commands import touchstone
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import script_of, shows_it_again
 
@@ -77,6 +79,7 @@ def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
     ("TrustsTheConfiguration", "repositories-programs", "FOUND: the outside changed"),
     ("FollowsGitFiles", "repositories-outside", "FOUND: a canary came back"),
     ("DescribesTargets", "stats-links", "FOUND: size or time came back"),
+    ("UndoesByName", "moves-undo", "FOUND: the outside changed"),
 )
 def test_reproduction_script_shows_the_finding(
     tmp_path: Path, name: str, threat: str, said: str
@@ -89,11 +92,7 @@ def test_reproduction_script_shows_the_finding(
 def test_script_file_exits_by_what_it_finds(server: str, status: int, tmp_path: Path) -> None:
     """It runs on the server of the finding, on a safe one, and on one that does not start."""
     place = tmp_path / "scripts"
-    command = [sys.executable, str(FAKES), "Joined", "{root}"]
-    main([
-        "check", "-q", "--no-baseline", "--suite", "security", "--select", "traversal-dotdot",
-        "--scripts", str(place), "--", *command,
-    ])  # fmt: skip
+    check(tmp_path, "Joined", "--select", "traversal-dotdot", "--scripts", str(place))
     (script,) = place.iterdir()
     assert script.name == "traversal-dotdot-2025-11-25.sh"
     if server:
@@ -120,16 +119,18 @@ def test_called_tool_is_found_on_the_line_of_its_request(
     assert called(transcript, Reply(asked)) == tools
 
 
+def check(folder: Path, fake: str, *words: str) -> tuple[int, dict[str, Any]]:
+    """Attack a fake by the command; return the status and the verdict in the report."""
+    report = folder / "report.json"
+    words = ("-q", "--no-baseline", "--suite", "security", "--json", str(report), *words)
+    status = main(["check", *words, "--", sys.executable, str(FAKES), fake, "{root}"])
+    (verdict,) = json.loads(report.read_text("utf-8"))["verdicts"]
+    return status, verdict
+
+
 def test_passed_attack_reports_the_number_of_payloads(tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    command = [sys.executable, str(FAKES), "Resolves", "{root}"]
+    status, verdict = check(tmp_path, "Resolves", "--select", "traversal-dotdot")
 
-    status = main([
-        "check", "-q", "--suite", "security", "--select", "traversal-dotdot",
-        "--json", str(report), "--", *command,
-    ])  # fmt: skip
-
-    (verdict,) = json.loads(report.read_text(encoding="utf-8"))["verdicts"]
     assert status == 0
     assert verdict["threat"]["severity"] == "critical"
     assert "payloads through" in verdict["judgements"][0]["actual"]
@@ -236,12 +237,6 @@ def test_endless_directory_walk_is_a_failure(monkeypatch: pytest.MonkeyPatch) ->
     assert "near" in verdict.gravest.actual
 
 
-def test_multi_step_finding_is_reproduced(tmp_path: Path) -> None:
-    run = attacked("UndoesByName", ("moves-undo",))
-
-    shows_it_again(script_of(run), "FOUND: the outside changed", tmp_path)
-
-
 def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -> None:
     script = tmp_path / "adds.py"
     script.write_text(ADDS, encoding="utf-8")
@@ -265,15 +260,9 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -
 def test_disclosed_names_weigh_less_than_disclosed_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, severity: str
 ) -> None:
-    report = tmp_path / "report.json"
+    words = ("--select", "traversal-sibling", "--fail-on", "critical")
+    status, verdict = check(tmp_path, name, *words)
 
-    status = main([
-        "check", "-q", "--no-baseline", "--suite", "security", "--select", "traversal-sibling",
-        "--fail-on", "critical", "--json", str(report),
-        "--", sys.executable, str(FAKES), name, "{root}",
-    ])  # fmt: skip
-
-    (verdict,) = json.loads(report.read_text("utf-8"))["verdicts"]
     assert (verdict["outcome"], verdict["threat"]["severity"]) == ("fail", severity)
     assert status == (severity == "critical")
     assert f"  {severity} " in capsys.readouterr().out
@@ -282,27 +271,22 @@ def test_disclosed_names_weigh_less_than_disclosed_bytes(
 def test_hole_in_another_argument_of_a_known_tool_is_new(tmp_path: Path) -> None:
     """The tool of the second server has another name for the path."""
 
-    def check(open_argument: str, *more: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "mcp_touchstone", "check", "--suite", "security"),
-                *("--select", "traversal-dotdot", *more, "--"),
-                *(sys.executable, FAKES, "ReadsByAnotherArgument", "{root}", open_argument),
-            ],
-            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
-        )  # fmt: skip
+    def check_of(open_argument: str, *more: str) -> tuple[int, str]:
+        server = (sys.executable, str(FAKES), "ReadsByAnotherArgument", "{root}", open_argument)
+        words = ("--suite", "security", "--select", "traversal-dotdot", *more, "--", *server)
+        done = touchstone("check", *words, cwd=tmp_path)
         return done.returncode, done.stdout + done.stderr
 
     known = tmp_path / "known.toml"
     reports = [f"--report={name}:{tmp_path / name}" for name in ("json", "html", "markdown")]
-    check("path", "--baseline", str(known), "--update-baseline", *reports)
+    check_of("path", "--baseline", str(known), "--update-baseline", *reports)
     assert 'tool = "read_file"\nargument = "path"' in known.read_text("utf-8")
     (verdict,) = json.loads((tmp_path / "json").read_text("utf-8"))["verdicts"]
     assert [*verdict["judgements"][0]["arguments"]["read_file"]] == ["path"]
     assert "read_file(path): " in (tmp_path / "html").read_text("utf-8")
     for gate in (("--baseline", str(known)), ("--since", str(tmp_path / "json"))):
-        assert check("path", *gate)[0] == 0
-        status, said = check("filename", *gate)
+        assert check_of("path", *gate)[0] == 0
+        status, said = check_of("filename", *gate)
         assert status == 1, said
         assert "read_file(filename)" in said
 

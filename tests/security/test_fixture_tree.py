@@ -1,4 +1,4 @@
-"""The fixture tree of an attack: canaries, damage detection, and payload targets."""
+"""The fixture tree of an attack: canaries, damage detection, payload targets, effects of moves."""
 
 import base64
 import json
@@ -297,3 +297,36 @@ def test_tree_with_other_changes_is_not_restored(field: FixtureTree, change: str
         field.made.append("true")
 
     assert not field.restored(state)
+
+
+@pytest.fixture(scope="module")
+def denying() -> Iterator[FixtureTree]:
+    with FixtureTree(SUITE / "fixtures.toml", [*ALWAYS, DENYING]) as made:
+        yield made
+
+
+@cases(
+    ("../outside/canary-file.txt -> new.txt", reachability.Carriage.IN),
+    ("lnk_dir_abs -> new", reachability.Carriage.IN),
+    ("ok.txt -> ../outside/new.txt", reachability.Carriage.OUT),
+    ("ok.txt -> lnk_dir_abs", reachability.Carriage.OVER),
+    ("dir_with_links -> new", reachability.Carriage.TREE),
+    (".git -> new", reachability.Carriage.DENIED),
+    ("ok.txt -> bin/app.txt", reachability.Carriage.DENIED),
+    ("ok.txt -> new.txt", None),
+    ("dir -> dir/sub/inner", None),
+    ("dir -> new", None),
+    (". -> new", None),
+)
+def test_move_is_classified_by_its_effect(
+    denying: FixtureTree, text: str, kind: reachability.Carriage | None
+) -> None:
+    assert reachability.carriage(text, denying) is kind
+
+
+def test_mend_restores_the_contents_of_a_moved_folder(field: FixtureTree) -> None:
+    (field.root / "dir_with_links").rename(field.root / "elsewhere")
+
+    field.restore()
+
+    assert (field.root / "dir_with_links" / "out").is_symlink()

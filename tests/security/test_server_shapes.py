@@ -14,23 +14,20 @@ from mcp_touchstone.bindings.binding import Binding, Bindings, Operation, Style
 from mcp_touchstone.bindings.call_variants import more_ways
 from mcp_touchstone.bindings.declared import read
 from mcp_touchstone.bindings.file_naming import FileNaming
-from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.report import html, markdown
 from mcp_touchstone.security.documents import load
 from mcp_touchstone.security.fixture_tree import FixtureTree
 from mcp_touchstone.target.target import ROOT, Target
 from tests import canned
 from tests.cases import cases
+from tests.fakes.matrix import bindings_of
 
 FAKES = Path(__file__).parents[1] / "fakes"
 DOCUMENTS = load(FAKES.parents[1] / "security_suite")
 
 
-def bound(name: str) -> list[Binding]:
-    command = (sys.executable, str(FAKES), name, ROOT)
-    profile, _ = survey(Target(command=command), words=())
-    assert profile.bindings is not None
-    return list(profile.bindings.found)
+def bound(name: str) -> tuple[Binding, ...]:
+    return bindings_of(Target(command=(sys.executable, str(FAKES), name, ROOT))).found
 
 
 @cases(
@@ -173,11 +170,10 @@ def test_declared_suffix_is_used_and_the_added_one_recognised() -> None:
     )
     command = (sys.executable, str(FAKES), "Notes", ROOT)
     declared = replace(declared, tool="read_note", places={ArgumentRole.PATH: ("path",)})
-    profile, _ = survey(Target(command=command, bindings=(declared,)), words=())
+    bindings = bindings_of(Target(command=command, bindings=(declared,)))
 
-    assert profile.bindings is not None
-    assert profile.bindings.untrue == ()
-    assert profile.bindings.of(Operation.READ)[0].naming == FileNaming(".md")
+    assert bindings.untrue == ()
+    assert bindings.of(Operation.READ)[0].naming == FileNaming(".md")
 
 
 def test_unbound_tools_are_named_in_reports_of_failed_runs() -> None:
