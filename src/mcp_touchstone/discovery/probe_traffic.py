@@ -45,7 +45,8 @@ def find_traffic(scout: Prober) -> None:
     if connection is not None and not connection.modern and scout.spoken.declares("logging"):
         scout.attempt(Exchange("logging/setLevel", {"level": "debug"}))
     for number, example in enumerate(_known(scout)):
-        if number >= ENOUGH or _has_both(scout):
+        found = scout.spoken.found
+        if number >= ENOUGH or (found.get("progress-call") and found.get("log-traffic")):
             break
         exchange = Exchange(example.method, example.params)
         token = f"touchstone-progress-{number}"
@@ -68,10 +69,6 @@ def _known(scout: Prober) -> Iterator[Example]:
     yield from found.get("readable-resource", [])[:1]
     yield from found.get("rendered-prompt", [])[:1]
     yield from (Example(LISTS[feature][0]) for feature in list(scout.spoken.lists)[:2])
-
-
-def _has_both(scout: Prober) -> bool:
-    return all(scout.spoken.found.get(word) for word in ("progress-call", "log-traffic"))
 
 
 def note_traffic(scout: Prober, attempt: Attempt) -> None:

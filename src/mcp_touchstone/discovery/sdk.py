@@ -80,15 +80,12 @@ def identify(facts: SdkFacts) -> SdkIdentity:
     order = LAYERS.get(facts.registry, ())
     outer = next((name for name in order if {name} & facts.imported & {*facts.installed}), None)
     if outer is None:
-        return SdkIdentity(hint=_hint(facts.lines))
+        hints = (name for line in facts.lines for sign, name in HINTS if sign.search(line))
+        return SdkIdentity(hint=next(hints, ""))
     below = order[order.index(outer) :]
     return SdkIdentity(
         tuple(Sdk(n, facts.installed[n], facts.registry) for n in below if n in facts.installed)
     )
-
-
-def _hint(lines: Iterable[str]) -> str:
-    return next((name for line in lines for sign, name in HINTS if sign.search(line)), "")
 
 
 # --- collecting
@@ -335,7 +332,8 @@ def _node(process: ProcessFacts, _env: Mapping[str, str]) -> SdkFacts:
                     seen.add(other)
                     queue.append(other)
             elif not name.startswith(("node:", "/")):
-                found.update(_node_sdks(_node_package(name), file.parent))
+                package = "/".join(name.split("/")[: 2 if name.startswith("@") else 1])
+                found.update(_node_sdks(package, file.parent))
     found = found or _node_declared(start)
     return SdkFacts(registry=NPM, imported=frozenset(found), installed=found)
 
@@ -410,11 +408,6 @@ def _node_file(path: Path) -> Path | None:
             if file.is_file():
                 return file.resolve()
     return None
-
-
-def _node_package(specifier: str) -> str:
-    parts = specifier.split("/")
-    return "/".join(parts[: 2 if specifier.startswith("@") else 1])
 
 
 def _node_sdks(name: str, folder: Path) -> dict[str, str]:

@@ -44,16 +44,25 @@ class Attempt:
         clause: the clause that a server breaks if it needs this input.
         expected: what the clause asks for.
         actual: what the server does instead, and the usual cure.
-        send: sends the first request, with this input.
-        again: sends the input alone to a process that already has the first request; None if
-            that is not possible.
+        again: sends the input behind the first request, also to a process that already has that;
+            None for a first request with a header.
     """
 
     clause: str
     expected: str
     actual: str
-    send: Callable[[Connection], int]
-    again: Callable[[Connection], None] | None = None
+    again: Callable[[Connection], object] | None
+
+    def send(self, connection: Connection) -> int:
+        """Send the first request, with this input; return the number of its line."""
+        message = _opening(connection)
+        if self.again is None:
+            body = encode(message).removesuffix(b"\n")
+            raw = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+            return connection.say_raw(raw, message, required=False)
+        line = connection.say(message, required=False)
+        self.again(connection)
+        return line
 
 
 def _opening(connection: Connection) -> dict[str, Any]:
@@ -67,36 +76,8 @@ def _opening(connection: Connection) -> dict[str, Any]:
     return connection.build("initialize", params)
 
 
-def _send_and(again: Callable[[Connection], None]) -> Callable[[Connection], int]:
-    def send(connection: Connection) -> int:
-        line = connection.say(_opening(connection), required=False)
-        again(connection)
-        return line
-
-    return send
-
-
-def _with_headers(connection: Connection) -> int:
-    message = _opening(connection)
-    body = encode(message).removesuffix(b"\n")
-    raw = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
-    return connection.say_raw(raw, message, required=False)
-
-
-def _blank_line(connection: Connection) -> None:
-    connection.say_raw(b"\n", required=False)
-
-
-def _initialized(connection: Connection) -> None:
-    connection.notify("notifications/initialized")
-
-
 def _pings(connection: Connection) -> None:
     connection.say_together(*(connection.build(connection.everyday) for _ in range(MANY)))
-
-
-def _end_of_input(connection: Connection) -> None:
-    connection.process.pipes.close_input()
 
 
 WHOLE_LINES: Final = "an answer while stdin stays open"
@@ -107,29 +88,26 @@ ATTEMPTS: Final = (
         "messages that end with a line feed, without headers",
         "it reads and writes messages with a Content-Length header, the framing of another "
         "protocol (LSP): read and write one message a line",
-        _with_headers,
+        None,
     ),
     Attempt(
         "stdio-newline-terminated",
         "an answer to a message that a line feed ends",
         "it answers only after an empty line: take each line as a message",
-        _send_and(_blank_line),
-        _blank_line,
+        lambda connection: connection.say_raw(b"\n", required=False),
     ),
     Attempt(
         "lifecycle-initialize-response",
         "an answer to initialize before notifications/initialized",
         "it answers initialize only after notifications/initialized, which a client may send only "
         "after that answer",
-        _send_and(_initialized),
-        _initialized,
+        lambda connection: connection.notify("notifications/initialized"),
     ),
     Attempt(
         "stdio-newline-terminated",
         WHOLE_LINES,
         f"it answers only after {MANY:,} requests: its output is buffered; flush it after each "
         "message (PYTHONUNBUFFERED=1, print(..., flush=True), setvbuf)",
-        _send_and(_pings),
         _pings,
     ),
     Attempt(
@@ -137,8 +115,7 @@ ATTEMPTS: Final = (
         WHOLE_LINES,
         "it answers only after the end of its input: read one line at a time, and flush each "
         "answer",
-        _send_and(_end_of_input),
-        _end_of_input,
+        lambda connection: connection.process.pipes.close_input(),
     ),
 )
 """The attempts; of several that are answered, the first one counts."""
