@@ -318,9 +318,7 @@ VERSION = os.environ["TOKEN"] + str(any("s3cret-x" in word for word in words))
 
 
 def test_reports_are_kept_in_a_folder_for_each_server(tmp_path: Path) -> None:
-    plan = Plan(words=QUICK, deadline=60, memory=0, files=tmp_path / "files")
-
-    row = judge(small("kept", tmp_path), plan)
+    row = judge(small("kept", tmp_path), replace(PLAN, files=tmp_path / "files"))
 
     assert json.loads((Path(row["files"]) / "report.json").read_text())["format"] == 1
     assert list((Path(row["files"]) / "transcripts").glob("*.txt"))
@@ -329,7 +327,7 @@ def test_reports_are_kept_in_a_folder_for_each_server(tmp_path: Path) -> None:
 def test_memory_is_limited(tmp_path: Path) -> None:
     greedy = "bytearray(3 << 30)\n" + SERVER
 
-    row = judge(command("greedy", greedy, tmp_path), Plan(words=QUICK, deadline=60, memory=1 << 30))
+    row = judge(command("greedy", greedy, tmp_path), replace(PLAN, memory=1 << 30))
 
     assert row["start"] == {"class": "crash", "line": "MemoryError"}
 
@@ -471,9 +469,7 @@ def test_hostile_servers_touch_nothing_outside(
             "connects": CONNECTS.format(port=listener.getsockname()[1]),
         }
         entries = [command(name, start + code + SERVER, tmp_path) for name, code in attacks.items()]
-        plan = Plan(
-            words=QUICK, method=Method.BWRAP, deadline=90, memory=0, files=tmp_path / "files"
-        )
+        plan = replace(PLAN, method=Method.BWRAP, deadline=90, files=tmp_path / "files")
         rows = {entry.name: judge(entry, plan) for entry in entries}
         with pytest.raises(TimeoutError):
             listener.accept()
@@ -518,16 +514,15 @@ def test_installation_changes_its_own_folder_only(
     npm.chmod(0o755)
     (bin_folder.parent / "pyvenv.cfg").write_text("")  # so that the sandbox shows the folder
     monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
-    plan = Plan(
-        words=QUICK, method=Method.BWRAP, deadline=90, memory=0, work=tmp_path_factory.mktemp("w")
-    )
+    work = tmp_path_factory.mktemp("w")
+    plan = replace(PLAN, method=Method.BWRAP, deadline=90, work=work)
 
     row = judge(Entry(name="t", registry=Registry.NPM, package="tool"), plan)
 
     assert row["start"] == {"class": "started", "line": ""}
     assert row["version"] == "7.0.0"
     assert sorted(path.name for path in outside.iterdir()) == ["secret"]
-    assert list(plan.work.iterdir()) == []  # type: ignore[union-attr]
+    assert list(work.iterdir()) == []
 
 
 def test_check_from_a_record_shows_where_the_server_differs(

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from mcp_touchstone.samples.from_schema import Places, candidates, is_path, required, words
+from mcp_touchstone.wire.framing import object_in, value_in
 
 Pointer = tuple[str | int, ...]
 """Path to an argument: member names and array indexes, starting at the arguments object."""
@@ -197,8 +198,9 @@ def _leaves(
     yield pointer, schema, needed
 
 
-def _plain(schema: dict[str, Any], root: Any) -> dict[str, Any]:
+def _plain(given: Any, root: Any) -> dict[str, Any]:
     """Resolve references, and choose the first branch of a union that is not null."""
+    schema = given if isinstance(given, dict) else {}
     for _ in range(DEEPEST):
         reference = schema.get("$ref")
         if isinstance(reference, str) and reference.startswith("#/"):
@@ -249,9 +251,8 @@ def _kinds(schema: Mapping[str, Any]) -> list[Any]:
 
 def dry_run(schema: Any) -> str:
     """Return the name of the argument that requests a dry run; empty if there is none."""
-    properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    for name, below in properties.items() if isinstance(properties, Mapping) else ():
-        if flat(name) in DRY and isinstance(below, Mapping) and below.get("type") == "boolean":
+    for name, below in object_in(schema, "properties").items():
+        if flat(name) in DRY and value_in(below, "type") == "boolean":
             return str(name)
     return ""
 
@@ -312,7 +313,7 @@ class _Putter:
 
     def put(self, here: Any, pointer: Pointer, value: Any, schema: Any) -> None:
         step, *rest = pointer
-        below = _below(self._plain(schema), step)
+        below = _below(_plain(schema, self.root), step)
         if not rest:
             here[step] = value
             return
@@ -323,16 +324,13 @@ class _Putter:
         if isinstance(rest[0], int) and not isinstance(here[step], list):
             here[step] = []
         if isinstance(here[step], list) and not here[step]:
-            here[step].append(self._made(_below(self._plain(below), 0)))
+            here[step].append(self._made(_below(_plain(below, self.root), 0)))
         if isinstance(rest[0], str) and not isinstance(here[step], dict):
             here[step] = {}
         self.put(here[step], tuple(rest), value, below)
 
-    def _plain(self, schema: Any) -> dict[str, Any]:
-        return _plain(schema, self.root) if isinstance(schema, dict) else {}
-
     def _made(self, schema: Any) -> Any:
-        plain = self._plain(schema)
+        plain = _plain(schema, self.root)
         if "properties" not in plain:
             return ""
         made = candidates(plain, self.places)
@@ -342,5 +340,4 @@ class _Putter:
 def _below(schema: Any, step: str | int) -> Any:
     if isinstance(step, int):
         return schema.get("items", {})
-    properties = schema.get("properties")
-    return properties.get(step, {}) if isinstance(properties, dict) else {}
+    return object_in(schema, "properties").get(step, {})

@@ -43,14 +43,7 @@ _EVENT_ID: Final = re.compile(r"(\d{1,9})-(\d{1,9})")
 
 
 class Served(Protocol):
-    """The processes an endpoint forwards to, and its permitted clients.
-
-    Attributes:
-        startup: seconds that a process may take until its first answer.
-        names: host names of clients beside those of loopback.
-        token: the bearer token that each request must have; empty for none.
-        access: checks the access tokens of requests; None if none is needed.
-    """
+    """What an endpoint uses of a ``Listener``."""
 
     sessions: Sessions
     stateless: Stateless

@@ -137,8 +137,7 @@ class Exchanges:
     @property
     def idle(self) -> bool:
         """Whether there is no open exchange."""
-        with self._lock:
-            return not self._open
+        return not self.all()
 
 
 def is_request(message: Any) -> bool:

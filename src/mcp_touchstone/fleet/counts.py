@@ -174,8 +174,8 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
     elif len(fleet.unstarted) < FEW:
         fleet.unstarted[row["key"]] = f"{row['start']['class']}: {row['start']['line']}"
     broken = sorted(rule for rule, outcome in worst.items() if outcome == "fail")
-    if any(rule in threats for rule in broken):
-        fleet.found[row["key"]] = [rule for rule in broken if rule in threats]
+    if found := [rule for rule in broken if rule in threats]:
+        fleet.found[row["key"]] = found
     if broken:
         by_sdk = row["sdk_faults"]
         fleet.failing[row["key"]] = [f"{one} (SDK)" if one in by_sdk else one for one in broken]

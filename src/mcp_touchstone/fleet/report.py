@@ -326,12 +326,9 @@ class _Bar:
 
 
 def _table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> str:
-    rows_of_cells = []
-    for row in body:
-        cells = "".join(_cell(value) for value in row)
-        rows_of_cells.append(f"<tr>{cells}</tr>")
     heads = "".join(f"<th>{_e(name)}</th>" for name in head)
-    return f"<table><tr>{heads}</tr>{''.join(rows_of_cells)}</table>"
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in body)
+    return f"<table><tr>{heads}</tr>{rows}</table>"
 
 
 def _cell(value: Any) -> str:

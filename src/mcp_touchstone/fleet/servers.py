@@ -230,27 +230,21 @@ def _client(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[E
         folder.parent if folder.name == ".vscode" else folder, Path.home(), environment
     )
     for name in client_files.names(text, str(path)):
+        here: dict[str, Any] = {"name": name, "where": str(path)}
         try:
             source = client_files.read(text, name, str(path), around)
         except ConfigError as error:
             line = str(error).removeprefix(f"{path}: ").partition("; ")[0]
             trouble = Trouble(Start.NEEDS_CONFIG, line)
-            yield Entry(name=name, registry=Registry.COMMAND, trouble=trouble, where=str(path))
+            yield Entry(registry=Registry.COMMAND, trouble=trouble, **here)
             continue
         if source.url:
             headers = ", ".join((*source.variables, *source.headers))
             why = f"{name}: headers are not sent by a fleet: {headers}"
             needs = Trouble(Start.NEEDS_CONFIG, why) if headers else None
-            yield Entry(
-                name=name, registry=Registry.REMOTE, url=source.url, trouble=needs, where=str(path)
-            )
+            yield Entry(registry=Registry.REMOTE, url=source.url, trouble=needs, **here)
             continue
-        shared = {
-            "name": name,
-            "env": source.env,
-            "cwd": source.cwd or str(around.folder),
-            "where": str(path),
-        }
+        shared = {**here, "env": source.env, "cwd": source.cwd or str(around.folder)}
         yield unless_refused(_launched(source.command, shared, folder))
 
 

@@ -49,10 +49,7 @@ class NameSearch:
         naming = FileNaming(
             declared.suffix, folder=OWN_FOLDER if splits else "", form=declared.form
         )
-        for below in (OWN_FOLDER,) if splits else (OWN_FOLDER, ""):
-            yield below, naming
-            if declared.suffix:
-                yield below, replace(naming, adds_suffix=True)
+        yield from _in_folders(naming, splits=splits)
         if declared.operation is Operation.CREATE:
             for text in dict.fromkeys([declared.suffix, ""]):
                 landed = self._land(way, text)
@@ -85,10 +82,7 @@ class NameSearch:
                 yield f"{known.folder}/{folder}", replace(known, form=plan.form)
         for suffix in ("", *self.suggested(plan.tool)):
             naming = FileNaming(suffix, folder=folder, form=plan.form)
-            for below in (OWN_FOLDER,) if splits else (OWN_FOLDER, ""):
-                yield below, naming
-                if suffix:
-                    yield below, replace(naming, adds_suffix=True)
+            yield from _in_folders(naming, splits=splits)
 
     def suggested(self, tool: Mapping[str, Any]) -> list[str]:
         """Return the suffixes that the definition and the refusals of a tool suggest."""
@@ -158,3 +152,11 @@ class NameSearch:
         own = self._calls.field.root.name
         ranked = sorted(dict.fromkeys(found), key=lambda name: (name != own, -found.count(name)))
         return ranked[:MOST_LISTED]
+
+
+def _in_folders(naming: FileNaming, *, splits: bool) -> Iterator[tuple[str, FileNaming]]:
+    """Yield a naming with each folder of our files, also with a suffix that the server adds."""
+    for below in (OWN_FOLDER,) if splits else (OWN_FOLDER, ""):
+        yield below, naming
+        if naming.suffix:
+            yield below, replace(naming, adds_suffix=True)

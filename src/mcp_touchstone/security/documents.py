@@ -93,14 +93,5 @@ def load(folder: Path) -> Documents:
     """Return the documents of a folder; it is read once."""
     rows = tomllib.loads((folder / NAME).read_text(encoding="utf-8"))["document"]
     return Documents(
-        tuple(
-            Document(
-                suffix=row["suffix"],
-                words=frozenset(row.get("words", ())),
-                content=row.get("content", "{text}"),
-                parts=row.get("parts"),
-                values=row.get("values"),
-            )
-            for row in rows
-        )
+        tuple(Document(**{**row, "words": frozenset(row.get("words", ()))}) for row in rows)
     )

@@ -43,7 +43,8 @@ def by_pattern(session: AttackSession, threat: str, *groups: str) -> None:
 def by_completion(session: AttackSession, threat: str, *groups: str) -> None:
     """Request completions of folders outside."""
     rows = [row for row in session.payloads(*groups) if row.operation in {"read", "list"}]
-    rows += [row for row in _said(session, *groups) if not row.is_denied]
+    asked = session.payloads.actions("complete", *groups)
+    rows += [row for row, _ in asked if not row.is_denied]
     attack_calls(session, threat, _completed(session, rows))
 
 
@@ -56,7 +57,8 @@ def to_denied(session: AttackSession, threat: str, *groups: str) -> None:
         denied = session.payloads(*groups, via="pattern")
         yield from _matched(session, [row for row in denied if row.expect == "safe"])
         yield from _cleared(session, session.payloads(*groups, via="args"))
-        yield from _completed(session, [row for row in _said(session, *groups) if row.is_denied])
+        asked = session.payloads.actions("complete", *groups)
+        yield from _completed(session, [row for row, _ in asked if row.is_denied])
 
     attack_calls(session, threat, shots())
 
@@ -119,11 +121,6 @@ def _cleared(session: AttackSession, rows: Iterable[Payload]) -> Iterator[Attack
             if lists:
                 none: dict[Pointer, Any] = {(name,): [] for name in lists}
                 yield AttackCall(row, row.text, binding, _call(session, binding, none), live=True)
-
-
-def _said(session: AttackSession, *groups: str) -> list[Payload]:
-    rows = session.payloads(*groups, via="session")
-    return [row for row in rows if json.loads(row.text)["do"] == "complete"]
 
 
 def _completed(session: AttackSession, rows: Iterable[Payload]) -> Iterator[AttackCall]:

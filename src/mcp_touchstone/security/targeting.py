@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import contains
 from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, Pointer, leaves
@@ -78,7 +79,7 @@ class AttackCall:
         given = {p: v for p, v in leaves(params.get("arguments")) if isinstance(v, str)}
         slots = {slot.pointer for slot in self.binding.slots}
         bound = {pointer: value for pointer, value in given.items() if pointer in slots}
-        for carries in (_is_path, _contains):
+        for carries in (_is_path, contains):
             for values in (bound, given):
                 found = [p for p, v in values.items() if any(carries(v, text) for text in texts)]
                 if found:
@@ -100,10 +101,6 @@ def _names(pointers: Iterable[Pointer]) -> tuple[str, ...]:
 
 def _is_path(value: str, text: str) -> bool:
     return value == text or value.endswith(f"/{text}")
-
-
-def _contains(value: str, text: str) -> bool:
-    return text in value
 
 
 MAKES: Final = frozenset({Operation.CREATE, Operation.MKDIR, Operation.SCRIPT})
