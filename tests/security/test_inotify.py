@@ -70,22 +70,6 @@ def test_watcher_of_a_missing_folder_reports_that_it_does_not_work(tmp_path: Pat
         assert lookout.seen() == []
 
 
-@needs_inotify
-def test_opening_before_a_refusal_is_a_note_with_its_call() -> None:
-    (found,) = attacked("OpensBeforeItChecks", ("traversal-opened",)).verdicts
-
-    assert found.outcome is Outcome.NOTE
-    assert "was opened: read_file" in found.gravest.actual
-    assert found.gravest.wire
-
-
-@needs_inotify
-def test_returned_file_is_not_also_judged_as_opened() -> None:
-    (found,) = attacked("Joined", ("traversal-opened",)).verdicts
-
-    assert found.outcome is Outcome.UNSEEN
-
-
 def test_nothing_is_judged_without_inotify(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inotify, "_begun", lambda: None)
     (found,) = attacked("OpensBeforeItChecks", ("traversal-opened",)).verdicts

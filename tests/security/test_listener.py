@@ -1,4 +1,4 @@
-"""The HTTP listener: expected requests, stray connections, and servers that fetch URLs."""
+"""The HTTP listener: expected requests and stray connections."""
 
 import contextlib
 import socket
@@ -8,9 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.security.http_listener import HOST, RequestListener
-from tests.fakes.matrix import attacked
 
 LONG = 10.0
 
@@ -71,18 +69,3 @@ def test_closed_listener_refuses_connections() -> None:
 
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, port_of(url)), LONG)
-
-
-@pytest.mark.parametrize("name", ["FetchesPaths", "FetchesUris", "FollowsReferences"])
-def test_server_side_fetch_fails_with_its_call(name: str) -> None:
-    (found,) = attacked(name, ("resources-fetched",)).verdicts
-
-    assert found.outcome is Outcome.FAIL
-    assert "was fetched" in found.gravest.actual
-    assert "http://127.0.0.1:" in "".join(line.text for line in found.gravest.wire)
-
-
-def test_tool_documented_to_take_urls_may_fetch_them() -> None:
-    (found,) = attacked("FetchesAsItSays", ("resources-fetched",)).verdicts
-
-    assert found.outcome is Outcome.UNSEEN
