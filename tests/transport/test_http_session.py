@@ -2,13 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from mcp_touchstone.transport.http_session import (
-    NEXT,
-    HttpEvent,
     HttpSession,
-    HttpState,
     can_continue,
     delay,
     last_id,
@@ -38,33 +33,20 @@ def event(id: str | None, retry: int | None = None) -> ServerEvent:  # noqa: A00
     return ServerEvent(None, "message", id, retry)
 
 
-@pytest.mark.parametrize("happened", list(HttpEvent))
-@pytest.mark.parametrize("state", list(HttpState))
-def test_state_changes_as_in_the_table(state: HttpState, happened: HttpEvent) -> None:
-    session = HttpSession(LEGACY, "host")
-    session.state = state
-
-    session.happened(happened)
-
-    assert session.state is NEXT[happened].get(state, state)
-
-
 def test_closed_connection_stays_closed() -> None:
-    session = opened()
-    session.happened(HttpEvent.LEAVE)
+    session = HttpSession(LEGACY, "host")
+    session.is_left = True
+    session.expire("ended the session")
 
-    for happened in HttpEvent:
-        session.happened(happened)
-
-    assert session.is_left
-    assert session.closed
+    assert session.closed == "gets no more messages: we closed the connection"
     assert not session.may_listen
+    assert not session.teaches(b"")
 
 
 def test_no_get_may_follow_the_delete() -> None:
     session = opened()
     assert session.may_listen
-    session.happened(HttpEvent.DELETE)
+    session.is_ending = True
 
     assert not session.may_listen
     assert not session.closed
@@ -77,7 +59,6 @@ def test_opened_session_is_named_in_every_later_request() -> None:
     session = opened()
 
     named = {"Mcp-Session-Id": "abc", "MCP-Protocol-Version": LEGACY}
-    assert session.state is HttpState.OPEN
     assert dict(session.named()) == named
     assert named.items() <= dict(session.post(PING, 2)).items()
     assert dict(session.get("e1")) == {
@@ -140,7 +121,6 @@ def test_expired_session_gets_nothing_more() -> None:
     session.expire(session.expires(not_found()))
     session.expire("another reason")
 
-    assert session.state is HttpState.EXPIRED
     assert session.closed == "ended the session: HTTP 404 to line 1"
     assert not session.may_listen
     assert not session.resumes(exchange(headers=STREAM, events=[event("e1")]), answered=False)

@@ -191,20 +191,17 @@ class RawHttp:
             flaw: a name in ``issuer.mint.FLAWS``; empty for none.
             scope: its scopes; None for those of the user.
         """
-        tokens = self._channel.endpoint.tokens
-        found = "" if tokens is None else tokens.minted(flaw, scope)
+        found = self._channel.endpoint.tokens.minted(flaw, scope)
         self._channel.hide(found)
         return found
 
     def is_introspected(self, token: str) -> bool:
         """Return whether the server asked our issuer about a token."""
-        tokens = self._channel.endpoint.tokens
-        return tokens is not None and tokens.is_introspected(token)
+        return self._channel.endpoint.tokens.is_introspected(token)
 
     def upstream(self) -> list[bool]:
         """Return the requests that the server sent to {upstream}: whether each had its token."""
-        tokens = self._channel.endpoint.tokens
-        return [] if tokens is None else tokens.upstream()
+        return self._channel.endpoint.tokens.upstream()
 
     def logs(self, secret: str) -> bool:
         """Return whether standard error of a server that we started has a secret, in its end."""
@@ -212,8 +209,7 @@ class RawHttp:
 
     def other_credentials(self) -> str | None:
         """Return the Authorization header of another user; None if there is none."""
-        tokens = self._channel.endpoint.tokens
-        found = "" if tokens is None else tokens.other()
+        found = self._channel.endpoint.tokens.other()
         self._channel.hide(found)
         return f"Bearer {found}" if found else None
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.transport.tokens import Tokens
 
 if TYPE_CHECKING:
     from mcp_touchstone.issuer.server import Issuer
@@ -74,7 +75,7 @@ def _place(audience: str) -> str:
     return f"/upstream/{urlsplit(audience).port}"
 
 
-class MintedTokens:
+class MintedTokens(Tokens):
     """Tokens for one server.
 
     Args:
@@ -102,9 +103,6 @@ class MintedTokens:
     def other(self) -> str:
         """Return the token of the second user."""
         return self._tokens[1]
-
-    def refused(self) -> None:
-        """Do nothing: these tokens do not expire in a run."""
 
     def minted(self, flaw: str, scope: str | None = None) -> str:
         """Return a token of the first user with a flaw, or with other scopes."""

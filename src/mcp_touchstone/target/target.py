@@ -66,7 +66,7 @@ class Target(ServerSettings):
         secrets = dict(self.header)
         if self.issuer or self.token_command:
             secrets[AUTHORIZATION] = f'(echo Bearer "$({self.token_command})")'  # for a shell
-        return Endpoint(self.url, secrets, self.ca_file, self.tokens)
+        return Endpoint(self.url, secrets, self.ca_file, self.tokens or Tokens())
 
     @property
     def tokens(self) -> Tokens | None:

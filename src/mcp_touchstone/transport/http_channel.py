@@ -19,7 +19,6 @@ from mcp_touchstone.transport.http_requests import HttpRequests, RequestRate
 from mcp_touchstone.transport.http_server import LOOK, HttpServer
 from mcp_touchstone.transport.http_session import (
     NOT_FOUND,
-    HttpEvent,
     HttpSession,
     can_continue,
     delay,
@@ -221,7 +220,7 @@ class HttpChannel(HttpServer):
         exchange = response.exchange
         if response.closed.is_set():
             self._expire(self.session.expires(exchange), exchange)
-            if exchange.status == UNAUTHORIZED and not exchange.crafted and self.endpoint.tokens:
+            if exchange.status == UNAUTHORIZED and not exchange.crafted:
                 self.endpoint.tokens.refused()
             is_ours = exchange.line or exchange.crafted
             if is_ours and not exchange.left and not self.session.is_left:
@@ -336,9 +335,7 @@ class HttpChannel(HttpServer):
                 f"{first.fault}; does its command take {PORT}?"
             )
         old = first.status in {400, 404, 405} and self._is_old_transport()
-        given = f"--header {AUTHORIZATION}" if first.said(AUTHORIZATION) else ""
-        if given and self.endpoint.tokens is not None:
-            given = self.endpoint.tokens.option
+        given = self.endpoint.tokens.option if first.said(AUTHORIZATION) else ""
         return http_advice.about(first, self.endpoint.url, given, old=old)
 
     def _is_old_transport(self) -> bool:
@@ -361,8 +358,8 @@ class HttpChannel(HttpServer):
         if self.ending is not None:
             return self.ending
         if polite and self.session.id is not None and self.running and not self.session.expired:
-            with self._sending_get, self._lock:
-                self.session.happened(HttpEvent.DELETE)
+            with self._sending_get:
+                self.session.is_ending = True
             self._delete(min(LAST_WORDS, patience))
         self._leave(0.5)
         if self._owned is not None:
@@ -383,8 +380,7 @@ class HttpChannel(HttpServer):
             response.headed.wait(seconds)
 
     def _leave(self, seconds: float = 0.0) -> None:
-        with self._lock:
-            self.session.happened(HttpEvent.LEAVE)
+        self.session.is_left = True
         self._left.set()
         self._requests.leave(seconds)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.transport.tokens import Tokens
@@ -62,14 +62,14 @@ class Endpoint:
         url: the URL, which may contain ``{port}`` until ``on`` is called.
         secrets: header -> variable of the environment with its value, or what a shell writes there.
         ca_file: certificates to accept beside those of the system; None for none.
-        tokens: where the bearer tokens come from; None if there are none but in ``secrets``.
+        tokens: where the bearer tokens come from that are not in ``secrets``.
         open_socket: makes a socket of a family in the network of the server; None for our own.
     """
 
     url: str
     secrets: Mapping[str, str] = field(default_factory=dict)
     ca_file: Path | None = None
-    tokens: Tokens | None = field(default=None, compare=False)
+    tokens: Tokens = field(default_factory=Tokens, compare=False)
     open_socket: Callable[[int], socket.socket] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class Endpoint:
             EndpointError: it cannot be used.
         """
         try:
-            parts = urlsplit(self.url.replace(PORT, str(FIRST_PORT)))
+            parts = self._parts
             usable = parts.scheme in PLAIN and bool(parts.hostname) and parts.port != 0
         except ValueError:
             usable = False
@@ -97,36 +97,29 @@ class Endpoint:
         return replace(self, url=self.url.replace(PORT, str(port)))
 
     @cached_property
-    def _parts(self) -> tuple[str, str, int, str]:
-        parts = urlsplit(self.url.replace(PORT, str(FIRST_PORT)))
-        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        return parts.scheme, parts.hostname or "", parts.port or PLAIN[parts.scheme], path
-
-    @property
-    def secure(self) -> bool:
-        """Whether it is reached by TLS."""
-        return self._parts[0] == "https"
+    def _parts(self) -> SplitResult:
+        return urlsplit(self.url.replace(PORT, str(FIRST_PORT)))
 
     @property
     def host(self) -> str:
         """The name or the address of the host."""
-        return self._parts[1]
+        return self._parts.hostname or ""
 
     @property
     def port(self) -> int:
         """The port."""
-        return self._parts[2]
+        return self._parts.port or PLAIN[self._parts.scheme]
 
     @property
     def path(self) -> str:
         """The path with its query."""
-        return self._parts[3]
+        return (self._parts.path or "/") + (f"?{self._parts.query}" if self._parts.query else "")
 
     @property
     def authority(self) -> str:
         """The value of the ``Host`` header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PLAIN[self._parts[0]] else f"{host}:{self.port}"
+        return host if self.port == PLAIN[self._parts.scheme] else f"{host}:{self.port}"
 
     @property
     def local(self) -> bool:
@@ -141,7 +134,7 @@ class Endpoint:
         """
         plain = self._connected(max(seconds, 0.01))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if not self.secure:
+        if self._parts.scheme != "https":
             return plain
         try:
             return self._tls.wrap_socket(plain, server_hostname=self.host)

@@ -125,11 +125,10 @@ class HttpRequests:
         Raises:
             Gone: there is none.
         """
-        if self._endpoint.tokens is not None:
-            try:
-                self._session.authorize(self._endpoint.tokens.own())
-            except TokenError as error:
-                raise Gone(f"got no request: {error}") from error
+        try:
+            self._session.authorize(self._endpoint.tokens.own())
+        except TokenError as error:
+            raise Gone(f"got no request: {error}") from error
 
     def _ended(self, response: HttpResponse) -> None:
         if response.closed.is_set():

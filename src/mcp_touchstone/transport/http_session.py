@@ -1,14 +1,12 @@
 """A session over HTTP as a value: the headers of its requests, and what responses mean for it.
 
-No socket, no thread, no clock: ``HttpChannel`` carries out what it decides. As in h11, a table has
-the states.
+No socket, no thread, no clock: ``HttpChannel`` carries out what it decides.
 
 Sources: basic/transports#streamable-http of 2025-03-26 to 2025-11-25, and
 basic/transports/streamable-http of 2026-07-28.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from typing import Any, Final
 
 from mcp_touchstone import __version__
@@ -45,36 +43,6 @@ OF_THE_REQUEST: Final = frozenset({-32601, -32602, -32002})
 """Codes of errors about a method, its parameters or a resource; some servers send them with 404."""
 
 
-class HttpState(StrEnum):
-    """What is known of a session; a stateless connection stays OPENING until it is closed."""
-
-    OPENING = "no revision is negotiated"
-    OPEN = "a revision is negotiated"
-    ENDING = "we asked the server to end it"
-    EXPIRED = "the server ended it"
-    LEFT = "we closed every connection"
-
-
-class HttpEvent(StrEnum):
-    """What changes the state of a session."""
-
-    NEGOTIATED = "the server answered initialize"
-    DELETE = "we send DELETE"
-    EXPIRE = "the server does not know the session any more"
-    LEAVE = "we close every connection"
-
-
-NEXT: Final[Mapping[HttpEvent, Mapping[HttpState, HttpState]]] = {
-    HttpEvent.NEGOTIATED: {HttpState.OPENING: HttpState.OPEN},
-    HttpEvent.DELETE: {HttpState.OPENING: HttpState.ENDING, HttpState.OPEN: HttpState.ENDING},
-    HttpEvent.EXPIRE: dict.fromkeys(
-        (HttpState.OPENING, HttpState.OPEN, HttpState.ENDING), HttpState.EXPIRED
-    ),
-    HttpEvent.LEAVE: dict.fromkeys(HttpState, HttpState.LEFT),
-}
-"""HttpEvent -> state -> the next state. Other events change nothing."""
-
-
 class HttpSession:
     """One session, or the stateless requests of one connection.
 
@@ -86,12 +54,15 @@ class HttpSession:
         id: the session id; None for none.
         version: the negotiated revision; empty before.
         tools: name of a tool -> its parameters that headers repeat.
+        is_open: whether the server answered initialize.
+        is_ending: whether we asked the server to end it.
+        is_left: whether we closed every connection.
         expired: how the server ended it; empty if it did not.
         secrets: as above, with the present token.
     """
 
     def __init__(self, revision: str, authority: str, secrets: Mapping[str, str] = {}) -> None:
-        self.state = HttpState.OPENING
+        self.is_open = self.is_ending = self.is_left = False
         self.id: str | None = None
         self.version = ""
         self.tools: dict[str, tuple[tuple[Path, str], ...]] = {}
@@ -104,10 +75,6 @@ class HttpSession:
         self.conceal(*secrets.values())
         self._asked: dict[Any, int] = {}
 
-    def happened(self, event: HttpEvent) -> None:
-        """Take over a change of the state."""
-        self.state = NEXT[event].get(self.state, self.state)
-
     @property
     def closed(self) -> str:
         """Why no message can be sent any more, said of the server; empty if one can."""
@@ -116,14 +83,9 @@ class HttpSession:
         return self.expired
 
     @property
-    def is_left(self) -> bool:
-        """Whether we closed every connection."""
-        return self.state is HttpState.LEFT
-
-    @property
     def may_listen(self) -> bool:
         """Whether a GET can be sent: one that follows the DELETE would name an ended session."""
-        return self.state in {HttpState.OPENING, HttpState.OPEN}
+        return not (self.is_ending or self.expired or self.is_left)
 
     # --- the headers of a request
 
@@ -200,7 +162,7 @@ class HttpSession:
 
     def teaches(self, raw: bytes) -> bool:
         """Return whether a message of the server may be one from which ``learn`` learns."""
-        return b"x-mcp-header" in raw if self.modern else self.state is HttpState.OPENING
+        return b"x-mcp-header" in raw if self.modern else self.may_listen and not self.is_open
 
     def learn(self, method: str | None, answer: Mapping[str, Any], exchange: Exchange) -> None:
         """Take over an answer of the server: the session that it opens, or the tools it lists."""
@@ -208,8 +170,7 @@ class HttpSession:
         if self.modern:
             self.tools |= parameters(answer.get("result"))
         elif method == "initialize" and isinstance(version, str):
-            self.version, self.id = version, exchange.header(SESSION)
-            self.happened(HttpEvent.NEGOTIATED)
+            self.version, self.id, self.is_open = version, exchange.header(SESSION), True
 
     # --- responses
 
@@ -237,7 +198,6 @@ class HttpSession:
     def expire(self, why: str) -> None:
         """Take over that the server ended the session; the first reason stays."""
         self.expired = self.expired or why
-        self.happened(HttpEvent.EXPIRE)
 
     def opens_listening(self, message: Any, exchange: Exchange) -> bool:
         """Return whether the stream of a GET can begin, after the response to a message of ours."""

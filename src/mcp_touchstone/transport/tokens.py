@@ -7,7 +7,7 @@ import subprocess
 import threading
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.transport.process import now
@@ -30,32 +30,37 @@ class TokenError(UserError, ValueError):
     """A command gave no token that can be used; the message says why."""
 
 
-class Tokens(Protocol):
-    """The tokens of the user, of another user, and those that a server must refuse.
+class Tokens:
+    """The tokens of the user, of another user, and those that a server must refuse; here none.
 
     Attributes:
         option: the option that they come from, for messages.
     """
 
-    option: str
+    option = f"--header {AUTHORIZATION}"
 
     def own(self) -> str:
         """Return the token of the user; empty for none. May raise ``TokenError``."""
+        return ""
 
     def other(self) -> str:
         """Return the token of another user; empty for none. May raise ``TokenError``."""
+        return ""
 
     def refused(self) -> None:
         """Take note of a 401 for the token of the user."""
 
-    def minted(self, flaw: str, scope: str | None = None) -> str:
+    def minted(self, flaw: str, scope: str | None = None) -> str:  # noqa: ARG002  (a subclass has some)
         """Return a token with a flaw, see ``issuer.mint``, or with other scopes; empty for none."""
+        return ""
 
-    def is_introspected(self, token: str) -> bool:
+    def is_introspected(self, token: str) -> bool:  # noqa: ARG002  (as above)
         """Return whether the server asked the issuer about a token."""
+        return False
 
     def upstream(self) -> list[bool]:
         """Return the requests that the server passed on to us: whether each had a token for it."""
+        return []
 
 
 class TokenCommand:
@@ -63,7 +68,7 @@ class TokenCommand:
 
     Args:
         option: the option that names it.
-        command: its words, as in a shell; no shell runs it.
+        command: its words, as in a shell; no shell runs it. Without words there is no token.
     """
 
     def __init__(self, option: str, command: str) -> None:
@@ -80,7 +85,7 @@ class TokenCommand:
             TokenError: the command fails, or prints none.
         """
         with self._lock:
-            if now() >= self._until:
+            if self._command and now() >= self._until:
                 self._token = self._run()
                 left = _seconds_left(self._token)
                 if left is not None and left <= 0:
@@ -120,7 +125,7 @@ command: Final = cache(TokenCommand)
 """Return the one ``TokenCommand`` of an option and a command: all processes share its token."""
 
 
-class CommandTokens:
+class CommandTokens(Tokens):
     """Tokens that commands of the user print.
 
     Args:
@@ -131,35 +136,20 @@ class CommandTokens:
     option = "--token-command"
 
     def __init__(self, own: str, other: str) -> None:
-        self._own = command("--token-command", own) if own else None
-        self._other = command("--other-token-command", other) if other else None
+        self._own = command("--token-command", own)
+        self._other = command("--other-token-command", other)
 
     def own(self) -> str:
         """Return the token of the user."""
-        return self._own.token() if self._own else ""
+        return self._own.token()
 
     def other(self) -> str:
         """Return the token of another user."""
-        return self._other.token() if self._other else ""
+        return self._other.token()
 
     def refused(self) -> None:
         """Read another token of the user soon."""
-        if self._own:
-            self._own.refused()
-
-    def minted(self, flaw: str, scope: str | None = None) -> str:
-        """Return nothing: only an issuer of ours makes such tokens."""
-        del flaw, scope
-        return ""
-
-    def is_introspected(self, token: str) -> bool:
-        """Return False: nobody knows."""
-        del token
-        return False
-
-    def upstream(self) -> list[bool]:
-        """Return nothing: nobody knows."""
-        return []
+        self._own.refused()
 
 
 def _seconds_left(token: str) -> float | None:
