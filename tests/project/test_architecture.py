@@ -25,7 +25,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "transport": {"catalog", "wire", "sandbox"},
     "bindings": {"catalog", "wire", "samples"},
     "client": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
-    "target": {"catalog", "runtime", "issuer", "bindings", "transport", "sandbox"},
+    "target": {"catalog", "runtime", "wire", "issuer", "bindings", "transport", "sandbox"},
     "discovery": {
         "catalog", "runtime", "wire", "samples", "transport", "client", "target", "sandbox",
     },

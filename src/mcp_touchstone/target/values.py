@@ -105,9 +105,15 @@ def variable(text: str) -> tuple[str, str]:
 
 def header(text: str) -> tuple[str, str]:
     """Read ``NAME=env:VARIABLE``."""
-    from mcp_touchstone.transport.http_endpoint import secret_header  # noqa: PLC0415  (only if it is read)
+    from mcp_touchstone.transport.http_endpoint import check_header  # noqa: PLC0415  (only if it is read)
+    from mcp_touchstone.wire.http_headers import TOKEN  # noqa: PLC0415  (as above)
 
-    name, variable = secret_header(text)
+    name, _, source = text.partition("=")
+    kind, _, variable = source.partition(":")
+    if not TOKEN.fullmatch(name) or kind != "env" or not variable:
+        shown = f"{name}=…" if TOKEN.fullmatch(name) else "a header"
+        raise ValueError(f"{shown}: write NAME=env:VARIABLE; its value stays in the environment")
+    check_header(name)
     if not re.fullmatch(r"[A-Za-z_]\w*", variable, re.ASCII):
         raise ValueError(f"{variable}: no name of a variable that a shell can read")
     return name, variable

@@ -40,6 +40,7 @@ class Channel(Protocol):
     @property
     def session_ended(self) -> bool:
         """Whether the server ended the session, so that no message can be sent any more."""
+        return False
 
     @property
     def process(self) -> ServerProcess:
@@ -75,18 +76,22 @@ class Channel(Protocol):
             Gone: the server does not take them.
         """
 
-    def silence(self, line: int) -> str:
+    def silence(self, line: int) -> str:  # noqa: ARG002  (on a pipe, a later line may be it)
         """Return why no answer to the request on a line can come any more; empty if it can."""
+        return ""
 
     def advice(self) -> str:
         """Return why the first request got no answer, and the remedy; empty if it is unknown."""
+        return ""
 
     @property
     def bars(self) -> bool:
         """Whether the first response keeps us out by its status, whatever its body says."""
+        return False
 
     def take_unfinished(self) -> bool:
         """Accept a message whose end is missing; return whether there was one."""
+        return False
 
     def wait(self, seconds: float) -> int | None:
         """Wait for the exit of the server; return None if the seconds pass first."""
@@ -104,13 +109,11 @@ class Channel(Protocol):
         """Wait for the threads of the channel, after its end."""
 
 
-class StdioChannel(ServerProcess):
+class StdioChannel(ServerProcess, Channel):
     """A process whose input and output carry the messages, one per line."""
 
     transport = Transport.STDIO
-    session_ended = False
     is_guest = False
-    bars = False
 
     @property
     def process(self) -> ServerProcess:
@@ -143,14 +146,6 @@ class StdioChannel(ServerProcess):
     def join(self, seconds: float) -> None:
         """Wait for the threads of its pipes."""
         self.pipes.join(seconds)
-
-    def silence(self, line: int) -> str:  # noqa: ARG002  (a later line may always be the answer)
-        """Return nothing: on a pipe an answer can come as long as the process runs."""
-        return ""
-
-    def advice(self) -> str:
-        """Return nothing: its stderr and its status say more."""
-        return ""
 
 
 __all__ = ["Channel", "Said", "StdioChannel"]

@@ -1,6 +1,7 @@
 """A time limit that does not count the seconds in which the server waited for a core. Pure."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 FIRST_LOOK: Final = 0.2
@@ -37,54 +38,47 @@ Turns = Mapping[int, ThreadTimes]
 NEVER: Final = ThreadTimes(0.0)
 
 
+@dataclass
 class Patience:
-    """One wait and its time limit.
+    """One wait for at most ``seconds``, or ``MOST`` times that on a busy machine.
 
     Attributes:
+        turns: returns the times of each relevant thread.
+        clock: returns seconds.
         granted: seconds added to its limit.
     """
 
-    def __init__(
-        self,
-        seconds: float,
-        turns: Callable[[], Turns],
-        clock: Callable[[], float],
-    ) -> None:
-        """Begin to wait for at most ``seconds``, or ``MOST`` times that on a busy machine.
+    seconds: float
+    turns: Callable[[], Turns]
+    clock: Callable[[], float]
+    granted: float = 0.0
+    _before: Turns | None = None
+    _looked: float = 0.0
 
-        Args:
-            seconds: the limit.
-            turns: returns the times of each relevant thread.
-            clock: returns seconds.
-        """
-        self.granted = 0.0
-        self._seconds = seconds
-        self._turns = turns
-        self._clock = clock
-        self._begun = clock()
-        self._before: Turns | None = None
-        self._looked = 0.0
+    def __post_init__(self) -> None:
+        """Begin to wait."""
+        self._begun = self.clock()
 
     def left(self) -> float:
         """Return the seconds to wait before the next call; 0 if the time is over."""
-        spent = self._clock() - self._begun
-        if self._before is None and self._seconds > SHORT:
-            if spent < FIRST_LOOK * self._seconds:
-                return FIRST_LOOK * self._seconds - spent
-            self._before = self._turns()
+        spent = self.clock() - self._begun
+        if self._before is None and self.seconds > SHORT:
+            if spent < FIRST_LOOK * self.seconds:
+                return FIRST_LOOK * self.seconds - spent
+            self._before = self.turns()
             self._looked = spent
-        left = self._seconds + self.granted - spent
+        left = self.seconds + self.granted - spent
         if left <= 0 and self._before is not None:
             self.granted = min(
-                self._lost(self._before, spent - self._looked), (MOST - 1) * self._seconds
+                self._lost(self._before, spent - self._looked), (MOST - 1) * self.seconds
             )
-            left = self._seconds + self.granted - spent
+            left = self.seconds + self.granted - spent
             return left if left > NEARLY else 0.0
         return max(0.0, left)
 
     def _lost(self, before: Turns, elapsed: float) -> float:
         lost = 0.0
-        for thread, turn in self._turns().items():
+        for thread, turn in self.turns().items():
             earlier = before.get(thread, NEVER)
             lost = max(lost, turn.waited - earlier.waited)
             if turn.ready:  # its present wait is not counted yet

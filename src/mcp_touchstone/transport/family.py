@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
@@ -68,11 +68,16 @@ class Family:
     def facts(self) -> list[ProcessFacts]:
         """Return the processes of the server that run now, the latest first."""
         found = []
-        with contextlib.suppress(psutil.Error, OSError):
-            for process in [*reversed(self.members()), psutil.Process(self._popen.pid)]:
-                with contextlib.suppress(psutil.Error, OSError):
-                    found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd())))
+        for process in self._running():
+            with contextlib.suppress(psutil.Error, OSError):
+                found.append(ProcessFacts(tuple(process.cmdline()), Path(process.cwd())))
         return found
+
+    def _running(self) -> Iterator[psutil.Process]:
+        """Yield the processes of the server, the latest first."""
+        yield from reversed(self.members())
+        with contextlib.suppress(psutil.Error, OSError):
+            yield psutil.Process(self._popen.pid)
 
     def members(self) -> list[psutil.Process]:
         """Return the present descendants."""
@@ -85,10 +90,9 @@ class Family:
     def memory(self) -> int:
         """The resident memory of the server and its descendants, in bytes; 0 if unknown."""
         found = 0
-        with contextlib.suppress(psutil.Error, OSError):
-            for process in [*self.members(), psutil.Process(self._popen.pid)]:
-                with contextlib.suppress(psutil.Error, OSError):
-                    found += process.memory_info().rss
+        for process in self._running():
+            with contextlib.suppress(psutil.Error, OSError):
+                found += process.memory_info().rss
         return found
 
     def signal(self, members: Iterable[psutil.Process], *, force: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.transport import http_advice
-from mcp_touchstone.transport.channel import Said
+from mcp_touchstone.transport.channel import Channel, Said
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.http_exchange import HttpResponse
 from mcp_touchstone.transport.http_requests import HttpRequests, RequestRate
@@ -44,7 +44,7 @@ UNAUTHORIZED: Final = 401
 NOT_ALLOWED: Final = 405
 
 
-class HttpChannel(HttpServer):
+class HttpChannel(HttpServer, Channel):
     """One session over HTTP, or the stateless requests of one connection.
 
     Args:

@@ -192,21 +192,6 @@ def free_port() -> int:
     raise OSError("no port is free on 127.0.0.1")
 
 
-def secret_header(text: str) -> tuple[str, str]:
-    """Read ``NAME=env:VARIABLE``.
-
-    Raises:
-        ValueError: it is written differently.
-    """
-    name, _, source = text.partition("=")
-    kind, _, variable = source.partition(":")
-    if not TOKEN.fullmatch(name) or kind != "env" or not variable:
-        shown = f"{name}=…" if TOKEN.fullmatch(name) else "a header"
-        raise ValueError(f"{shown}: write NAME=env:VARIABLE; its value stays in the environment")
-    check_header(name)
-    return name, variable
-
-
 def check_header(name: str) -> None:
     """Check that a user may set a header.
 

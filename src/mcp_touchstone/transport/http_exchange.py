@@ -10,6 +10,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 import h11
@@ -63,46 +64,34 @@ _REASONS: Final[dict[type[OSError], str]] = {
 }
 
 
+@dataclass(eq=False)
 class HttpResponse:
     """The response to one request, read in a thread of its own.
 
-    Args:
+    Attributes:
         exchange: what is known of it; filled in here.
         clock: returns seconds since the start of the process.
         heard: called with each message and its origin; returns whether to read on.
         changed: called when the status has come, and at the end.
         hidden: replaces secrets in a text that is kept.
-
-    Attributes:
         headed: set when the status and the headers have come, or never will.
         closed: set at the end.
         noted: whether the transcript mentions it.
-        raw: whether a caller wrote the request, and reads the response itself.
     """
 
-    def __init__(
-        self,
-        exchange: Exchange,
-        endpoint: Endpoint,
-        clock: Callable[[], float],
-        heard: Callable[[Line, Origin], bool],
-        changed: Callable[[], None],
-        *,
-        hidden: Callable[[str], str] = str,
-    ) -> None:
-        self.exchange = exchange
-        self.headed = threading.Event()
-        self.closed = threading.Event()
-        self.noted = False
-        self._endpoint = endpoint
-        self._clock = clock
-        self._heard = heard
-        self._changed = changed
-        self._hidden = hidden
-        self._socket: socket.socket | None = None
-        self._thread: threading.Thread | None = None
-        self._first = b""
-        self._closing = threading.Lock()
+    exchange: Exchange
+    endpoint: Endpoint
+    clock: Callable[[], float]
+    heard: Callable[[Line, Origin], bool]
+    changed: Callable[[], None]
+    hidden: Callable[[str], str]
+    headed: threading.Event = field(default_factory=threading.Event)
+    closed: threading.Event = field(default_factory=threading.Event)
+    noted: bool = False
+    _socket: socket.socket | None = None
+    _thread: threading.Thread | None = None
+    _first: bytes = b""
+    _closing: threading.Lock = field(default_factory=threading.Lock)
 
     def send(self, pieces: Iterable[bytes], seconds: float, pause: Callable[[], None]) -> None:
         """Connect, write the request, and begin to read the response.
@@ -116,31 +105,20 @@ class HttpResponse:
             OSError: the server cannot be reached, or does not read.
         """
         try:
-            connection = self._endpoint.connect(seconds)
+            connection = self.endpoint.connect(seconds)
             with self._closing:
                 self._socket = connection
                 if self.exchange.left:
                     raise ConnectionAbortedError("we closed it")
             connection.settimeout(seconds)
-            self._write(pieces, pause)
+            _write(connection, pieces, pause)
         except OSError as error:
             self._end(reason(error))
             raise
-        self._socket.settimeout(None)
-        thread = threading.Thread(target=self._read, daemon=True)
+        connection.settimeout(None)
+        thread = threading.Thread(target=self._read, args=(connection,), daemon=True)
         thread.start()  # before it is known: a thread that has not started cannot be joined
         self._thread = thread
-
-    def _write(self, pieces: Iterable[bytes], pause: Callable[[], None]) -> None:
-        assert self._socket is not None  # noqa: S101  (connected just now)
-        try:
-            for number, piece in enumerate(pieces):
-                if number:
-                    pause()
-                self._socket.sendall(piece)
-        except (BrokenPipeError, ConnectionResetError):
-            # it may have answered before it read all, as after a Content-Length it refuses
-            return
 
     def write(self, data: bytes, seconds: float) -> bool:
         """Write more of the body while the response is read; return False if it is not taken.
@@ -149,9 +127,9 @@ class HttpResponse:
             seconds: limit for all of them.
         """
         connection = self._socket
-        until = self._clock() + seconds
+        until = self.clock() + seconds
         while data and connection is not None and not self.closed.is_set():
-            left = until - self._clock()
+            left = until - self.clock()
             if left <= 0 or not select.select([], [connection], [], left)[1]:
                 return False
             try:
@@ -178,10 +156,10 @@ class HttpResponse:
 
     # --- reading, in the thread
 
-    def _read(self) -> None:
+    def _read(self, connection: socket.socket) -> None:
         fault = ""
         try:
-            self._read_all()
+            self._read_all(connection)
         except h11.RemoteProtocolError as error:
             fault = self._protocol_fault(error)
         except OSError as error:
@@ -189,16 +167,16 @@ class HttpResponse:
         self._end("" if self.exchange.left else fault)
 
     def _end(self, fault: str) -> None:
-        self.exchange.fault = self._hidden(fault)
-        self.exchange.ended = self._clock()
+        self.exchange.fault = self.hidden(fault)
+        self.exchange.ended = self.clock()
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.close()
         self.closed.set()
         self.headed.set()
-        self._changed()
+        self.changed()
 
-    def _read_all(self) -> None:
+    def _read_all(self, source: socket.socket) -> None:
         connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         request = h11.Request(method=self.exchange.verb, target="/", headers=[("Host", "x")])
         connection.send(request)
@@ -208,7 +186,7 @@ class HttpResponse:
         while True:
             event = connection.next_event()
             if event is h11.NEED_DATA:
-                data = self._receive()
+                data = source.recv(CHUNK)
                 if len(self._first) < len(HTTP2):
                     self._first += data[:16]
                 connection.receive_data(data)
@@ -227,26 +205,22 @@ class HttpResponse:
             else:
                 raise h11.RemoteProtocolError("it closed the connection without a response")
 
-    def _receive(self) -> bytes:
-        assert self._socket is not None  # noqa: S101  (connected before the thread began)
-        return self._socket.recv(CHUNK)
-
     def _begin(self, response: h11.Response) -> "_Body":
         exchange = self.exchange
         exchange.headers = tuple(
-            (name.decode("latin-1"), self._hidden(value.decode("latin-1")))
+            (name.decode("latin-1"), self.hidden(value.decode("latin-1")))
             for name, value in response.headers.raw_items()
         )
-        exchange.headed = self._clock()
+        exchange.headed = self.clock()
         exchange.status = response.status_code
         self.headed.set()
-        self._changed()
+        self.changed()
         coding = (exchange.header("Content-Encoding") or "identity").strip().lower()
         if coding != "identity":
             raise h11.RemoteProtocolError(
                 f"its body is encoded as {coding}, which we did not accept"
             )
-        return _Stream(exchange, self._heard) if exchange.streams else _Plain(exchange, self._heard)
+        return _Stream(exchange, self.heard) if exchange.streams else _Plain(exchange, self.heard)
 
     def _protocol_fault(self, error: h11.RemoteProtocolError) -> str:
         if self._first.startswith(HTTP2):
@@ -258,12 +232,21 @@ class HttpResponse:
         return f"broken HTTP: {error}"
 
 
+def _write(connection: socket.socket, pieces: Iterable[bytes], pause: Callable[[], None]) -> None:
+    # it may have answered before it read all, as after a Content-Length it refuses
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        for number, piece in enumerate(pieces):
+            if number:
+                pause()
+            connection.sendall(piece)
+
+
+@dataclass
 class _Body:
     """The body of a response."""
 
-    def __init__(self, exchange: Exchange, heard: Callable[[Line, Origin], bool]) -> None:
-        self.exchange = exchange
-        self._heard = heard
+    exchange: Exchange
+    heard: Callable[[Line, Origin], bool]
 
     def feed(self, data: bytes) -> bool:
         """Add bytes; return whether to read on."""
@@ -273,13 +256,12 @@ class _Body:
         """Take the end of the body."""
 
 
+@dataclass
 class _Stream(_Body):
     """A stream of events."""
 
-    def __init__(self, exchange: Exchange, heard: Callable[[Line, Origin], bool]) -> None:
-        super().__init__(exchange, heard)
-        self._reader = EventReader()
-        self._named = ""
+    _reader: EventReader = field(default_factory=EventReader)
+    _named: str = ""
 
     def feed(self, data: bytes) -> bool:
         for event in self._reader.feed(data):
@@ -293,26 +275,25 @@ class _Stream(_Body):
                 continue  # no message: an event that primes the client, or one of another kind
             self.exchange.messages += 1
             line = Line(event.data, len(event.data))
-            if not self._heard(line, Origin(self.exchange, bare)):
+            if not self.heard(line, Origin(self.exchange, bare)):
                 return False
         self.exchange.lost = self._reader.loss or self._named
         if self._reader.overlong:
-            return self._heard(Line(b"", LINE_LIMIT + 1), Origin(self.exchange))
+            return self.heard(Line(b"", LINE_LIMIT + 1), Origin(self.exchange))
         return True
 
 
+@dataclass
 class _Plain(_Body):
     """A body with a message, or with something else."""
 
-    def __init__(self, exchange: Exchange, heard: Callable[[Line, Origin], bool]) -> None:
-        super().__init__(exchange, heard)
-        self._data = bytearray()
+    _data: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> bool:
         self._data += data
         if len(self._data) > LINE_LIMIT:
             line = Line(bytes(self._data[:CUT]), len(self._data))
-            self._heard(line, Origin(self.exchange))
+            self.heard(line, Origin(self.exchange))
             return False
         return True
 
@@ -321,7 +302,7 @@ class _Plain(_Body):
         line = Line(data, len(data))
         if data.strip() and is_message(read(line).value, Origin(self.exchange).refuses):
             self.exchange.messages += 1
-            self._heard(line, Origin(self.exchange))
+            self.heard(line, Origin(self.exchange))
         else:
             self.exchange.body = data[:BODY_KEPT]
             if data.startswith(FIELDS):

@@ -2,7 +2,8 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_touchstone.transport.http_endpoint import Endpoint
@@ -48,10 +49,11 @@ class RequestRate:
             self._pause(left)
 
 
+@dataclass(eq=False)
 class HttpRequests:
     """The requests of one connection.
 
-    Args:
+    Attributes:
         session: writes the headers and hides the secrets.
         exchanges: the record, to which each request is added.
         born: time of the start of the process.
@@ -60,27 +62,16 @@ class HttpRequests:
         changed: called with a response when its status has come, and at its end.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        session: HttpSession,
-        exchanges: list[Exchange],
-        *,
-        born: float,
-        rate: RequestRate | None,
-        heard: Callable[[Line, Origin], bool],
-        changed: Callable[[HttpResponse], None],
-    ) -> None:
-        self._endpoint = endpoint
-        self._session = session
-        self._exchanges = exchanges
-        self._born = born
-        self._rate = rate
-        self._heard = heard
-        self._changed = changed
-        self._numbers = itertools.count(1)
-        self._open: set[HttpResponse] = set()
-        self._lock = threading.Lock()
+    endpoint: Endpoint
+    session: HttpSession
+    exchanges: list[Exchange]
+    born: float
+    rate: RequestRate | None
+    heard: Callable[[Line, Origin], bool]
+    changed: Callable[[HttpResponse], None]
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _open: set[HttpResponse] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(
         self, verb: str, headers: Headers, line: int = 0, *, crafted: bool = False
@@ -103,18 +94,18 @@ class HttpRequests:
                 number=next(self._numbers),
                 verb=verb,
                 line=line,
-                sent=sent if crafted else self._session.shown(headers),
-                began=now() - self._born,
+                sent=sent if crafted else self.session.shown(headers),
+                began=now() - self.born,
                 crafted=crafted,
             )
-            self._exchanges.append(exchange)
+            self.exchanges.append(exchange)
             response = HttpResponse(
                 exchange,
-                self._endpoint,
-                lambda: now() - self._born,
-                self._heard,
+                self.endpoint,
+                lambda: now() - self.born,
+                self.heard,
                 lambda: self._ended(response),
-                hidden=self.hidden,
+                self.hidden,
             )
             self._open.add(response)
         return response
@@ -126,20 +117,20 @@ class HttpRequests:
             Gone: there is none.
         """
         try:
-            self._session.authorize(self._endpoint.tokens.own())
+            self.session.authorize(self.endpoint.tokens.own())
         except TokenError as error:
             raise Gone(f"got no request: {error}") from error
 
     def _ended(self, response: HttpResponse) -> None:
         if response.closed.is_set():
-            response.exchange.body = self._session.hide(response.exchange.body)
+            response.exchange.body = self.session.hide(response.exchange.body)
             with self._lock:
                 self._open.discard(response)
-        self._changed(response)
+        self.changed(response)
 
     def hidden(self, text: str) -> str:
         """Return a text for the record, with secrets replaced."""
-        raw = self._session.hide(text.encode("utf-8", "surrogateescape"))
+        raw = self.session.hide(text.encode("utf-8", "surrogateescape"))
         return raw.decode("utf-8", "replace")
 
     def send(
@@ -165,10 +156,10 @@ class HttpRequests:
             Gone: the server was not reached, or does not read.
         """
         exchange = response.exchange
-        complete = headers if exchange.crafted else self._session.complete(headers)
-        head = request_bytes(exchange.verb, path or self._endpoint.path, complete)
-        if self._rate is not None:
-            self._rate.wait()
+        complete = headers if exchange.crafted else self.session.complete(headers)
+        head = request_bytes(exchange.verb, path or self.endpoint.path, complete)
+        if self.rate is not None:
+            self.rate.wait()
         first, *rest = pieces or [b""]
         try:
             response.send([head + first, *rest], seconds, lambda: sleep(pause))

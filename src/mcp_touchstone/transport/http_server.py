@@ -105,18 +105,20 @@ class HttpServer:
         """Return whether the end of the server's stderr, or of its output, has a secret."""
         if self._server is None:
             return False
-        output = self._server.transcript
-        lines = output.tail if isinstance(output, ServerOutput) else ()
-        return secret.encode() in b"\n".join((self._server.pipes.stderr_tail, *lines))
+        return secret.encode() in self._server.pipes.stderr_tail + b"\n" + self._output
 
     def stderr(self) -> str:
         """Return the end of the server's stderr as text, or that of its output if it has none."""
         if self._server is None:
             return ""
-        output = self._server.transcript
-        lines = output.tail if isinstance(output, ServerOutput) else ()
-        text = self._server.pipes.stderr() or b"\n".join(lines).decode("utf-8", "replace")
+        text = self._server.pipes.stderr() or self._output.decode("utf-8", "replace")
         return self.session.hide(text.encode()).decode()
+
+    @property
+    def _output(self) -> bytes:
+        """The end of the output of a server that we started."""
+        output = self._server.transcript if self._server else None
+        return b"\n".join(output.tail) if isinstance(output, ServerOutput) else b""
 
     def wait(self, seconds: float) -> int | None:
         """Wait for the exit of the server; return None if we did not start it."""
@@ -127,10 +129,6 @@ class HttpServer:
         if self._server is None:
             return Patience(seconds, dict, now)
         return self._server.patience(seconds)
-
-    def take_unfinished(self) -> bool:
-        """Return False: a body ends with its response."""
-        return False
 
     def _await_start(self) -> None:
         """Wait until a server that we started accepts connections, at its first message."""

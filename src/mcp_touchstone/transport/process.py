@@ -173,11 +173,7 @@ class ServerProcess:
         return self._sandbox_sockets.make
 
     def _started_pid(self) -> int:
-        """Return the process id of the server in its sandbox.
-
-        Raises:
-            OSError: it has not started there yet.
-        """
+        """Return the process id of the server in its sandbox."""
         if self.pid == self._popen.pid:
             raise ConnectionRefusedError("the server has not started")
         return self.pid

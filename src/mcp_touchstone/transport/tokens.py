@@ -5,6 +5,7 @@ import json
 import shlex
 import subprocess
 import threading
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
@@ -63,20 +64,21 @@ class Tokens:
         return []
 
 
+@dataclass(eq=False)
 class TokenCommand:
     """A command that prints a token, which is used until it expires.
 
-    Args:
+    Attributes:
         option: the option that names it.
         command: its words, as in a shell; no shell runs it. Without words there is no token.
     """
 
-    def __init__(self, option: str, command: str) -> None:
-        self._option = option
-        self._command = command
-        self._lock = threading.Lock()
-        self._token = ""
-        self._read = self._until = 0.0
+    option: str
+    command: str
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _token: str = ""
+    _read: float = 0.0
+    _until: float = 0.0
 
     def token(self) -> str:
         """Return a token that has not expired.
@@ -85,11 +87,11 @@ class TokenCommand:
             TokenError: the command fails, or prints none.
         """
         with self._lock:
-            if self._command and now() >= self._until:
+            if self.command and now() >= self._until:
                 self._token = self._run()
                 left = _seconds_left(self._token)
                 if left is not None and left <= 0:
-                    raise TokenError(f"{self._option}: it printed a token that has expired")
+                    raise TokenError(f"{self.option}: it printed a token that has expired")
                 self._read = now()
                 self._until = self._read + (OPAQUE if left is None else max(left - MARGIN, 1.0))
             return self._token
@@ -101,23 +103,23 @@ class TokenCommand:
 
     def _run(self) -> str:
         try:
-            words = shlex.split(self._command)
+            words = shlex.split(self.command)
             done = subprocess.run(
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
                 check=False,
             )  # fmt: skip
         except (OSError, ValueError, IndexError) as error:
             why = getattr(error, "strerror", None) or "it is no command"
-            raise TokenError(f"{self._option}: it cannot be run: {why}") from error
+            raise TokenError(f"{self.option}: it cannot be run: {why}") from error
         except subprocess.TimeoutExpired:
-            raise TokenError(f"{self._option}: it took more than {PATIENCE:g} s") from None
+            raise TokenError(f"{self.option}: it took more than {PATIENCE:g} s") from None
         if done.returncode:
-            raise TokenError(f"{self._option}: it ended with status {done.returncode}")
+            raise TokenError(f"{self.option}: it ended with status {done.returncode}")
         token = done.stdout.decode("utf-8", "replace").strip()
         if not token:
-            raise TokenError(f"{self._option}: it printed nothing")
+            raise TokenError(f"{self.option}: it printed nothing")
         if not VALUE.fullmatch(token) or len(token.split()) != 1:
-            raise TokenError(f"{self._option}: it printed more than a token, or other characters")
+            raise TokenError(f"{self.option}: it printed more than a token, or other characters")
         return token
 
 
