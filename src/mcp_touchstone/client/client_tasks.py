@@ -4,7 +4,7 @@ A task depends on polls, not on the clock: after a number of polls it is complet
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from mcp_touchstone.client.answers import Answer
@@ -23,29 +23,22 @@ class _Task:
     polls: int = 0
 
 
+@dataclass(kw_only=True)
 class ClientTasks:
     """The tasks of one client.
 
-    Args:
+    Attributes:
         polls: number of polls after which a task is completed; None for never.
         poll_interval: milliseconds the server should wait between two polls.
         name: prefix of the ids, to distinguish these tasks from those of another client.
         needs_input: whether tasks go to input_required, instead of completed, until tasks/result.
     """
 
-    def __init__(
-        self,
-        *,
-        polls: int | None = 1,
-        poll_interval: int = 50,
-        name: str = "client-task",
-        needs_input: bool = False,
-    ) -> None:
-        self._needs_input = needs_input
-        self._name = name
-        self._polls = polls
-        self._interval = poll_interval
-        self._tasks: dict[str, _Task] = {}
+    polls: int | None = 1
+    poll_interval: int = 50
+    name: str = "client-task"
+    needs_input: bool = False
+    _tasks: dict[str, _Task] = field(default_factory=dict)
 
     @property
     def ids(self) -> list[str]:
@@ -84,11 +77,11 @@ class ClientTasks:
 
     def _poll(self, task: _Task) -> None:
         task.polls += 1
-        if task.status == "working" and self._polls is not None and task.polls >= self._polls:
-            task.status = "input_required" if self._needs_input else "completed"
+        if task.status == "working" and self.polls is not None and task.polls >= self.polls:
+            task.status = "input_required" if self.needs_input else "completed"
 
     def _result(self, task: _Task) -> Answer:
-        if self._polls is None and task.status not in TERMINAL:
+        if self.polls is None and task.status not in TERMINAL:
             return Answer(None)
         if task.status not in TERMINAL:
             task.status = "completed"
@@ -99,7 +92,7 @@ class ClientTasks:
         return replace(task.outcome, body=body or None)
 
     def _id(self, task: _Task) -> str:
-        return f"{self._name}-{task.number}"
+        return f"{self.name}-{task.number}"
 
     def _shown(self, task: _Task) -> dict[str, Any]:
         return {
@@ -108,5 +101,5 @@ class ClientTasks:
             "createdAt": _BORN.format(0),
             "lastUpdatedAt": _BORN.format(min(task.polls, 59)),
             "ttl": 60_000,
-            "pollInterval": self._interval,
+            "pollInterval": self.poll_interval,
         }

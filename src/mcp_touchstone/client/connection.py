@@ -361,12 +361,10 @@ class Connection:
         self.opening = self.opening_answer(asked, limit) if first else self.answer_to(asked, limit)
         return self.opening
 
-    def discover(
-        self, *, seconds: float | None = None, required: bool = True, **meta: Any
-    ) -> Reply:
+    def discover(self, *, required: bool = True, **meta: Any) -> Reply:
         """Send ``server/discover``, or a list if the server lacks it, and wait."""
         first = not any(entry.source is Source.US for entry in self.transcript)
-        limit = seconds or (self.pace.startup if first else self.pace.reply)
+        limit = self.pace.startup if first else self.pace.reply
         reply = self.request(
             self.first_method, meta=self.meta(**meta), seconds=limit, required=required
         )

@@ -132,9 +132,6 @@ class HttpAnswer:
 class RawHttp:
     """The HTTP endpoint of a connection, and requests to it.
 
-    Args:
-        connection: a connection over HTTP.
-
     Raises:
         LookupError: the connection is on stdio.
     """

@@ -16,12 +16,8 @@ ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 ID: Final = rev.META + "subscriptionId"
 
 
-class Subscription:
-    """One ``subscriptions/listen`` request and its messages.
-
-    Attributes:
-        request: the request, which stays pending as long as the subscription lasts.
-    """
+class Subscription(Pending):
+    """A ``subscriptions/listen`` request, pending while it lasts, and its messages."""
 
     def __init__(
         self,
@@ -31,24 +27,13 @@ class Subscription:
         id: Any = None,  # noqa: A002  (the protocol's own word)
     ) -> None:
         """Open it; ``notifications`` is the filter, None omits it."""
-        self._connection = connection
         params = {} if notifications is None else {"notifications": dict(notifications)}
-        self.request = Pending(connection, Exchange("subscriptions/listen", params), id=id)
-
-    @property
-    def id(self) -> Any:
-        """Its id, which is the id of its request."""
-        return self.request.id
-
-    @property
-    def line(self) -> int:
-        """The line that opened it."""
-        return self.request.line
+        super().__init__(connection, Exchange("subscriptions/listen", params), id=id)
 
     def acknowledged(self, seconds: float | None = None) -> tuple[Entry, Message] | None:
         """Wait for its acknowledgment; None if none came, or an error instead."""
         limit = self._connection.pace.reply if seconds is None else seconds
-        self._connection.wait(lambda: self._acknowledgment() or self.request.answers(), limit)
+        self._connection.wait(lambda: self._acknowledgment() or self.answers(), limit)
         return self._acknowledgment()
 
     def _acknowledgment(self) -> tuple[Entry, Message] | None:
@@ -71,7 +56,7 @@ class Subscription:
     @property
     def refusal(self) -> Reply:
         """The answer to its request, if any."""
-        return self.request.reply(0.0)
+        return self.reply(0.0)
 
     def heard(self, line: int | None = None) -> list[tuple[Entry, Message]]:
         """Return the notifications with its id, after a line or since it was opened."""
@@ -83,10 +68,6 @@ class Subscription:
 
     def _is_mine(self, message: Message) -> bool:
         return id_key(_id(message)) == id_key(self.id)
-
-    def cancel(self) -> int:
-        """Cancel it; return the line of the cancellation."""
-        return self.request.cancel()
 
 
 def _acknowledges(message: Message) -> bool:
