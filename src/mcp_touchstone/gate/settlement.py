@@ -120,10 +120,6 @@ class _View:
         }
         return replace(entry, tools=still, arguments=arguments)
 
-    def stale_in(self, entry: KnownFailure, revision: str) -> bool:
-        """Return whether it no longer applies to a revision."""
-        return bool(self.stale(replace(entry, revisions=(revision,))))
-
     def _gone(self, entry: KnownFailure, revision: str, judged: list[str]) -> str:
         outcome = self._outcomes.get((entry.rule, revision))
         if outcome is Outcome.PASS:
@@ -196,7 +192,7 @@ def renew(
 def _trimmed(entry: KnownFailure, view: _View) -> KnownFailure | None:
     if not entry.revisions:
         return None if view.stale(entry) else view.trimmed(entry)
-    still = tuple(r for r in entry.revisions if not view.stale_in(entry, r))
+    still = tuple(r for r in entry.revisions if not view.stale(replace(entry, revisions=(r,))))
     return view.trimmed(replace(entry, revisions=still)) if still else None
 
 
@@ -251,7 +247,8 @@ def _text(baseline: Baseline, kept: list[KnownFailure | None]) -> str:
             before = baseline.entries[number] if number < len(blocks) else None
             if now is not None:
                 old = blocks[number] if number < len(blocks) else ""
-                pieces.append(old if now == before else _above(old) + now.text())
+                comments = old.partition(HEADER)[0]
+                pieces.append(old if now == before else comments + now.text())
         text = _joined(pieces)
         try:
             if read(text, baseline.name).entries == wanted:
@@ -273,11 +270,6 @@ def _blocks(text: str) -> list[str]:
         else:
             blocks[-1].append(line)
     return ["\n".join(block) for block in blocks]
-
-
-def _above(block: str) -> str:
-    """Return the comments above the header of an entry."""
-    return block.partition(HEADER)[0]
 
 
 def _joined(pieces: list[str]) -> str:

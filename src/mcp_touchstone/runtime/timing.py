@@ -5,7 +5,7 @@ waits for an answer, a conversation listens to a silent server, or our own work.
 add up to the wall time, even if many conversations run at once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -81,19 +81,18 @@ def account(
         inside = [(max(begun, w.begun), min(ended, w.ended)) for w in waits if w.kind <= kind]
         spent.append(_covered(inside))
     starts = [w.ended - w.begun for w in waits if w.kind is WaitKind.STARTUP]
-    longest = max((_answering(conversation) for conversation in conversations), default=0.0)
+    answering = (
+        sum(wait.ended - wait.begun for wait in conversation if wait.kind is WaitKind.ANSWER)
+        for conversation in conversations
+    )
     shortest = min(starts, default=0.0)
     return Cost(
         startup=spent[0],
         answers=spent[1] - spent[0],
         silence=spent[2] - spent[1],
         ours=max(0.0, ended - begun - spent[2]),
-        floor=max(processor / max(1, cores), shortest + longest),
+        floor=max(processor / max(1, cores), shortest + max(answering, default=0.0)),
     )
-
-
-def _answering(conversation: Iterable[Wait]) -> float:
-    return sum(wait.ended - wait.begun for wait in conversation if wait.kind is WaitKind.ANSWER)
 
 
 def _covered(intervals: Sequence[tuple[float, float]]) -> float:

@@ -30,6 +30,11 @@ PREFIX_MARKS: Final = ("pyvenv.cfg", "conda-meta", "lib/node_modules", "Cellar")
 SEARCHED: Final = ("PYTHONPATH", "NODE_PATH", "LD_LIBRARY_PATH", "CLASSPATH", "GOROOT", "JAVA_HOME")
 """Variables that name files a command needs."""
 
+_UV: Final = (
+    "UV_CACHE_DIR:.cache/uv",
+    "UV_TOOL_DIR:.local/share/uv/tools",
+    "UV_PYTHON_INSTALL_DIR:.local/share/uv/python",
+)
 LAUNCHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "npx": ("npm_config_cache:.npm",),
     "npm": ("npm_config_cache:.npm",),
@@ -38,16 +43,8 @@ LAUNCHERS: Final[Mapping[str, tuple[str, ...]]] = {
     "bun": ("BUN_INSTALL:.bun",),
     "bunx": ("BUN_INSTALL:.bun",),
     "deno": ("DENO_DIR:.cache/deno",),
-    "uv": (
-        "UV_CACHE_DIR:.cache/uv",
-        "UV_TOOL_DIR:.local/share/uv/tools",
-        "UV_PYTHON_INSTALL_DIR:.local/share/uv/python",
-    ),
-    "uvx": (
-        "UV_CACHE_DIR:.cache/uv",
-        "UV_TOOL_DIR:.local/share/uv/tools",
-        "UV_PYTHON_INSTALL_DIR:.local/share/uv/python",
-    ),
+    "uv": _UV,
+    "uvx": _UV,
     "pipx": ("PIPX_HOME:.local/share/pipx", "PIPX_HOME:.local/pipx"),
     "cargo": ("RUSTUP_HOME:.rustup",),
     "go": ("GOPATH:go", "GOCACHE:.cache/go-build"),

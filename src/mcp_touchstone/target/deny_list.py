@@ -214,33 +214,13 @@ def read(entries: Iterable[str]) -> Denied:
 # --- other spellings of names
 
 
-def _bare(name: str, _: str) -> str:
-    return name.replace(".", "", 1)
-
-
 def flat(name: str, _: str = "") -> str:
     """Return the letters, digits and underscores of a name, for the name of a link."""
     return re.sub(r"\W", "", name) or "x"
 
 
-def _title(name: str, _: str) -> str:
-    return re.sub(r"[^\W\d_]", lambda match: match[0].upper(), name, count=1)
-
-
-def _last_upper(name: str, _: str) -> str:
-    return name[:-1] + name[-1].upper()
-
-
-def _last_escaped(name: str, _: str) -> str:
-    return f"{name[:-1]}%{ord(name[-1]):02x}" if name[-1].isascii() else name
-
-
-def _first_escaped(name: str, _: str) -> str:
-    return f"%{ord(name[0]):02x}{name[1:]}" if name[0].isascii() else name
-
-
-def _within(name: str, character: str) -> str:
-    return name[:2] + character + name[2:]
+def _escaped(character: str) -> str:
+    return f"%{ord(character):02x}" if character.isascii() else character
 
 
 def _wide(at: int) -> Callable[[str, str], str]:
@@ -259,24 +239,20 @@ def _short(name: str, _: str) -> str:
     return f"{stem[:6]}~1{'.' if ending else ''}{ending[:3]}".upper()
 
 
-def _swapped(old: str, new: str) -> Callable[[str, str], str]:
-    return lambda name, _: name.replace(old, new, 1)
-
-
 FLAT: Final = "flat"
 """Spelling for a part of the name of a link; it may equal the example."""
 
 _SPELLED: Final[Mapping[str, Callable[[str, str], str]]] = {
-    "bare": _bare,
+    "bare": lambda name, _: name.replace(".", "", 1),
     FLAT: flat,
     "upper": lambda name, _: name.upper(),
-    "title": _title,
-    "last-upper": _last_upper,
-    "dotless": _swapped("i", "\u0131"),
+    "title": lambda name, _: re.sub(r"[^\W\d_]", lambda match: match[0].upper(), name, count=1),
+    "last-upper": lambda name, _: name[:-1] + name[-1].upper(),
+    "dotless": lambda name, _: name.replace("i", "\u0131", 1),
     "dotted": lambda name, _: name.upper().replace("I", "\u0130", 1) if "i" in name else name,
-    "last-escaped": _last_escaped,
-    "first-escaped": _first_escaped,
-    "within": _within,
+    "last-escaped": lambda name, _: name[:-1] + _escaped(name[-1]),
+    "first-escaped": lambda name, _: _escaped(name[0]) + name[1:],
+    "within": lambda name, character: name[:2] + character + name[2:],
     "wide-first": _wide(0),
     "wide-second": _wide(1),
     "short": _short,

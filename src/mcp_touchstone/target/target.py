@@ -286,9 +286,6 @@ def reference(
 
     Args:
         timeout: limit for its first answer, in seconds.
-        env: further variables.
-        call: further calls.
-        more: other settings.
     """
     from mcp_touchstone.catalog.loader import home  # noqa: PLC0415  (only this target lives in a suite)
 
