@@ -7,12 +7,13 @@ their differences are marked volatile; so a difference found later is a lasting 
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, SUITES, load
@@ -88,17 +89,6 @@ class GoldenResult:
 # --- asking
 
 
-class _Source(Protocol):
-    """Something that can be recorded again and again."""
-
-    @property
-    def silent_tools(self) -> list[str]:
-        """Listed tools that may not be called, or never succeeded."""
-
-    def tour(self) -> Recording:
-        """Return the present answers of the server."""
-
-
 class _Questions:
     """One target, its profile, and the tours of it."""
 
@@ -148,7 +138,7 @@ class _Questions:
                 pools.append(pool)
                 try:
                     scrubber = _scrubber(self.target, world, now)
-                    spawn = _spawner(pool, revision, stop)
+                    spawn = partial(_spawned, pool, revision, stop)
                     return Tour(spawn, scrubber, str(world.root)).take(self.stops[revision])
                 finally:
                     pool.close()
@@ -200,13 +190,10 @@ class _Scenarios:
         return responses(run, self._registry, now, _usual_places(environment))
 
 
-def _spawner(pool: ProcessPool, revision: str, stop: threading.Event) -> Callable[[], Connection]:
-    def spawn() -> Connection:
-        if stop.is_set():
-            raise LaunchError("the tour was broken off")
-        return pool.spawn(revision, "tour")
-
-    return spawn
+def _spawned(pool: ProcessPool, revision: str, stop: threading.Event) -> Connection:
+    if stop.is_set():
+        raise LaunchError("the tour was broken off")
+    return pool.spawn(revision, "tour")
 
 
 def _may_call(profile: ServerProfile, target: Target) -> set[str]:
@@ -276,7 +263,7 @@ def record(
         )
     results: list[GoldenResult] = []
     for shelf, old in zip(shelves, recorded, strict=True):
-        source: _Source
+        source: _Questions | _Scenarios
         if shelf is shelves[0]:
             source = _Questions(target, revisions, old)
         else:
@@ -355,7 +342,7 @@ def recorded_suite(folder: Path) -> str:
 
 
 def _compared(
-    source: _Source,
+    source: _Questions | _Scenarios,
     shelf: Shelf,
     recorded: Recording,
     revisions: tuple[str, ...],
@@ -389,7 +376,9 @@ def _compared(
     return result
 
 
-def _steady(source: _Source) -> tuple[Recording, dict[tuple[str, str], list[Difference]]]:
+def _steady(
+    source: _Questions | _Scenarios,
+) -> tuple[Recording, dict[tuple[str, str], list[Difference]]]:
     """Return a recording that the server confirms, and what still differed in the last tour.
 
     Each difference between two tours becomes volatile.

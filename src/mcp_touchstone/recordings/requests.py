@@ -97,17 +97,16 @@ class Offer:
         feature = _FEATURES.get(stop.name.partition("-")[0])
         if feature is None:
             return False
-        method = LISTS[feature[0]][0]
-        listed = {item.get(member) for kind, member in _MEMBERS[feature] for item in
-                  self.spoken.items(kind)}  # fmt: skip
+        method = LISTS[feature[0][0]][0]
+        listed = {i.get(member) for kind, member in feature for i in self.spoken.items(kind)}
         return stop.about in listed or method in self.spoken.cursors
 
 
-_FEATURES: Final = {"read": ("resources", "templates"), "prompt": ("prompts",)}
-_MEMBERS: Final = {
-    ("resources", "templates"): (("resources", "uri"), ("templates", "uriTemplate")),
-    ("prompts",): (("prompts", "name"),),
+_FEATURES: Final = {
+    "read": (("resources", "uri"), ("templates", "uriTemplate")),
+    "prompt": (("prompts", "name"),),
 }
+"""Beginning of the name of a stop -> the lists with its subject, and the members that name it."""
 
 
 def plan(revision: str, offer: Offer, recorded: Mapping[str, Document]) -> list[Stop]:

@@ -93,8 +93,6 @@ def responses(run: Run, registry: Registry, now: datetime, places: Mapping[str, 
 
     Args:
         run: the run; its connections hold the transcripts.
-        registry: the suite that ran.
-        now: the time of the run.
         places: texts that differ between runs -> names for them.
     """
     chapters = chapters_of(registry)
@@ -115,7 +113,7 @@ def responses(run: Run, registry: Registry, now: datetime, places: Mapping[str, 
             scrubber.scrub(opening)
             document = found.setdefault(revision, {}).setdefault(chapters[scenario], {})
             document[scenario.rpartition("::")[2]] = _shown(lines, scrubber)
-    return {revision: found[revision] for revision in found}
+    return found
 
 
 class _Scrubber(Scrubber):
@@ -159,11 +157,13 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
     crafted = {one.line or one.event_line: one for one in transcript.exchanges if one.crafted}
     unusual = ""
     for entry in entries:
+        got = answers.get(entry.n, [])
+        if entry.n in crafted:
+            got = _with_status(got, crafted[entry.n])
         found = SENT.fullmatch(entry.text) if entry.source is Source.EVENT else None
         if found is not None and entry.scenario:
             unusual = EVENT_ID.sub("<event>", found[1])
             if entry.n in crafted:
-                got = _with_status(answers.get(entry.n, []), crafted[entry.n])
                 yield entry.scenario, _Sent({"http": unusual}, got)
                 unusual = ""
             continue
@@ -171,7 +171,6 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
             continue
         value = entry.value
         if entry.n in crafted:
-            got = _with_status(answers.get(entry.n, []), crafted[entry.n])
             ask = {"line": ID.sub(r"\1", entry.text)}
             if isinstance(value, dict) and "method" in value:
                 ask = _request(value, transcript)
@@ -184,11 +183,9 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
         if isinstance(value, dict) and isinstance(value.get("id"), str | int):
             if value["id"] in cancelled or "method" not in value:
                 continue  # whether a cancelled request is answered depends on the moment
-            got = answers.get(entry.n, [])
             yield entry.scenario, _Sent(_request(value, transcript), got, entry.payload)
-        elif answers.get(entry.n):
-            ask = {"line": ID.sub(r"\1", entry.text)}
-            yield entry.scenario, _Sent(ask, answers[entry.n], entry.payload)
+        elif got:
+            yield entry.scenario, _Sent({"line": ID.sub(r"\1", entry.text)}, got, entry.payload)
 
 
 def _with_status(answers: list[Any], exchange: WireExchange) -> list[Any]:
