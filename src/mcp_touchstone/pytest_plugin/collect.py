@@ -9,7 +9,7 @@ import shutil
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,15 +41,30 @@ class NotConforming(Exception):  # noqa: N818  (a verdict, not a fault of ours)
         super().__init__(printable(text))
 
 
-class ScenarioItem(pytest.Item):
+class _Item(pytest.Item):
+    """An item of a job."""
+
+    job: Job
+    fixturenames: Sequence[str] = ()
+    """Empty, but required: hooks of other plugins and of projects read it."""
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> Any:
+        """Print the finding, not a traceback."""
+        if isinstance(excinfo.value, NotConforming | TouchstoneWarning):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return file, line and name."""
+        return self.path, 0, self.name
+
+
+class ScenarioItem(_Item):
     """One scenario or rule in every revision the server supports, or the baseline."""
 
     suite: "Suite"
-    job: Job
     case: Case | None = None
     result_name: str = BASELINE
-    fixturenames: Sequence[str] = ()
-    """Empty, but required: hooks of other plugins and of projects read it."""
 
     def runtest(self) -> None:
         """Look up the result of the run."""
@@ -66,22 +81,13 @@ class ScenarioItem(pytest.Item):
         if found.outcome == report.FAIL:
             raise NotConforming(found.text)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> Any:
-        """Print the finding, not a traceback."""
-        if isinstance(excinfo.value, NotConforming | TouchstoneWarning):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
-
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return file, line and name."""
         return self.path, self.case.line - 1 if self.case else 0, self.name
 
 
-class GoldenItem(pytest.Item):
+class GoldenItem(_Item):
     """The golden recording of one server."""
-
-    job: Job
-    fixturenames: Sequence[str] = ()
 
     def runtest(self) -> None:
         """Compare the server with its recording, or record the differences."""
@@ -101,16 +107,6 @@ class GoldenItem(pytest.Item):
             lines = [line for one in results for line in golden.verified(one)]
             lines.append("`pytest --mcp-golden-update` records the answers that differ")
             raise NotConforming("\n".join(lines))
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> Any:
-        """Print the differences, not a traceback."""
-        if isinstance(excinfo.value, NotConforming):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo)
-
-    def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the folder of the recording, line and name."""
-        return self.path, 0, self.name
 
 
 class ChapterNode(pytest.Collector):
@@ -337,7 +333,7 @@ class Suite:
 
 
 def _document(results: dict[str, ItemResult], summary: list[str] | None = None) -> xdist.Document:
-    items = {name: one.document() for name, one in results.items()}
+    items = {name: asdict(one) for name, one in results.items()}
     return {"items": items, "summary": summary or []}
 
 

@@ -190,11 +190,7 @@ def _read(config: pytest.Config, name: str, text: str) -> Any:
 
 
 def _command(config: pytest.Config, name: str) -> tuple[str, ...]:
-    """Return the command of the server or client; empty if a configuration names it.
-
-    Raises:
-        ConfigError: the command is empty or cannot be parsed.
-    """
+    """Return the command of the server or client; empty if a configuration names it."""
     texts = given(config, name)
     if not texts:
         return ()
@@ -210,11 +206,7 @@ def _command(config: pytest.Config, name: str) -> tuple[str, ...]:
 
 
 def _golden(config: pytest.Config, settings: Settings) -> Path | None:
-    """Return the folder of the recording of a server; None if no folder is named.
-
-    Raises:
-        ConfigError: an update is requested without a folder, or the folder does not exist.
-    """
+    """Return the folder of the recording of a server; None if no folder is named."""
     found = given(config, "golden")
     if not found:
         if config.getoption("--mcp-golden-update"):

@@ -37,11 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_idle_options(config: pytest.Config) -> None:
-    """Reject options about a server if none is named: they would have no effect.
-
-    Raises:
-        pytest.UsageError: an option is rejected; the message names it.
-    """
+    """Reject options about a server if none is named: they would have no effect."""
     idle = [name for name in ALL if name not in SERVER and is_set(config, name)]
     if idle:
         raise pytest.UsageError(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
-from mcp_touchstone.catalog.loader import BOTH, CLIENTS, rows
+from mcp_touchstone.catalog.loader import BOTH, CLIENTS, renamed, rows
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import profile, rule
 from mcp_touchstone.profiles.measure import MEASURES
@@ -38,6 +38,7 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
     """
     known = catalogue()
     kinds = [suite] if suite in _NOUNS else list(_NOUNS)
+    wanted = [c for c in known if not words or any(_named(word, c) for word in words)]
     for word in words:
         if not any(_named(word, clause) for clause in known):
             names = {name for clause in known for name in _names(clause)}
@@ -46,8 +47,8 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
     for chapter in known.chapters:
         shown = [
             clause
-            for clause in chapter.clauses
-            if (not words or any(_named(word, clause) for word in words))
+            for clause in wanted
+            if clause.place == f"{chapter.group}/{chapter.name}"
             and _kind(clause) in kinds
             and (not levels or _grade(clause) in levels)
         ]
@@ -58,11 +59,7 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
             say(f"  {_state(clause)}  {clause.grade:<10}  {_where(clause):<22}  {clause.id}")
         say("")
     for kind in kinds:
-        named = [
-            clause
-            for clause in known
-            if _kind(clause) == kind and (not words or any(_named(word, clause) for word in words))
-        ]
+        named = [clause for clause in wanted if _kind(clause) == kind]
         if not named:
             continue
         judged = sum(clause.judged for clause in named)
@@ -95,10 +92,9 @@ def explain(clause_id: str) -> None:
         _explain_profile(rule(clause_id))
         return
     known = catalogue()
-    renamed = {old: clause.id for clause in known for old in clause.replaces}
-    if clause_id in renamed:
-        say(f"{clause_id} is now part of {renamed[clause_id]}", "")
-        clause_id = renamed[clause_id]
+    if now := renamed().get(clause_id):
+        say(f"{clause_id} is now part of {now}", "")
+        clause_id = now
     clause = known[clause_id]
     breach = {"fail": "a failure", "warn": "a warning", "note": "a note"}[clause.breach]
     say(clause.id)

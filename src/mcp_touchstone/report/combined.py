@@ -19,7 +19,6 @@ class Part:
     """The contribution of one target.
 
     Attributes:
-        name: name of the target.
         text: its own report; empty if it could not be checked.
         trouble: the reason it could not be checked; empty if it has a report.
     """

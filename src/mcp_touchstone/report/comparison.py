@@ -1,6 +1,7 @@
 """A comparison of two reports: as lines for a person, as Markdown, as JSON."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any, Final
 
 from mcp_touchstone.report.text import cell, cut, plural, prose, window
@@ -21,19 +22,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "old": comparison.old,
         "exit_code": comparison.exit_code,
         "counts": {str(change): comparison.count(change) for change in SHOWN},
-        "items": [
-            {
-                "rule": item.rule,
-                "revision": item.revision,
-                "change": str(item.change),
-                "was": item.was,
-                "now": item.now,
-                "grade": item.grade,
-                "counts": item.counts,
-                "actual": item.actual,
-            }
-            for item in comparison.items
-        ],
+        "items": [{**asdict(item), "change": str(item.change)} for item in comparison.items],
     }
 
 

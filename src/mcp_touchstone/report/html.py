@@ -266,7 +266,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     known = ' <span class="known">known</span>' if finding.known else ""
     if finding.sdk is not None:
         known += f' <span class="known">{_text(str(finding.sdk.sdk))}</span>'
-    yield f'<details class="finding" id="{_anchor(finding)}" {marks}{unfolded}>'
+    anchor = f"{clause.id}-{finding.outcome}-{finding.revisions[-1]}"
+    yield f'<details class="finding" id="{anchor}" {marks}{unfolded}>'
     yield (
         f'<summary><span class="{finding.outcome}">{_SIGNS[finding.outcome]} '
         f"{WORDS[finding.outcome]}</span> <code>{_text(clause.id)}</code> "
@@ -289,11 +290,6 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         script = "\n".join(map(_text, judgement.reproduction.splitlines()))
         yield f'<p class="over">without mcp-touchstone</p><pre>{script}</pre>'
     yield f'<p class="over">check it again</p><pre>{_text(again(run, finding))}</pre>\n</details>'
-
-
-def _anchor(finding: Finding) -> str:
-    """Return the anchor of a finding: its rule, then the newest revision it was found in."""
-    return f"{finding.clause.id}-{finding.outcome}-{finding.revisions[-1]}"
 
 
 def _line(line: WireLine) -> str:

@@ -1,7 +1,7 @@
 """The outcome of each pytest item: one for each scenario or rule, and one for the baseline."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mcp_touchstone.catalog.scenario import Case, Scenario
@@ -9,6 +9,7 @@ from mcp_touchstone.report.digest import findings, hint
 from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.sections import in_full, in_short
 from mcp_touchstone.report.standing import unattacked
+from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, worst
 
@@ -39,13 +40,9 @@ class ItemResult:
     warnings: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
 
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON."""
-        return asdict(self)
-
     @classmethod
     def read(cls, document: dict[str, Any]) -> "ItemResult":
-        """Read the JSON that :meth:`document` returned."""
+        """Read the JSON of its members."""
         pairs = tuple((name, value) for name, value in document["properties"])
         return cls(**{**document, "warnings": tuple(document["warnings"]), "properties": pairs})
 
@@ -67,8 +64,7 @@ def results(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
     found[BASELINE] = _baseline(run)
     if run.trouble:
         silent = [case.id for case in known if not _own(run, case).verdicts]
-        said = [line for line in run.profile.stderr.splitlines() if line.strip()][-3:]
-        why = "\n".join([run.trouble, *said, *hint(run)])
+        why = "\n".join([run.trouble, *last_lines(run.profile.stderr, 3), *hint(run)])
         found |= broken(why, [*silent, BASELINE], run.judged)
     elif run.unattacked:
         found |= _unattacked(run, known)

@@ -143,7 +143,8 @@ def write_missing(reports: Iterable[Wanted], parts: Parts, name: str, trouble: s
 def _read(word: str) -> Wanted:
     kind, colon, path = word.partition(":")
     if not colon or not path:
-        raise ReportError(f"--report {word}: write KIND:PATH, where KIND is {_or(KINDS)}")
+        known = f"{', '.join(KINDS[:-1])} or {KINDS[-1]}"
+        raise ReportError(f"--report {word}: write KIND:PATH, where KIND is {known}")
     if kind not in KINDS:
         hint = nearest(kind, KINDS) or f"; there are {', '.join(KINDS)}"
         raise ReportError(f"--report {word}: no report is called {kind!r}{hint}")
@@ -159,7 +160,3 @@ def _check(path: Path) -> None:
 def _check_folder(path: Path) -> None:
     if not path.absolute().parent.is_dir():
         raise ReportError(f"the folder {path.absolute().parent} does not exist; make it first")
-
-
-def _or(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,11 +1,11 @@
 """A run as JSON. The format is versioned; ``schema.json`` beside this file describes it."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone import __version__
 from mcp_touchstone.catalog.loader import renamed
-from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import by_clause, tally
@@ -34,12 +34,11 @@ def document(run: Run) -> dict[str, Any]:
             "command": list(run.target.command),
             "bundled": run.target.bundled,
             "again": run.target.words(),
-            **({"judged": run.judged} if run.again else {}),
-            **({"url": run.target.url} if run.target.url else {}),
-            **({"sandbox": str(run.target.method)} if run.target.method is not None else {}),
+            **_some(judged=run.judged if run.again else "", url=run.target.url),
+            **_some(sandbox=str(run.target.method or "")),
             "server": {r: s.server_info for r, s in run.profile.spoken.items()},
-            "sdk": [_sdk(sdk) for sdk in run.profile.sdk.sdks],
-            **({"sdk_hint": run.profile.sdk.hint} if run.profile.sdk.hint else {}),
+            "sdk": [asdict(sdk) for sdk in run.profile.sdk.sdks],
+            **_some(sdk_hint=run.profile.sdk.hint),
         },
         "revisions": {
             "spoken": list(run.profile.spoken),
@@ -67,11 +66,16 @@ def document(run: Run) -> dict[str, Any]:
                 "clause": row.clause,
                 "revision": row.revision,
                 "why": row.why,
-                **({"by_choice": True} if row.by_choice else {}),
+                **_some(by_choice=row.by_choice),
             }
             for row in run.absent
         ],
     }
+
+
+def _some(**members: Any) -> dict[str, Any]:
+    """Return the members that are not empty."""
+    return {name: value for name, value in members.items() if value}
 
 
 def _budgets(run: Run) -> dict[str, Any]:
@@ -88,13 +92,12 @@ def _budgets(run: Run) -> dict[str, Any]:
 
 
 def _summary(run: Run) -> dict[str, Any]:
-    outcomes = list(by_clause(run.verdicts).values())
+    outcomes, known = list(by_clause(run.verdicts).values()), run.profile.bindings
     return {
         "exit_code": run.exit_code,
         "interrupted": run.interrupted,
         "trouble": run.trouble,
-        **({"unbound": run.unbound} if run.unbound else {}),
-        **_unbound(run),
+        **_some(unbound=run.unbound, unbound_tools=list(known.unbound) if known else []),
         "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
         "tally": tally(run),
         "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
@@ -106,16 +109,11 @@ def _summary(run: Run) -> dict[str, Any]:
         ),
         "processes": run.processes,
         "strays": run.strays,
-        **({"started": run.started} if run.started else {}),
+        **_some(started=run.started),
         "seconds": round(run.seconds, 3),
         "startup_seconds": round(run.profile.pace.started, 3),
         **({} if run.cost is None else {"cost": _cost(run.cost)}),
     }
-
-
-def _unbound(run: Run) -> dict[str, Any]:
-    known = run.profile.bindings
-    return {"unbound_tools": list(known.unbound)} if known is not None and known.unbound else {}
 
 
 def _kept(one: Kept) -> dict[str, str | int]:
@@ -128,14 +126,8 @@ def _kept(one: Kept) -> dict[str, str | int]:
 
 
 def _cost(cost: Cost) -> dict[str, float]:
-    return {
-        "startup": round(cost.startup, 3),
-        "answers": round(cost.answers, 3),
-        "silence": round(cost.silence, 3),
-        "ours": round(cost.ours, 3),
-        "floor": round(cost.floor, 3),
-        "efficiency": round(cost.efficiency, 3),
-    }
+    parts = {**asdict(cost), "efficiency": cost.efficiency}
+    return {name: round(seconds, 3) for name, seconds in parts.items()}
 
 
 def _verdict(verdict: Verdict, *, counts: bool) -> dict[str, Any]:
@@ -146,27 +138,18 @@ def _verdict(verdict: Verdict, *, counts: bool) -> dict[str, Any]:
         "level": str(verdict.clause.level),
         "revision": verdict.revision,
         "outcome": str(verdict.outcome),
-        **({"counts": True} if counts else {}),
-        **({"known": verdict.known} if verdict.known else {}),
-        **({} if verdict.sdk is None else {"sdk": _fault(verdict.sdk)}),
-        **({"alike": list(verdict.alike)} if verdict.alike else {}),
-        **({"sometimes": True} if verdict.sometimes else {}),
+        **_some(counts=counts, known=verdict.known, sdk=verdict.sdk and _fault(verdict.sdk)),
+        **_some(alike=list(verdict.alike), sometimes=verdict.sometimes),
         "spec": list(verdict.clause.links(verdict.revision)),
         **(_threat(verdict.clause) if isinstance(verdict.clause, Threat) else {}),
         "judgements": [_judgement(judgement) for judgement in _shown(verdict)],
     }
 
 
-def _sdk(sdk: Sdk) -> dict[str, str]:
-    return {"name": sdk.name, "version": sdk.version, "registry": sdk.registry}
-
-
 def _fault(fault: SdkFault) -> dict[str, str]:
     return {
-        **_sdk(fault.sdk),
-        **({"like": fault.like} if fault.like else {}),
-        **({"fixed": fault.fixed} if fault.fixed else {}),
-        **({"last": fault.last} if fault.last else {}),
+        **asdict(fault.sdk),
+        **_some(like=fault.like, fixed=fault.fixed, last=fault.last),
         "remedy": fault.remedy,
     }
 
@@ -175,15 +158,7 @@ def _baseline(settled: Settlement) -> dict[str, Any]:
     return {
         "file": settled.file,
         "entries": settled.entries,
-        "stale": [
-            {
-                "rule": entry.rule,
-                "revisions": list(entry.revisions),
-                "reason": entry.reason,
-                "why": entry.why,
-            }
-            for entry in settled.stale
-        ],
+        "stale": [{**asdict(entry), "revisions": list(entry.revisions)} for entry in settled.stale],
     }
 
 
@@ -217,24 +192,22 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
         "outcome": str(judgement.outcome),
         "expected": judgement.expected,
         "actual": judgement.actual,
-        **({"because": judgement.because} if judgement.because else {}),
+        **_some(because=judgement.because),
         "count": judgement.count,
         "source": judgement.source,
         "process": judgement.process,
-        **({"origin": judgement.origin} if judgement.origin else {}),
-        **({"replay": list(judgement.replay)} if judgement.replay else {}),
-        **({"raced": True} if judgement.raced else {}),
-        **({} if judgement.severity is None else {"severity": str(judgement.severity)}),
+        **_some(origin=judgement.origin, replay=list(judgement.replay), raced=judgement.raced),
+        **_some(severity=str(judgement.severity or "")),
         **_tools(judgement.tools),
         **({"tried": judgement.tried, "found": judgement.found} if judgement.tried > 1 else {}),
-        **({"reproduction": judgement.reproduction} if judgement.reproduction else {}),
+        **_some(reproduction=judgement.reproduction),
         "wire": [
             {
                 "line": line.n,
                 "from": SIDES[line.arrow],
                 "text": line.text,
                 "guilty": line.guilty,
-                **({"http": line.http} if line.http else {}),
+                **_some(http=line.http),
             }
             for line in judgement.wire
         ],
@@ -242,13 +215,8 @@ def _judgement(judgement: Judgement) -> dict[str, Any]:
 
 
 def _tools(tools: tuple[AffectedTool, ...]) -> dict[str, Any]:
-    if not tools:
-        return {}
     arguments = {tool.name: dict(tool.arguments) for tool in tools if tool.arguments}
-    return {
-        "tools": {tool.name: tool.payloads for tool in tools},
-        **({"arguments": arguments} if arguments else {}),
-    }
+    return _some(tools={tool.name: tool.payloads for tool in tools}, arguments=arguments)
 
 
 SIDES: Final = {"→": "client", "←": "server", "·": "event"}

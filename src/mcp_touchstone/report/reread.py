@@ -1,6 +1,5 @@
 """A finished run from its JSON report, so that other reports can be made of it later."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -155,15 +154,11 @@ def _judgement(row: Json, clause: Clause, revision: str) -> Judgement:
         severity=Severity(row["severity"]) if "severity" in row else None,
         tried=row.get("tried", 1),
         found=row.get("found", 1),
-        tools=tuple(_tools(row.get("tools", {}), row.get("arguments", {}))),
+        tools=tuple(
+            AffectedTool(name, count, tuple(row.get("arguments", {}).get(name, {}).items()))
+            for name, count in row.get("tools", {}).items()
+        ),
     )
-
-
-def _tools(
-    payloads: dict[str, int], arguments: dict[str, dict[str, int]]
-) -> Iterable[AffectedTool]:
-    for name, count in payloads.items():
-        yield AffectedTool(name, count, tuple(arguments.get(name, {}).items()))
 
 
 def _settlement(row: Json) -> Settlement:

@@ -131,6 +131,8 @@ def _result(run: Run, group: list[Finding], places: dict[str, int]) -> dict[str,
     clause, judgement = shown.clause, shown.judgement
     revisions = tuple(r for r in clause.revisions if any(r in f.revisions for f in group))
     print_ = fingerprint(clause.id)
+    reasons = dict.fromkeys(_excuse(run, finding) for finding in group)
+    excuses = [{"kind": "external", "justification": reason} for reason in reasons]
     return {
         "ruleId": clause.id,
         "ruleIndex": places[clause.id],
@@ -140,7 +142,7 @@ def _result(run: Run, group: list[Finding], places: dict[str, int]) -> dict[str,
         "locations": [_location(run, clause)],
         "partialFingerprints": {FINGERPRINT: print_, "primaryLocationLineHash": f"{print_[:16]}:1"},
         **_baseline(run, clause, revisions),
-        **({} if open_ones else {"suppressions": _suppressions(run, group)}),
+        **({} if open_ones else {"suppressions": excuses}),
         "properties": {
             "revisions": list(revisions),
             "scenario": judgement.scenario,
@@ -210,11 +212,6 @@ def _excuse(run: Run, finding: Finding) -> str:
     if finding.known or finding.sdk is None or run.floor.sdk:
         return finding.known
     return finding.whose
-
-
-def _suppressions(run: Run, group: list[Finding]) -> list[dict[str, Any]]:
-    reasons = dict.fromkeys(_excuse(run, finding) for finding in group)
-    return [{"kind": "external", "justification": reason} for reason in reasons]
 
 
 def _invocation(run: Run, places: dict[str, int]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import KW_ONLY, dataclass, field
 
 from rich.console import Console
 from rich.text import Text
@@ -36,28 +36,22 @@ LONGEST = 1200
 """Characters of a value that are printed; the middle of a longer one is left out."""
 
 
+@dataclass(eq=False)
 class Sheet:
     """Prints lines in the columns of a report.
 
-    Args:
+    Attributes:
         console: where to print.
         verbose: print conversations and all findings.
         quiet: print failures and the last lines only.
         environment: variables whose secrets are hidden.
     """
 
-    def __init__(
-        self,
-        console: Console,
-        *,
-        verbose: bool = False,
-        quiet: bool = False,
-        environment: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self.console = console
-        self._environment = environment
-        self.verbose = verbose
-        self.quiet = quiet
+    console: Console
+    _: KW_ONLY
+    verbose: bool = False
+    quiet: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -69,7 +63,7 @@ class Sheet:
         line = Text()
         for part in parts:
             text, style = (part, "") if isinstance(part, str) else part
-            line.append(masked(safe(text), self._environment), style)
+            line.append(masked(safe(text), self.environment), style)
         if wrap:
             self.console.print(line, width=self.width, highlight=False)
         else:
@@ -77,7 +71,7 @@ class Sheet:
 
     def shown(self, text: str) -> str:
         """Return a value escaped and without secrets; the middle of a long one is left out."""
-        return masked(middle(safe(text), LONGEST), self._environment)
+        return masked(middle(safe(text), LONGEST), self.environment)
 
     def row(self, label: str, text: str, style: str = "") -> None:
         """Print a text beside a label, wrapped."""

@@ -31,13 +31,11 @@ GREEN: Final = "green"
 
 def known(run: Run, say: Line, width: int) -> None:
     """Print the failures the baseline accepts, with its reasons."""
-    if run.settled is None:
-        return
     excused = findings(run, *Outcome, known=True)
     if excused:
         count = plural(len({finding.clause.id for finding in excused}), "known failure")
         say("")
-        say(("known", AMBER), "  ", (f"{count}, accepted by {run.settled.file}", "bold"))
+        say(("known", AMBER), "  ", (f"{count}, accepted by {file(run)}", "bold"))
         for finding in excused:
             say("  ", finding.clause.id, ("  " + window(finding.revisions), GREY))
             say("      ", cut(finding.known, width - 6))

@@ -80,7 +80,6 @@ def text(
     """Yield lines for a person: the newest revision of each era in full, then differences.
 
     Args:
-        processes: number of processes started.
         shelter: the sandbox that protects the user's files and processes from the server.
         variables: names of the user's environment variables that the server inherits.
     """
