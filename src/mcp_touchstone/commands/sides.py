@@ -159,12 +159,11 @@ def _client(line: CommandLine) -> int:
         if settings.quiet:
             return
         how = f"left out: {one.left_out}" if one.left_out else "played"
-        trouble = one.trouble.partition(": ")[2]
-        say(f"  {one.name:<17} {trouble or how}", flush=True)
-        if trouble and trouble not in shown:  # mostly the rest has the same cause
+        say(f"  {one.name:<17} {one.trouble or how}", flush=True)
+        if one.trouble and one.trouble not in shown:  # mostly the rest has the same cause
             part = (scenarios.find(one.name).__doc__ or "").partition("\n")[0]
             say(f"{'':19} our part: {part}", *(f"{'':19} {text}" for text in one.said))
-        shown.add(trouble)
+        shown.add(one.trouble)
 
     return gate.pass_(check.check(settings, gate.choice, show), shlex.join(settings.client))
 

@@ -309,6 +309,11 @@ class Part:
         return None
 
 
+def variant(base: type[Part], about: str, **members: Any) -> type[Part]:
+    """Return a part that differs from another one in these members."""
+    return type(base.__name__, (base,), {"__doc__": about, **members})
+
+
 def play(part: Part) -> int:
     """Play a part on our stdin and stdout; a signal is recorded and ends it."""
 

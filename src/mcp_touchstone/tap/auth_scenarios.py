@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mcp_touchstone.bridge.headers import WELL_KNOWN
-from mcp_touchstone.tap.act import FORGETS, MOVES, TWICE, Json, Part, Protection
+from mcp_touchstone.tap.act import FORGETS, MOVES, TWICE, Json, Part, Protection, variant
 
 ELSEWHERE: Final = "https://elsewhere.invalid"
 TENANT: Final = "/tenant"
@@ -46,8 +46,7 @@ class AuthMarch(Auth):
 def _auth(about: str, **members: Any) -> type[Part]:
     """Return a part that differs from ``Auth`` in its protection."""
     steps = TWICE if "then" in members else Auth.steps
-    protection = Protection(**members)
-    return type("Other", (Auth,), {"__doc__": about, "steps": steps, "protection": protection})
+    return variant(Auth, about, steps=steps, protection=Protection(**members))
 
 
 AUTHORIZATION: Final[dict[str, type[Part]]] = {

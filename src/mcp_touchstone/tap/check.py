@@ -121,7 +121,7 @@ def _grouped(played: Iterable[Played]) -> Iterator[str]:
     found: dict[str, list[str]] = {}
     for one in played:
         if one.trouble:
-            found.setdefault(one.trouble.removeprefix(f"{one.name}: "), []).append(one.name)
+            found.setdefault(one.trouble, []).append(one.name)
     for trouble, names in found.items():
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         yield f"{', '.join(names[:NAMED])}{more}: {trouble}"

@@ -55,9 +55,11 @@ GONE: Final = 3.0
 class FaultyEndpoint(Endpoint):
     """One connection of a client, with the fault of the listener."""
 
+    server: "FaultyListener"
+
     def do_GET(self) -> None:  # noqa: N802  (the base class's name)
         """Answer with metadata, or as the bridge."""
-        guard, path = self._guard(), self.path.partition("?")[0]
+        guard, path = self.server.guard, self.path.partition("?")[0]
         if guard is None or path == PATH:
             super().do_GET()
         elif guard.serves(path):
@@ -68,7 +70,7 @@ class FaultyEndpoint(Endpoint):
 
     def do_POST(self) -> None:  # noqa: N802  (as above)
         """Answer as our issuer, or as the bridge."""
-        guard = self._guard()
+        guard = self.server.guard
         if guard is not None and guard.serves(self.path):
             self.unread = length_of(self.headers, malformed=self.malformed)
             self._relay(guard)
@@ -81,33 +83,27 @@ class FaultyEndpoint(Endpoint):
             body = self._body() if self.command == "POST" else b""
             self.answer(*guard.relay(self.command, self.path, body))
 
-    def _guard(self) -> "Guard | None":
-        return self.server.guard if isinstance(self.server, FaultyListener) else None
-
     def _check(self) -> None:
         super()._check()
-        guard = self._guard()
+        guard = self.server.guard
         if guard is not None and self.command != "POST":
             guard.admit(self.headers, self.command, [])
 
     def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
         server, method = self.server, messages[0].get("method")
-        if isinstance(server, FaultyListener):
-            if server.guard is not None:
-                server.guard.admit(self.headers, "POST", messages)
-            if server.fault == FORGETS and server.called and method and "id" in messages[0]:
-                server.fault = ""
-                server.sessions.finish(self._session())
-            server.called |= method == "tools/call"
+        if server.guard is not None:
+            server.guard.admit(self.headers, "POST", messages)
+        if server.fault == FORGETS and server.called and method and "id" in messages[0]:
+            server.fault = ""
+            server.sessions.finish(self._session())
+        server.called |= method == "tools/call"
         super()._post(line, messages)
 
     def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
         """Write a stream, or its beginning."""
-        server = self.server
         called = isinstance(stream, HttpExchange) and stream.asked.get("method") == "tools/call"
-        called = called and self.command == "POST"
-        if called and isinstance(server, FaultyListener) and server.fault == DROPS:
-            server.fault = ""
+        if called and self.command == "POST" and self.server.fault == DROPS:
+            self.server.fault = ""
             begun, stream = stream.after(0, 0.0), EventStream(stream.number)
             stream.put(begun[0][1] + f"\nretry: {RETRY}".encode())  # a further field of the event
             stream.close()
@@ -170,8 +166,6 @@ def play(
     Args:
         command: the command of the client; ``{server}`` is replaced. Over HTTP the URL is its last
             argument if it has no ``{server}``, as in the official conformance suite.
-        name: the scenario.
-        folder: the folder of its recordings.
         http: whether our server is reached over HTTP.
         limit: seconds for the client.
         known_as: the name of the scenario for the client, if it is another one.
@@ -221,7 +215,7 @@ def play(
     if http:  # the tap records also if nobody comes
         found = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
     trouble = _trouble(status, found, limit, part, http=http)
-    return Played(name, found, f"{name}: {trouble}" if trouble else "", tuple(said))
+    return Played(name, found, trouble, tuple(said))
 
 
 def _fetched(folder: Path) -> Iterator[str]:

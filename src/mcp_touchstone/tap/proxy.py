@@ -125,11 +125,7 @@ class Passing(Responses):
 
     def _pass(self) -> None:
         """Pass a request on, and its response."""
-        with self.server.exchange() as self.number:
-            self._record()
-
-    def _record(self) -> None:
-        self.left = False
+        self.left, self.end = False, ""
         record = self.server.recorder
         path, _, query = self.path.partition("?")
         given = parse_qsl(query, keep_blank_values=True)
@@ -138,12 +134,12 @@ class Passing(Responses):
                 record.hide(value)
         shown = path + "?" * bool(query) + "&".join(f"{name}=HIDDEN" for name, _ in given)
         headers = tuple(self.headers.items())
-        record.http(Side.CLIENT, self.number, f"{self.command} {shown}", headers)
-        self.end = ""
-        with self.refusing():
-            self._exchange(ours=path == self.server.path)
-        lost = self.left or (self.unread and not self.end)
-        record.http(Side.EVENT, self.number, CLIENT_LEFT if lost else self.end)
+        with self.server.exchange() as self.number:
+            record.http(Side.CLIENT, self.number, f"{self.command} {shown}", headers)
+            with self.refusing():
+                self._exchange(ours=path == self.server.path)
+            lost = self.left or (self.unread and not self.end)
+            record.http(Side.EVENT, self.number, CLIENT_LEFT if lost else self.end)
 
     do_GET = do_POST = do_DELETE = do_HEAD = do_PUT = do_PATCH = do_OPTIONS = _pass  # noqa: N815
 
@@ -210,11 +206,7 @@ class Passing(Responses):
             _written(connection, b"0\r\n\r\n")
 
     def _counted(self) -> Iterator[bytes]:
-        """Yield a body of known length as it comes.
-
-        Raises:
-            ConnectionResetError: it ends early.
-        """
+        """Yield a body of known length as it comes."""
         while self.unread:
             piece = self.rfile.read1(min(self.unread, CHUNK))
             if not piece:
@@ -223,12 +215,7 @@ class Passing(Responses):
             yield piece
 
     def _chunks(self) -> Iterator[bytes]:
-        """Yield a body in chunks as it comes; trailers are dropped.
-
-        Raises:
-            ConnectionResetError: it ends early.
-            Refusal: its framing is invalid.
-        """
+        """Yield a body in chunks as it comes; trailers are dropped."""
         while True:
             size = self.rfile.readline(CUT).partition(b";")[0].strip()
             try:

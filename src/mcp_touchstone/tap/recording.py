@@ -122,18 +122,18 @@ class Recorder:
         """Record the lines that the next bytes of a side complete."""
         with self._lock:
             for line in self._splitters[side].feed(chunk):
-                self._line(side, line)
+                self._write(self._row(side, line))
 
     def end(self, side: Side) -> None:
         """Record the bytes after the last line feed of a side, if there are any."""
         with self._lock:
             rest = self._splitters[side].close()
             if rest is not None:
-                self._line(side, rest)
+                self._write(self._row(side, rest))
 
     def event(self, sentence: str) -> None:
         """Record something that is no line."""
-        self._write({"at": self._at(), "from": Side.EVENT, "text": sentence})
+        self._write(self._row(Side.EVENT, sentence))
 
     def http(
         self, side: Side, exchange: int, text: str | Line, headers: Headers = (), **more: Any
@@ -142,16 +142,9 @@ class Recorder:
 
         Args:
             side: who sent it; EVENT for its end.
-            exchange: its number.
             text: a body, the data of an event, a sentence, or what precedes headers.
-            more: further members of the row.
         """
-        row: dict[str, Any] = {"at": self._at(), "from": side, "exchange": exchange}
-        if isinstance(text, Line):
-            row["text"] = text.raw.decode("utf-8", "surrogateescape")
-            more |= {"length": text.length} if text.cut else {}
-        else:
-            row["text"] = text
+        row = self._row(side, text, exchange=exchange)
         if headers:
             for secret in secret_values(headers):
                 self.hide(secret)
@@ -172,17 +165,16 @@ class Recorder:
             os.close(self._file)
             self._file = -1
 
-    def _line(self, side: Side, line: Line) -> None:
-        row: dict[str, Any] = {"at": self._at(), "from": side}
-        row["text"] = line.raw.decode("utf-8", "surrogateescape")
-        if line.cut:
-            row["length"] = line.length
-        if not line.terminated:
+    def _row(self, side: Side, text: str | Line, **about: Any) -> dict[str, Any]:
+        row: dict[str, Any] = {"at": round(now() - self._begun, 6), "from": side, **about}
+        if not isinstance(text, Line):
+            return row | {"text": text}
+        row["text"] = text.raw.decode("utf-8", "surrogateescape")
+        if text.cut:
+            row["length"] = text.length
+        if not text.terminated:
             row["open"] = True
-        self._write(row)
-
-    def _at(self) -> float:
-        return round(now() - self._begun, 6)
+        return row
 
     def _write(self, row: Mapping[str, Any]) -> None:
         """Append a line in one call; a full disk must not disturb the conversation."""

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_touchstone.runtime.console import say
@@ -117,43 +118,37 @@ def _in_server() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+@dataclass
 class _Route:
     """One direction of the conversation."""
 
-    def __init__(  # noqa: PLR0917  (a row of the table above)
-        self,
-        recorder: Recorder,
-        side: Side,
-        source: int,
-        sink: int,
-        ended: str = "",
-        deaf: str = "",
-    ) -> None:
-        self._recorder = recorder
-        self._side = side
-        self._source, self._sink = source, sink
-        self._ended, self._deaf = ended, deaf
-        self._stopped, self._stop = os.pipe()
+    recorder: Recorder
+    side: Side
+    source: int
+    sink: int
+    ended: str = ""
+    deaf: str = ""
+    pipe: tuple[int, int] = field(default_factory=os.pipe)
 
     def pump(self) -> None:
         """Pass bytes on until the writer has ended or the reader has gone."""
         while chunk := self._read():
-            self._recorder.take(self._side, chunk)
+            self.recorder.take(self.side, chunk)
             if not self._write(chunk):
-                self._finish(self._deaf)
+                self._finish(self.deaf)
                 return
-        self._finish(self._ended)
+        self._finish(self.ended)
 
     def stop(self) -> None:
         """End after what has come so far: a child of the server may keep the pipe open."""
-        os.close(self._stop)
+        os.close(self.pipe[1])
 
     def _finish(self, event: str) -> None:
         """Close both ends, so that each peer sees that the other one has gone."""
-        self._recorder.end(self._side)
+        self.recorder.end(self.side)
         if event:
-            self._recorder.event(event)
-        for descriptor in (self._source, self._sink):
+            self.recorder.event(event)
+        for descriptor in (self.source, self.sink):
             with contextlib.suppress(OSError):
                 nowhere = os.open(os.devnull, os.O_RDWR)
                 os.dup2(nowhere, descriptor)  # a number that is closed could be used again
@@ -163,12 +158,12 @@ class _Route:
         while True:
             try:
                 if POSIX:
-                    ready, _, _ = select.select([self._source, self._stopped], [], [])
-                    if self._source not in ready:
+                    ready, _, _ = select.select([self.source, self.pipe[0]], [], [])
+                    if self.source not in ready:
                         return b""
-                return os.read(self._source, CHUNK)
+                return os.read(self.source, CHUNK)
             except BlockingIOError:
-                os.set_blocking(self._source, True)
+                os.set_blocking(self.source, True)
             except OSError:
                 return b""
 
@@ -176,9 +171,9 @@ class _Route:
         rest = memoryview(chunk)
         while rest:
             try:
-                rest = rest[os.write(self._sink, rest) :]
+                rest = rest[os.write(self.sink, rest) :]
             except BlockingIOError:
-                os.set_blocking(self._sink, True)
+                os.set_blocking(self.sink, True)
             except OSError:
                 return False
         return True

@@ -138,11 +138,8 @@ def replay(source: Recording, revision: str = "") -> Replay:
             client.happened(row.text)
             found.lines.append((len(client), row))
         else:
-            sides = (server, client) if row.side is Side.SERVER else (client, server)
             for part in _parts(row.line):
-                sides[0].heard(part)
-                _said(sides[1], part, modern=rev.is_modern(revision))
-                found.lines.append((len(client), Row(row.at, row.side, part)))
+                _said(found, Row(row.at, row.side, part))
         if server.overflow or client.overflow or len(server) != len(client):
             break
     _know(found)
@@ -186,10 +183,8 @@ def _replay_http(found: Replay, row: Row, known: dict[int, Exchange]) -> None:
         if row.text:
             _happened(found, row, row.text)
     elif row.side is Side.CLIENT:
-        found.client.heard(row.line, _Sent(exchange))
-        _said(found.server, row.line, modern=rev.is_modern(found.revision))
+        _said(found, row, _Sent(exchange))
         exchange.line = exchange.line or len(found.client)
-        found.lines.append((len(found.client), row))
     else:
         _replay_answer(found, row, exchange)
 
@@ -205,9 +200,7 @@ def _replay_answer(found: Replay, row: Row, exchange: Exchange) -> None:
         exchange.body = row.line.raw
         return
     exchange.messages += 1
-    found.server.heard(row.line, origin)
-    _said(found.client, row.line, modern=rev.is_modern(found.revision))
-    found.lines.append((len(found.client), row))
+    _said(found, row, origin)
 
 
 def _happened(found: Replay, row: Row, sentence: str) -> int:
@@ -222,12 +215,17 @@ def _parts(line: Line) -> list[Line]:
     return [line] if read(line).readable else list(split_glued(line))
 
 
-def _said(transcript: Transcript, line: Line, *, modern: bool) -> None:
-    """Record a line of the other side; rules count no silence, as the recording may just end."""
-    reading = read(line)
+def _said(found: Replay, row: Row, origin: Origin | None = None) -> None:
+    """Record a line in both transcripts; rules count no silence, as the recording may just end."""
+    sides = (found.server, found.client)
+    here, there = sides if row.side is Side.SERVER else sides[::-1]
+    here.heard(row.line, origin)
+    reading = read(row.line)
     sent = reading.value if isinstance(reading.value, list) else [reading.value]
     malformed = bool(reading.faults) or any(kind_of(one) is Kind.ODD for one in sent)
-    transcript.said(line.raw, reading.value, malformed=malformed, required=False, modern=modern)
+    modern = rev.is_modern(found.revision)
+    there.said(row.line.raw, reading.value, malformed=malformed, required=False, modern=modern)
+    found.lines.append((len(found.client), row))
 
 
 def _know(found: Replay) -> None:

@@ -16,6 +16,7 @@ from mcp_touchstone.tap.act import (
     VERSION,
     Json,
     Part,
+    variant,
 )
 from mcp_touchstone.tap.auth_scenarios import AUTHORIZATION
 from mcp_touchstone.wire.framing import object_in, value_in
@@ -80,10 +81,6 @@ CONSENT: Final = "consent"
 
 PATIENCE: Final = 5.0
 """Seconds that a call waits for the answers of the client."""
-
-
-class ToolsCall(Part):
-    """List the tools and call one, with a session."""
 
 
 class Version(Part):
@@ -209,12 +206,6 @@ class Cancel(Part):
             super().call(self._held.pop(own))
 
 
-class CancelStateless(Cancel):
-    """Do not answer a call of 2026-07-28 until it is cancelled, and then answer it nevertheless."""
-
-    modern = True
-
-
 class SlowExit(Part):
     """Go on for a second after the end of the input."""
 
@@ -299,12 +290,6 @@ class Content(Part):
         self.answer(request, result)
 
 
-class ContentStateless(Content):
-    """Answer with members that no revision has, in 2026-07-28."""
-
-    modern = True
-
-
 class Output(Part):
     """Answer a call with a structured result that its outputSchema does not allow."""
 
@@ -320,12 +305,6 @@ class Output(Part):
     def call(self, request: Json) -> None:
         """Answer with the wrong type."""
         self.answer(request, {**self.text('{"sum": "5"}'), "structuredContent": {"sum": "five"}})
-
-
-class OutputStateless(Output):
-    """Answer a call with a structured result that its outputSchema forbids, in 2026-07-28."""
-
-    modern = True
 
 
 class ResultType(Part):
@@ -433,12 +412,6 @@ class SchemaRef(Part):
         return {"tools": [NUMBERS, {"name": "far", "inputSchema": schema}]}
 
 
-class Stateless(Part):
-    """List the tools and call one, in 2026-07-28."""
-
-    modern = True
-
-
 class State(Questions):
     """Ask for input twice in 2026-07-28, with a state to return, and then without one."""
 
@@ -475,7 +448,7 @@ class State(Questions):
 
 
 SCENARIOS: Final[dict[str, type[Part]]] = {
-    "tools_call": ToolsCall,
+    "tools_call": variant(Part, "List the tools and call one, with a session."),
     "version": Version,
     "questions": Questions,
     "pagination": Pagination,
@@ -483,22 +456,33 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
     "list-changed": ListChanged,
     "progress": Progress,
     "cancel": Cancel,
-    "cancel-stateless": CancelStateless,
+    "cancel-stateless": variant(
+        Cancel,
+        "Do not answer a call of 2026-07-28 until it is cancelled, "
+        "and then answer it nevertheless.",
+        modern=True,
+    ),
     "slow-exit": SlowExit,
     "exit": Exit,
     "restart": Restart,
     "resume": Resume,
     "session-lost": SessionLost,
     "content": Content,
-    "content-stateless": ContentStateless,
+    "content-stateless": variant(
+        Content, "Answer with members that no revision has, in 2026-07-28.", modern=True
+    ),
     "output": Output,
-    "output-stateless": OutputStateless,
+    "output-stateless": variant(
+        Output,
+        "Answer a call with a structured result that its outputSchema forbids, in 2026-07-28.",
+        modern=True,
+    ),
     "result-type": ResultType,
     "cache": Cache,
     "headers": Headers,
     "old-errors": OldErrors,
     "newer": Newer,
-    "stateless": Stateless,
+    "stateless": variant(Part, "List the tools and call one, in 2026-07-28.", modern=True),
     "schema-ref": SchemaRef,
     "state": State,
     **AUTHORIZATION,
