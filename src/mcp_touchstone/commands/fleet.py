@@ -112,8 +112,7 @@ def _fleet_report(options: argparse.Namespace) -> int:
 
     found = counts.gather(options.rows)
     old = None if options.since is None else counts.gather([options.since])
-    for line in report.text(found, old, names=options.names):
-        say(line)
+    say(*report.text(found, old, names=options.names))
     if options.html is not None:
         options.html.write_text(report.html(found, old, names=options.names), "utf-8")
     if options.csv is not None:

@@ -39,10 +39,7 @@ def _diff(options: argparse.Namespace) -> int:
         say(*json.dumps(report.document(found), indent=2).split("\n"))
         return found.exit_code
     markdown = options.format == "markdown"
-    for line in (
-        report.markdown(found) if markdown else report.text(found, verbose=settings.verbose)
-    ):
-        say(line)
+    say(*(report.markdown(found) if markdown else report.text(found, verbose=settings.verbose)))
     return found.exit_code
 
 

@@ -37,8 +37,7 @@ def _init(options: argparse.Namespace, settings: Settings) -> int:
     source = (str(options.config), settings.name or None) if options.config else None
     with interrupts.held():
         files.write(options.output, scaffold.text(target, profile, source))
-    for line in scaffold.again(str(options.output)):
-        say(line)
+    say(*scaffold.again(str(options.output)))
     return 0
 
 
@@ -58,10 +57,8 @@ def _recon(options: argparse.Namespace, settings: Settings) -> int:
         say(*json.dumps(report.document(profile, revisions, processes), indent=2).split("\n"))
     else:
         variables = inherited(os.environ, target)
-        for line in report.text(
-            profile, revisions, processes, shelter=target.shelter, variables=variables
-        ):
-            say(line)
+        shelter = target.shelter
+        say(*report.text(profile, revisions, processes, shelter=shelter, variables=variables))
     return 0 if profile.spoken else 2
 
 
@@ -70,8 +67,7 @@ def _load(_options: argparse.Namespace, settings: Settings) -> int:
     from mcp_touchstone.engine.load import lines, load
 
     found = load(resolve.target(settings))
-    for line in lines(found):
-        say(line)
+    say(*lines(found))
     return found.exit_code
 
 
@@ -107,8 +103,7 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
             ]
     except OSError as error:
         return complain(f"the recording could not be written: {error}")
-    for line in lines:
-        say(line)
+    say(*lines)
     return max(one.exit_code for one in results)
 
 

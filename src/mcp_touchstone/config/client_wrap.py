@@ -101,7 +101,8 @@ def _edited(
     names = []
     for own in servers if name is None else (name,):
         found = _members(blank, servers[own][0]) if blank[servers[own][0]] == "{" else {}
-        if _is_startable(blank, found) and _is_behind(blank, found) is behind:
+        command = json.loads(blank[slice(*found["command"])]) if "command" in found else None
+        if isinstance(command, str) and _is_behind(blank, found) is behind:
             names.append(own)
             changes += edits(found, own)
     if not names:
@@ -112,10 +113,6 @@ def _edited(
     return text, names
 
 
-def _is_startable(text: str, found: dict[str, Span]) -> bool:
-    return "command" in found and isinstance(json.loads(text[slice(*found["command"])]), str)
-
-
 def _is_behind(text: str, found: dict[str, Span]) -> bool:
     words = json.loads(text[slice(*found["args"])]) if "args" in found else []
     return isinstance(words, list) and tuple(words[: len(TAP)]) == TAP and len(words) > len(TAP) + 2
@@ -124,7 +121,7 @@ def _is_behind(text: str, found: dict[str, Span]) -> bool:
 def _servers(text: str, where: str) -> dict[str, Span]:
     try:
         json.loads(text)
-        found = _members(text, _SPACE.match(text).end())  # type: ignore[union-attr]
+        found = _members(text, _skip(text, 0))
         if "mcp" in found:
             found = _members(text, found["mcp"][0])
         for kind in KINDS:

@@ -18,20 +18,7 @@ exit status:
   130  interrupted
 """
 
-
-SHELLS: Final = ("bash", "zsh", "fish")
-
-
 PORTS: Final = 65535
-
-
-MOST_SESSIONS: Final = 1000
-
-
-MOST_WORKERS: Final = 256
-
-
-MOST_MEMORY: Final = 1 << 20
 
 
 def _explain(explain: Parser) -> None:
@@ -64,7 +51,7 @@ def _completion(completion: Parser) -> None:
         'eval "$(mcp-touchstone completion bash)"; for fish: '
         "mcp-touchstone completion fish | source."
     )
-    completion.add_argument("shell", choices=SHELLS)
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
 
 
 def _login(login: Parser) -> None:
@@ -233,7 +220,7 @@ def _bridge(bridge: Parser) -> None:
         bridge, "--sessions",
         "sessions at a time, each with a process (default: 32); an idle one is closed for a new "
         "one",
-        "N", values.whole(1, MOST_SESSIONS), default=32,
+        "N", values.whole(1, 1000), default=32,
     )  # fmt: skip
     table(bridge, "bridge")
 
@@ -283,7 +270,7 @@ def _where_servers_run(fleet: Parser) -> None:
     )  # fmt: skip
     own(
         where, "--workers", "servers at a time (default: %(default)s)", "N",
-        values.whole(1, MOST_WORKERS), default=2,
+        values.whole(1, 256), default=2,
     )  # fmt: skip
     own(
         where, "--engine",
@@ -313,7 +300,7 @@ def _where_servers_run(fleet: Parser) -> None:
     own(
         where, "--memory",
         "memory of each process of a server (default: 4096; 0 for no limit; Linux)",
-        "MB", values.whole(0, MOST_MEMORY), default=4096,
+        "MB", values.whole(0, 1 << 20), default=4096,
     )  # fmt: skip
 
 

@@ -171,10 +171,14 @@ def write(path: Path, text: str) -> None:
 def _client(path: Path, asked: Asked) -> Found:
     taken = read(_text(path), asked.target, str(path), _around(path, asked, asked.given))
     folder = _workspace(path)
-    layer: dict[str, Any] = {"env": dict(taken.env), "cwd": taken.cwd, "command": taken.command}
-    layer["url"] = taken.url
-    layer["header"] = _header(taken, asked.target)
-    layer["name"] = asked.target or ""
+    layer = {
+        "command": taken.command,
+        "env": dict(taken.env),
+        "cwd": taken.cwd,
+        "url": taken.url,
+        "header": _header(taken, asked.target),
+        "name": asked.target or "",
+    }
     return _placed(path, layer, folder / BASELINE, asked.target)
 
 

@@ -79,7 +79,8 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
     if line.options.subcommand == "init" and config is None:
         raise ConfigError("init: write the command of your server behind `--`")
     if command is None and several and names == [None]:
-        names = _all_targets(config) or names
+        path = config or files.present()
+        names = [*(files.targets(path) if path else ())] or names
     own = own if command is None else {**own, "command": command}
     found = [_configured(config, name, own, environment) for name in names]
     return with_own_files(found) if several else found
@@ -120,11 +121,7 @@ def of_client(found: Settings) -> Settings:
 
 
 def _running(line: "CommandLine", own: Layer) -> Settings:
-    """Return the settings of a server that runs already.
-
-    Raises:
-        ConfigError: something else names a server too, or the URL cannot be used.
-    """
+    """Return the settings of a server that runs already."""
     url, *others = line.words
     if others or "url" in own or line.options.config or line.options.target:
         raise ConfigError(f"{url}: name one server; drop the other words or options that name one")
@@ -147,11 +144,7 @@ def _refuse_beside_self(line: "CommandLine") -> None:
 
 
 def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
-    """Return the targets that these words name; empty if the words are a command.
-
-    Raises:
-        ConfigError: a name is misspelt, or the file named with ``--config`` cannot be read.
-    """
+    """Return the targets that these words name; empty if the words are a command."""
     try:
         path = config or files.present()
         known = () if path is None else files.servers(path)
@@ -170,19 +163,10 @@ def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
     return [] if wrong else [*asked]
 
 
-def _all_targets(config: Path | None) -> list[str | None]:
-    path = config or files.present()
-    return [] if path is None else [*files.targets(path)]
-
-
 def _configured(
     config: Path | None, name: str | None, own: Layer, environment: Mapping[str, str]
 ) -> Settings:
-    """Read a configuration and merge it with the options of the command line.
-
-    Raises:
-        ConfigError: there is no configuration, or it cannot be used.
-    """
+    """Read a configuration and merge it with the options of the command line."""
     set_by_user = {*own.get("env", {}), *own.get("header", {})}
     found = files.find(files.Asked(config, name, environment, set_by_user, "command" in own))
     if found is None:
@@ -274,11 +258,7 @@ def _with_login(settings: Settings) -> Settings:
 
 
 def _check_http(settings: Settings) -> None:
-    """Check the options for servers that speak HTTP.
-
-    Raises:
-        UsageError: an option does not fit the server, or cannot be used.
-    """
+    """Check the options for servers that speak HTTP."""
     if not settings.url:
         for option, given in (
             ("--header", settings.header),
@@ -311,11 +291,7 @@ def _check_http(settings: Settings) -> None:
 
 
 def _check_tokens(settings: Settings) -> None:
-    """Check the options for bearer tokens, and that there are tokens.
-
-    Raises:
-        UserError: an option does not fit, or a token cannot be had; the message says why.
-    """
+    """Check the options for bearer tokens, and that there are tokens."""
     own = [name for name in settings.header if name.lower() == AUTHORIZATION.lower()]
     sources = {
         "--issuer": settings.issuer,
@@ -356,11 +332,7 @@ def _plain_target(settings: Settings) -> Target:
 
 
 def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
-    """Return a copy of a target with the sandbox for its processes.
-
-    Raises:
-        UsageError: the options exclude each other, or this machine does not support them.
-    """
+    """Return a copy of a target with the sandbox for its processes."""
     word = settings.sandbox or ("auto" if writes and found.started else "off")
     if settings.online and settings.offline:
         raise UsageError("--online excludes --offline; drop one")
@@ -382,11 +354,7 @@ def _sandboxed(found: Target, settings: Settings, writes: bool) -> Target:
 
 
 def _refuse_quoted(command: tuple[str, ...]) -> None:
-    """Check that the command is not quoted as a single word, as in ``-- "node dist/index.js"``.
-
-    Raises:
-        UsageError: it is; the message says how to write it.
-    """
+    """Check that the command is not quoted as a single word, as in ``-- "node dist/index.js"``."""
     program = command[0]
     if len(command) == 1 and len(program.split()) > 1 and not shutil.which(program):
         raise UsageError(
@@ -404,11 +372,7 @@ def _without_network(settings: Settings) -> tuple[str, ...]:
 
 
 def _root_from(settings: Settings) -> Path | None:
-    """Return the folder that is copied into each root; None if none was named.
-
-    Raises:
-        UsageError: it is not a folder, or too large.
-    """
+    """Return the folder that is copied into each root; None if none was named."""
     folder = settings.root_from
     if folder is None:
         return None
@@ -420,11 +384,7 @@ def _root_from(settings: Settings) -> Path | None:
 
 
 def _world(settings: Settings) -> Path | None:
-    """Return the folder in which roots are created; None if none was named.
-
-    Raises:
-        UsageError: it is not a folder.
-    """
+    """Return the folder in which roots are created; None if none was named."""
     if settings.world is not None and not settings.world.is_dir():
         raise UsageError(f"--world: {settings.world} is not a folder")
     return None if settings.world is None else settings.world.resolve()
@@ -439,6 +399,7 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
     found = floor(settings.fail_on)
     if found.profile and not settings.for_:
         raise UsageError("--fail-on profile: name the clients with --for")
+    usual = CI_DEADLINE if environment.get("CI") else 0.0
     return Choice(
         select=settings.select,
         revisions=settings.revision,
@@ -452,18 +413,12 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
         clients=chosen(settings.for_),
         tiers=tiers((*settings.attacks, *[Tier.COMMANDS] * settings.attack_commands)),
         accept_unbound=settings.accept_unbound,
-        deadline=_deadline(settings, environment),
+        deadline=usual if settings.deadline is None else settings.deadline,
     )
 
 
 CI_DEADLINE: Final = 1200.0
 """Limit of a whole run in seconds if CI is set and no limit was given."""
-
-
-def _deadline(settings: Settings, environment: Mapping[str, str]) -> float:
-    if settings.deadline is not None:
-        return settings.deadline
-    return CI_DEADLINE if environment.get("CI") else 0.0
 
 
 def floor(words: Iterable[str]) -> Floor:
