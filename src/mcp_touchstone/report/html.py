@@ -228,29 +228,21 @@ def _findings(run: Run) -> Iterator[str]:
         yield "<p>None.</p>\n</section>"
         return
     yield '<form class="filters" autocomplete="off">'
-    yield from _choice("outcome", [(str(o), WORDS[o]) for o in _FOUND], found)
-    yield from _choice(
-        "level",
-        [(g, g) for g in dict.fromkeys(f.clause.grade for f in sorted(found, key=severity))],
-    )
-    revisions = [r for r in rev.ALL if any(r in finding.revisions for finding in found)]
-    yield from _choice("revision", [(r, r) for r in revisions])
-    chapters = sorted({finding.clause.place for finding in found})
-    yield from _choice("chapter", [(name, name) for name in chapters])
+    choices = {
+        "outcome": {str(o): WORDS[o] for o in _FOUND if any(f.outcome is o for f in found)},
+        "level": {f.clause.grade: f.clause.grade for f in sorted(found, key=severity)},
+        "revision": {r: r for r in rev.ALL if any(r in f.revisions for f in found)},
+        "chapter": {name: name for name in sorted(f.clause.place for f in found)},
+    }
+    for name, options in choices.items():
+        yield f'<label>{name} <select name="{name}"><option value="">all</option>'
+        for value, word in options.items():
+            yield f'<option value="{_text(value)}">{_text(word)}</option>'
+        yield "</select></label>"
     yield '<button type="reset">show all</button> <output aria-live="polite"></output>\n</form>'
     for finding in found:
         yield from _finding(run, finding)
     yield '<p class="nothing" hidden>No finding matches.</p>\n</section>'
-
-
-def _choice(
-    name: str, options: list[tuple[str, str]], found: list[Finding] | None = None
-) -> Iterator[str]:
-    yield f'<label>{name} <select name="{name}"><option value="">all</option>'
-    for value, word in options:
-        if found is None or any(finding.outcome == value for finding in found):
-            yield f'<option value="{_text(value)}">{_text(word)}</option>'
-    yield "</select></label>"
 
 
 def _finding(run: Run, finding: Finding) -> Iterator[str]:
