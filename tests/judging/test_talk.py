@@ -166,7 +166,9 @@ def test_unanswered_question_blocks_only_its_call() -> None:
     silent = Client(capabilities={"elicitation": {}}, elicitation=answers.silence())
     with talking(LEGACY, "elicit", "echo") as talk:
         talk.server.reopen(silent)
-        provoked = mrtr.provoke(talk.wire, call("elicit"), seconds=0.3)
+        usual, talk.wire.pace.startup = talk.wire.pace.startup, 0.3
+        provoked = mrtr.provoke(talk.wire, call("elicit"))
+        talk.wire.pace.startup = usual
 
         assert not provoked.reply.answered
         assert said(talk.run(call("echo", text="on"))) == "on"

@@ -372,13 +372,12 @@ class Connection:
             self.opening = reply
         return reply
 
-    def open(self, *, capabilities: Mapping[str, Any] | None = None) -> Reply:
+    def open(self) -> Reply:
         """Perform the ordinary opening of this connection's revision."""
         if self.modern:
-            declared = self.answers.client.capabilities if capabilities is None else capabilities
-            self.transcript.capabilities = dict(declared)
+            self.transcript.capabilities = dict(self.answers.client.capabilities)
             return self.discover()
-        reply = self.initialize(capabilities=capabilities)
+        reply = self.initialize()
         if reply.result is not None:
             self.notify("notifications/initialized")
         return reply

@@ -119,13 +119,7 @@ def rounds(
     return found
 
 
-def provoke(
-    connection: Connection,
-    exchange: Exchange,
-    client: Client | None = None,
-    *,
-    seconds: float | None = None,
-) -> Provoked:
+def provoke(connection: Connection, exchange: Exchange, client: Client | None = None) -> Provoked:
     """Make the server send requests, let the client answer, and wait, in either era."""
     if client is not None:
         connection.answers.use(client)
@@ -139,7 +133,7 @@ def provoke(
     if connection.modern:
         taken = rounds(connection, exchange)
         return Provoked(taken[-1].reply, list(questions(transcript.since(start))), taken)
-    reply = connection.request(exchange.method, exchange.params, seconds=seconds, required=False)
+    reply = connection.request(exchange.method, exchange.params, required=False)
     return Provoked(reply, list(questions(transcript.since(start))))
 
 

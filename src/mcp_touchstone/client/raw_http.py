@@ -106,11 +106,10 @@ class HttpAnswer:
         self._connection.wait(lambda: self.reply.answered or self.closed, self._limit(seconds))
         return self.reply
 
-    def wait_messages(self, least: int = 1, seconds: float | None = None) -> bool:
-        """Wait until some messages have come, or the end; return whether they came."""
-        limit = self._limit(seconds)
-        self._connection.wait(lambda: self.closed or len(self.entries) >= least, limit)
-        return len(self.entries) >= least
+    def wait_messages(self, seconds: float | None = None) -> bool:
+        """Wait until a message has come, or the end; return whether one came."""
+        self._connection.wait(lambda: self.closed or self.entries, self._limit(seconds))
+        return bool(self.entries)
 
     def write(self, data: bytes, seconds: float | None = None) -> bool:
         """Write more of the body; return False if the server does not take it."""
@@ -381,6 +380,3 @@ def _values(change: Change) -> tuple[str, ...]:
     if change is None:
         return ()
     return (change,) if isinstance(change, str) else tuple(change)
-
-
-__all__ = ["Change", "HttpAnswer", "RawHttp", "changed", "marked_arguments"]

@@ -146,6 +146,3 @@ class StdioChannel(ServerProcess, Channel):
     def join(self, seconds: float) -> None:
         """Wait for the threads of its pipes."""
         self.pipes.join(seconds)
-
-
-__all__ = ["Channel", "Said", "StdioChannel"]

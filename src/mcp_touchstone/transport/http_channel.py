@@ -12,7 +12,7 @@ from typing import Final
 
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.transport import http_advice
-from mcp_touchstone.transport.channel import Channel, Said
+from mcp_touchstone.transport.channel import Said
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.http_exchange import HttpResponse
 from mcp_touchstone.transport.http_requests import HttpRequests, RequestRate
@@ -44,7 +44,7 @@ UNAUTHORIZED: Final = 401
 NOT_ALLOWED: Final = 405
 
 
-class HttpChannel(HttpServer, Channel):
+class HttpChannel(HttpServer):
     """One session over HTTP, or the stateless requests of one connection.
 
     Args:
@@ -78,7 +78,6 @@ class HttpChannel(HttpServer, Channel):
         self._startup = startup if server is not None else 0.0
         self.transcript = transcript
         self.ending: Ending | None = None
-        self._rate = rate
         self._requests = HttpRequests(
             endpoint,
             self.session,
@@ -102,7 +101,7 @@ class HttpChannel(HttpServer, Channel):
             transcript,
             server=self._server,
             secrets=self.session.given,
-            rate=self._rate,
+            rate=self._requests.rate,
             is_guest=True,
         )
 

@@ -341,6 +341,3 @@ def _tls_reason(error: ssl.SSLError) -> str:
     if "alpn" in said or "no application protocol" in said:
         return SPEAKS_HTTP2
     return f"TLS failed: {said}"
-
-
-__all__ = ["HttpResponse", "is_message", "reason", "request_bytes"]

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Final
 
+from mcp_touchstone.transport.channel import Channel
 from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.transport.http_session import HttpSession
@@ -43,19 +44,15 @@ class ServerOutput:
         self.ended = True
 
 
-class HttpServer:
+class HttpServer(Channel):
     """The part of an HTTP channel that looks at the process of the server.
 
     Attributes:
         session: the session, which knows the secrets to hide.
-        born: time of the start.
-        is_guest: whether the process serves another channel, which ends it.
     """
 
     endpoint: Endpoint
     session: HttpSession
-    born: float
-    is_guest: bool
     _server: ServerProcess | None
     _startup: float
 
