@@ -1,4 +1,7 @@
-"""What the processes of a sandbox may not do."""
+"""What the processes of a sandbox may not do.
+
+Each function raises ``OSError`` if the system refuses.
+"""
 
 import ctypes
 import os
@@ -35,11 +38,7 @@ ENOSYS, EPERM = 38, 1
 
 
 def drop_capabilities() -> None:
-    """Permanently drop the capabilities that could undo the sandbox.
-
-    Raises:
-        OSError: it was refused.
-    """
+    """Permanently drop the capabilities that could undo the sandbox."""
     check("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     kept = KEPT_CAPABILITIES if os.geteuid() == 0 else ()
     number = 0
@@ -56,9 +55,6 @@ def close_keyrings() -> None:
 
     A new session keyring is not enough: a process of the same user may link the user's keyring
     by its number, and then read the keys in it.
-
-    Raises:
-        OSError: it was refused.
     """
     natives = KEY_CALLS.get(os.uname().machine, ())
     if not natives or sys.maxsize < 1 << 32:

@@ -1,4 +1,7 @@
-"""The files of a sandbox: a new root, made by mounts."""
+"""The files of a sandbox: a new root, made by mounts.
+
+Each function raises ``OSError`` if the system refuses.
+"""
 
 import ctypes
 import os
@@ -28,9 +31,6 @@ def build(words: list[str], most: int) -> None:
     Args:
         words: the mounts.
         most: greatest number of processes.
-
-    Raises:
-        OSError: a mount was refused.
     """
     new = "/tmp"  # any existing folder: only this process sees the mounts there
     mount("none", "/", None, MS_REC | MS_PRIVATE, None)
@@ -74,11 +74,7 @@ def build(words: list[str], most: int) -> None:
 
 
 def mount(source: str, place: str, kind: str | None, flags: int, options: str | None) -> None:
-    """Mount a file system with the system call mount.
-
-    Raises:
-        OSError: it was refused.
-    """
+    """Mount a file system with the system call mount."""
     names = [None if text is None else os.fsencode(text) for text in (source, place, kind, options)]
     check(f"mount {place}", libc.mount(*names[:3], flags, names[3]))
 
@@ -103,9 +99,6 @@ def overlay(lower: str, place: str) -> None:
     """Mount a folder such that changes to it stay in the sandbox; read-only if that fails.
 
     Where the kernel has no overlays for users, the folder is copied if it is small.
-
-    Raises:
-        OSError: all failed.
     """
     number = len(os.listdir("/copies"))
     upper, work = f"/copies/{number}", f"/copies/{number + 1}"
@@ -145,11 +138,7 @@ def copy(source: str, target: str, most: int) -> bool:
 
 
 def set_read_only(place: str, *, recursive: bool = False) -> None:
-    """Make a mount read-only.
-
-    Raises:
-        OSError: it was refused.
-    """
+    """Make a mount read-only."""
     attributes = (ctypes.c_uint64 * 4)(MOUNT_ATTR_RDONLY, 0, 0, 0)
     words = (SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(place), AT_RECURSIVE if recursive else 0)
     number, folder, name, flags = (w if isinstance(w, bytes) else ctypes.c_long(w) for w in words)
@@ -162,9 +151,6 @@ def mount_proc(place: str, most: int) -> None:
     """Mount ``/proc`` of the sandbox; settings of the whole machine are read-only.
 
     Root is limited to ``most`` processes here, since nothing else limits root.
-
-    Raises:
-        OSError: it was refused.
     """
     make_folder(place)
     mount("proc", place, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
@@ -180,11 +166,7 @@ def mount_proc(place: str, most: int) -> None:
 
 
 def mount_dev(place: str) -> None:
-    """Make the devices that every program expects, and no other.
-
-    Raises:
-        OSError: it was refused.
-    """
+    """Make the devices that every program expects, and no other."""
     make_folder(place)
     mount("tmpfs", place, "tmpfs", MS_NOSUID, TMPFS_OPTIONS.format("755"))
     for name in ("null", "zero", "full", "random", "urandom", "tty"):

@@ -1,4 +1,7 @@
-"""The network of a sandbox: its loopback device, and sockets for processes outside."""
+"""The network of a sandbox: its loopback device, and sockets for processes outside.
+
+Each function raises ``OSError`` if the system refuses, or if the sandbox has ended.
+"""
 
 import ctypes
 import os
@@ -12,11 +15,7 @@ SIOCSIFFLAGS, SIOCSIFADDR, IFF_UP = 0x8914, 0x8916, 1
 
 
 def start_loopback() -> None:
-    """Enable 127.0.0.1 for the processes of the sandbox.
-
-    Raises:
-        OSError: it was refused.
-    """
+    """Enable 127.0.0.1 for the processes of the sandbox."""
     socket = check("socket", libc.socket(AF_INET, SOCK_DGRAM, 0))
     request = ctypes.create_string_buffer(b"lo".ljust(16, b"\0") + bytes([IFF_UP, 0]), 40)
     check("loopback", libc.ioctl(socket, SIOCSIFFLAGS, request))
@@ -60,9 +59,6 @@ def sockets(words: list[str]) -> None:
     Args:
         words: id of a process in the sandbox, as seen outside, and the descriptor of the Unix
             socket of the caller. A byte ``6`` asks for IPv6.
-
-    Raises:
-        OSError: the sandbox has ended.
     """
     import socket
 
@@ -75,11 +71,7 @@ def sockets(words: list[str]) -> None:
 
 
 def enter_network(pid: str) -> None:
-    """Enter the network of a process.
-
-    Raises:
-        OSError: it has ended.
-    """
+    """Enter the network of a process."""
     network = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     owner = check("owner of the network", libc.ioctl(network, NS_GET_USERNS))
     check("setns", libc.setns(owner, NEWUSER))
@@ -92,9 +84,6 @@ def add_address(label: str, address: bytes) -> None:
     Args:
         label: name of the device, a colon, and a name for the address.
         address: the four bytes of the address.
-
-    Raises:
-        OSError: it was refused.
     """
     control = check("socket", libc.socket(AF_INET, SOCK_DGRAM, 0))
     family = AF_INET.to_bytes(2, sys.byteorder)
