@@ -6,7 +6,7 @@ with the same keys.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mcp_touchstone.catalog.clause import nearest
@@ -36,18 +36,10 @@ class PromiseTerms:
         """Return whether a tool promises it; resources, which have no name, only with all tools."""
         return not self.tools or tool in self.tools
 
-    def document(self) -> dict[str, Any]:
-        """Return the terms as JSON, without empty ones."""
-        found = {
-            "args": list(self.args), "env": dict(self.env), "limit": self.limit,
-            "tools": list(self.tools), "deny": list(self.deny),
-        }  # fmt: skip
-        return {key: value for key, value in found.items() if value}
-
 
 def shown(name: str, terms: PromiseTerms) -> str:
     """Write a promise as a word of a command line."""
-    given = terms.document()
+    given = {key: value for key, value in asdict(terms).items() if value}
     return f"{name}={json.dumps(given)}" if given else name
 
 
@@ -71,13 +63,8 @@ def read(text: str) -> tuple[str, PromiseTerms]:
         raise ValueError(f"{name}: write {how}, or {name} alone") from error
     for key, value in pairs:
         _check(name, key, value)
-    terms = PromiseTerms(
-        args=tuple(given.get("args", ())),
-        env=given.get("env", {}),
-        limit=given.get("limit"),
-        tools=tuple(given.get("tools", ())),
-        deny=tuple(given.get("deny", ())),
-    )
+    found: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in pairs}
+    terms = PromiseTerms(**found)
     if name in LIMITS and terms.limit is None:
         raise ValueError(f"""{name}: say which: {name}='{{"limit": {LIMITS[Promise(name)]}}}'""")
     return name, terms

@@ -16,7 +16,7 @@ from mcp_touchstone.sandbox.sandbox import Method
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.minted import MintedTokens, filled
 from mcp_touchstone.target.promises import PromiseTerms
-from mcp_touchstone.target.server_settings import STARTUP, ServerSettings, words
+from mcp_touchstone.target.server_settings import ServerSettings, words
 from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.http_endpoint import PORT, Endpoint
 from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens, Tokens
@@ -275,7 +275,6 @@ OWN: Final[Mapping[str, PromiseTerms]] = {
 
 def reference(
     *,
-    timeout: float = STARTUP,
     env: Mapping[str, str] | None = None,
     call: tuple[tuple[str, Arguments], ...] = (),
     **more: Any,
@@ -283,9 +282,6 @@ def reference(
     """Return the bundled reference server as a target, serving the throw-away root.
 
     Its options and calls make it send every kind of request to a client.
-
-    Args:
-        timeout: limit for its first answer, in seconds.
     """
     from mcp_touchstone.catalog.loader import home  # noqa: PLC0415  (only this target lives in a suite)
 
@@ -297,7 +293,6 @@ def reference(
             "CEDARSCRIPT_STATE_KEY": "every process of a run shares this key",
             **(env or {}),
         },
-        timeout=timeout,
         bundled=True,
         promise=OWN,
         call=call + tuple(one for one in ASKING if one not in call),
