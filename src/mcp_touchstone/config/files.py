@@ -1,4 +1,8 @@
-"""Find and read configuration files, and turn them into a layer of settings."""
+"""Find and read configuration files, and turn them into a layer of settings.
+
+Each function raises ``ConfigError`` if a file cannot be read, used or written; its message is one
+line that says how to fix it.
+"""
 
 import tomllib
 from collections.abc import Collection, Mapping
@@ -54,11 +58,7 @@ class Asked:
 
 
 def find(asked: Asked) -> Found | None:
-    """Find and read the configuration; return None if there is none and none was named.
-
-    Raises:
-        ConfigError: it cannot be read or used; the message is one line that says how to fix it.
-    """
+    """Find and read the configuration; return None if there is none and none was named."""
     path = present() if asked.config is None else asked.config
     if path is None:
         if asked.target is not None:
@@ -120,22 +120,14 @@ def present(folder: Path = Path()) -> Path | None:
 
 
 def targets(path: Path) -> tuple[str, ...]:
-    """Return the names of the targets in a .toml file; empty if it defines a single unnamed one.
-
-    Raises:
-        ConfigError: it cannot be read or used.
-    """
+    """Return the names of the targets in a .toml file; empty if it defines a single unnamed one."""
     if path.suffix != ".toml":
         return ()
     return tuple(name for name in toml_keys.read(_table(path), str(path)) if name)
 
 
 def servers(path: Path) -> tuple[str, ...]:
-    """Return the names that ``--target`` accepts: targets of a .toml, servers of a client's file.
-
-    Raises:
-        ConfigError: it cannot be read or used.
-    """
+    """Return the names that ``--target`` accepts: targets of a .toml, servers of another file."""
     return targets(path) if path.suffix == ".toml" else names(_text(path), str(path))
 
 
@@ -157,11 +149,7 @@ def may_write(path: Path, *, force: bool) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a configuration.
-
-    Raises:
-        ConfigError: the file cannot be written.
-    """
+    """Write a configuration."""
     try:
         path.write_text(text, "utf-8", newline="\n")
     except OSError as error:

@@ -1,7 +1,8 @@
 """Check the keys of a configuration file, and turn them into a layer of settings.
 
 The keys are the options of the command line without the dashes. A table ``targets`` names several
-servers; keys outside it apply to every target. Pure; reads no file.
+servers; keys outside it apply to every target. Each function raises ``ConfigError`` if a key or a
+value is invalid. Pure; reads no file.
 """
 
 import json
@@ -46,11 +47,7 @@ Table = dict[str, Any]
 
 
 def read(table: Mapping[str, Any], where: str) -> dict[str, Table]:
-    """Check a table and return the keys of each target, by name; an unnamed target is "".
-
-    Raises:
-        ConfigError: a key is unknown, or a value is invalid.
-    """
+    """Check a table and return the keys of each target, by name; an unnamed target is ""."""
     named = table.get(TARGETS)
     if named is not None and not isinstance(named, dict):
         raise ConfigError(f"{where}: {TARGETS} is no table; write [{TARGETS}.NAME]")
@@ -176,9 +173,6 @@ def layer(table: Mapping[str, Any], where: str) -> Layer:
     Args:
         table: the keys, with values of the right shapes.
         where: name of the file, for messages.
-
-    Raises:
-        ConfigError: a value is invalid.
     """
     found: dict[str, Any] = {}
     for key, value in table.items():
