@@ -49,7 +49,6 @@ class Exchange:
     params: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """Return it as text."""
         name = self.params.get("name") or self.params.get("uri") or ""
         words = [self.method or "(unasked)", name if isinstance(name, str) else ""]
         if self.params.get("arguments"):

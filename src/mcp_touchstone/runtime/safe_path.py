@@ -159,19 +159,15 @@ class SafePath:
         return "/".join((str(self.tree.path), *self.parts))
 
     def __repr__(self) -> str:
-        """Return it for a debugger."""
         return f"SafePath({str(self)!r})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the absolute paths are equal."""
         return isinstance(other, SafePath) and str(self) == str(other)
 
     def __lt__(self, other: "SafePath") -> bool:
-        """Order by parts."""
         return self.parts < other.parts
 
     def __hash__(self) -> int:
-        """Return a number for the absolute path."""
         return hash(str(self))
 
     def __truediv__(self, below: "str | PurePosixPath") -> "SafePath":

@@ -156,11 +156,9 @@ class World:
         self._tree.remove()
 
     def __enter__(self) -> Self:
-        """Use as a context manager."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Remove the tree."""
         self.remove()
 
 

@@ -56,7 +56,6 @@ class Patience:
     _looked: float = 0.0
 
     def __post_init__(self) -> None:
-        """Begin to wait."""
         self._begun = self.clock()
 
     def left(self) -> float:

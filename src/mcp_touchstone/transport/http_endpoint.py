@@ -73,11 +73,6 @@ class Endpoint:
     open_socket: Callable[[int], socket.socket] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        """Check it.
-
-        Raises:
-            EndpointError: it cannot be used.
-        """
         try:
             parts = self._parts
             usable = parts.scheme in PLAIN and bool(parts.hostname) and parts.port != 0

@@ -78,7 +78,6 @@ class Ending:
     hurried: bool = False
 
     def __str__(self) -> str:
-        """Return it as a sentence."""
         return f"ended {self.step} ({_how(self.status)})"
 
 
