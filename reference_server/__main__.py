@@ -33,15 +33,7 @@ _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def main(arguments: Sequence[str], features: Iterable[Feature] | None = None) -> int:
-    """Run the server on the standard streams of the process.
-
-    Args:
-        arguments: The command line without the program's name.
-        features: The features to offer, as for ``server.serve``.
-
-    Returns:
-        The exit code of the process.
-    """
+    """Run the server on the standard streams of the process."""
     if "-h" in arguments or "--help" in arguments:
         return _tell(_STDOUT, HELP.format(program=_program(), separator=os.pathsep), 0)
     if "--version" in arguments:
@@ -105,11 +97,7 @@ def _take_standard_streams() -> tuple[int, int]:
 
 
 def _handle_signals(server: Server) -> list[int]:
-    """End the server gracefully on the first SIGTERM or SIGINT, and at once on the second.
-
-    Returns:
-        A list of the received signals, which grows.
-    """
+    """End gracefully on the first SIGTERM or SIGINT, at once on the second; return which came."""
     received: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:

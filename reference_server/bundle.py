@@ -29,12 +29,10 @@ _AFTER_READING = 3
 
 
 def _family(surface: Surface, name: str) -> None:
-    """Register a module with tools, which has ``install(surface)``."""
     surface.toolbox.later(lambda: surface.module(name).install(surface))
 
 
 def tools(surface: Surface) -> None:
-    """Offer tools, first those that read files."""
     toolbox, settings = surface.toolbox, surface.settings
     _family(surface, "tools.files")
     surface.methods.instructions = instructions(
@@ -44,7 +42,6 @@ def tools(surface: Surface) -> None:
 
 
 def patching(surface: Surface) -> None:
-    """Offer the tool that applies a unified diff."""
     _family(surface, "features.patching.patches")
     if not surface.settings.read_only:
         surface.methods.instructions.append(
@@ -54,7 +51,6 @@ def patching(surface: Surface) -> None:
 
 
 def text_editor(surface: Surface) -> None:
-    """Offer the editor and the prompts about it, if the settings allow it."""
     _family(surface, "features.text_editor.editor")
     if surface.settings.text_editor:
         surface.methods.instructions.insert(
@@ -70,7 +66,6 @@ def text_editor(surface: Surface) -> None:
 
 
 def cedarscript(surface: Surface) -> None:
-    """Offer the tools that carry out CEDARScript, if its library is installed."""
     _family(surface, "features.cedarscript")
     if not surface.settings.read_only:
         surface.methods.instructions.append(
@@ -87,7 +82,6 @@ def _names(roots: Sequence[str]) -> Sequence[str]:
 
 
 def resources(surface: Surface) -> None:
-    """Offer the files below the roots as resources."""
     methods, later = surface.methods, surface.later
     methods.capability("resources", {}, ALL)
     methods.request(
@@ -105,7 +99,6 @@ def resources(surface: Surface) -> None:
 
 
 def subscriptions(surface: Surface) -> None:
-    """Announce changes of files and of lists: in sessions, and on streams."""
     methods, later = surface.methods, surface.later
     methods.capability("tools", {"listChanged": True}, ALL)
     methods.capability("resources", {"subscribe": True, "listChanged": True}, ALL)
@@ -155,7 +148,6 @@ def client_log(surface: Surface) -> None:
 
 
 def prompts(surface: Surface) -> None:
-    """Offer the prompts, if an earlier feature has some."""
     if surface.prompts:
         methods, later = surface.methods, surface.later
         # No listChanged, because the list depends on settings alone.
@@ -224,9 +216,6 @@ EXTENSIONS = ("skills", "apps")
 
 def named(names: Sequence[str]) -> list[Feature]:
     """Load features of this package, and from the entry points of installed packages.
-
-    Args:
-        names: Names of extensions or of entry points, see ``--feature``.
 
     Raises:
         LookupError: An entry point is missing or cannot be loaded; the message names it.

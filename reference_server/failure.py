@@ -50,7 +50,6 @@ class ToolError(Exception):
         self.related_tools = related_tools
 
     def body(self) -> dict[str, Any]:
-        """Return the error as an object, without members that have no value."""
         body: dict[str, Any] = {"type": self.type, "code": self.code, "message": self.message}
         for name in ("field", "details", "context"):
             if getattr(self, name) is not None:

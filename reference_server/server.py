@@ -66,14 +66,12 @@ class _Ends:
             self._has_signals = True
 
     def put(self, reason: str) -> None:
-        """Add a reason."""
         self._reasons.put(reason)
         if self._waker >= 0:
             with suppress(OSError):  # a full pipe wakes the thread too; it may also be closed
                 os.write(self._waker, b"!")
 
     def get(self) -> str:
-        """Wait for a reason and return the first one."""
         while True:
             try:
                 if self._woken < 0:  # on Windows, Ctrl-C has no effect during a wait
@@ -84,7 +82,6 @@ class _Ends:
                     os.read(self._woken, 64)
 
     def close(self) -> None:
-        """Close the pipe."""
         if self._has_signals:
             signal.set_wakeup_fd(-1)
         woken, waker, self._woken, self._waker = self._woken, self._waker, -1, -1
@@ -118,7 +115,6 @@ def serve(
 
 
 def default_features() -> Iterable[Feature]:
-    """Return the features of the bundled server."""
     from . import bundle  # noqa: PLC0415 - not needed by an embedder with its own features
 
     return bundle.ALL_FEATURES

@@ -86,17 +86,14 @@ class Surface:
         return handler
 
     def at_start(self, action: Callable[[], None]) -> None:
-        """Register an action for the start, when the server can read the first line."""
         self._at_start.append(action)
 
     def start(self) -> None:
-        """Run the registered actions; called by the server."""
         for action in self._at_start:
             action()
 
     @property
     def workspace(self) -> Workspace:
-        """The files below the roots, opened when they are first needed."""
         workspace: Workspace = self._kept("workspace", self._open_workspace)
         return workspace
 
@@ -109,7 +106,6 @@ class Surface:
         self._tell("end")
 
     def close(self) -> None:
-        """Close the parts, at the end of the server."""
         self._tell("close")
 
     def _tell(self, what: str) -> None:

@@ -51,7 +51,6 @@ _BINARY = {
 
 
 def media_type(path: str) -> str | None:
-    """Return the media type for the suffix of a path, or None for an unknown suffix."""
     suffix = _suffix(path)
     return _TEXT.get(suffix) or _BINARY.get(suffix)
 

@@ -76,32 +76,18 @@ class Prompt:
 
 
 class Prompts:
-    """The prompts of one server.
-
-    Args:
-        surface: The surface with the settings and the prompts that are offered.
-    """
-
     def __init__(self, surface: Surface) -> None:
         self._page_size = surface.settings.page_size
         self._prompts = {one.name: one for offer in surface.prompts for one in offer()}
 
     def find(self, name: str) -> Prompt | None:
-        """Return the prompt with a name, or None."""
         return self._prompts.get(name)
 
     def list(self, call: Call) -> dict[str, Any]:
-        """Answer ``prompts/list``."""
         shown = [prompt.definition(call.revision) for prompt in self._prompts.values()]
         return page(shown, call.params, "prompts", self._page_size)
 
     def get(self, call: Call) -> dict[str, Any]:
-        """Answer ``prompts/get``.
-
-        Raises:
-            ProtocolError: -32602, the prompt or an argument is unknown, an argument is missing or
-                invalid, or the file cannot be read (server/prompts#error-handling).
-        """
         name = call.params.get("name")
         if not isinstance(name, str):
             raise invalid_params("name must be a string")

@@ -57,15 +57,12 @@ _TEMPLATES = (
 
 
 class Resources:
-    """Answers the ``resources/`` requests of one server."""
-
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
         self._limit = surface.settings.max_file_size
         self._page_size = surface.settings.page_size
 
     def list_resources(self, call: Call) -> dict[str, Any]:
-        """Answer ``resources/list``, in the order of the paths."""
         entries = sorted(self.files(call), key=_place)
         found = page(*(entries, call.params, "resources", self._page_size), place=_place)
         if self._surface.resources_listed:
@@ -74,7 +71,6 @@ class Resources:
         return _with_hints(found, call)
 
     def files(self, call: Call | None = None) -> list[Entry]:
-        """Return all files that are resources."""
         check = call.check if call else None
         try:
             walk = self._surface.workspace.walk(check=check)
@@ -87,7 +83,6 @@ class Resources:
         return entry.size <= most
 
     def list_templates(self, call: Call) -> dict[str, Any]:
-        """Answer ``resources/templates/list``."""
         found = page(_TEMPLATES, call.params, "resourceTemplates", self._page_size)
         if call.revision < TITLED_SINCE:
             found["resourceTemplates"] = [
@@ -97,7 +92,6 @@ class Resources:
         return found
 
     def read(self, call: Call) -> dict[str, Any]:
-        """Answer ``resources/read``."""
         target = asked_for(call)
         try:
             snapshot = self._surface.workspace.read(target.path, check=call.check)
@@ -116,11 +110,7 @@ def build(surface: Surface) -> Resources:
 
 
 def asked_for(call: Call) -> Target:
-    """Return the target of the ``uri`` of a request.
-
-    Raises:
-        ProtocolError: The URI is invalid, or not one of this server.
-    """
+    """Return the target of the ``uri`` of a request."""
     target = uris.target_of(call.params.get("uri"))
     if target is None:
         raise not_found(call.params["uri"], call)

@@ -43,7 +43,6 @@ class Target:
 
 
 def uri_of(path: str) -> str:
-    """Return the URI of a file."""
     return PREFIX + quote(path, safe="/" + _SEGMENT_EXTRAS)
 
 

@@ -52,7 +52,6 @@ say({ id: 1, method: "ui/initialize", params: {
 
 
 def feature(surface: Surface) -> None:
-    """Offer the page, and name it at the tool."""
     methods = surface.methods
     declared = {**methods.capabilities(MODERN[0]).get("extensions", {}), EXTENSION: {}}
     methods.capability("extensions", declared, MODERN)

@@ -41,8 +41,6 @@ def build(surface: Surface) -> ClientLog:
 
 
 class ClientLog:
-    """Sends the log messages that the client wants."""
-
     def __init__(self, surface: Surface) -> None:
         self._log = surface.log
         self._lock = threading.Lock()

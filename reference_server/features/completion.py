@@ -50,14 +50,12 @@ class Suggestions:
             self.add(value)
 
     def add(self, value: str, *, best: bool = True) -> None:
-        """Add a value, to the best ones or to the others."""
         self._count += 1
         values = self._best if best else self._others
         if len(values) < MOST_VALUES:
             values.append(value)
 
     def result(self) -> dict[str, Any]:
-        """Return the result of the request, with the total only if it is known."""
         values = [*self._best, *self._others][:MOST_VALUES]
         completion: dict[str, Any] = {"values": values}
         if self.complete:
@@ -67,8 +65,6 @@ class Suggestions:
 
 
 class Completion:
-    """Completes the user's input."""
-
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
         self._suggest: dict[str, Callable[[Call, str, Values], Suggestions]] = {
@@ -78,12 +74,6 @@ class Completion:
         }
 
     def complete(self, call: Call) -> dict[str, Any]:
-        """Answer ``completion/complete``.
-
-        Raises:
-            ProtocolError: -32602, ``ref`` names no prompt and no template of this server, or it
-                does not have the argument (#error-handling).
-        """
         known = self._variables(_object(call.params, "ref"))
         argument = _object(call.params, "argument")
         name, typed = _string(argument, "name"), _string(argument, "value")
@@ -132,7 +122,6 @@ class Completion:
         return found
 
     def _last_line(self, call: Call, typed: str, chosen: Values) -> Suggestions:
-        """Suggest the last line of the chosen file."""
         try:
             snap = self._surface.workspace.read(chosen.get("path", ""), check=call.check)
             lines = read_text(snap).line_count

@@ -34,7 +34,6 @@ _DESCRIPTION = (
 
 
 def install(surface: Surface) -> None:
-    """Add the tool."""
 
     def digest(call: Call, arguments: Arguments) -> dict[str, Any]:
         return _digest(surface, call, arguments)
@@ -104,7 +103,6 @@ def _digest(surface: Surface, call: Call, arguments: Arguments) -> dict[str, Any
 
 
 def _pause(call: Call, milliseconds: int) -> None:
-    """Wait; a cancellation ends the wait soon."""
     end = time.monotonic() + milliseconds / 1000
     while (left := end - time.monotonic()) > 0:
         time.sleep(min(left, _SLICE))

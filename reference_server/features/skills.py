@@ -65,7 +65,6 @@ FIELDS = ("name", "description", "license")
 
 
 def feature(surface: Surface) -> None:
-    """Offer the skills in 2026-07-28."""
     methods, skills = surface.methods, Skills(surface.settings.page_size)
     declared = methods.capabilities(MODERN[0]).get("extensions", {})
     declared = {**declared, EXTENSION: {"directoryRead": True}}
@@ -78,8 +77,6 @@ def feature(surface: Surface) -> None:
 
 
 class Skills:
-    """Answers the requests of the extension, and those for the files of skills."""
-
     def __init__(self, page_size: int) -> None:
         self._page_size = page_size
         self._files = {
@@ -87,12 +84,10 @@ class Skills:
         }
 
     def list_skills(self, call: Call) -> dict[str, Any]:
-        """Answer ``skills/list``."""
         entries = [self._entry(root) for root in SKILLS]
         return page(entries, call.params, "skills", self._page_size)
 
     def get(self, call: Call) -> dict[str, Any]:
-        """Answer ``skills/get``."""
         root, _, file = str(call.params.get("uri")).rpartition("/")
         if root not in SKILLS or file != MANIFEST:
             raise _unknown("skill", call)
@@ -113,7 +108,6 @@ class Skills:
         }
 
     def read_directory(self, call: Call) -> dict[str, Any]:
-        """Answer ``resources/directory/read``."""
         start = f"{call.params.get('uri')}/"
         below = [uri.removeprefix(start) for uri in self._files if uri.startswith(start)]
         if not below or start not in _directories(self._files):
@@ -137,14 +131,12 @@ class Skills:
         return {"uri": uri, **described, "mimeType": "text/markdown"}
 
     def list_resources(self, inner: Handler, call: Call) -> dict[str, Any] | None:
-        """List the files of skills after the files below the root."""
         found = inner(call)
         if found is not None and "nextCursor" not in found:
             found["resources"] += map(self._resource, self._files)
         return found
 
     def read(self, inner: Handler, call: Call) -> dict[str, Any] | None:
-        """Read a file of a skill."""
         uri = call.params.get("uri")
         if not isinstance(uri, str) or uri not in self._files:
             return inner(call)

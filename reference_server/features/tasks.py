@@ -59,12 +59,8 @@ class Task:
     """One task; it is changed only under the lock of ``Tasks``.
 
     Attributes:
-        id: The id that the client uses.
-        number: Sequence number, in order of creation.
         call: The call for the tool; the request itself is answered already.
-        status: One of the five of schema.ts#TaskStatus.
         outcome: The result or error of the tool; None until it has ended, and for a cancelled task.
-        waiters: Requests that wait for the outcome.
     """
 
     def __init__(self, tasks: Tasks, number: int, call: Call, ttl: int) -> None:
@@ -84,7 +80,6 @@ class Task:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its status is final."""
         return self.status in (_COMPLETED, _FAILED, _CANCELLED)
 
     @property
@@ -93,7 +88,6 @@ class Task:
         return self.has_ended and time.monotonic() >= self._forgotten_at
 
     def become(self, status: str, message: str = "") -> None:
-        """Set the status."""
         self.status = status
         self._message = message
         self._updated = max(self._updated, datetime.now(UTC))  # a clock may be set back
@@ -130,7 +124,6 @@ class Tasks:
     # --- requests
 
     def call_tool(self, call: Call) -> dict[str, Any] | None:
-        """Answer ``tools/call``, with a task if the request has the member ``task``."""
         toolbox = self._surface.toolbox
         if "task" not in call.params:
             return toolbox.call_tool(call)
@@ -151,7 +144,6 @@ class Tasks:
         return None
 
     def get(self, call: Call) -> None:
-        """Answer ``tasks/get``."""
         with self._lock:
             call.finish(self._find(call).shown())
 
@@ -165,7 +157,6 @@ class Tasks:
                 task.waiters = [*(one for one in task.waiters if not one.cancelled), call]
 
     def list_tasks(self, call: Call) -> None:
-        """Answer ``tasks/list``; the oldest task is the first."""
         with self._lock:
             self._forget()
             found = page(
@@ -177,7 +168,6 @@ class Tasks:
             call.finish(found)
 
     def cancel(self, call: Call) -> None:
-        """Answer ``tasks/cancel``."""
         with self._lock:
             task = self._find(call)
             if task.has_ended:
@@ -189,14 +179,12 @@ class Tasks:
     # --- the life of a task
 
     def move(self, task: Task, status: str) -> None:
-        """Set the status of a task, unless it has ended."""
         with self._lock:
             if not task.has_ended:
                 task.become(status)
                 self._tell(task)
 
     def _work(self, task: Task, tool: Tool, arguments: Arguments) -> None:
-        """Run the tool of a task. Never raises."""
         outcome: Outcome
         try:
             task.call.check()
@@ -233,11 +221,7 @@ class Tasks:
             connection.send(encode({"jsonrpc": "2.0", **notification}))
 
     def _find(self, call: Call) -> Task:
-        """Return the task with the id in the params; the ``_meta`` of the request is ignored.
-
-        Raises:
-            ProtocolError: -32602, there is no such task, or it was removed.
-        """
+        """Return the task with the id in the params; the ``_meta`` of the request is ignored."""
         self._forget()
         wanted = call.params.get("taskId")
         if not isinstance(wanted, str):
@@ -264,11 +248,7 @@ def build(surface: Surface) -> Tasks:
 
 
 def _ttl(wanted: Any) -> int:
-    """Return the milliseconds to keep a task: the requested number, within our limits.
-
-    Raises:
-        ProtocolError: -32602, ``task`` is no TaskMetadata (schema.ts).
-    """
+    """Return the milliseconds to keep a task: the requested number, within our limits."""
     if not isinstance(wanted, dict):
         raise invalid_params("task must be an object")
     ttl = wanted.get("ttl", DEFAULT_TTL)
@@ -278,7 +258,6 @@ def _ttl(wanted: Any) -> int:
 
 
 def _problem(outcome: Outcome) -> str | None:
-    """Return why a task has failed; None if it has not (#task-execution-errors)."""
     if isinstance(outcome, ProtocolError):
         return outcome.message
     if not outcome.get("isError"):
@@ -288,7 +267,6 @@ def _problem(outcome: Outcome) -> str | None:
 
 
 def _answer(call: Call, task: Task) -> None:
-    """Answer ``tasks/result`` with the result or the error of the tool call."""
     outcome = task.outcome
     if isinstance(outcome, ProtocolError):
         call.fail(outcome)

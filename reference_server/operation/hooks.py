@@ -68,7 +68,6 @@ class Hooks:
         self._session: tuple[float, Facts] | None = None
 
     def began(self, call: Call) -> None:
-        """Report a request before its handler runs."""
         if self._wanted("debug"):
             facts = {"event": "request_began", **_subject(self._surface, call)}
             self._log("debug", facts)
@@ -80,8 +79,6 @@ class Hooks:
         Args:
             call: The request, or None if the line was not a request.
             outcome: The result or the error, or None if the request was cancelled.
-            size: Length of the answer in bytes.
-            request_id: The server's id of the request.
         """
         surface = self._surface
         try:
@@ -100,7 +97,6 @@ class Hooks:
         self._call({"event": "request_finished", **facts})
 
     def ended(self) -> None:
-        """Report the end of the session, if there was one."""
         if self._session is not None:
             began, facts = self._session
             seconds = time.monotonic() - began
@@ -158,7 +154,6 @@ def _tool_error(result: Facts) -> Facts:
 
 
 def _subject(surface: Surface, call: Call) -> Facts:
-    """Return the facts of a request that are known when it begins."""
     tool = _tool(surface, call)
     return {
         "request_id": call.request_id,

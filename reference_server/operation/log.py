@@ -37,9 +37,6 @@ _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234567
 class Log:
     """Writes events of the configured level and above.
 
-    Args:
-        settings: The level, the format and the file.
-
     Raises:
         OSError: The file cannot be opened, see ``verbose.VerboseFile``.
     """
@@ -56,19 +53,15 @@ class Log:
             self._verbose = VerboseFile(settings.verbose_log, settings.roots)
 
     def wants(self, level: str) -> bool:
-        """Return whether an event of this level is written anywhere."""
         return self._verbose is not None or LEVELS.index(level) >= self._threshold
 
     def debug(self, event: str, **facts: Any) -> None:
-        """Log an event for developers."""
         self._record("debug", event, facts)
 
     def info(self, event: str, **facts: Any) -> None:
-        """Log an ordinary event."""
         self._record("info", event, facts)
 
     def warning(self, event: str, **facts: Any) -> None:
-        """Log odd behaviour of the client."""
         self._record("warning", event, facts)
 
     def error(self, event: str, **facts: Any) -> None:
@@ -94,8 +87,6 @@ class Log:
         """Log an event with masked facts.
 
         Args:
-            level: One of ``LEVELS``, but not ``off``.
-            facts: Masked facts.
             payload: Unmasked facts for the verbose file only.
         """
         if LEVELS.index(level) >= self._threshold:
@@ -114,8 +105,6 @@ class Log:
         then counts the lines as lost.
 
         Args:
-            who: The author, for instance the client's name and its request id.
-            request_id: The server's id of the request.
             changes: One ``{"path", "before", "after"}`` per file: its path relative to the root,
                 and the SHA-256 of its bytes in hex, None if the file does not exist.
         """
@@ -167,7 +156,6 @@ def _entry(level: str, event: str, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _where(trace: TracebackType) -> str:
-    """Return the file and line that raised an exception."""
     while trace.tb_next is not None:
         trace = trace.tb_next
     return f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"  # noqa: PTH119

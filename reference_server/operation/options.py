@@ -97,15 +97,6 @@ class _WrongError(Exception):
 
 
 def read(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
-    """Return the settings from the command line and the environment.
-
-    Args:
-        arguments: The command line without the program's name.
-        environment: The variables of the process.
-
-    Raises:
-        UsageError: An argument or variable is invalid.
-    """
     given = _from_arguments(arguments)
     for variable, name in _VARIABLES.items():
         if variable in environment and name not in given:

@@ -68,7 +68,6 @@ def sentence(value: str) -> str:
 
 
 def facts(value: Any) -> Any:
-    """Return the facts of an event, with all texts masked by ``text``."""
     if isinstance(value, str):
         return text(value)
     if isinstance(value, dict):
@@ -79,12 +78,7 @@ def facts(value: Any) -> Any:
 
 
 def arguments(given: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a tool, masked for a log.
-
-    Args:
-        given: The client's arguments, which may be invalid.
-        schema: The tool's input schema, or an empty one for an unknown tool.
-    """
+    """Return the arguments of a tool, masked for a log."""
     known = schema.get("properties", {})
     shown: dict[str, Any] = {
         name: _argument(name, value, known[name]) for name, value in given.items() if name in known

@@ -21,7 +21,6 @@ class VerboseFile:
     """An open file that only its owner can read; lines are appended as a whole.
 
     Args:
-        path: Path of the file, which is created if it is missing.
         roots: Directories that must not contain the file, because tools could read it there.
 
     Raises:
@@ -51,18 +50,12 @@ class VerboseFile:
             os.fchmod(self._descriptor, 0o600)
 
     def write(self, line: bytes) -> None:
-        """Append a line.
-
-        Raises:
-            OSError: The line was not written, or not as a whole.
-        """
         with self._lock:
             rest = memoryview(line)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
 
     def close(self) -> None:
-        """Close the file; later writes fail."""
         with self._lock:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -43,11 +43,7 @@ _TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def check_schema(schema: dict[str, Any]) -> None:
-    """Check that this module supports every keyword of an input schema.
-
-    Raises:
-        ValueError: A keyword is not supported.
-    """
+    """Check that this module supports every keyword of an input schema."""
     unknown = set(schema) - _CHECKED - _DESCRIBING
     if unknown:
         raise ValueError(f"keywords without a check: {sorted(unknown)}")
@@ -111,12 +107,7 @@ def _problem_in_items(value: list[Any], schema: dict[str, Any], name: str) -> st
 
 
 def fault_in(given: dict[str, Any], schema: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the first invalid argument and its problem, or None if all fit.
-
-    Args:
-        given: The arguments, or the members of any object.
-        schema: The schema of the object.
-    """
+    """Return the first invalid argument and its problem, or None if all fit."""
     parts = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in given:

@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 
 class Asking:
-    """The questions of one connection to its client.
-
-    Args:
-        send: Writes one encoded message to the client.
-        seconds: Time limit for an answer.
-        key: The operator's secret, if several processes share one.
-    """
+    """The questions of one connection to its client."""
 
     def __init__(
         self, send: Callable[[bytes], None], seconds: float, key: str | None = None
@@ -45,11 +39,7 @@ class Asking:
         self._rounds: Rounds | None = None
 
     def brought(self, call: Call) -> Round | None:
-        """Return the state and answers of a retry, or None for a first request.
-
-        Raises:
-            ProtocolError: -32602, the state or the answers are invalid.
-        """
+        """Return the state and answers of a retry, or None for a first request."""
         if not is_modern(call.revision) or not call.params.keys() & {
             "requestState",
             "inputResponses",
@@ -62,7 +52,6 @@ class Asking:
         return self._get_rounds().read(call.params, _identity(call))
 
     def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
-        """Ask some questions; see ``Call.ask_together``."""
         for method, params in questions.values():
             capability, sub = _needed(method, params)
             if not call.can(capability, sub):
@@ -120,7 +109,6 @@ def _identity(call: Call) -> str:
 
 
 def _needed(method: str, params: Params) -> tuple[str, str | None]:
-    """Return the client capability that a question needs."""
     if method == "elicitation/create":
         return "elicitation", params.get("mode", "form")
     if method == "sampling/createMessage":

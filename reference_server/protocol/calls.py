@@ -32,20 +32,15 @@ if TYPE_CHECKING:
     class Outlet(Protocol):
         """What a call needs of its connection."""
 
-        def send(self, line: bytes) -> None:
-            """Send an encoded message."""
+        def send(self, line: bytes) -> None: ...
 
-        def settle(self, call: Call, line: bytes | None, outcome: Outcome = None) -> None:
-            """Deliver the answer to a call, if it is not settled; see ``flight.Calls``."""
+        def settle(self, call: Call, line: bytes | None, outcome: Outcome = None) -> None: ...
 
-        def is_open(self, call: Call) -> bool:
-            """Return whether a call is not settled."""
+        def is_open(self, call: Call) -> bool: ...
 
-        def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
-            """Ask the client; see ``Call.ask_together``."""
+        def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]: ...
 
-        def log(self, call: Call, level: str, data: Any, logger: str | None) -> None:
-            """Send the client a log message; see ``Call.log``."""
+        def log(self, call: Call, level: str, data: Any, logger: str | None) -> None: ...
 
 
 _LONGEST_NAME = 64
@@ -56,7 +51,6 @@ class Method:
     """One request method of one or more revisions.
 
     Attributes:
-        name: Value of the member ``method``.
         handler: Takes the call and returns its result. It may raise ProtocolError or
             CancelledError. It may also return None and call ``finish`` on the call later, from any
             thread.
@@ -87,8 +81,6 @@ class Call:
     Attributes:
         id: The client's id; ``5`` and ``"5"`` are two ids.
         request_id: The server's id, in every log line, audit line and error of this request.
-        params: The request's ``params``, an object.
-        meta: The ``_meta`` in ``params``; ``{}`` if it is missing.
         client_capabilities: Declared by the client, in the session or with this request.
         session: The legacy session, or None for a request without one.
         deliver: Takes the encoded answer, or None for no answer.
@@ -151,11 +143,7 @@ class Call:
         return self._cancelled
 
     def check(self) -> None:
-        """Raise an error if the request was cancelled; long work calls this often.
-
-        Raises:
-            CancelledError: The request was cancelled.
-        """
+        """Raise an error if the request was cancelled; long work calls this often."""
         if self._cancelled:
             raise CancelledError
 
@@ -212,7 +200,6 @@ class Call:
         Args:
             questions: Method and params by the name of the question. In 2026-07-28, they share one
                 round; in a session, they are asked one after the other.
-            bound_to: As for ``ask``.
         """
         return self._outlet.ask(self, questions, bound_to)
 
@@ -264,7 +251,6 @@ class Call:
         return Detached(self, meta, waiting)
 
     def finish(self, result: dict[str, Any]) -> None:
-        """Answer with a result, in the form of the call's revision."""
         if is_modern(self.revision):
             result = modern.stamp(result, self.method.cacheable, self.revision)
         try:
@@ -275,7 +261,6 @@ class Call:
             self._outlet.settle(self, line, result)
 
     def fail(self, error: ProtocolError) -> None:
-        """Answer with an error."""
         refused = {"event": "refused", "method": self.method.name, "code": error.code}
         self.log("notice", {**refused, "request_id": self.request_id})
         member = error.member(self.request_id)
@@ -322,21 +307,17 @@ class Detached(Call):
         self._closed = False
 
     def close(self) -> None:
-        """Stop sending messages, because the work is done."""
         with self.lock:
             self._closed = True
 
     def cancel(self) -> None:
-        """Ask the work to stop, and send nothing more for it."""
         self.close()
         self._stop()
 
     def related(self, params: Params) -> Params:
-        """Return params with the ``_meta`` of this call added."""
         return {**params, "_meta": {**params.get("_meta", {}), **self._meta}}
 
     def waiting(self, waits: bool) -> None:
-        """Record the start or the end of a wait for the client."""
         self._waiting(waits)
 
     def _is_open(self) -> bool:
@@ -344,7 +325,6 @@ class Detached(Call):
 
 
 def new_request_id() -> str:
-    """Return an id for a new request."""
     return f"req_{os.urandom(6).hex()}"
 
 

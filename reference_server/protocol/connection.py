@@ -46,14 +46,11 @@ if TYPE_CHECKING:
     class Log(Protocol):
         """The operator's log."""
 
-        def debug(self, event: str, **facts: Any) -> None:
-            """Log an event for debugging."""
+        def debug(self, event: str, **facts: Any) -> None: ...
 
-        def info(self, event: str, **facts: Any) -> None:
-            """Log an ordinary event."""
+        def info(self, event: str, **facts: Any) -> None: ...
 
-        def error(self, event: str, **facts: Any) -> None:
-            """Log a fault of this server."""
+        def error(self, event: str, **facts: Any) -> None: ...
 
 
 BATCHING = "2025-03-26"
@@ -69,14 +66,9 @@ class Connection:
     """Handles the messages of one client.
 
     Args:
-        methods: The tables of methods; the connection adds its own.
-        wire: Sends messages to the client.
-        workers: Run slow methods.
         lend: Runs a slow method on the reading thread if possible; returns whether it did.
 
     Attributes:
-        calls: The requests in flight.
-        asking: The server's questions to the client.
         hold: Called with each slow request of the session, if it is set; returns True if it has
             taken the request, to run it later (``roots``).
     """
@@ -271,27 +263,21 @@ class Connection:
     # --- the outlet of its calls
 
     def send(self, line: bytes) -> None:
-        """Send an encoded message."""
         self._wire.send(line)
 
     def settle(self, call: Call, line: bytes | None, outcome: Outcome = None) -> None:
-        """Deliver the answer to a request, unless it is settled."""
         self.calls.settle(call, line, outcome)
 
     def is_open(self, call: Call) -> bool:
-        """Return whether a request is not settled."""
         return self.calls.find(call.id) is call
 
     def ask(self, call: Call, questions: Questioned, bound_to: bytes) -> dict[str, Params]:
-        """Ask the client some questions; see ``Call.ask_together``."""
         return self.asking.ask(call, questions, bound_to)
 
     def log(self, call: Call, level: str, data: Any, logger: str | None) -> None:
-        """Send the client a log message; see ``Call.log``."""
         self.methods.log_to_client(call, level, data, logger)
 
     # --- the end
 
     def input_ended(self) -> None:
-        """End all waits for the client, because its input has ended."""
         self.asking.questions.close()

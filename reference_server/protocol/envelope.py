@@ -35,9 +35,6 @@ def check_capabilities(value: Any, where: str) -> dict[str, Any]:
     """Return the client's capabilities (schema.ts#ClientCapabilities).
 
     A known capability must be an object. An unknown one may be any value.
-
-    Raises:
-        ProtocolError: -32602, they are invalid.
     """
     if not isinstance(value, dict):
         raise invalid_params(f"{where} must be an object")
@@ -48,11 +45,7 @@ def check_capabilities(value: Any, where: str) -> dict[str, Any]:
 
 
 def check_implementation(value: Any, where: str) -> dict[str, str]:
-    """Return the client's name and version (schema.ts#Implementation) after a check.
-
-    Raises:
-        ProtocolError: -32602, they are invalid.
-    """
+    """Return the client's name and version (schema.ts#Implementation) after a check."""
     if not isinstance(value, dict):
         raise invalid_params(f"{where} must be an object")
     for name in ("name", "version"):

@@ -30,8 +30,6 @@ class ProtocolError(Exception):
     """A request failed; becomes the ``error`` member of its response.
 
     Attributes:
-        code: One of the constants of this module.
-        message: One short sentence for a person.
         data: Any JSON value for a program, or None to leave out ``data``.
     """
 
@@ -58,11 +56,7 @@ class CancelledError(Exception):
 
 
 class InputRequired(Exception):  # noqa: N818 - it is no error
-    """A request of 2026-07-28 must be answered with a question (basic/patterns/mrtr).
-
-    Attributes:
-        result: The ``InputRequiredResult`` (schema.ts#InputRequiredResult).
-    """
+    """A request of 2026-07-28 must be answered with a question (basic/patterns/mrtr)."""
 
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__()
@@ -70,20 +64,16 @@ class InputRequired(Exception):  # noqa: N818 - it is no error
 
 
 def invalid_request(message: str) -> ProtocolError:
-    """Build the error for JSON that is not a request object."""
     return ProtocolError(INVALID_REQUEST, f"Invalid request: {message}")
 
 
 def invalid_params(message: str) -> ProtocolError:
-    """Build the error for a known method with invalid ``params``."""
     return ProtocolError(INVALID_PARAMS, f"Invalid params: {message}")
 
 
 def method_not_found(method: str) -> ProtocolError:
-    """Build the error for a method that the server does not have in the request's revision."""
     return ProtocolError(METHOD_NOT_FOUND, f"Method not found: {quote(method)}")
 
 
 def quote(text: str) -> str:
-    """Quote a word of the client for an error message, and shorten it if it is long."""
     return repr(text if len(text) <= _LONGEST_QUOTE else text[:_LONGEST_QUOTE] + "…")

@@ -42,7 +42,6 @@ class Calls:
             return True
 
     def find(self, request_id: Id) -> Call | None:
-        """Return the request in flight with this id, or None."""
         with self._changed:
             return self._open.get(request_id)
 
@@ -52,7 +51,6 @@ class Calls:
         The id is removed before the answer is sent, because the client may then reuse it at once.
 
         Args:
-            line: The encoded answer, or None for no answer.
             outcome: The result or the error in the answer, for the operator.
         """
         with call.lock, self._changed:
@@ -68,7 +66,6 @@ class Calls:
                 self._changed.notify_all()
 
     def cancel_all(self) -> None:
-        """Cancel every request in flight, because the client has left or time has run out."""
         with self._changed:
             calls = list(self._open.values())
         for call in calls:

@@ -32,11 +32,7 @@ _STRING_OR_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]', re.DOTALL)
 
 
 class Lines:
-    """Splits a stream of chunks into lines, with memory bounded by the line limit.
-
-    Args:
-        limit: Longest accepted line in bytes, newline not counted.
-    """
+    """Splits a stream of chunks into lines, with memory bounded by the line limit."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -141,10 +137,6 @@ def encode(message: Any) -> bytes:
 
     ASCII, because some clients also split lines at U+2028 or U+0085. A lone surrogate, for example
     from a file name, becomes a question mark, because no client could decode it.
-
-    Raises:
-        ValueError: The value contains NaN or infinity.
-        TypeError: The value contains an object that JSON cannot represent.
     """
     text = _dump(message)
     if "\\ud" in text and not _is_unicode(message):

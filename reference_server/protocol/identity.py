@@ -16,9 +16,6 @@ VERSION = "0.1.0"
 def instructions(*, roots: Sequence[str], read_only: bool) -> list[str]:
     """Return what a model must know of reading, without any directory of this host.
 
-    Args:
-        roots: Names of the roots.
-
     Returns:
         Sentences. The first three are about reading; features add theirs.
     """

@@ -64,9 +64,6 @@ class Session:
         The answer to an unknown revision is the newest handshake revision, not an error
         (basic/lifecycle#version-negotiation). The same applies to 2026-07-28, which has no
         handshake.
-
-        Raises:
-            ProtocolError: -32602, the params are invalid; the session stays closed.
         """
         wanted = params.get("protocolVersion")
         if not isinstance(wanted, str):

@@ -21,12 +21,7 @@ _LARGEST_EXACT_DOUBLE = 2**53
 
 
 class Request:
-    """A message that requires an answer.
-
-    Attributes:
-        id: The client's id, unchanged.
-        params: The parameters; ``{}`` if they are missing.
-    """
+    """A message that requires an answer."""
 
     __slots__ = ("id", "method", "params")
 
@@ -37,11 +32,7 @@ class Request:
 
 
 class Notification:
-    """A message that must not be answered, even if it is wrong.
-
-    Attributes:
-        params: The parameters; ``{}`` if they are missing.
-    """
+    """A message that must not be answered, even if it is wrong."""
 
     __slots__ = ("method", "params")
 
@@ -91,11 +82,7 @@ def is_id(value: Any) -> TypeGuard[Id]:
 
 
 def read_message(decoded: Decoded) -> Request | Notification | Response:
-    """Return the message in a JSON value.
-
-    Raises:
-        Unusable: It is not a message; the exception contains the answer, if any.
-    """
+    """Return the message in a JSON value."""
     body = decoded.value
     if not isinstance(body, dict):
         raise Unusable(None, invalid_request("a message is a JSON object"))

@@ -54,7 +54,6 @@ class Methods:
         endless: bool = False,
         cacheable: bool = False,
     ) -> None:
-        """Add a request method to some revisions."""
         method = Method(name, handler, slow=slow, endless=endless, cacheable=cacheable)
         for revision in revisions:
             self._requests[name, revision] = method
@@ -79,16 +78,13 @@ class Methods:
             self._notifications[name, revision] = listener
 
     def capability(self, name: str, value: dict[str, Any], revisions: Iterable[str]) -> None:
-        """Declare a server capability (schema.ts#ServerCapabilities) in some revisions."""
         for revision in revisions:
             self._capabilities.setdefault(revision, {})[name] = value
 
     def find(self, name: str, revision: str) -> Method | None:
-        """Return a request method, or None if the revision does not have it."""
         return self._requests.get((name, revision))
 
     def listener(self, name: str, revision: str) -> Listener | None:
-        """Return the listener for a notification, or None if the revision does not have it."""
         return self._notifications.get((name, revision))
 
     def introduction(self) -> dict[str, Any]:
@@ -98,7 +94,6 @@ class Methods:
         return {"instructions": " ".join([*self.instructions, "An error says what to do next."])}
 
     def capabilities(self, revision: str) -> dict[str, Any]:
-        """Return the capabilities to declare in one revision."""
         return dict(self._capabilities.get(revision, {}))
 
 

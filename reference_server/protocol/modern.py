@@ -43,7 +43,6 @@ LOG_LEVELS = (*("debug", "info", "notice", "warning"), *("error", "critical", "a
 
 
 def is_modern_request(request: Request) -> bool:
-    """Return whether a request is modern, from the request alone."""
     if request.method == "server/discover":
         return True
     meta = request.params.get("_meta")

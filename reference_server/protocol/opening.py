@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def install(methods: Methods, session: Session) -> None:
-    """Add ``initialize``, ``initialized`` and ``ping`` to sessions, and ``server/discover``."""
 
     def initialize(call: Call) -> dict[str, Any]:
         revision = session.negotiate(call.params)

@@ -38,17 +38,9 @@ def page(
     """Return the page of a list that a request asks for.
 
     Args:
-        params: The request's params; ``cursor`` selects the page, by default the first.
         key: The name of the list, and the member of the result with the page.
-        size: Maximum number of entries in the page.
         place: Returns the unique JSON value by which an entry is sorted. None if the list never
             changes; the index is used then.
-
-    Returns:
-        ``{key: [...]}``, with ``nextCursor`` if there are more.
-
-    Raises:
-        ProtocolError: -32602, the cursor is unknown (#error-handling).
     """
     from bisect import bisect_right  # noqa: PLC0415 - not needed at the start-up
 
@@ -72,7 +64,6 @@ def _cursor(key: str, place: Any) -> str:
 
 
 def _read(key: str, cursor: Any) -> Any:
-    """Return the place in a cursor, after a check of the signature."""
     from hmac import compare_digest  # noqa: PLC0415 - see ``_signature``
 
     try:

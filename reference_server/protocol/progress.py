@@ -27,11 +27,6 @@ class Progress:
 
     Source: basic/utilities/progress; 2026-07-28 basic/patterns/progress. The value grows from one
     notification to the next, and no notification follows the answer.
-
-    Args:
-        meta: The ``_meta`` of the request.
-        notify: Sends a notification for the request.
-        sent: The last value that was sent.
     """
 
     def __init__(

@@ -35,8 +35,6 @@ class UnansweredError(ToolError):
 
 
 class Question:
-    """One request of the server, until it is answered or withdrawn."""
-
     def __init__(self, question_id: str, method: str) -> None:
         self.id = question_id
         self.method = method
@@ -49,15 +47,10 @@ class Question:
         self._over.set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the end; return False if the time runs out."""
         return self._over.wait(seconds)
 
     def result(self) -> Params:
-        """Return the result in the client's answer; call it after ``wait``.
-
-        Raises:
-            UnansweredError: There is no result.
-        """
+        """Return the result in the client's answer; call it after ``wait``."""
         if isinstance(self._outcome, UnansweredError):
             raise self._outcome
         if self._outcome is None:
@@ -66,11 +59,7 @@ class Question:
 
 
 class Questions:
-    """The table of open questions, by id.
-
-    Args:
-        send: Writes one encoded message to the client.
-    """
+    """The table of open questions, by id."""
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
@@ -80,11 +69,7 @@ class Questions:
         self._client_left = False
 
     def ask(self, method: str, params: Params) -> Question:
-        """Send a request.
-
-        Raises:
-            UnansweredError: ``CLIENT_LEFT`` or ``CLIENT_BUSY``; nothing was sent.
-        """
+        """Send a request."""
         with self._lock:
             if self._client_left:
                 raise _left()
@@ -102,7 +87,6 @@ class Questions:
         return question
 
     def answered(self, response: Response) -> bool:
-        """Accept a response; return False if its question is not open."""
         question_id = response.body.get("id")
         with self._lock:
             if not isinstance(question_id, str) or question_id not in self._open:
@@ -124,7 +108,6 @@ class Questions:
         self._send(encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def close(self) -> None:
-        """End all waits, because no answer can arrive any more."""
         with self._lock:
             self._client_left = True
             questions = list(self._open.values())
@@ -138,7 +121,6 @@ def _left() -> UnansweredError:
 
 
 def _outcome(response: Response) -> Params | UnansweredError:
-    """Return the result in a response, or its error."""
     body = response.body
     result, error = body.get("result"), body.get("error")
     sound = not response.flaw and body.get("jsonrpc") == "2.0"

@@ -33,7 +33,6 @@ class Reader:
     """Reads lines until the input ends, on one thread at a time.
 
     Args:
-        longest: Longest accepted line in bytes.
         receive: Handles one line; None stands for a line beyond the limit. Must not raise.
         ended: Called once, when the input has ended or was stopped.
     """
@@ -62,7 +61,6 @@ class Reader:
         self._alarm = threading.Semaphore(0)
 
     def start(self) -> None:
-        """Start to read on a new thread."""
         self._leader.start()
 
     def lend(self, job: Job) -> bool:
@@ -122,7 +120,6 @@ class Reader:
                 self._receive(line)
 
     def _fill(self) -> bool:
-        """Wait for more lines; return False at the end of the input."""
         while not self._pending:
             if self._over:
                 return False

@@ -15,5 +15,4 @@ LATEST_LEGACY = LEGACY[-1]
 
 
 def is_modern(revision: str) -> bool:
-    """Return whether requests of this revision have no session."""
     return revision in MODERN

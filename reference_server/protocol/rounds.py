@@ -45,12 +45,7 @@ class Round:
 
 
 class Rounds:
-    """Asks the client and reads the answers.
-
-    Args:
-        seconds: Time limit for the retry.
-        key: The operator's secret, if several processes share one.
-    """
+    """Asks the client and reads the answers."""
 
     def __init__(self, seconds: float, key: str | None) -> None:
         self._seal = Seal(seconds, "rounds", key)
@@ -59,13 +54,6 @@ class Rounds:
         """Return the state and answers in a request, or None for a first request.
 
         Answers without a state are ignored.
-
-        Args:
-            identity: Its identity, see ``identity_of``.
-
-        Raises:
-            ProtocolError: -32602, the state is not valid for this request, or the responses are
-                not an object of objects.
         """
         state = params.get("requestState")
         fresh = params.get("inputResponses", {})
@@ -97,10 +85,7 @@ class Rounds:
         question is asked again (basic/patterns/mrtr#error-handling).
 
         Args:
-            brought: The state and answers in the request; None for a first request.
             questions: ``{"method", "params"}`` by a key that is unique within the request.
-            bound_to: The subject of the questions, which must not change before the answer.
-            identity: The identity of the request, see ``identity_of``.
 
         Raises:
             InputRequired: An answer is missing.

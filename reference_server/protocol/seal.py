@@ -34,7 +34,6 @@ class Seal:
     """Seals notes and opens them.
 
     Args:
-        seconds: Time until a note expires.
         purpose: Use of the notes; notes with another purpose cannot be opened.
         key: The operator's secret; servers that share it can open each other's notes. By default,
             a random key that is valid in this process only.
@@ -59,11 +58,7 @@ class Seal:
         return f"{body}.{self._mark(body)}"
 
     def open(self, text: str) -> Note:
-        """Return the note in a text; call ``spend`` if it may be used only once.
-
-        Raises:
-            UnsealedError: It was changed, was not sealed here, has expired or is spent.
-        """
+        """Return the note in a text; call ``spend`` if it may be used only once."""
         body, _, mark = text.rpartition(".")
         # Compared as text, because in base64 several texts decode to the same bytes.
         if not hmac.compare_digest(mark.encode(), self._mark(body).encode()):
@@ -77,11 +72,7 @@ class Seal:
         return note
 
     def spend(self, note: Note) -> None:
-        """Use up an opened note. If two threads try, only one succeeds.
-
-        Raises:
-            UnsealedError: It was spent before.
-        """
+        """Use up an opened note. If two threads try, only one succeeds."""
         with self._lock:
             if note[_NUMBER] in self._spent:
                 raise UnsealedError("it was used already")

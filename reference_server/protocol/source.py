@@ -51,14 +51,12 @@ class Source:
             os.write(self._waker, b"!")
 
     def close(self) -> None:
-        """Close the wake-up pipe, after the last ``read`` has returned."""
         if self._waker >= 0:
             woken, waker, self._waker = self._woken, self._waker, -1
             os.close(waker)
             os.close(woken)
 
     def _wait(self) -> bool:
-        """Block until there are bytes to read; return False after ``stop``."""
         if _CAN_POLL:
             self._poll.poll()
         return not self._stopped

@@ -95,7 +95,6 @@ class Toolbox:
     """The tools of this server, in the order of their families.
 
     Attributes:
-        page_size: Maximum number of tools in one page of the list.
         changed: Called when the list has changed since a client read it.
         listed: Called when a client reads the list.
     """
@@ -111,11 +110,7 @@ class Toolbox:
         self._was_listed = False
 
     def add(self, tool: Tool) -> None:
-        """Add a tool. Names are unique and case-sensitive.
-
-        Raises:
-            ValueError: There is already a tool with this name.
-        """
+        """Add a tool. Names are unique and case-sensitive."""
         with self._lock:
             if tool.name in self._tools:
                 raise ValueError(f"two tools named {tool.name}")
@@ -124,7 +119,6 @@ class Toolbox:
         self._announce()
 
     def remove(self, name: str) -> None:
-        """Remove a tool; do nothing if there is no such tool."""
         with self._lock:
             gone = self._tools.pop(name, None)
         if gone:
@@ -139,25 +133,21 @@ class Toolbox:
         self._later.append(family)
 
     def tools(self) -> dict[str, Tool]:
-        """Return the tools by name."""
         with self._lock:
             while self._later:
                 self._later.pop(0)()
             return dict(self._tools)
 
     def find(self, name: str) -> Tool | None:
-        """Return the tool with a name or an alias."""
         tools = self.tools()
         return tools.get(name) or next((t for t in tools.values() if t.alias == name), None)
 
     def install(self, methods: Methods) -> None:
-        """Add the feature to every revision."""
         methods.capability("tools", {}, ALL)
         methods.request("tools/list", ALL, self.list_tools, cacheable=True)
         methods.request("tools/call", ALL, self.call_tool, slow=True)
 
     def list_tools(self, call: Call) -> dict[str, Any]:
-        """Answer ``tools/list``."""
         from .pages import page  # noqa: PLC0415 - many clients call tools without listing them
 
         with self._lock:
@@ -173,17 +163,11 @@ class Toolbox:
         return found
 
     def call_tool(self, call: Call) -> dict[str, Any]:
-        """Answer ``tools/call``."""
         tool, arguments = self.asked_for(call)
         return self.run(call, tool, arguments)
 
     def asked_for(self, call: Call) -> tuple[Tool, Arguments]:
-        """Return the tool and the unchecked arguments of a ``tools/call``.
-
-        Raises:
-            ProtocolError: -32602, the request does not fit its schema or names an unknown tool
-                (server/tools#error-handling).
-        """
+        """Return the tool and the unchecked arguments of a ``tools/call``."""
         name = call.params.get("name")
         if not isinstance(name, str):
             raise invalid_params("name must be a string")
@@ -201,9 +185,6 @@ class Toolbox:
         An error inside the tool is a result that the model can read. Invalid arguments are a
         protocol error up to 2025-06-18, and such a result since 2025-11-25
         (server/tools#error-handling).
-
-        Raises:
-            ProtocolError: -32602, the arguments are invalid, up to 2025-06-18.
         """
         fault = fault_in(arguments, tool.input_schema)
         if fault:

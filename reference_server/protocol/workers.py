@@ -21,9 +21,6 @@ def aside(wait: Callable[[], object]) -> None:
     Without this, the reader could block in ``submit`` because the queue is full, and never read the
     answer that the job waits for. After the wait, the job continues when the number of running jobs
     is below the limit.
-
-    Args:
-        wait: Waits. Its exceptions are passed on.
     """
     workers: Workers | None = getattr(_here, "workers", None)
     if workers is None:
@@ -79,7 +76,6 @@ class Workers:
 
     @property
     def busy(self) -> bool:
-        """Whether a job runs or waits."""
         return self._unfinished > 0
 
     def submit(self, job: Job) -> None:

@@ -29,7 +29,6 @@ _FOUND: dict[str, dict[str, Any]] = {
 
 
 def install(surface: Surface) -> None:
-    """Add the reading tools."""
 
     def read(call: Call, arguments: Arguments) -> dict[str, Any]:
         path, found = _open(surface, call, arguments)

@@ -53,7 +53,6 @@ class Text:
     """The text of a file.
 
     Args:
-        data: All bytes of the file.
         encoding: One of ``ENCODINGS``. None selects the encoding of the byte order mark, else
             UTF-8. It is never guessed from the contents.
 
@@ -62,7 +61,6 @@ class Text:
         encoding: One of ``ENCODINGS``.
         mark: The bytes of its byte order mark; empty if it has none.
         newline: ``lf``, ``crlf``, ``cr``, ``mixed``, or ``none`` if there is no newline.
-        final_newline: Whether the last line ends in a newline.
         line_count: Number of lines, including a last line without newline.
 
     Raises:
@@ -104,11 +102,9 @@ class Text:
 
     @property
     def bom(self) -> bool:
-        """Whether the file has a byte order mark."""
         return bool(self.mark)
 
     def hashes(self) -> dict[str, str]:
-        """Return both hashes, as ``FACTS`` describes them."""
         if self._hashes is None:
             strict = _sha256(self.data)
             plain = self.data
@@ -123,7 +119,6 @@ class Text:
         return self._hashes
 
     def facts(self) -> dict[str, Any]:
-        """Return the members of ``structuredContent`` that ``FACTS`` describes."""
         return {
             **self.hashes(),
             "encoding": self.encoding,
@@ -134,7 +129,6 @@ class Text:
         }
 
     def lines(self) -> list[str]:
-        """Return the lines, each with its newline."""
         import io  # noqa: PLC0415 - part of every interpreter, but nothing else here needs it
 
         return list(io.StringIO(self.text, newline=""))
@@ -163,11 +157,7 @@ class Text:
         return last
 
     def encode(self, text: str) -> bytes:
-        """Encode another text with the encoding and the byte order mark of this one.
-
-        Raises:
-            ToolError: ``CANNOT_ENCODE``: the encoding has no bytes for a character.
-        """
+        """Encode another text with the encoding and the byte order mark of this one."""
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -179,11 +169,7 @@ class Text:
 
 
 def read_text(snapshot: Snapshot, encoding: str | None = None) -> Text:
-    """Return the text of a file that was read.
-
-    Raises:
-        ToolError: As ``Text``.
-    """
+    """Return the text of a file that was read."""
     try:
         return Text(snapshot.data, encoding)
     except ToolError as error:
@@ -195,9 +181,7 @@ def advice(text: Text, first: int, way: str, extra: int = 0) -> str:
     """Return advice for reading lines that do not fit into one answer.
 
     Args:
-        first: The first requested line.
         way: The advice for reading the lines ``{first}`` to ``{last}``.
-        extra: As for ``Text.fitting``.
     """
     last = text.fitting(first, extra)
     if last < first:

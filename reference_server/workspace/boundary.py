@@ -50,7 +50,6 @@ class Boundary:
         return cls(places)
 
     def contains(self, at: Location) -> bool:
-        """Return whether a location is inside."""
         return self._places is None or any(
             root == at.root and is_below(at.parts, inside) for root, inside in self._places
         )

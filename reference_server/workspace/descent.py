@@ -45,7 +45,6 @@ def open_below(directory: int, parts: Sequence[str], flags: int) -> int:
     """Open a path below an open directory without following links; return the descriptor.
 
     Args:
-        directory: Descriptor of the directory.
         parts: Names below it; at least one, and none is ``..``.
         flags: ``FILE`` or ``DIRECTORY``.
 

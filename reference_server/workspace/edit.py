@@ -39,8 +39,6 @@ class Edit:
     Args:
         find: Reads a file, or returns None if it does not exist; takes ``path`` and ``cwd``.
         committed: Called with the changes that are on the disk.
-        who: The client, for the audit.
-        request_id: Our id of the request, for the audit.
     """
 
     def __init__(
@@ -73,12 +71,8 @@ class Edit:
 
         Args:
             path: The path of a new file; missing directories are created.
-            cwd: Directory below a root that ``path`` is relative to.
             before: The file to replace, at its own path; ``path`` is then ignored. If it is None,
                 the file must not exist.
-
-        Raises:
-            Refusal: A subclass of it; earlier changes of this edit are kept.
         """
         change = self._change(path, cwd, before)
         limit = self._settings.max_file_size
@@ -87,11 +81,6 @@ class Edit:
         self._enter(Change(change.at, change.before, data))
 
     def remove(self, before: Snapshot) -> None:
-        """Remove a file that was read.
-
-        Raises:
-            Refusal: A subclass of it; earlier changes of this edit are kept.
-        """
         change = self._change(before.path, "", before)
         self._enter(Change(change.at, change.before, None))
 
@@ -179,11 +168,7 @@ class Edit:
 
 
 def _verify(root: Root, change: Change) -> None:
-    """Check that a file has not changed since it was read, and that we may write it.
-
-    Raises:
-        Refusal: It has changed, or we may not write it.
-    """
+    """Check that a file has not changed since it was read, and that we may write it."""
     try:
         descriptor = root.open_file(change.parts)
     except FileNotFoundError:
@@ -209,7 +194,6 @@ def _verify(root: Root, change: Change) -> None:
 
 
 def _holds(descriptor: int, data: bytes) -> bool:
-    """Return whether an open file is a regular one with these bytes."""
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_size != len(data):
         return False

@@ -12,12 +12,7 @@ if TYPE_CHECKING:
 
 
 class Snapshot:
-    """A file as it was at one moment.
-
-    Attributes:
-        path: The path to it, with forward slashes.
-        data: All its bytes.
-    """
+    """A file as it was at one moment."""
 
     def __init__(self, at: Location, data: bytes) -> None:
         self.at = at
@@ -27,7 +22,6 @@ class Snapshot:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of its bytes, in hex."""
         if self._sha256 is None:
             self._sha256 = sha256(self.data)
         return self._sha256
@@ -37,11 +31,6 @@ class Entry:
     """A name in a directory.
 
     Attributes:
-        path: The path to it, with forward slashes.
-        name: The last component of the path.
-        kind: ``file``, ``directory``, ``link`` or ``other``.
-        size: In bytes.
-        mtime_ns: Time of its last change, in nanoseconds since 1970.
         look: Differs from an earlier value if the file may have changed.
     """
 
@@ -59,10 +48,8 @@ class Change:
     """The change of one file in an edit.
 
     Attributes:
-        path: The path to it, with forward slashes.
         before: Its current bytes; None if the edit creates the file.
         after: Its new bytes; None if the edit removes the file.
-        parts: The parts of its path below the root.
     """
 
     def __init__(self, at: Location, before: bytes | None, after: bytes | None) -> None:
@@ -74,7 +61,6 @@ class Change:
 
 
 def sha256(data: bytes) -> str:
-    """Return the SHA-256 of bytes, in hex."""
     import hashlib  # noqa: PLC0415 - loading OpenSSL takes as long as starting this server
 
     return hashlib.sha256(data).hexdigest()

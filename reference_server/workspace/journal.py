@@ -45,9 +45,6 @@ _MOST_OPEN = 200
 class Journal:
     """Executes one edit; the caller holds ``root.writing()``.
 
-    Args:
-        changes: The verified changes; at least one.
-
     Attributes:
         lost: What new files could not take over from the old ones, by the path of the file.
         left: Paths of temporary files that could not be removed; the next start tries again.
@@ -146,11 +143,9 @@ class _Directories:
         self._root = root
         self._open: dict[Parts, Place] = {}
 
-    def __enter__(self) -> None:
-        """Use as a context manager."""
+    def __enter__(self) -> None: ...
 
     def __exit__(self, *_error: object) -> None:
-        """Close the directories."""
         for place in self._open.values():
             place.__exit__(None, None, None)
 
@@ -179,7 +174,6 @@ class _Step:
     """The change of one file.
 
     Attributes:
-        parts: The parts of the path of the file.
         temporary: The name of its temporary file.
         renamed: Whether the change is on the disk.
     """
@@ -235,7 +229,6 @@ class _Step:
             place.sync()
 
     def undo(self) -> None:
-        """Restore the old content of the file."""
         if not self.renamed:
             return
         name = self.parts[-1]
@@ -251,7 +244,6 @@ class _Step:
         self.renamed = False
 
     def tidy(self) -> None:
-        """Remove the temporary files."""
         with self._at(self.parts[:-1]) as place:
             tidy(place, self.temporary)
 

@@ -51,23 +51,16 @@ class Names:
         self._allow = tuple(allow)
 
     def denies(self, parts: Parts, *, folds: bool) -> bool:
-        """Return whether reading a path is denied."""
         return any(name.startswith(OURS) for name in parts) or self._deny.has(parts, folds=folds)
 
     def check(self, parts: Parts, *, folds: bool, writing: bool = False) -> None:
-        """Check that no part of a path is denied.
-
-        Raises:
-            Denied: A part is denied.
-            WriteDenied: A part is denied for writing.
-        """
+        """Check that no part of a path is denied."""
         if self.denies(parts, folds=folds):
             raise Denied("/".join(parts))
         if writing and self._deny_writes.has(parts, folds=folds):
             raise WriteDenied("/".join(parts))
 
     def allows(self, parts: Parts) -> bool:
-        """Return whether the allow list permits a file."""
         if not self._allow:
             return True
         from fnmatch import fnmatchcase  # noqa: PLC0415 - only for servers with such a list
@@ -77,8 +70,6 @@ class Names:
 
 
 class _List:
-    """One deny list of plain names and patterns."""
-
     def __init__(self, entries: Iterable[str]) -> None:
         stripped = [entry.removesuffix("/") for entry in entries]
         self._names = frozenset(entry for entry in stripped if not _WILD & set(entry))

@@ -72,7 +72,6 @@ def cut(path: str, roots: Sequence[Parts]) -> tuple[int | None, Parts]:
 
     Args:
         path: As the client wrote it; ``""`` and ``"."`` are the root itself.
-        roots: Absolute roots, each as its parts.
 
     Raises:
         InvalidPath: It is too deep, or contains a control character or a separator of another
@@ -102,10 +101,8 @@ def is_readable(name: str) -> bool:
 
 
 def parts_of(path: str) -> Parts:
-    """Split a path at its slashes; empty parts and ``.`` are removed."""
     return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
 def is_below(parts: Parts, directory: Parts) -> bool:
-    """Return whether a path equals a directory or is below it."""
     return parts[: len(directory)] == directory

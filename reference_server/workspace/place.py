@@ -44,7 +44,6 @@ class Place:
         self._path = path
 
     def __enter__(self) -> Self:
-        """Use as a context manager."""
         return self
 
     def __exit__(
@@ -53,7 +52,6 @@ class Place:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the directory."""
         if self.fd is not None:
             os.close(self.fd)
 
@@ -61,15 +59,12 @@ class Place:
         return os.path.join(self._path, name) if self._path else name  # noqa: PTH118
 
     def lstat(self, name: str) -> os.stat_result:
-        """Return the status of a name; links are not followed."""
         return os.stat(self._at(name), dir_fd=self.fd, follow_symlinks=False)
 
     def names(self) -> list[str]:
-        """Return the names in it, sorted."""
         return sorted(os.listdir(self._path if self.fd is None else self.fd))  # noqa: PTH208 - takes descriptors
 
     def create(self, name: str, mode: int) -> int:
-        """Open a new file for writing; it must not exist."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY
         return os.open(self._at(name), flags, mode, dir_fd=self.fd)
 
@@ -78,15 +73,10 @@ class Place:
         return os.open(self._at(name), flags | _BINARY, dir_fd=self.fd)
 
     def replace(self, name: str, new: str) -> None:
-        """Rename a file and replace an existing file of the new name."""
         os.replace(self._at(name), self._at(new), src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def claim(self, name: str, new: str) -> None:
-        """Rename a file to a name that does not exist.
-
-        Raises:
-            FileExistsError: The name exists.
-        """
+        """Rename a file to a name that does not exist."""
         if os.link not in os.supports_dir_fd:
             os.rename(self._at(name), self._at(new))  # noqa: PTH104 - refuses an existing name on Windows
             return
@@ -105,7 +95,6 @@ class Place:
             os.unlink(self._at(name), dir_fd=self.fd)
 
     def has(self, name: str) -> bool:
-        """Return whether a name exists."""
         try:
             self.lstat(name)
         except FileNotFoundError:
@@ -113,14 +102,12 @@ class Place:
         return True
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it exists."""
         try:
             os.unlink(self._at(name), dir_fd=self.fd)
         except FileNotFoundError:
             return
 
     def make_directory(self, name: str) -> None:
-        """Create a directory in it."""
         os.mkdir(self._at(name), dir_fd=self.fd)
 
     def remove_directory(self, name: str) -> None:
@@ -131,7 +118,6 @@ class Place:
             return
 
     def sync(self) -> None:
-        """Write the names in it to the disk."""
         if self.fd is not None:
             with suppress(OSError):  # some file systems cannot sync a directory
                 os.fsync(self.fd)
@@ -159,7 +145,6 @@ class Root:
         self.folds = self._find_out_folding()
 
     def close(self) -> None:
-        """Close the directory."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -241,12 +226,10 @@ def _lock_among_processes(place: Place, deadline: float) -> None:
 
 
 def system_parts(path: str) -> Parts:
-    """Split an absolute path of the system."""
     return parts_of(path.replace(os.sep, "/"))
 
 
 def kind_of(mode: int) -> str:
-    """Return the kind of a ``st_mode``: ``file``, ``directory``, ``link`` or ``other``."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):

@@ -42,7 +42,6 @@ class Policy:
         self._boundary = Boundary.of(uris, self.roots)
 
     def locate(self, index: int, parts: Parts) -> Location:
-        """Return the location of a path below one root."""
         return Location(index, parts, self._prefixes[index] if self._prefixes else None)
 
     def contains(self, at: Location) -> bool:
@@ -50,16 +49,11 @@ class Policy:
         return self._boundary.contains(at)
 
     def shows(self, at: Location) -> bool:
-        """Return whether a listing may contain a location."""
         folds = self.roots[at.root].folds
         return not self.names.denies(at.parts, folds=folds) and self._boundary.shows(at)
 
     def check(self, at: Location, *, writing: bool = False) -> None:
-        """Check that no deny list matches a location.
-
-        Raises:
-            Refusal: A list matches it.
-        """
+        """Check that no deny list matches a location."""
         folds = self.roots[at.root].folds
         try:
             self.names.check(at.parts, folds=folds, writing=writing)
@@ -67,11 +61,7 @@ class Policy:
             raise type(refused)(at.path) from None
 
     def check_allowed(self, at: Location) -> None:
-        """Check that the allow list, if there is one, permits a file.
-
-        Raises:
-            NotAllowed: It does not.
-        """
+        """Check that the allow list, if there is one, permits a file."""
         if not self.names.allows(at.parts):
             raise NotAllowed(at.path)
 
@@ -81,8 +71,6 @@ class Policy:
         """Return the possible locations of a path, in the order of the roots.
 
         Args:
-            path: As the client wrote it.
-            cwd: The directory that a relative path starts from.
             listing: Whether directories above the client's roots are included.
 
         Raises:

@@ -36,10 +36,6 @@ def recover(root: Root, names: Names, largest: int) -> tuple[int, list[str]]:
 
     The caller holds ``root.writing()``, so no running server has an unfinished edit.
 
-    Args:
-        names: The deny lists.
-        largest: Bytes of the largest file that may be written.
-
     Returns:
         The number of recovered edits, and the names of the journals that were refused.
     """
@@ -91,7 +87,6 @@ def _recover_file(root: Root, entry: dict[str, Any], largest: int, *, staged: bo
 
 
 def _has(place: Place, name: str, expected: str | None, largest: int) -> bool:
-    """Return whether a file has the expected hash; None expects that there is none."""
     if not place.has(name):
         return expected is None
     data = _content(place, name, largest)

@@ -48,67 +48,49 @@ def _cut(path: str) -> str:
 
 
 class InvalidPath(Refusal):
-    """The path is not in the accepted syntax."""
-
     CODE = "INVALID_PATH"
     TYPE = "ValidationError"
     REASON = "Write the path with forward slashes, relative to the root."
 
 
 class OutsideRoot(Refusal):
-    """The path is outside every root."""
-
     CODE = "OUTSIDE_ROOT"
     REASON = "The path is not below the root; give it relative to the root, without '..'."
 
 
 class OutsideClientRoots(Refusal):
-    """The path is below a root of ours, but not below one of the client."""
-
     CODE = "OUTSIDE_CLIENT_ROOTS"
     REASON = "The path is not below any of the roots that the client has named."
 
 
 class LinkInPath(Refusal):
-    """A component of the path is a symbolic link."""
-
     CODE = "LINK"
     REASON = "The path leads through a symbolic link, and links are not followed."
     STEPS = ("Use the path the link points to, if that is below the root.",)
 
 
 class Denied(Refusal):
-    """A component of the path is on the deny list."""
-
     CODE = "DENIED"
     REASON = "A part of the path is on the deny list of this server."
 
 
 class WriteDenied(Refusal):
-    """A component of the path may be read but not written."""
-
     CODE = "WRITE_DENIED"
     REASON = "A part of the path is on the deny list for writing: it is read here and not written."
 
 
 class NotAllowed(Refusal):
-    """There is an allow list and the path matches none of its patterns."""
-
     CODE = "NOT_ALLOWED"
     REASON = "The path matches no pattern on the allow list of this server."
 
 
 class ReadOnly(Refusal):
-    """This server is read-only."""
-
     CODE = "READ_ONLY"
     REASON = "This server runs read-only; nothing is written."
     FIELD = None
 
 
 class NotFound(Refusal):
-    """There is no such file."""
-
     CODE = "NOT_FOUND"
     TYPE = "ExecutionError"
     REASON = "There is no such file below the root. Check the spelling and the case of the path."
@@ -119,53 +101,39 @@ class NotFound(Refusal):
 
 
 class Exists(Refusal):
-    """The file exists already."""
-
     CODE = "EXISTS"
     TYPE = "ConflictError"
     REASON = "There is a file of that name already; it was left as it is."
 
 
 class NotRegular(Refusal):
-    """The path is a pipe, a socket or a device."""
-
     CODE = "NOT_REGULAR"
     REASON = "The path is not a regular file."
 
 
 class IsDirectory(Refusal):
-    """The path is a directory where a file is required."""
-
     CODE = "IS_DIRECTORY"
     TYPE = "ExecutionError"
     REASON = "The path is a directory, not a file."
 
 
 class NotDirectory(Refusal):
-    """The path, or part of it, is a file where a directory is required."""
-
     CODE = "NOT_DIRECTORY"
     TYPE = "ExecutionError"
     REASON = "The path, or a part of it, is a file and not a directory."
 
 
 class TooLarge(Refusal):
-    """The file has more bytes than the limit."""
-
     CODE = "TOO_LARGE"
 
 
 class NotPermitted(Refusal):
-    """The operating system denies access."""
-
     CODE = "NOT_PERMITTED"
     TYPE = "ExecutionError"
     REASON = "The operating system does not permit this."
 
 
 class Changed(Refusal):
-    """The file has changed since it was read."""
-
     CODE = "CHANGED"
     TYPE = "ConflictError"
     REASON = "The file has changed since it was read; nothing was written."
@@ -173,8 +141,6 @@ class Changed(Refusal):
 
 
 class Busy(Refusal):
-    """Another server writes below the same root and does not finish."""
-
     CODE = "BUSY"
     TYPE = "ConflictError"
     REASON = "Another process is writing below this root; nothing was written."
@@ -183,8 +149,6 @@ class Busy(Refusal):
 
 
 class WriteFailed(Refusal):
-    """The file system reported an error; the edit was undone."""
-
     CODE = "WRITE_FAILED"
     TYPE = "SystemError"
     REASON = "The file system reported an error while writing; every file is as it was."
@@ -192,8 +156,6 @@ class WriteFailed(Refusal):
 
 
 class SpansRoots(Refusal):
-    """One edit would write below two roots."""
-
     CODE = "SPANS_ROOTS"
     TYPE = "ValidationError"
     REASON = "One edit can change files of one root only; make one edit for each root."

@@ -52,11 +52,9 @@ class Workspace:
 
     @property
     def writable(self) -> bool:
-        """Whether this server may write."""
         return not self.settings.read_only
 
     def close(self) -> None:
-        """Close the roots."""
         for root in self.policy.roots:
             root.close()
 
@@ -68,12 +66,7 @@ class Workspace:
         """Read a whole file.
 
         Args:
-            path: Relative to ``cwd``, or absolute and below a root.
-            cwd: Directory below a root.
             check: Called between chunks; its exception ends the read.
-
-        Raises:
-            Refusal: A subclass of it.
         """
         found = self.find(path, cwd=cwd, check=check)
         if found is None:
@@ -83,11 +76,7 @@ class Workspace:
     def find(
         self, path: str, *, cwd: str = "", check: Callable[[], None] | None = None
     ) -> Snapshot | None:
-        """Read a whole file; return None if it does not exist.
-
-        Raises:
-            Refusal: As ``read``.
-        """
+        """Read a whole file; return None if it does not exist."""
         for at in self.policy.candidates(path, cwd):
             if not at.parts:
                 raise IsDirectory(path or ".")
@@ -149,9 +138,6 @@ class Workspace:
         """Return the path of a directory and its entries, sorted by name, without denied ones.
 
         If there are several roots, the path ``""`` is a directory that contains the roots.
-
-        Raises:
-            Refusal: A subclass of it.
         """
         places = self.policy.candidates(path, cwd, listing=True)
         if len(places) > 1 and not places[0].parts:
@@ -166,7 +152,6 @@ class Workspace:
         raise NotFound(path, "There is no such directory below the root.")
 
     def entries(self, path: str = "", *, cwd: str = "") -> list[Entry]:
-        """Return the entries of a directory, as ``directory`` does."""
         return self.directory(path, cwd=cwd)[1]
 
     def _entry_of_root(self, at: Location) -> Entry:
@@ -196,9 +181,6 @@ class Workspace:
         """Yield the files below a directory in the order of their paths, without following links.
 
         If several roots have such a directory, the files are grouped by root.
-
-        Raises:
-            Refusal: The directory itself is refused.
         """
         found = False
         nothing: Refusal = NotFound(path, "There is no such directory below the root.")
@@ -234,12 +216,7 @@ class Workspace:
     # --- writing
 
     def edit(self, who: str, request_id: str = "") -> Edit:
-        """Begin an edit; nothing is written until its ``commit``.
-
-        Args:
-            who: The client, for the audit.
-            request_id: Our id of the request, for the audit; empty if there is none.
-        """
+        """Begin an edit; nothing is written until its ``commit``."""
         return Edit(
             self.settings,
             self.policy,

@@ -42,12 +42,7 @@ def as_json(value: Any) -> Any:
 
 
 def describe(command: Any, line: int) -> dict[str, Any]:
-    """Return a command as JSON, with its path, line and summary.
-
-    Args:
-        command: The parser's object for the command.
-        line: Line of the input on which the command begins, counted from 1.
-    """
+    """Return a command as JSON, with its path, line and summary."""
     described = as_json(command)
     described.pop("node")
     return {
@@ -60,7 +55,6 @@ def describe(command: Any, line: int) -> dict[str, Any]:
 
 
 def summary(command: Any) -> str:
-    """Return one line that describes the effect of a command."""
     path = command.files_to_change[0]
     if command.type == "create":
         return f"Create {path}"

@@ -67,8 +67,6 @@ _ESCAPED = 8
 
 
 class UnavailableError(ToolError):
-    """The library cannot be used here."""
-
     def __init__(self, reason: str) -> None:
         super().__init__(
             f"CEDARScript is not available: {reason}.",
@@ -79,7 +77,6 @@ class UnavailableError(ToolError):
 
 
 def build(surface: Surface) -> Engine:
-    """Build the engine of a server. A server has one."""
     return Engine(surface.settings.max_file_size)
 
 
@@ -87,9 +84,6 @@ class Engine:
     """Sends requests to the worker. Any thread may use it.
 
     ``warm`` or the first request starts the worker. It then stays alive for later requests.
-
-    Args:
-        largest: Limit for the size of a file, in bytes.
 
     Attributes:
         reason: Why the library cannot be used; None while no reason is known.
@@ -110,7 +104,6 @@ class Engine:
         """Send a request to the worker and return the answer.
 
         Args:
-            request: See ``worker.Worker``.
             check: Called several times a second. An exception that it raises ends the work.
 
         Raises:
@@ -161,7 +154,6 @@ class Engine:
         self._warming.start()
 
     def close(self) -> None:
-        """Kill the worker, even while it starts or handles a request."""
         self._closed = True
         self._end()
         if self._warming:
@@ -246,13 +238,6 @@ def _too_costly() -> ToolError:
 
 
 class Worker:
-    """One worker process.
-
-    Args:
-        largest: Limit for the size of a file, in bytes.
-        seconds: Processor time for one request, in seconds.
-    """
-
     def __init__(self, largest: int, seconds: float) -> None:
         from tempfile import mkdtemp  # noqa: PLC0415 - takes longer to load than this module
 
@@ -298,7 +283,6 @@ class Worker:
             self._directory = None
 
     def is_alive(self) -> bool:
-        """Return whether the process is running."""
         return self._process.poll() is None
 
     def is_out_of_time(self) -> bool:
@@ -308,21 +292,12 @@ class Worker:
         return self._process.poll() == -getattr(signal, "SIGXCPU", 0)
 
     def say(self, request: Answer) -> None:
-        """Send a request.
-
-        Raises:
-            OSError: The process has ended.
-        """
         assert self._process.stdin is not None  # noqa: S101 - Popen was called with a pipe
         self._process.stdin.write(json.dumps(request, ensure_ascii=False).encode() + b"\n")
         self._process.stdin.flush()
 
     def hear(self, seconds: float, check: Callable[[], None]) -> Answer:
         """Wait for the next answer and return it.
-
-        Args:
-            seconds: Time limit, in seconds.
-            check: Called several times a second. An exception that it raises ends the wait.
 
         Raises:
             TimeoutError: No answer arrived within the time limit.

@@ -62,7 +62,6 @@ class Rule:
         return (None,) if own in message else None
 
     def explain(self, about: str | None) -> str:
-        """Return the explanation, with the subject filled in unless it is None."""
         if about is None:
             return _WHAT.sub("", self.explanation)
         if len(about) > _LONGEST_QUOTE:
@@ -154,10 +153,7 @@ def explain(
     """Explain an error message.
 
     Args:
-        call: The current call, used to ask the client's model.
-        message: An error message of this server, of the library, or any other text.
         offered: Names of the listed tools. Steps that mention an unlisted tool are left out.
-        ask_model: Whether to ask the client's model for an explanation too.
         deprecated: Whether to ask the model even in revisions that deprecate sampling.
     """
     found = find(message)

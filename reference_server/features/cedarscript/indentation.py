@@ -25,11 +25,7 @@ _DIGITS = 4
 
 
 class IndentationRefusedError(ValueError):
-    """A prefix asks for an impossible level. The message gives the reason.
-
-    Attributes:
-        code: The error code, for example ``NEGATIVE_INDENTATION``.
-    """
+    """A prefix asks for an impossible level. The message gives the reason."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -48,7 +44,6 @@ class Indentation:
 
     @classmethod
     def from_content(cls, lines: Sequence[str], _finder: Any = None) -> Self:
-        """Build an instance with the unit that the lines are indented with."""
         return cls(find_unit(lines))
 
     def apply_relative_indents(self, content: str, reference: int = 0) -> list[str]:
@@ -60,9 +55,6 @@ class Indentation:
         Args:
             content: The text between the quotes.
             reference: Width of the indentation that levels are relative to, in characters.
-
-        Raises:
-            IndentationRefusedError: A level would be negative.
         """
         content = content.removeprefix("\n").removesuffix("\n")
         if not content:
@@ -88,9 +80,6 @@ def check_prefixes(content: str) -> None:
     """Check that no prefix asks for more than ``DEEPEST`` levels.
 
     Without this limit, a prefix of eleven bytes could fill the disk.
-
-    Raises:
-        IndentationRefusedError: A prefix asks for more levels.
     """
     for line in content.split("\n"):
         found = _PREFIX.fullmatch(line)

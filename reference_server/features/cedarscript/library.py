@@ -57,9 +57,6 @@ class Unavailable(Exception):  # noqa: N818 - a state, not a fault
 class Desk:
     """The text of the file that a command works on, in place of the disk.
 
-    Args:
-        largest: Limit for the size of a file, in bytes.
-
     Attributes:
         text: Text that the library reads. Its lines end in LF.
         written: Text that the library has written, or None if it has not written any.
@@ -75,11 +72,7 @@ class Desk:
         return _Source(self.text)
 
     def write(self, _path: Any, lines: Sequence[str]) -> None:
-        """Store lines as the new text. Replaces ``write_file`` of the library.
-
-        Raises:
-            Refused: ``TOO_LARGE``: the file would exceed the size limit.
-        """
+        """Store lines as the new text. Replaces ``write_file`` of the library."""
         size = sum(len(line.encode(errors="replace")) + 1 for line in lines)
         if size > self._largest:
             raise Refused("TOO_LARGE", f"The file would have {size} bytes; see list_capabilities.")
@@ -111,9 +104,6 @@ class _Kept(str):
 
 class Library:
     """The loaded and patched library.
-
-    Args:
-        largest: Limit for the size of a file, in bytes.
 
     Attributes:
         parser: The library's parser, which returns commands and errors.
@@ -156,10 +146,6 @@ class Library:
             command: The parser's object for the command.
             text: The text of the file. Its lines end in LF.
             name: File name given to the library. Only its extension matters.
-
-        Raises:
-            Refused: The command is not safe to carry out.
-            Exception: Any exception of the library.
         """
         command.target.file_path = name
         self.desk.text, self.desk.written = text, None
@@ -198,7 +184,6 @@ class Library:
 
     @staticmethod
     def create(content: str) -> str:
-        """Return the text of a new file with some CONTENT."""
         return "".join(line + "\n" for line in Indentation().apply_relative_indents(content))
 
 
@@ -215,11 +200,7 @@ def _parser() -> Any:
 
 
 def _get_query(language: str) -> dict[str, str]:
-    """Return the queries for a language. Replaces a function whose data the wheel lacks.
-
-    Raises:
-        KeyError: The language is not Python.
-    """
+    """Return the queries for a language. Replaces a function whose data the wheel lacks."""
     if language != "python":
         raise KeyError(language)
     # The library inserts the name with ``format``.

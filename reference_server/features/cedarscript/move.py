@@ -33,10 +33,6 @@ def carry_out(lines: Sequence[str], move: Move, *, python: bool) -> list[str]:
 
     Args:
         lines: Lines of the file, without newlines.
-
-    Raises:
-        Refused: ``MOVE_INTO_ITSELF``, ``NO_CHANGE``, ``UNSAFE_MOVE``, ``NEGATIVE_INDENTATION``; in
-            a Python file also ``BREAKS_SYNTAX``, ``ONE_LINE_BODY``, ``UNSUPPORTED_CONSTRUCT``.
     """
     after = (_move_python if python else _move_lines)(lines, move)
     if after == lines:
@@ -63,7 +59,6 @@ def _move_lines(lines: Sequence[str], move: Move) -> list[str]:
 
 
 def _move_python(lines: Sequence[str], move: Move) -> list[str]:
-    """Move a definition or whole statements of a Python file, and check the result."""
     source = Source(lines)
     first, end = move.first, move.end
     level = next((at for at in range(first, end) if lines[at].strip()), first)
@@ -98,13 +93,7 @@ def _prove(source: Source, after: list[str], moved: tuple[int, int], place: Plac
     The tree of ``source`` is changed and must not be used afterwards.
 
     Args:
-        source: The file before the MOVE.
-        after: Lines of the file after the MOVE.
         moved: First line and end of the moved lines, in the file before the MOVE.
-        place: The place that the script names.
-
-    Raises:
-        Refused: The trees differ in another way, or the statements are not in that place.
     """
     first, end = moved
     size = end - first
@@ -134,11 +123,7 @@ def _prove(source: Source, after: list[str], moved: tuple[int, int], place: Plac
 
 
 def _find_run(tree: ast.AST, first: int, end: int) -> tuple[list[ast.stmt], int, int] | None:
-    """Return the statements in some lines as one run of ``trees.find_runs``, or None.
-
-    Raises:
-        Refused: ``UNSAFE_MOVE``: the statements are not all in one list.
-    """
+    """Return the statements in some lines as one run of ``trees.find_runs``, or None."""
     runs = trees.find_runs(tree, first, end)
     if len(runs) > 1:
         raise unsafe("what is to move is not made of whole statements")
@@ -149,9 +134,6 @@ def _line_after(line: int, first: int, end: int, index: int) -> int:
     """Return the number of a line after other lines were moved.
 
     Args:
-        line: Number of the line before the move. It is not one of the moved lines.
-        first: First of the moved lines.
-        end: Line after the moved lines.
         index: Line in front of which they were moved.
     """
     if index <= line < first:
@@ -186,7 +168,6 @@ def _shift(
 
 
 def _common(whites: list[str]) -> str:
-    """Return the longest common prefix."""
     least, most = min(whites, default=""), max(whites, default="")
     length = 0
     while length < len(least) and least[length] == most[length]:
@@ -224,13 +205,6 @@ def _check_levels(move: Move, white: str) -> None:
     ``RELATIVE INDENTATION 1`` to move a definition from the top level. This is accepted, without
     any effect, if the definition is moved in front of another one, because there it can have no
     other meaning.
-
-    Args:
-        move: The move, with levels other than 0.
-        white: White space in front of the moved definition or statements.
-
-    Raises:
-        Refused: ``UNSUPPORTED_CONSTRUCT``.
     """
     beside = move.definition and not move.at_line and move.where == BEFORE
     if not (beside and not white and move.levels == 1):

@@ -82,11 +82,7 @@ class Source:
     """A parsed Python file.
 
     Attributes:
-        lines: Lines of the file, without newlines.
         strings: Numbers of the lines that begin inside of a string.
-
-    Raises:
-        Refused: ``UNSAFE_MOVE``: the file is not valid Python.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
@@ -104,11 +100,7 @@ class Source:
                 self._ends[trees.end(node)] = node  # the last one, if several share a line
 
     def definition(self, line: int) -> Any:
-        """Return the definition that begins on a line.
-
-        Raises:
-            Refused: ``UNSAFE_MOVE``: the library has found a definition there, but Python has not.
-        """
+        """Return the definition that begins on a line."""
         node = self._starts.get(line)
         if not isinstance(node, trees.DEFINITIONS):
             raise unsafe("the library and Python do not find the same definition")
@@ -137,11 +129,7 @@ class Source:
         return end
 
     def place(self, move: Move, first: int, end: int) -> Place:
-        """Return the place to which the lines from ``first`` to ``end`` are moved.
-
-        Raises:
-            Refused: ``UNSAFE_MOVE`` or ``ONE_LINE_BODY``.
-        """
+        """Return the place to which the lines from ``first`` to ``end`` are moved."""
         line, where = move.place, move.where
         if move.at_line:
             return self._beside_line(line, where)
@@ -184,12 +172,10 @@ class Source:
 
 
 def white_before(line: str) -> str:
-    """Return the white space that a line begins with."""
     return line[: len(line) - len(line.lstrip(_WHITE))]
 
 
 def unsafe(why: str, suggestion: str = _BY_HAND) -> Refused:
-    """Build the refusal of a MOVE that may not be safe."""
     return Refused(
         "UNSAFE_MOVE", f"This MOVE is not carried out: {why}.", suggestion, type="ExecutionError"
     )

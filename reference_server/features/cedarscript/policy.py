@@ -88,10 +88,6 @@ def check_tree(root: Any, text: str) -> None:
 
     A node that the parser has inserted (``MISSING``) is an error too. The library accepts such a
     tree, and drops the last character of an unclosed string.
-
-    Raises:
-        Refused: ``SYNTAX_ERROR`` or ``UNSUPPORTED_CONSTRUCT``, with the line of the script and the
-            column in characters, both counted from 1.
     """
     for node, parent, grandparent in _walk(root):
         if _is_error(node):
@@ -150,7 +146,6 @@ def _syntax_error(root: Any, text: str) -> Refused:
 
 
 def _is_error(node: Any) -> bool:
-    """Return whether a node is a syntax error."""
     return node.type in ("ERROR", "error") or bool(node.is_missing)
 
 
@@ -162,12 +157,7 @@ def position(node: Any, text: str) -> tuple[int, int]:
 
 
 def check_command(command: Any) -> None:
-    """Check the values in one command.
-
-    Raises:
-        Refused: ``INVALID_NAME``, ``NUMBER_OUT_OF_RANGE``, ``INDENTATION_OUT_OF_RANGE``,
-            ``INVALID_REGEX``, ``SYMBOLS_NEED_PYTHON``, ``UNSUPPORTED_CONSTRUCT``.
-    """
+    """Check the values in one command."""
     target: Any = getattr(command, "target", None)
     symbols = False
     if getattr(target, "identifier_type", None):
@@ -217,17 +207,14 @@ def _check_move(command: Any, *, from_definition: bool) -> None:
 
 
 def is_move(action: Any) -> bool:
-    """Return whether the action of a command is a MOVE."""
     return hasattr(action, "relative_indentation")
 
 
 def is_python(path: str) -> bool:
-    """Return whether a file is Python source, by the extension of its name."""
     return path.endswith((".py", ".pyi", ".pyw"))
 
 
 def markers(action: Any) -> Iterator[Any]:
-    """Yield the markers of an action."""
     for name in ("region", "insert_position"):
         region: Any = getattr(action, name, None)
         if hasattr(region, "start") and hasattr(region, "end"):
@@ -258,7 +245,6 @@ def _check_regex(pattern: str) -> None:
 
 
 def invalid_regex(error: Exception) -> Refused:
-    """Build the refusal of an invalid regular expression or replacement."""
     return Refused(
         "INVALID_REGEX",
         f"The regular expression is not valid: {error}.",
@@ -268,7 +254,6 @@ def invalid_regex(error: Exception) -> Refused:
 
 
 def refused_constructs() -> list[str]:
-    """Return the names of the constructs of the language that this server refuses."""
     names = [name for name, _ in (*REFUSED.values(), *_INSIDE.values())]
     more = (_CASE_NUMBER, _SYMBOL_SEGMENT, _MOVED_BODY, _PLACE_NUMBER, _PLACE_LEVEL)
     return list(dict.fromkeys([*names, *more]))

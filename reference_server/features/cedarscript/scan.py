@@ -66,14 +66,7 @@ class Block:
 
 
 class ScriptError(ToolError):
-    """A script cannot be read. The error has the place of the fault.
-
-    Args:
-        code: The error code, for example ``UNCLOSED_STRING``.
-        line: Line of the input, counted from 1.
-        column: Column in that line, in characters, counted from 1.
-        suggestion: How to correct the fault; None if no suggestion is known.
-    """
+    """A script cannot be read. The error has the place of the fault."""
 
     def __init__(
         self, message: str, code: str, line: int, column: int = 1, suggestion: str | None = None
@@ -92,11 +85,6 @@ def find_blocks(content: str) -> list[Block]:
     """Return the scripts of a text in order.
 
     The list is empty if the text ends with ``<NOCEDARSCRIPT/>`` and has no fenced script.
-
-    Raises:
-        ToolError: ``EMPTY_SCRIPT``, ``SCRIPT_TOO_LARGE``, or a ``ScriptError``: ``UNCLOSED_FENCE``,
-            ``UNCLOSED_STRING``, ``UNCLOSED_COMMENT``, ``UNSUPPORTED_ESCAPE``,
-            ``CONTROL_CHARACTER``.
     """
     size = len(content.encode(errors="replace"))
     if size > LARGEST:

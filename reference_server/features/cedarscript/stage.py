@@ -28,11 +28,7 @@ class Stage:
     """The files of one script.
 
     Args:
-        call: The current call, checked for cancellation.
         root: Directory below a root. The paths of the script are relative to it.
-
-    Raises:
-        Refusal: The directory is refused.
     """
 
     def __init__(self, call: Call, workspace: Workspace, root: str) -> None:
@@ -49,11 +45,7 @@ class Stage:
             raise
 
     def take(self, commands: list[dict[str, Any]]) -> None:
-        """Check the files of all commands against the policy and read them.
-
-        Raises:
-            ToolError: A file is refused, or is not text that can be edited line by line.
-        """
+        """Check the files of all commands against the policy and read them."""
         edited = {one["path"] for one in commands if one["type"] != "RmFileCommand"}
         for index, command in enumerate(commands, 1):
             path = command["path"]
@@ -76,7 +68,6 @@ class Stage:
             )
 
     def request(self) -> dict[str, Any]:
-        """Return the members of the request to the worker that describe the files."""
         return {
             "keys": self._keys,
             "texts": {key: file.lent() for key, file in self._files.items()},
@@ -84,14 +75,7 @@ class Stage:
         }
 
     def put(self, edit: Edit, files: dict[str, Any]) -> None:
-        """Add the changed files to an edit.
-
-        Args:
-            files: The changed files by key, from the worker's answer.
-
-        Raises:
-            Refusal: See ``Edit.put``. The error names the last command on the file.
-        """
+        """Add the changed files to an edit."""
         for key, made in files.items():
             file = self._files[key]
             with _blamed_on(self._commands[key]):
@@ -119,11 +103,7 @@ class Stage:
 
 @contextmanager
 def _blamed_on(command: dict[str, Any]) -> Iterator[None]:
-    """Add a command to the errors that are raised in the ``with`` block.
-
-    Args:
-        command: Members of ``context`` for the error.
-    """
+    """Add a command to the errors that are raised in the ``with`` block."""
     try:
         yield
     except ToolError as error:
@@ -138,12 +118,8 @@ class _File:
     Args:
         path: Path of the file in the script.
         shown: Path of the file in results.
-        before: The file before the edit; None if it does not exist.
         edited: Whether a command creates or updates the file. A file that is only removed may have
             any content.
-
-    Raises:
-        ToolError: The file is to be edited, but is not text or mixes newlines.
     """
 
     def __init__(self, path: str, shown: str, before: Snapshot | None, *, edited: bool) -> None:
@@ -189,7 +165,6 @@ class _File:
         return self._text.encode(text if newline == "\n" else text.replace("\n", newline))
 
     def describe(self, made: dict[str, Any]) -> dict[str, Any]:
-        """Describe the change of the file: kind of change, diff and new hash."""
         data = self.returned(made["text"])
         described: dict[str, Any] = {"file": self.shown, "diff": made["diff"]}
         if self.before and self._text is None:

@@ -21,20 +21,12 @@ Beyond the limit, texts are dropped. An error may then name a later command on t
 
 
 class Steps:
-    """The texts of the files after each command of one script."""
-
     def __init__(self) -> None:
         self._steps: dict[str, list[Step]] = {}
         self._size = 0
 
     def add(self, key: str, index: int, line: int, text: str | None) -> None:
-        """Record the text of a file after a command.
-
-        Args:
-            index: Number of the command, counted from 1.
-            line: Line of the script on which the command begins, counted from 1.
-            text: Text of the whole file; None if the command has removed it.
-        """
+        """Record the text of a file after a command."""
         steps = self._steps.setdefault(key, [])
         self._size += len(text or "")
         if self._size > _KEPT:
@@ -45,14 +37,6 @@ class Steps:
         """Refuse an edit after which a file is no longer valid Python.
 
         This check detects most wrong edits. A file that was invalid before is not checked.
-
-        Args:
-            before: Text before the script; None if the file did not exist.
-            after: Text after the script.
-            path: Path of the file, for the error.
-
-        Raises:
-            Refused: ``BREAKS_SYNTAX``, with the line of the file and the command that broke it.
         """
         if before is not None and syntax_error(before) is not None:
             return

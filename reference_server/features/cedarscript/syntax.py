@@ -35,14 +35,6 @@ _SHOWN = 40
 
 
 class Description:
-    """The description of a syntax error.
-
-    Attributes:
-        message: One sentence.
-        suggestions: Hints and correct forms of commands.
-        place: Line and column of the error, counted from 1.
-    """
-
     def __init__(self, message: str, suggestions: list[str], place: Place) -> None:
         self.message = message
         self.suggestions = suggestions
@@ -53,7 +45,6 @@ def describe(text: str, start: Place, at: Place, *, missing: str | None = None) 
     """Describe a syntax error.
 
     Args:
-        text: The script.
         start: Line and column of the start of the invalid part, counted from 1.
         at: Line and column inside of it at which the parser stopped, counted from 1.
         missing: Type of the node that the parser has inserted, if this is the only error.
@@ -88,7 +79,6 @@ def describe(text: str, start: Place, at: Place, *, missing: str | None = None) 
 
 
 def _missing(name: str, text: str, at: Place) -> tuple[str, list[str]]:
-    """Return the message and the suggestions for a missing part of a command."""
     if name == "EMPTY":  # the parser inserts the shortest valid part, seldom the intended one
         before = _COMMENT.sub("", _until(text, at)).split()
         last = before[-1] if before else ""
@@ -112,7 +102,6 @@ def _unknown(word: str) -> tuple[str, list[str]]:
 
 
 def _from(text: str, at: Place) -> str:
-    """Return the text from a line and column on."""
     lines = text.split("\n")[at[0] - 1 :]
     if lines:
         lines[0] = lines[0][at[1] - 1 :]
@@ -120,7 +109,6 @@ def _from(text: str, at: Place) -> str:
 
 
 def _until(text: str, at: Place) -> str:
-    """Return the text up to a line and column."""
     lines = text.split("\n")[: at[0]]
     lines[-1:] = [line[: at[1] - 1] for line in lines[-1:]]
     return "\n".join(lines)

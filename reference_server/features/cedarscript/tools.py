@@ -81,7 +81,6 @@ class _Tools:
         self._engine().warm()
 
     def parse(self, call: Call, arguments: Arguments) -> dict[str, Any]:
-        """Check a script without carrying it out."""
         commands = self._parse(call, arguments["content"], "content")[1]
         return {"success": True, "commands": commands, "count": len(commands)}
 
@@ -104,7 +103,6 @@ class _Tools:
         return blocks, commands
 
     def apply(self, call: Call, arguments: Arguments) -> dict[str, Any]:
-        """Carry out a script, or show its changes in a dry run."""
         from ...workspace.refusals import ReadOnly  # noqa: PLC0415
         from .stage import Stage  # noqa: PLC0415
 
@@ -137,7 +135,6 @@ class _Tools:
         return {"success": True, "dry_run": False, "results": made["results"], **shown}
 
     def explain(self, call: Call, arguments: Arguments) -> dict[str, Any]:
-        """Explain an error message."""
         from .explain import explain  # noqa: PLC0415
 
         return explain(
@@ -149,7 +146,6 @@ class _Tools:
         )
 
     def capabilities(self, call: Call, _arguments: Arguments) -> dict[str, Any]:
-        """Start the library and describe the supported forms of the language."""
         from .capabilities import describe  # noqa: PLC0415
 
         settings = self._surface.settings
@@ -158,11 +154,7 @@ class _Tools:
 
 
 def _raise_refused(answer: dict[str, Any]) -> None:
-    """Raise the error in an answer of the worker, if there is one.
-
-    Raises:
-        ToolError: The worker has refused the script, or the library has raised an exception.
-    """
+    """Raise the error in an answer of the worker, if there is one."""
     if "failed" in answer:
         from .explain import as_error  # noqa: PLC0415
 

@@ -16,16 +16,7 @@ LARGEST = 2 * 1024 * 1024
 
 
 class TreeCache:
-    """A parser with a cache. The least recently used trees are dropped first.
-
-    Args:
-        parse: Function that returns the tree of a source.
-        largest: Limit for the size of all cached sources, in bytes.
-
-    Attributes:
-        hits: Number of calls that returned a cached tree.
-        size: Size of all cached sources, in bytes.
-    """
+    """A parser with a cache. The least recently used trees are dropped first."""
 
     def __init__(self, parse: Callable[[bytes], Any], largest: int = LARGEST) -> None:
         self._parse = parse

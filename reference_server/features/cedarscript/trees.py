@@ -24,10 +24,6 @@ def parse(lines: Sequence[str]) -> ast.Module:
     """Return the tree of a file, with its docstrings marked.
 
     Because of the mark, ``same`` does not treat a docstring and another string as equal.
-
-    Raises:
-        SyntaxError: The file is not valid Python.
-        ValueError: The file has a character that is not allowed in a source, such as NUL.
     """
     tree = ast.parse("".join(line + "\n" for line in lines))
     for node in (tree, *statements(tree)):
@@ -39,12 +35,7 @@ def parse(lines: Sequence[str]) -> ast.Module:
 
 
 def read_tokens(lines: Sequence[str]) -> tuple[set[int], set[int]]:
-    """Return the lines that begin inside of a string, and the lines with only a comment.
-
-    Raises:
-        SyntaxError: The file is not valid Python.
-        tokenize.TokenError: The file is not valid Python.
-    """
+    """Return the lines that begin inside of a string, and the lines with only a comment."""
     strings: set[int] = set()
     comments: set[int] = set()
     opened: list[int] = []
@@ -90,16 +81,12 @@ def first_line(node: Any) -> int:
 
 
 def end(node: Any) -> int:
-    """Return the line after a statement."""
     line: int = node.end_lineno  # counted from 1
     return line
 
 
 def find_runs(tree: ast.AST, first: int, after: int) -> list[tuple[Body, int, int]]:
     """Return the outermost statements that are completely within a range of lines.
-
-    Args:
-        after: Line after the range.
 
     Returns:
         A tuple for each list of statements with such statements: the list, and the start and stop

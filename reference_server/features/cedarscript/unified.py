@@ -23,7 +23,6 @@ def unified(before: str | None, after: str | None, path: str) -> str:
     Args:
         before: Old text, with LF newlines; None if the file did not exist.
         after: New text, with LF newlines; None if the file is removed.
-        path: Path of the file, for the headers.
     """
     old = NOWHERE if before is None else f"a/{path}"
     new = NOWHERE if after is None else f"b/{path}"

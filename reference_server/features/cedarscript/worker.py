@@ -50,9 +50,6 @@ class Worker:
 
     A request has the member ``op``, ``parse`` or ``apply``, and the scripts in ``blocks``. For
     ``apply``, see also ``_apply``.
-
-    Args:
-        seconds: Limit for the processor time of one request, in seconds.
     """
 
     def __init__(self, library: Library, seconds: int) -> None:
@@ -75,7 +72,6 @@ class Worker:
             return {"failed": {"kind": type(error).__name__, "text": ""}, "spent": True}
 
     def _parse(self, request: Request) -> list[tuple[Any, int]]:
-        """Return the commands of all blocks, each with its line in the input."""
         commands: list[tuple[Any, int]] = []
         for block in request["blocks"]:
             commands += self._parse_block(block["text"], block["line"], len(commands))
@@ -229,9 +225,6 @@ def _limit_memory(size: int) -> None:
     """Limit the address space of this process, and forbid it to grow files and dump core.
 
     Do nothing on systems without such limits.
-
-    Args:
-        size: Limit for the address space, in bytes.
     """
     try:
         import resource  # noqa: PLC0415 - POSIX only
@@ -249,9 +242,6 @@ def _limit_time(seconds: int) -> None:
     """Limit the processor time of the next request. The system then ends this process.
 
     The limit works even if the server has ended. Do nothing on systems without such limits.
-
-    Args:
-        seconds: Processor time from now on, in seconds.
     """
     try:
         import resource  # noqa: PLC0415
@@ -266,21 +256,13 @@ def _limit_time(seconds: int) -> None:
 
 
 def _forbid(event: str, _arguments: tuple[Any, ...]) -> None:
-    """Refuse to open files, start processes or use sockets. Audit hook of a warm worker.
-
-    Raises:
-        PermissionError: The event is forbidden.
-    """
+    """Refuse to open files, start processes or use sockets. Audit hook of a warm worker."""
     if event == "open" or event.startswith(_FORBIDDEN):
         raise PermissionError(f"{event} in the worker")
 
 
 def _warm_up(library: Library) -> None:
-    """Carry out one edit, to load the modules that are otherwise loaded on first use.
-
-    Raises:
-        Unavailable: The edit has failed or has a wrong result.
-    """
+    """Carry out one edit, to load the modules that are otherwise loaded on first use."""
     script, before, after = _WARM_UP
     try:
         commands, _ = library.parser.parse_script(script)
@@ -299,8 +281,6 @@ def main(settings: Request, requests: BinaryIO, answers: BinaryIO) -> None:
     Args:
         settings: ``memory``, the limit for the address space in bytes; ``largest``, the limit for
             the size of a file in bytes; ``seconds``, the processor time for one request.
-        requests: Stream with one request a line.
-        answers: Stream for one answer a line.
     """
 
     def say(answer: Answer) -> None:
@@ -335,9 +315,6 @@ def run(settings: str) -> None:
     """Run the worker on the standard input and output of this process.
 
     The output of the library is discarded.
-
-    Args:
-        settings: JSON text of the settings for ``main``.
     """
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")

@@ -40,8 +40,6 @@ def build(surface: Surface) -> Confirm:
 
 
 class Confirm:
-    """Commits edits, with confirmation if required."""
-
     def __init__(self, surface: Surface) -> None:
         self._wanted = surface.settings.confirm_writes
         self._seal = Seal(TOKEN_SECONDS, "confirm", surface.settings.state_key)
@@ -52,16 +50,9 @@ class Confirm:
         A token must fit even if the edit needs no confirmation. Otherwise the edit is not the one
         that the client has seen in the preview.
 
-        Args:
-            arguments: The arguments of the call, for ``confirm_token``.
-
         Returns:
             None if the edit is written; otherwise the result of the tool, which asks for
             confirmation (``schemas.outputs(pending=True)``).
-
-        Raises:
-            ToolError: ``NOT_CONFIRMED``, ``CONFIRMATION_STALE``, or an error of ``Edit.commit``;
-                nothing is written.
         """
         changes = edit.changes
         token = arguments.get("confirm_token") if self._wanted else None
@@ -97,11 +88,6 @@ class Confirm:
 
 
 def _ask(call: Call, changes: Sequence[Change]) -> None:
-    """Ask the user for confirmation.
-
-    Raises:
-        ToolError: ``NOT_CONFIRMED``, the answer is not yes.
-    """
     files = "this file" if len(changes) == 1 else f"these {len(changes)} files"
     message = (
         f"The tool {call.params['name']} wants to write {files}:\n{summary(changes)}\n\n"
@@ -135,7 +121,6 @@ def _ask(call: Call, changes: Sequence[Change]) -> None:
 
 
 def _identity(call: Call, changes: Sequence[Change]) -> str:
-    """Return the hash of the tool, the paths and all bytes before and after."""
     exact = [(one.path, _digest(one.before), _digest(one.after)) for one in changes]
     return fingerprint([call.params["name"], sorted(exact)])
 

@@ -29,7 +29,6 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 def summary(changes: Sequence[Change]) -> str:
-    """Return one line for each file with the kind of its change."""
     lines = [f"- {_verb(change)} {printable(change.path, 200)}" for change in changes[:MOST_FILES]]
     if len(changes) > MOST_FILES:
         lines.append(f"- and {len(changes) - MOST_FILES} files more")
@@ -40,9 +39,6 @@ def diffs(changes: Sequence[Change], most: int) -> str:
     """Return the changes as unified diffs.
 
     Each file has its share of the length, so that a large one does not displace the others.
-
-    Args:
-        most: Approximate maximum of characters; a line states that the rest is not shown.
     """
     shown: list[str] = []
     left = most
@@ -88,7 +84,6 @@ def _diff(change: Change) -> Iterator[str]:
 
 
 def _lines(data: bytes | None) -> list[str] | None:
-    """Split bytes into lines with their newlines; return None if they are not text."""
     try:
         text = (data or b"").decode("utf-8")
     except UnicodeDecodeError:

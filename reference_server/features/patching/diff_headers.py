@@ -55,12 +55,10 @@ class Lines:
             position = end + len(newline_at(diff, end))
 
     def advance(self) -> None:
-        """Go to the next line."""
         self.line = next(self._rest, None)
         self.number += 1
 
     def wrong(self, message: str, code: str = "INVALID_DIFF") -> ToolError:
-        """Return an error about the current line."""
         where = "The end" if self.line is None else f"Line {self.number}"
         return ToolError(
             f"{where} of the diff: {message} Nothing was written.",
@@ -73,7 +71,6 @@ class Lines:
 
 
 def read_headers(lines: Lines, names: Iterable[str]) -> None:
-    """Read the lines before the first hunk."""
     permitted = [pair for name in dict.fromkeys(names) for pair in _spellings(name)]
     git = None
     if lines.line is not None and lines.line.startswith("diff --git "):
@@ -122,5 +119,4 @@ def _quoted(name: str) -> str:
 
 
 def no_change(message: str) -> ToolError:
-    """Return the error for a diff that does not change the file."""
     return ToolError(f"{message} Nothing was written.", code="NO_CHANGE", field="diffText")

@@ -39,8 +39,6 @@ _HUNK = re.compile(rf"@@ -{_RANGE} \+{_RANGE} @@(?: .*)?", re.DOTALL)
 
 
 class Patched:
-    """The result of applying a diff."""
-
     def __init__(self, text: str, hunks: int, added: int, removed: int) -> None:
         self.text = text
         self.hunks = hunks
@@ -54,15 +52,9 @@ def apply(old: str, diff: str, names: Sequence[str]) -> Patched:
     Time and memory are linear in the two texts, whatever numbers the diff contains.
 
     Args:
-        old: The text of the file.
         diff: The diff, with headers that name the file: ``--- a/NAME`` and ``+++ b/NAME``, or
             both without prefix. The first lines of git (``diff --git``, ``index``) may precede.
         names: The accepted names of the file; the first is its path.
-
-    Raises:
-        ToolError: ``INVALID_DIFF``, ``MULTIPLE_FILES``, ``UNSUPPORTED_DIFF``, ``WRONG_FILE``: the
-            diff is not accepted. ``CONTEXT_MISMATCH``: the text does not match the diff.
-            ``NO_CHANGE``: the diff changes nothing.
     """
     lines = Lines(diff)
     if lines.line is None:

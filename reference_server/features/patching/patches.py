@@ -51,7 +51,6 @@ _COUNT = {"type": "integer", "minimum": 1}
 
 
 def install(surface: Surface) -> None:
-    """Add the patching tool, unless the server is read-only."""
     if surface.settings.read_only:
         return
 

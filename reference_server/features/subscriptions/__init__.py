@@ -65,7 +65,6 @@ class Listener:
         return self._surface.connection.session.ready
 
     def wants_list(self, name: str) -> bool:
-        """Return whether it is notified of changes of a list."""
         revision = self._surface.connection.session.revision
         return revision is not None and _promised(self._surface, revision, name, "listChanged")
 
@@ -75,7 +74,6 @@ class Listener:
         return self.listed is not None and self.wants_list("resources")
 
     def notify(self, method: str, params: Params) -> None:
-        """Send a notification."""
         message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
         if params:
             message["params"] = params
@@ -108,16 +106,13 @@ class Stream(Listener):
         self._lists = frozenset(lists)
 
     def wants_list(self, name: str) -> bool:
-        """Return whether it is notified of changes of a list."""
         return name in self._lists
 
     @property
     def watches_list(self) -> bool:
-        """Whether to announce a new file."""
         return "resources" in self._lists
 
     def notify(self, method: str, params: Params) -> None:
-        """Send a notification with the id of this stream."""
         self.call.notify(method, {"_meta": {SUBSCRIPTION_ID: self.call.id}, **params})
 
     def end(self) -> None:
@@ -126,8 +121,6 @@ class Stream(Listener):
 
 
 class Subscriptions:
-    """All subscribers, and the handlers of their requests."""
-
     def __init__(self, surface: Surface) -> None:
         self._surface = surface
         # Held during notifications, because none may follow the answer to an unsubscribe.
@@ -139,19 +132,15 @@ class Subscriptions:
     # --- announcements
 
     def tools_changed(self) -> None:
-        """Announce a change of ``tools/list``."""
         self._list_changed("tools")
 
     def prompts_changed(self) -> None:
-        """Announce a change of ``prompts/list``."""
         self._list_changed("prompts")
 
     def resources_changed(self) -> None:
-        """Announce a change of ``resources/list``."""
         self._list_changed("resources")
 
     def resource_updated(self, uri: str) -> None:
-        """Announce a change of the resource with this URI."""
         with self._lock:
             for listener in self._ready():
                 if uri in listener.paths:
@@ -171,7 +160,6 @@ class Subscriptions:
     # --- requests
 
     def subscribe(self, call: Call) -> dict[str, Any]:
-        """Answer ``resources/subscribe``."""
         target = asked_for(call)
         seen = look(self._surface.workspace, target.path)
         if seen is None:
@@ -235,11 +223,7 @@ class Subscriptions:
             self._watch()
 
     def _read_filter(self, call: Call) -> tuple[list[str], list[str] | None]:
-        """Return the supported lists and URIs in a filter; None instead of URIs if unsupported.
-
-        Raises:
-            ProtocolError: -32602, it is not a SubscriptionFilter (schema.ts).
-        """
+        """Return the supported lists and URIs in a filter; None instead of URIs if unsupported."""
         wanted = call.params.get("notifications")
         if not isinstance(wanted, dict):
             raise invalid_params("notifications must be an object")
@@ -282,7 +266,6 @@ class Subscriptions:
             return wanted
 
     def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
-        """Compare the results of the watcher and notify the subscribers."""
         with self._lock:
             for listener in self._ready():
                 listener.compare(looks, listed if listener.watches_list else None)

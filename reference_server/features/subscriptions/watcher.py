@@ -25,8 +25,7 @@ if TYPE_CHECKING:
         def watched(self) -> tuple[frozenset[str], bool] | None:
             """Return the paths to check and whether to check the list; None ends the watch."""
 
-        def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None:
-            """Handle the results of a check."""
+        def compare(self, looks: dict[str, Look], listed: frozenset[str] | None) -> None: ...
 
 
 PERIOD = 1.0
@@ -40,17 +39,12 @@ _MOMENT = 1.0
 
 
 def look(workspace: Workspace, path: str) -> Look:
-    """Return the state of a file from its metadata, or None if it is not a resource."""
     entry = workspace.look(path)
     return entry.look if entry else None
 
 
 class Watcher:
-    """A thread that checks the files as long as there are subscribers.
-
-    Args:
-        audience: Selects the files and receives the results.
-    """
+    """A thread that checks the files as long as there are subscribers."""
 
     def __init__(self, surface: Surface, audience: Audience) -> None:
         self._surface = surface
@@ -77,7 +71,6 @@ class Watcher:
         self._thread = None
 
     def close(self) -> None:
-        """End the watch."""
         self._closing.set()
         self._wake.set()
         thread = self._thread

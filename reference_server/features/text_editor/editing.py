@@ -30,7 +30,6 @@ class Edited:
     """A text after an edit.
 
     Attributes:
-        text: The whole text.
         first_line: First edited line, counted from 1.
         last_line: Last line of the inserted text; ``first_line`` if the edit only removed text.
     """
@@ -44,12 +43,7 @@ class Edited:
 
 
 def numbered(text: str, first: int) -> str:
-    """Format lines as ``cat -n`` does: a number, a tab and the line, separated by LF.
-
-    Args:
-        text: Whole lines.
-        first: Number of the first line.
-    """
+    """Format lines as ``cat -n`` does: a number, a tab and the line, separated by LF."""
     lines = enumerate(_lines(text), first)
     return "\n".join(f"{number:{NUMBER - 1}}\t{line}" for number, line in lines)
 
@@ -65,9 +59,6 @@ def replace(text: str, old: str, new: str) -> Edited:
     """Replace a string that must occur exactly once.
 
     Overlapping occurrences are counted separately: ``aa`` occurs twice in ``aaa``.
-
-    Raises:
-        ToolError: ``NO_MATCH``, ``AMBIGUOUS`` or ``NO_CHANGE``.
     """
     view, wanted = _as_lf(text), _as_lf(old)
     places = _places(view, wanted)
@@ -95,10 +86,6 @@ def insert(text: Text, after: int, new: str) -> Edited:
 
     Args:
         after: Number of the line before them; 0 inserts at the top.
-        new: One or more lines.
-
-    Raises:
-        ToolError: ``LINE_OUT_OF_RANGE`` or ``NO_CHANGE``.
     """
     if not 0 <= after <= text.line_count:
         raise ToolError(

@@ -66,8 +66,6 @@ class _EditorTool(Tool):
 
 
 class Editor:
-    """Executes the commands."""
-
     def __init__(self, surface: Surface, history: History | None = None) -> None:
         self._surface = surface
         self._history = history or History()
@@ -80,12 +78,6 @@ class Editor:
         }
 
     def work(self, call: Call, arguments: Arguments) -> dict[str, Any]:
-        """Execute one call.
-
-        Raises:
-            ToolError: The arguments do not fit the command, or the workspace or the text does not
-                permit it. Nothing was written.
-        """
         command = arguments["command"]
         return self._commands[command](call, checked(command, arguments))
 
@@ -176,7 +168,6 @@ class Editor:
     def _change(
         self, call: Call, arguments: Arguments, make: Callable[[Text], Edited]
     ) -> dict[str, Any]:
-        """Replace the text of a file with the result of a function."""
         snap = self._read_to_write(call, arguments)
         text = _text_of(snap)
         try:

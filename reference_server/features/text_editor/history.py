@@ -28,11 +28,7 @@ class Step(NamedTuple):
 
 
 class History:
-    """The last edits of all files; the oldest are removed first.
-
-    Args:
-        most_bytes: Maximum number of bytes of their old contents.
-    """
+    """The last edits of all files; the oldest are removed first."""
 
     def __init__(self, most_edits: int = MOST_EDITS, most_bytes: int = MOST_BYTES) -> None:
         self._most_edits = most_edits
@@ -56,17 +52,14 @@ class History:
                 size -= _size(self._steps.pop(0))
 
     def last(self, place: str) -> Step | None:
-        """Return the last edit of a file, or None."""
         with self._lock:
             return next((one for one in reversed(self._steps) if one.place == place), None)
 
     def count(self, place: str) -> int:
-        """Return the number of edits of a file."""
         with self._lock:
             return sum(one.place == place for one in self._steps)
 
     def forget(self, step: Step) -> None:
-        """Remove an edit that was undone."""
         with self._lock:
             self._steps = [one for one in self._steps if one is not step]
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 def offered(surface: Surface) -> list[Prompt]:
-    """Return the prompts for the settings of a server."""
     read_only = surface.settings.read_only
     guide = Prompt(
         "text_editor_guide",

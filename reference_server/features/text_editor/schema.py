@@ -49,7 +49,6 @@ _DESCRIPTION_READ_ONLY = (
 
 
 def description(settings: Settings) -> str:
-    """Return the description of the tool."""
     return _DESCRIPTION_READ_ONLY if settings.read_only else _DESCRIPTION
 
 
@@ -58,9 +57,6 @@ def checked(command: str, arguments: Arguments) -> Arguments:
 
     Returns:
         The arguments, with ``insert_text`` as ``new_str``.
-
-    Raises:
-        ToolError: ``INVALID_ARGUMENTS``.
     """
     if command == "insert" and "insert_text" in arguments:
         arguments = {"new_str": arguments["insert_text"], **arguments}
@@ -83,7 +79,6 @@ def checked(command: str, arguments: Arguments) -> Arguments:
 
 
 def input_schema(settings: Settings) -> dict[str, Any]:
-    """Return the input schema; a read-only server has only the command ``view``."""
     commands = list(COMMANDS)[: 1 if settings.read_only else None]
     properties: dict[str, Any] = {
         "command": {
