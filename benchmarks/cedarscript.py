@@ -28,7 +28,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reference_server.features.cedarscript import install
+from reference_server.features.cedarscript.tools import install
 from reference_server.server import serve
 from reference_server.settings import Settings
 from reference_server.surface import Surface

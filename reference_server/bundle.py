@@ -66,7 +66,7 @@ def text_editor(surface: Surface) -> None:
 
 
 def cedarscript(surface: Surface) -> None:
-    _family(surface, "features.cedarscript")
+    _family(surface, "features.cedarscript.tools")
     if not surface.settings.read_only:
         surface.methods.instructions.append(
             "apply_cedarscript, if it is listed, shows a preview unless dry_run is false."
@@ -112,7 +112,7 @@ def subscriptions(surface: Surface) -> None:
         surface.part("features.subscriptions").listed(call, paths)
 
     surface.resources_listed = listed
-    surface.toolbox.changed = lambda: surface.part("features.subscriptions").tools_changed()
+    surface.toolbox.changed = lambda: surface.part("features.subscriptions").list_changed("tools")
 
 
 def tasks(surface: Surface) -> None:

@@ -94,11 +94,9 @@ class Surface:
 
     @property
     def workspace(self) -> Workspace:
-        workspace: Workspace = self._kept("workspace", self._open_workspace)
-        return workspace
-
-    def _open_workspace(self) -> Workspace:
-        workspace: Workspace = self.module("workspace").Workspace(self.settings, self.log)
+        workspace: Workspace = self._kept(
+            "workspace", lambda: self.module("workspace").Workspace(self.settings, self.log)
+        )
         return workspace
 
     def end(self) -> None:

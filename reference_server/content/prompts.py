@@ -6,6 +6,7 @@ The list depends only on the operator's settings, so it never changes.
 from __future__ import annotations
 
 from ..failure import ToolError
+from ..protocol.envelope import object_of, string_of
 from ..protocol.errors import invalid_params, quote
 from ..protocol.pages import page
 
@@ -88,13 +89,11 @@ class Prompts:
         return page(shown, call.params, "prompts", self._page_size)
 
     def get(self, call: Call) -> dict[str, Any]:
-        name = call.params.get("name")
-        if not isinstance(name, str):
-            raise invalid_params("name must be a string")
+        name = string_of(call.params, "name")
         prompt = self._prompts.get(name)
         if prompt is None:
             raise invalid_params(f"unknown prompt {quote(name)}")
-        values = _read_values(call.params.get("arguments", {}), prompt.arguments)
+        values = _read_values(object_of(call.params, "arguments", {}), prompt.arguments)
         try:
             messages = prompt.write(call, values)
         except ToolError as error:
@@ -107,15 +106,12 @@ def build(surface: Surface) -> Prompts:
     return Prompts(surface)
 
 
-def _read_values(values: Any, arguments: Sequence[Argument]) -> Values:
-    if not isinstance(values, dict):
-        raise invalid_params("arguments must be an object")
+def _read_values(values: dict[str, Any], arguments: Sequence[Argument]) -> Values:
     known = [one.name for one in arguments]
-    for name, value in values.items():
+    for name in values:
         if name not in known:
             raise invalid_params(f"{quote(name)} is not an argument of this prompt")
-        if not isinstance(value, str):
-            raise invalid_params(f"{name} must be a string")
+        string_of(values, name)
     for name in known:
         if name not in values:
             raise invalid_params(f"{name} is missing")

@@ -8,6 +8,7 @@ listed too, because a client can read its lines.
 from __future__ import annotations
 
 from ..failure import ToolError
+from ..protocol.envelope import string_of
 from ..protocol.errors import INTERNAL_ERROR, INVALID_PARAMS, ProtocolError
 from ..protocol.pages import page
 from ..protocol.revisions import is_modern
@@ -111,7 +112,7 @@ def build(surface: Surface) -> Resources:
 
 def asked_for(call: Call) -> Target:
     """Return the target of the ``uri`` of a request."""
-    target = uris.target_of(call.params.get("uri"))
+    target = uris.target_of(string_of(call.params, "uri"))
     if target is None:
         raise not_found(call.params["uri"], call)
     return target

@@ -46,14 +46,12 @@ def uri_of(path: str) -> str:
     return PREFIX + quote(path, safe="/" + _SEGMENT_EXTRAS)
 
 
-def target_of(uri: object) -> Target | None:
+def target_of(uri: str) -> Target | None:
     """Return the target of a URI, or None for a URI that does not belong to this server.
 
     Raises:
         ProtocolError: -32602, it is not a URI (RFC 3986).
     """
-    if not isinstance(uri, str):
-        raise invalid_params("uri must be a string")
     if not _ANY.fullmatch(uri):
         raise invalid_params("uri is not a URI")
     match = _OURS.fullmatch(uri)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from ..content.uris import LINES_TEMPLATE, TEMPLATE
 from ..failure import ToolError
+from ..protocol.envelope import object_of, string_of
 from ..protocol.errors import invalid_params, quote
 from ..tools.text import read_text
 
@@ -74,9 +75,9 @@ class Completion:
         }
 
     def complete(self, call: Call) -> dict[str, Any]:
-        known = self._variables(_object(call.params, "ref"))
-        argument = _object(call.params, "argument")
-        name, typed = _string(argument, "name"), _string(argument, "value")
+        known = self._variables(object_of(call.params, "ref"))
+        argument = object_of(call.params, "argument")
+        name, typed = string_of(argument, "name"), string_of(argument, "value")
         chosen = _chosen(call)
         if name not in known:
             raise invalid_params(f"nothing to complete has an argument {quote(name)}")
@@ -87,15 +88,15 @@ class Completion:
 
     def _variables(self, ref: dict[str, Any]) -> dict[str, Sequence[str]]:
         """Return what can be completed, with its values if they are fixed."""
-        kind = _string(ref, "type")
+        kind = string_of(ref, "type")
         if kind == "ref/prompt":
-            name = _string(ref, "name")
+            name = string_of(ref, "name")
             prompt = self._surface.part("content.prompts").find(name)
             if prompt is None:
                 raise invalid_params(f"unknown prompt {quote(name)}")
             return {one.name: one.values for one in prompt.arguments}
         if kind == "ref/resource":
-            uri = _string(ref, "uri")
+            uri = string_of(ref, "uri")
             if uri not in _TEMPLATES:
                 raise invalid_params(f"unknown resource template {quote(uri)}")
             return dict.fromkeys(_TEMPLATES[uri], ())
@@ -144,22 +145,8 @@ def _chosen(call: Call) -> Values:
     """Return the arguments chosen before; revisions before 2025-06-18 have none."""
     if call.revision < CONTEXT_SINCE or "context" not in call.params:
         return {}
-    context = _object(call.params, "context")
-    chosen = _object(context, "arguments") if "arguments" in context else {}
+    context = object_of(call.params, "context")
+    chosen = object_of(context, "arguments", {})
     for name in chosen:
-        _string(chosen, name)
+        string_of(chosen, name)
     return chosen
-
-
-def _object(params: dict[str, Any], name: str) -> dict[str, Any]:
-    value = params.get(name)
-    if not isinstance(value, dict):
-        raise invalid_params(f"{name} must be an object")
-    return value
-
-
-def _string(params: dict[str, Any], name: str) -> str:
-    value = params.get(name)
-    if not isinstance(value, str):
-        raise invalid_params(f"{name} must be a string")
-    return value

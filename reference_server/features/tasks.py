@@ -14,6 +14,7 @@ import threading
 import time
 from datetime import UTC, datetime
 
+from ..protocol.envelope import object_of, string_of
 from ..protocol.errors import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
@@ -127,7 +128,7 @@ class Tasks:
         toolbox = self._surface.toolbox
         if "task" not in call.params:
             return toolbox.call_tool(call)
-        ttl = _ttl(call.params["task"])
+        ttl = _ttl(object_of(call.params, "task"))
         tool, arguments = toolbox.asked_for(call)
         if not tool.task:
             raise ProtocolError(METHOD_NOT_FOUND, f"{quote(tool.name)} cannot be called as a task")
@@ -223,9 +224,7 @@ class Tasks:
     def _find(self, call: Call) -> Task:
         """Return the task with the id in the params; the ``_meta`` of the request is ignored."""
         self._forget()
-        wanted = call.params.get("taskId")
-        if not isinstance(wanted, str):
-            raise invalid_params("taskId must be a string")
+        wanted = string_of(call.params, "taskId")
         if wanted not in self._tasks:
             raise invalid_params("there is no such task; it may have expired")
         return self._tasks[wanted]
@@ -247,10 +246,8 @@ def build(surface: Surface) -> Tasks:
     return Tasks(surface)
 
 
-def _ttl(wanted: Any) -> int:
+def _ttl(wanted: dict[str, Any]) -> int:
     """Return the milliseconds to keep a task: the requested number, within our limits."""
-    if not isinstance(wanted, dict):
-        raise invalid_params("task must be an object")
     ttl = wanted.get("ttl", DEFAULT_TTL)
     if type(ttl) not in (int, float) or ttl < 0:
         raise invalid_params("task.ttl must be a number of milliseconds, not a negative one")

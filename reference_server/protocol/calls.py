@@ -296,7 +296,7 @@ class Detached(Call):
             call.method,
             call.revision,
             session=call.session,
-            deliver=_nowhere,
+            deliver=lambda _answer: None,
         )
         self.started = call.started
         self.request_id = call.request_id
@@ -326,7 +326,3 @@ class Detached(Call):
 
 def new_request_id() -> str:
     return f"req_{os.urandom(6).hex()}"
-
-
-def _nowhere(_answer: bytes | None) -> None:
-    """Drop an answer."""

@@ -16,6 +16,22 @@ _MODES_SINCE = "2025-11-25"
 _KNOWN_CAPABILITIES = ("experimental", "roots", "sampling", "elicitation")
 
 
+def string_of(params: Params, name: str) -> str:
+    """Return a required member; raise -32602 if it is missing or no string."""
+    value = params.get(name)
+    if not isinstance(value, str):
+        raise invalid_params(f"{name} must be a string")
+    return value
+
+
+def object_of(params: Params, name: str, default: Params | None = None) -> Params:
+    """Return a member, by default ``default``; raise -32602 if it is no object."""
+    value = params.get(name, default)
+    if not isinstance(value, dict):
+        raise invalid_params(f"{name} must be an object")
+    return value
+
+
 def meta_of(params: Params) -> dict[str, Any]:
     """Return ``params._meta``, or ``{}`` if it is missing.
 
@@ -23,9 +39,7 @@ def meta_of(params: Params) -> dict[str, Any]:
         ProtocolError: -32602, it is no object, or its ``progressToken`` is neither a string nor
             an integer (basic/utilities/progress#progress-flow).
     """
-    meta = params.get("_meta", {})
-    if not isinstance(meta, dict):
-        raise invalid_params("_meta must be an object")
+    meta = object_of(params, "_meta", {})
     if "progressToken" in meta and not is_id(meta["progressToken"]):
         raise invalid_params("progressToken must be a string or an integer")
     return meta

@@ -10,8 +10,8 @@ everything. The specification forbids only the *client* to send requests before 
 
 from __future__ import annotations
 
-from .envelope import check_capabilities, check_implementation
-from .errors import invalid_params, invalid_request
+from .envelope import check_capabilities, check_implementation, string_of
+from .errors import invalid_request
 from .revisions import LATEST_LEGACY, LEGACY
 
 TYPE_CHECKING = False
@@ -65,9 +65,7 @@ class Session:
         (basic/lifecycle#version-negotiation). The same applies to 2026-07-28, which has no
         handshake.
         """
-        wanted = params.get("protocolVersion")
-        if not isinstance(wanted, str):
-            raise invalid_params("protocolVersion must be a string")
+        wanted = string_of(params, "protocolVersion")
         capabilities = check_capabilities(params.get("capabilities"), "capabilities")
         client_info = check_implementation(params.get("clientInfo"), "clientInfo")
         self.client_capabilities = capabilities

@@ -39,7 +39,7 @@ class Methods:
 
     def __init__(self) -> None:
         self.instructions: list[str] = []
-        self.log_to_client: LogToClient = _send_nothing
+        self.log_to_client: LogToClient = lambda *_message: None
         self._requests: dict[tuple[str, str], Method] = {}
         self._notifications: dict[tuple[str, str], Listener] = {}
         self._capabilities: dict[str, dict[str, Any]] = {}
@@ -95,7 +95,3 @@ class Methods:
 
     def capabilities(self, revision: str) -> dict[str, Any]:
         return dict(self._capabilities.get(revision, {}))
-
-
-def _send_nothing(*_message: object) -> None:
-    """Do nothing, if the feature is not installed."""

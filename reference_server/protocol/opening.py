@@ -45,11 +45,6 @@ def install(methods: Methods, session: Session) -> None:
         }
 
     methods.request("initialize", LEGACY, initialize)
-    methods.request("ping", LEGACY, _ping)
+    methods.request("ping", LEGACY, lambda _call: {})
     methods.notification("notifications/initialized", LEGACY, initialized)
     methods.request("server/discover", MODERN, discover, cacheable=True)
-
-
-def _ping(_call: Call) -> dict[str, Any]:
-    """Answer ``ping`` (basic/utilities/ping). 2026-07-28 has no ping."""
-    return {}

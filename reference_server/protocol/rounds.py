@@ -11,6 +11,7 @@ send it late, or use it twice. Between the rounds, the server only keeps the lis
 from __future__ import annotations
 
 from .answers import problem_with
+from .envelope import string_of
 from .errors import InputRequired, invalid_params
 from .seal import Seal, UnsealedError, fingerprint
 
@@ -55,16 +56,13 @@ class Rounds:
 
         Answers without a state are ignored.
         """
-        state = params.get("requestState")
         fresh = params.get("inputResponses", {})
         if not isinstance(fresh, dict) or not all(isinstance(one, dict) for one in fresh.values()):
             raise invalid_params("inputResponses must be an object of results")
-        if state is None:
+        if params.get("requestState") is None:
             return None
-        if not isinstance(state, str):
-            raise invalid_params("requestState must be a string")
         try:
-            note = self._seal.open(state)
+            note = self._seal.open(string_of(params, "requestState"))
         except UnsealedError as why:
             raise _bad_state(str(why)) from None
         if note["request"] != identity:

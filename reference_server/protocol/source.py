@@ -19,7 +19,7 @@ class Source:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._stopped = False
+        self.stopped = False
         self._woken, self._waker = -1, -1
         if _CAN_POLL:
             self._woken, self._waker = os.pipe()
@@ -27,14 +27,9 @@ class Source:
             self._poll.register(descriptor, select.POLLIN)
             self._poll.register(self._woken, select.POLLIN)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether ``stop`` has been called."""
-        return self._stopped
-
     def read(self) -> bytes:
         """Return the next bytes, or ``b""`` at the end of input and after ``stop``."""
-        if self._stopped or not self._wait():
+        if self.stopped or not self._wait():
             return b""
         try:
             return os.read(self._descriptor, _CHUNK)
@@ -46,7 +41,7 @@ class Source:
 
         Without polling, a blocked read continues until the client writes or closes its end.
         """
-        self._stopped = True
+        self.stopped = True
         if self._waker >= 0:
             os.write(self._waker, b"!")
 
@@ -59,4 +54,4 @@ class Source:
     def _wait(self) -> bool:
         if _CAN_POLL:
             self._poll.poll()
-        return not self._stopped
+        return not self.stopped

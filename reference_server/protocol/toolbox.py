@@ -10,6 +10,7 @@ import threading
 
 from ..failure import ToolError
 from .arguments import check_schema, fault_in
+from .envelope import object_of, string_of
 from .errors import REQUEST_ID, invalid_params, quote
 from .revisions import ALL
 
@@ -168,12 +169,8 @@ class Toolbox:
 
     def asked_for(self, call: Call) -> tuple[Tool, Arguments]:
         """Return the tool and the unchecked arguments of a ``tools/call``."""
-        name = call.params.get("name")
-        if not isinstance(name, str):
-            raise invalid_params("name must be a string")
-        arguments = call.params.get("arguments", {})
-        if not isinstance(arguments, dict):
-            raise invalid_params("arguments must be an object")
+        name = string_of(call.params, "name")
+        arguments = object_of(call.params, "arguments", {})
         tool = self.find(name)
         if tool is None:
             raise invalid_params(f"unknown tool {quote(name)}")

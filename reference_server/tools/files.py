@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..failure import ToolError
 from ..protocol.toolbox import Tool
-from .schemas import CWD, PATH, inputs, outputs
+from .schemas import CWD, PATH, READS, inputs, outputs
 from .text import ENCODING, FACTS, LONGEST_TEXT, advice, read_text
 
 TYPE_CHECKING = False
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..surface import Surface
     from .text import Text
 
-_HINTS = {"readOnlyHint": True, "openWorldHint": False}
 _FOUND: dict[str, dict[str, Any]] = {
     "path": {"type": "string", "description": "Of the file, relative to its root."},
     "text": {"type": "string", "description": "Without the byte order mark; newlines as stored."},
@@ -65,7 +64,7 @@ def _read_tool(work: Work) -> Tool:
         ),
         input_schema=inputs(("path",), path=PATH, cwd=CWD, encoding=ENCODING),
         output_schema=outputs(pending=False, **_FOUND),
-        annotations=_HINTS,
+        annotations=READS,
         work=work,
     )
 
@@ -93,7 +92,7 @@ def _read_range_tool(work: Work) -> Tool:
             startLine=_line("First line in text."),
             endLine=_line("Last line in text."),
         ),
-        annotations=_HINTS,
+        annotations=READS,
         work=work,
     )
 

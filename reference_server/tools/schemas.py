@@ -26,6 +26,20 @@ _PENDING: dict[str, Any] = {
 }
 
 
+READS = {"readOnlyHint": True, "openWorldHint": False}
+"""Hints of a tool that reads."""
+
+
+def hints(*, read_only: bool) -> dict[str, bool]:
+    """Return the hints of a tool that writes, unless the server is read-only."""
+    return {
+        "readOnlyHint": read_only,
+        "destructiveHint": not read_only,
+        "idempotentHint": read_only,
+        "openWorldHint": False,
+    }
+
+
 def inputs(required: tuple[str, ...], **properties: Schema) -> Schema:
     """Return the input schema of a tool; it rejects unknown arguments."""
     return {

@@ -100,10 +100,6 @@ class Text:
         self.line_count = sum(counts.values())
         self.line_count += bool(self.text) and not self.final_newline
 
-    @property
-    def bom(self) -> bool:
-        return bool(self.mark)
-
     def hashes(self) -> dict[str, str]:
         if self._hashes is None:
             strict = _sha256(self.data)
@@ -122,7 +118,7 @@ class Text:
         return {
             **self.hashes(),
             "encoding": self.encoding,
-            "bom": self.bom,
+            "bom": bool(self.mark),
             "newline": self.newline,
             "final_newline": self.final_newline,
             "lines": self.line_count,

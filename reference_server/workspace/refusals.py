@@ -29,7 +29,6 @@ class Refusal(ToolError):  # noqa: N818 - the name used throughout this server
     CODE: ClassVar[str] = "REFUSED"
     TYPE: ClassVar[str] = "PolicyError"
     REASON: ClassVar[str] = "This is not permitted here."
-    STEPS: ClassVar[tuple[str, ...]] = ()
     FIELD: ClassVar[str | None] = "path"
 
     def __init__(self, path: str = "", message: str | None = None) -> None:
@@ -39,7 +38,6 @@ class Refusal(ToolError):  # noqa: N818 - the name used throughout this server
             type=self.TYPE,
             field=self.FIELD,
             context={"file": _cut(path)} if path else None,
-            recovery_steps=self.STEPS,
         )
 
 
@@ -66,7 +64,6 @@ class OutsideClientRoots(Refusal):
 class LinkInPath(Refusal):
     CODE = "LINK"
     REASON = "The path leads through a symbolic link, and links are not followed."
-    STEPS = ("Use the path the link points to, if that is below the root.",)
 
 
 class Denied(Refusal):
@@ -94,10 +91,6 @@ class NotFound(Refusal):
     CODE = "NOT_FOUND"
     TYPE = "ExecutionError"
     REASON = "There is no such file below the root. Check the spelling and the case of the path."
-    STEPS = (
-        "Look for the file: text_editor views a directory, resources/list names every file.",
-        "Call again with the path that you found.",
-    )
 
 
 class Exists(Refusal):
@@ -137,14 +130,12 @@ class Changed(Refusal):
     CODE = "CHANGED"
     TYPE = "ConflictError"
     REASON = "The file has changed since it was read; nothing was written."
-    STEPS = ("Read the file again.", "Make the edit on what it holds now.")
 
 
 class Busy(Refusal):
     CODE = "BUSY"
     TYPE = "ConflictError"
     REASON = "Another process is writing below this root; nothing was written."
-    STEPS = ("Call again in a moment.",)
     FIELD = None
 
 

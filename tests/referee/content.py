@@ -118,7 +118,7 @@ class Prompts:
     def change(self, _call: Call) -> Result:
         if self._arguments.pop(PASSING, None) is None:
             self._arguments[PASSING] = ()
-        self._surface.part("features.subscriptions").prompts_changed()
+        self._surface.part("features.subscriptions").list_changed("prompts")
         return {"content": [text("The list of prompts has changed.")]}
 
 

@@ -40,8 +40,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "tools": {"failure", "protocol.calls", "protocol.toolbox", "surface", "workspace"},
     # resources and prompts
     "content": {
-        *("failure", "protocol.calls", "protocol.errors", "protocol.pages", "protocol.revisions"),
-        *("workspace", "workspace.refusals", "surface", "tools.text"),
+        *("failure", "protocol.calls", "protocol.envelope", "protocol.errors", "protocol.pages"),
+        *("protocol.revisions", "workspace", "workspace.refusals", "surface", "tools.text"),
     },
     # features beside the core: the server works without each of them
     "features": set(),
@@ -54,12 +54,12 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *("protocol.workers", "surface"),
     },
     "features.subscriptions": {
-        *("protocol.calls", "protocol.errors", "protocol.framing", "protocol.messages"),
-        *("workspace", "surface", "content.resources", "content.uris"),
+        *("protocol.calls", "protocol.envelope", "protocol.errors", "protocol.framing"),
+        *("protocol.messages", "workspace", "surface", "content.resources", "content.uris"),
     },
     "features.completion": {
-        *("failure", "protocol.calls", "protocol.errors", "surface", "tools.text"),
-        "content.uris",
+        *("failure", "protocol.calls", "protocol.envelope", "protocol.errors", "surface"),
+        *("tools.text", "content.uris"),
     },
     "features.confirmation": {
         *("failure", "protocol.calls", "protocol.printable", "protocol.questions"),
@@ -80,8 +80,8 @@ ALLOWED: Final[dict[str, set[str]]] = {
         *("workspace.refusals", "surface", "tools.schemas", "tools.text"),
     },
     "features.tasks": {
-        *("protocol.calls", "protocol.errors", "protocol.framing", "protocol.pages"),
-        *("protocol.toolbox", "protocol.workers", "surface"),
+        *("protocol.calls", "protocol.envelope", "protocol.errors", "protocol.framing"),
+        *("protocol.pages", "protocol.toolbox", "protocol.workers", "surface"),
     },
     "features.digest": {
         *("failure", "protocol.calls", "protocol.toolbox", "surface", "tools.schemas")
@@ -112,7 +112,7 @@ LATE: Final[dict[str, set[str]]] = {
         *("tools.files", "content.resources", "content.prompts", "features.subscriptions"),
         *("features.completion", "features.client_log", "features.roots"),
         *("features.patching.patches", "features.text_editor.editor"),
-        *("features.text_editor.prompts", "features.cedarscript", "features.digest"),
+        *("features.text_editor.prompts", "features.cedarscript.tools", "features.digest"),
         "features.tasks",
     },
     "features.completion": {"content.prompts"},

@@ -147,8 +147,8 @@ def test_path_survives_the_uri_round_trip(path: str) -> None:
     assert (target.path, target.lines) == (path, None)
 
 
-@cases("", "not a uri", "a.txt", "/a.txt", "workspace:///a b", "workspace:///ä", "a:%zz", 5, {})
-def test_invalid_uri_is_refused(uri: Any) -> None:
+@cases("", "not a uri", "a.txt", "/a.txt", "workspace:///a b", "workspace:///ä", "a:%zz")
+def test_invalid_uri_is_refused(uri: str) -> None:
     with pytest.raises(ProtocolError) as caught:
         target_of(uri)
     assert caught.value.code == -32602

@@ -58,8 +58,8 @@ def offer(surface: Surface) -> None:
         if "uri" in arguments:
             part.resource_updated(arguments["uri"])
         else:
-            part.prompts_changed()
-            part.resources_changed()
+            part.list_changed("prompts")
+            part.list_changed("resources")
         return {}
 
     for name, work in (("toggle", toggle), ("write", write), ("announce", announce)):

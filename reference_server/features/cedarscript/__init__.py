@@ -6,16 +6,3 @@
 The library is an optional extra. Without it, the tools ``list_capabilities`` and ``explain_error``
 are offered, and the other two are not. ``list_capabilities`` then returns the reason.
 """
-
-from __future__ import annotations
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ...surface import Surface
-
-
-def install(surface: Surface) -> None:
-    """Add the tools that work in this environment to the toolbox."""
-    from .tools import offer  # noqa: PLC0415 - keeps the import of this package cheap
-
-    offer(surface)

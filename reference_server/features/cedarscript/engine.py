@@ -165,10 +165,7 @@ class Engine:
             check()
             if time.monotonic() > deadline:
                 raise ToolError(
-                    "Other scripts are being worked on.",
-                    code="BUSY",
-                    type="SystemError",
-                    recovery_steps=("Call again in a moment.",),
+                    "Other scripts are being worked on.", code="BUSY", type="SystemError"
                 )
 
     def _warm(self, check: Callable[[], None]) -> Worker | None:

@@ -172,7 +172,8 @@ class Library:
         # the named line or definition.
         named = position.with_qualifier(type(position.qualifier).AT)
         move = Move(
-            lines=(found.start, found.end),
+            first=found.start,
+            end=found.end,
             definition=getattr(action.region, "type", None) != "line"
             and not hasattr(action.region, "start"),
             place=locate(named, None, finder, lines).start,

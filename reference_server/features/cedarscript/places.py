@@ -6,6 +6,7 @@ Line numbers start from 0. The end of a range is the line after its last line.
 from __future__ import annotations
 
 from tokenize import TokenError
+from typing import NamedTuple
 
 from . import trees
 from .policy import Refused
@@ -23,11 +24,12 @@ _WHITE = " \t\f"
 _BY_HAND = "INSERT it there and DELETE it here, in one script."
 
 
-class Move:
+class Move(NamedTuple):
     """The lines to move and their new place, as located by the library.
 
-    Args:
-        lines: First line and end of the lines to move.
+    Attributes:
+        first: First of the lines to move.
+        end: The line after them.
         definition: Whether the lines are a definition.
         place: Line that the script names as the place, or first line of the definition that it
             names.
@@ -36,22 +38,13 @@ class Move:
         levels: ``RELATIVE INDENTATION``: levels to add to the indentation of the place.
     """
 
-    def __init__(
-        self,
-        *,
-        lines: tuple[int, int],
-        definition: bool,
-        place: int,
-        at_line: bool,
-        where: str,
-        levels: int,
-    ) -> None:
-        self.first, self.end = lines
-        self.definition = definition
-        self.place = place
-        self.at_line = at_line
-        self.where = where
-        self.levels = levels
+    first: int
+    end: int
+    definition: bool
+    place: int
+    at_line: bool
+    where: str
+    levels: int
 
 
 class Place:

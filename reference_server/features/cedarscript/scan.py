@@ -9,8 +9,10 @@ fence.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from ...failure import ToolError
+from .syntax import COMMANDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ LARGEST = 256 * 1024
 The limit is needed because the parser creates a node for each character of a string.
 """
 
-COMMANDS = ("CREATE", "RM", "UPDATE")
 NOTHING_TO_DO = "<NOCEDARSCRIPT/>"
 
 _KNOWN = {*COMMANDS, "MV", "SELECT", "CALL"}
@@ -52,7 +53,7 @@ _MEANINGS = {"'": "'", '"': '"', "t": "\t", "\\": "\\"}
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]|\r")
 
 
-class Block:
+class Block(NamedTuple):
     """One script.
 
     Attributes:
@@ -60,9 +61,8 @@ class Block:
         line: Line of the input on which the script begins, counted from 1.
     """
 
-    def __init__(self, text: str, line: int) -> None:
-        self.text = text
-        self.line = line
+    text: str
+    line: int
 
 
 class ScriptError(ToolError):

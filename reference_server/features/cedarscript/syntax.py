@@ -6,6 +6,7 @@ The parser only reports the place where it stopped. The messages and suggestions
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +35,10 @@ _UNQUOTED = re.compile(r"\bFILE\s+(?![\"'\s]|r[\"'])(\S+)")
 _SHOWN = 40
 
 
-class Description:
-    def __init__(self, message: str, suggestions: list[str], place: Place) -> None:
-        self.message = message
-        self.suggestions = suggestions
-        self.place = place
+class Description(NamedTuple):
+    message: str
+    suggestions: list[str]
+    place: tuple[int, int]
 
 
 def describe(text: str, start: Place, at: Place, *, missing: str | None = None) -> Description:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...protocol.toolbox import Tool
-from ...tools.schemas import CONFIRM, CWD, inputs, outputs
+from ...tools.schemas import CONFIRM, CWD, READS, hints, inputs, outputs
 from .available import reason_against
 
 TYPE_CHECKING = False
@@ -46,7 +46,7 @@ _DIFFS = {
 _FILES = {"type": "array", "items": _STRING, "description": "Paths relative to their root."}
 
 
-def offer(surface: Surface) -> None:
+def install(surface: Surface) -> None:
     """Add the tools to the toolbox.
 
     The tools that check and carry out scripts are left out if the library cannot be used.
@@ -257,12 +257,7 @@ def _apply_tool(tools: _Tools, surface: Surface) -> Tool:
         ),
         input_schema=inputs(("commands",), **arguments),
         output_schema=schema,
-        annotations={
-            "readOnlyHint": read_only,
-            "destructiveHint": not read_only,
-            "idempotentHint": read_only,
-            "openWorldHint": False,
-        },
+        annotations=hints(read_only=read_only),
         work=tools.apply,
     )
 
@@ -310,7 +305,7 @@ def _explain_tool(tools: _Tools) -> Tool:
             },
         ),
         output_schema=schema,
-        annotations={"readOnlyHint": True, "openWorldHint": False},
+        annotations=READS,
         work=tools.explain,
     )
 

@@ -144,8 +144,4 @@ def _stale(reason: str) -> ToolError:
         code="CONFIRMATION_STALE",
         type="ConflictError",
         field="confirm_token",
-        recovery_steps=(
-            "Call again without confirm_token to see what would happen now.",
-            "Send the new token if that is what you want.",
-        ),
     )

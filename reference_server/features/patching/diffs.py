@@ -22,6 +22,7 @@ from __future__ import annotations
 import io
 import re
 from collections import deque
+from typing import NamedTuple
 
 from ...failure import ToolError
 from ...tools.text import newline_at, newline_before, next_newline, skip_lines
@@ -38,12 +39,11 @@ _RANGE = r"(0|[1-9][0-9]{0,8})(?:,(0|[1-9][0-9]{0,8}))?"
 _HUNK = re.compile(rf"@@ -{_RANGE} \+{_RANGE} @@(?: .*)?", re.DOTALL)
 
 
-class Patched:
-    def __init__(self, text: str, hunks: int, added: int, removed: int) -> None:
-        self.text = text
-        self.hunks = hunks
-        self.added = added
-        self.removed = removed
+class Patched(NamedTuple):
+    text: str
+    hunks: int
+    added: int
+    removed: int
 
 
 def apply(old: str, diff: str, names: Sequence[str]) -> Patched:
@@ -231,9 +231,4 @@ class _Target:
             type="ConflictError",
             field="diffText",
             context={"file": self._path, "line": line},
-            recovery_steps=(
-                "Read the file again.",
-                "Make the diff from that text: every line as it is, at its exact line number.",
-            ),
-            related_tools=("file_read", "file_read_range"),
         )

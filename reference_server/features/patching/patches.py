@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ...failure import ToolError
 from ...protocol.toolbox import Tool
-from ...tools.schemas import CONFIRM, CWD, PATH, inputs, outputs
+from ...tools.schemas import CONFIRM, CWD, PATH, hints, inputs, outputs
 from ...tools.text import ENCODING, FACTS, Text, read_text
 from .diffs import apply
 
@@ -35,12 +35,6 @@ _DIFF = {
         "then hunks. Line numbers, counts and context must fit exactly. Newlines stay as the file "
         "has them; the file is neither created, deleted, renamed nor given another mode."
     ),
-}
-_HINTS = {
-    "readOnlyHint": False,
-    "destructiveHint": True,
-    "idempotentHint": False,
-    "openWorldHint": False,
 }
 _HASHES = {
     "type": "object",
@@ -86,7 +80,7 @@ def install(surface: Surface) -> None:
                 added={"type": "integer", "minimum": 0, "description": "Lines."},
                 removed={"type": "integer", "minimum": 0, "description": "Lines."},
             ),
-            annotations=_HINTS,
+            annotations=hints(read_only=False),
             work=work,
         )
     )
@@ -128,10 +122,4 @@ def _stale(path: str) -> ToolError:
         type="ConflictError",
         field="expectedHash",
         context={"file": path},
-        recovery_steps=[
-            "Read the file again.",
-            "Make the diff from that text.",
-            "Send it with the hash that came with that text.",
-        ],
-        related_tools=["file_read", "file_read_range"],
     )

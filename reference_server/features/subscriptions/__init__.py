@@ -13,6 +13,7 @@ import threading
 
 from ...content import uris
 from ...content.resources import asked_for, not_found
+from ...protocol.envelope import object_of
 from ...protocol.errors import invalid_params, invalid_request
 from ...protocol.framing import encode
 from .watcher import Watcher, look
@@ -131,22 +132,14 @@ class Subscriptions:
 
     # --- announcements
 
-    def tools_changed(self) -> None:
-        self._list_changed("tools")
-
-    def prompts_changed(self) -> None:
-        self._list_changed("prompts")
-
-    def resources_changed(self) -> None:
-        self._list_changed("resources")
-
     def resource_updated(self, uri: str) -> None:
         with self._lock:
             for listener in self._ready():
                 if uri in listener.paths:
                     listener.notify("notifications/resources/updated", {"uri": uri})
 
-    def _list_changed(self, name: str) -> None:
+    def list_changed(self, name: str) -> None:
+        """Announce a change of ``tools/list``, ``prompts/list`` or ``resources/list``."""
         with self._lock:
             for listener in self._ready():
                 if listener.wants_list(name):
@@ -224,9 +217,7 @@ class Subscriptions:
 
     def _read_filter(self, call: Call) -> tuple[list[str], list[str] | None]:
         """Return the supported lists and URIs in a filter; None instead of URIs if unsupported."""
-        wanted = call.params.get("notifications")
-        if not isinstance(wanted, dict):
-            raise invalid_params("notifications must be an object")
+        wanted = object_of(call.params, "notifications")
         for member in _LISTS:
             if not isinstance(wanted.get(member, False), bool):
                 raise invalid_params(f"notifications.{member} must be true or false")

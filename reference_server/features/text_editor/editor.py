@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ...failure import ToolError
 from ...protocol.toolbox import Tool
+from ...tools.schemas import hints
 from ...tools.text import LONGEST_TEXT, Text, advice, read_text
 from ...workspace.entries import sha256
 from ...workspace.refusals import IsDirectory, OutsideClientRoots, Refusal
@@ -41,12 +42,7 @@ def install(surface: Surface) -> None:
             description=description(settings),
             input_schema=input_schema(settings),
             output_schema=output_schema(settings),
-            annotations={
-                "readOnlyHint": settings.read_only,
-                "destructiveHint": not settings.read_only,
-                "idempotentHint": settings.read_only,
-                "openWorldHint": False,
-            },
+            annotations=hints(read_only=settings.read_only),
             work=Editor(surface).work,
         )
     )

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reference_server.features.cedarscript import install
 from reference_server.features.cedarscript.available import reason_against
+from reference_server.features.cedarscript.tools import install
 from reference_server.settings import Settings
 from tests.reference_client import InProcess
 
