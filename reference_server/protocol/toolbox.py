@@ -5,6 +5,7 @@ A tool is registered once and listed in the form of each revision.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 
@@ -105,7 +106,8 @@ class Toolbox:
         self.changed: Callable[[], None] | None = None
         self.listed: Callable[[], None] | None = None
         self._tools: dict[str, Tool] = {}
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}  # in the order of the list, never used again
+        self._next_number = itertools.count(1)
         self._later: list[Callable[[], None]] = []
         self._lock = threading.RLock()
         self._was_listed = False
@@ -116,7 +118,7 @@ class Toolbox:
             if tool.name in self._tools:
                 raise ValueError(f"two tools named {tool.name}")
             self._tools[tool.name] = tool
-            self._numbers[tool.name] = max(self._numbers.values(), default=0) + 1
+            self._numbers[tool.name] = next(self._next_number)
         self._announce()
 
     def remove(self, name: str) -> None:

@@ -126,6 +126,18 @@ def test_question_is_cancelled_at_once_while_tools_are_busy() -> None:
         assert client.hear()["id"] == 2
 
 
+def test_cancelled_call_asks_nothing() -> None:
+    class Late(Curious):
+        def _work(self, call: Call, arguments: Message) -> Message:
+            eventually(lambda: call.cancelled)
+            return super()._work(call, arguments)
+
+    with session("2025-11-25", {"elicitation": {}}, Late()) as client:
+        client.send(curious("2025-11-25", 1))
+        client.send(notification("notifications/cancelled", {"requestId": 1}))
+        assert client.hears_nothing()
+
+
 def test_end_of_input_ends_the_wait_at_once() -> None:
     with session("2025-11-25", {"elicitation": {}}) as client:
         client.send(curious("2025-11-25", 1), curious("2025-11-25", 2))

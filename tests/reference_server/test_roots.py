@@ -73,8 +73,8 @@ def look(client: InProcess, *paths: str) -> list[str]:
     return [outcome(message) for message in heard]
 
 
-def test_requests_wait_for_the_roots_answer(tree: Path) -> None:
-    with with_roots(tree) as client:
+def test_requests_wait_for_the_roots_answer(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with with_roots(tree, log_level="info") as client:
         client.send(*(find("two/file", number) for number in range(200)))
         question = client.hear()
         assert question["method"] == "roots/list"
@@ -83,6 +83,7 @@ def test_requests_wait_for_the_roots_answer(tree: Path) -> None:
         heard = [client.hear() for _ in range(200)]
     assert {outcome(message) for message in heard} == {"OUTSIDE_CLIENT_ROOTS"}
     assert sorted(message["id"] for message in heard) == list(range(200))
+    assert '"event": "roots", "count": 1' in capfd.readouterr().err
 
 
 def test_unanswered_roots_request_delays_calls_only_briefly(
