@@ -7,6 +7,7 @@ in <> is another value each time, or is said over and over; ``transcript_text`` 
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ from tests.reference_client import (
     initialize,
     modern_as,
     notification,
-    raw,
     request,
     result,
 )
@@ -277,8 +277,6 @@ def _patch(tour: Tour, found: Message) -> None:
 
 def _facts(found: Message) -> Message:
     """Return what a tool found, which the oldest revisions have as text only."""
-    import json  # noqa: PLC0415
-
     facts: Message = json.loads(found["content"][-1]["text"])
     return facts
 
@@ -643,5 +641,3 @@ TOURS: dict[str, tuple[Callable[[Tour], None], tuple[str, ...]]] = {
     "tasks": (tasks, ("2025-11-25",)),
 }
 """Name -> tour, and the revisions it is made in."""
-
-__all__ = ["TOURS", "Tour", "raw"]

@@ -209,52 +209,6 @@ def test_every_resource_is_read(tour: Tour) -> None:
             assert contents["text"] == data.decode("utf-8-sig")
 
 
-def test_every_template_expands_to_a_resource(tour: Tour) -> None:
-    facts = tour.facts["reading"]
-    assert [one["name"] for one in facts["templates"]] == ["file", "lines"]
-    text = FILES["docs/na\u00efve notes.txt"].decode("utf-8-sig")
-    assert [contents["text"] for (contents,) in facts["through_templates"]] == [text, text]
-    assert facts["expanded"][0] in facts["read"]
-
-
-def test_absent_and_denied_resources_are_not_found(tour: Tour) -> None:
-    facts = tour.facts["reading"]
-    code = -32602 if tour.revision == MODERN else -32002
-    assert {facts["absent"]["code"], facts["denied"]["code"]} == {code}
-
-
-def test_every_prompt_is_rendered(tour: Tour) -> None:
-    facts = tour.facts["prompting"]
-    assert list(facts["got"]) == ["text_editor_guide", "git_workflow", "edit_file"]
-    request, attached = facts["got"]["edit_file"]["messages"]
-    assert "Say more." in request["content"]["text"]
-    assert attached["content"]["resource"]["text"].encode() == FILES["docs/guide.md"]
-    assert {facts[name]["code"] for name in ("missing", "unknown", "stray")} == {-32602}
-
-
-def test_every_argument_is_completed(tour: Tour) -> None:
-    found = {
-        name: result["completion"]["values"]
-        for name, result in tour.facts["prompting"]["completions"].items()
-    }
-    assert len(found.pop("edit_file task")) > 1
-    assert found == {
-        "edit_file path": RESOURCES,
-        "file path": ["src/dos.txt"],
-        "lines path": ["src/dos.txt"],
-        "lines first": ["1"],
-        "lines last": ["3"],
-    }
-
-
-def test_cursors_page_through_every_list(tour: Tour) -> None:
-    facts = tour.facts["paging"]
-    assert facts["tools"] == {"names": TOOLS, "pages": -(-len(TOOLS) // 3)}
-    assert facts["resources"] == {"names": RESOURCES, "pages": -(-len(RESOURCES) // 3)}
-    assert facts["prompts"]["pages"] == 1
-    assert facts["bad cursor"]["code"] == -32602
-
-
 def test_a_read_only_server_offers_nothing_that_writes(tour: Tour) -> None:
     facts = tour.facts["read_only"]
     assert facts["tools"] == [name for name in TOOLS if name != "file_apply_patch_only"]
@@ -262,18 +216,6 @@ def test_a_read_only_server_offers_nothing_that_writes(tour: Tour) -> None:
     assert facts["patch"]["code"] == -32602
     assert facts["prompts"] == ["text_editor_guide"]
     assert not (tour.place / "read_only" / "new.txt").exists()
-
-
-def test_log_messages_respect_the_requested_level(tour: Tour) -> None:
-    facts = tour.facts["hearing"]
-    assert facts["logs"] == [
-        {
-            "level": "info",
-            "logger": NAME,
-            "data": {"event": "written", "files": 1, "paths": ["src/dos.txt"]},
-        }
-    ]
-    assert facts["logs below the level"] == []
 
 
 def test_progress_increases_to_the_total(tour: Tour) -> None:
@@ -293,13 +235,6 @@ def test_call_is_cancelled(tour: Tour) -> None:
     assert statuses == {"success", "cancelled"}
 
 
-def test_nothing_is_written_without_consent(tour: Tour) -> None:
-    for answer in ("no", "declined", "dismissed"):
-        call = tour.facts["asking"]["calls"][answer]
-        assert error(call["result"]) == "NOT_CONFIRMED"
-        assert call["file"].encode() == APP
-
-
 def test_consent_is_asked_for_in_a_form(tour: Tour) -> None:
     facts = tour.facts["asking"]
     ok(facts["calls"]["yes"]["result"])
@@ -309,15 +244,6 @@ def test_consent_is_asked_for_in_a_form(tour: Tour) -> None:
     params = facts["asked"][0]["params"]
     assert "everybody" in params["message"]
     assert params["requestedSchema"]["required"] == ["confirm"]
-
-
-def test_consent_is_given_with_a_token_if_forms_are_missing(tour: Tour) -> None:
-    calls = tour.facts["asking"]["calls"]
-    assert ok(calls["preview"]["result"])["confirmed"] is False
-    assert calls["preview"]["file"].encode() == APP
-    ok(calls["token"]["result"])
-    assert calls["token"]["file"].encode() == APP.replace(b"world", b"everybody")
-    assert error(calls["token again"]["result"]) == "NO_MATCH"
 
 
 def test_session_roots_restrict_access(tour: Tour) -> None:

@@ -29,7 +29,6 @@ from tests.reference_client import (
     Spawned,
     ask,
     modern,
-    modern_as,
     result,
 )
 from tests.reference_server.cedarscript.client import WHY_NOT
@@ -63,19 +62,6 @@ def call(client: InProcess | Spawned, tool: str, **arguments: Any) -> Message:
     client.send(modern("call", "tools/call", name=tool, arguments=arguments))
     found: Message = client.hear(60)["result"]
     return found
-
-
-def test_tools_with_a_path_argument_accept_cwd(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    with InProcess(Settings([str(tmp_path)])) as client:
-        client.send(modern(1, "tools/list"))
-        tools = client.hear()["result"]["tools"]
-    properties = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
-    with_path = {name for name, schema in properties.items() if "path" in schema}
-    assert with_path >= {"file_read", "file_read_range", "file_apply_patch_only", "text_editor"}
-    assert [
-        name for name in with_path if properties[name].get("cwd", {}).get("type") != "string"
-    ] == []
 
 
 def test_every_tool_has_title_description_and_read_only_hint(tmp_path: Path) -> None:
@@ -298,16 +284,3 @@ def test_cedarscript_extra_pins_the_reviewed_versions() -> None:
     extra = PROJECT["project"]["optional-dependencies"]["cedarscript"]
     pinned = dict(line.partition(";")[0].strip().split("==") for line in extra)
     assert {name: pinned.get(name) for name in VERSIONS} == VERSIONS
-
-
-def test_modern_requests_do_not_inherit_client_capabilities(tmp_path: Path) -> None:
-    """Declared capabilities and client name count for one request only."""
-    (tmp_path / "a.txt").write_text("one\n")
-    edit = {"command": "str_replace", "path": "a.txt", "old_str": "one", "new_str": "1"}
-    question: Message = {"name": "text_editor", "arguments": edit}
-    with InProcess(Settings([str(tmp_path)], confirm_writes=True)) as client:
-        client.send(modern_as({"elicitation": {}}, 1, "tools/call", **question))
-        assert client.hear()["result"]["resultType"] == "input_required"
-        client.send(modern(2, "tools/call", **question))
-        assert client.hear()["result"]["structuredContent"]["confirmed"] is False
-    assert (tmp_path / "a.txt").read_text() == "one\n"

@@ -18,7 +18,7 @@ from reference_server.protocol.toolbox import Toolbox
 from reference_server.settings import Settings
 from tests.cases import cases
 from tests.client_questions import tool
-from tests.reference_client import MODERN, Message, ask, code_of, converse, modern, only, opening
+from tests.reference_client import MODERN, Message, ask, converse, modern, only, opening
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="needs POSIX files")
 
@@ -87,29 +87,6 @@ def test_name_of_a_tool_wins_over_an_alias() -> None:
         assert found.name == name
 
 
-@pytest.mark.parametrize("revision", ["2025-06-18", "2025-11-25", MODERN])
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        *({}, {"path": {}}, {"path": ""}, {"path": "a.txt", "x": 1}),
-        {"path": "a.txt", "encoding": "rot13"},
-    ],
-)
-def test_wrong_arguments_give_the_error_kind_of_the_revision(
-    revision: str, arguments: Message, root: Path
-) -> None:
-    answer = call(root, "file_read", revision, **arguments)
-    if revision < "2025-11-25":
-        assert code_of(answer) == -32602
-    else:
-        assert answer["result"]["isError"] is True
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.5, True, "1", None, [1]])
-def test_line_numbers_are_positive_integers(root: Path, number: Any) -> None:
-    refused(root, "file_read_range", path="a.txt", startLine=number, endLine=5)
-
-
 def test_out_of_range_numbers_give_a_tool_error(root: Path) -> None:
     for number in (b"1e400", b"-1e400", b"9" * 5000):
         question = json.dumps(
@@ -141,14 +118,6 @@ def test_read_reports_the_file_format(root: Path, raw: bytes, facts: Message) ->
     (root / "f").write_bytes(raw)
     found = read(root, "f")
     assert {name: found[name] for name in facts} == facts
-
-
-def test_encoding_can_be_given_and_is_never_guessed(root: Path) -> None:
-    (root / "f").write_bytes(b"caf\xe9")
-    error = refused(root, "file_read", path="f")
-    assert (error["code"], error["field"]) == ("NOT_TEXT", "encoding")
-    assert error["context"] == {"file": "f"}
-    assert read(root, "f", encoding="iso-8859-1")["text"] == "café"
 
 
 @cases(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from reference_server.settings import Settings
 from reference_server.workspace.paths import names_of
-from tests.reference_client import InProcess, Message, Spawned, ask, modern, modern_as, opening
-from tests.reference_server.cedarscript.client import WHY_NOT
+from tests.reference_client import InProcess, Message, ask, modern, opening
+from tests.reference_server.cedarscript.client import WHY_NOT, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,14 +31,6 @@ def place(tmp_path: Path) -> Path:
 
 def serving(place: Path, **settings: Any) -> InProcess:
     return InProcess(Settings([str(place / "one"), str(place / "two")], **settings))
-
-
-def files(root: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(root).as_posix(): path.read_bytes()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 def edit(client: InProcess, command: str, path: str, **more: Any) -> Message:
@@ -67,13 +58,6 @@ def test_path_in_an_answer_reads_the_same_file(place: Path) -> None:
                 assert client.found("file_read", path=found["path"]) == found
         inside = client.found("file_read", path="m.py", cwd="two/lib")
         assert inside["path"] == "two/lib/m.py"
-
-
-def test_unprefixed_path_selects_the_first_root_that_has_the_file(place: Path) -> None:
-    with serving(place) as client:
-        assert client.found("file_read", path="lib/m.py")["path"] == "one/lib/m.py"
-        assert client.found("file_read", path="only.txt")["path"] == "two/only.txt"
-        assert edit(client, "create", "new.txt", file_text="")["path"] == "one/new.txt"
 
 
 def test_view_of_dot_lists_every_root(place: Path) -> None:
@@ -177,44 +161,12 @@ def test_script_preview_and_diff_name_the_root(place: Path) -> None:
 @NEEDS_LIBRARY
 def test_error_for_a_script_across_roots_names_the_command(place: Path) -> None:
     script = "RM FILE 'one/same.txt'\nRM FILE 'two/same.txt'"
-    before = files(place)
+    before = tree(place)
     with serving(place) as client:
         error = client.found("apply_cedarscript", commands=script, dry_run=False)
     assert (error["code"], error["field"]) == ("SPANS_ROOTS", "commands")
     assert error["context"] == {"file": "two/same.txt", "script_line": 2, "command_index": 2}
-    assert files(place) == before
-
-
-def test_confirmation_and_preview_name_the_root(place: Path) -> None:
-    arguments = {"command": "str_replace", "path": "two/same.txt", "old_str": "s", "new_str": "S"}
-    with serving(place, confirm_writes=True) as client:
-        preview = client.found("text_editor", **arguments)["preview"]
-        can: Message = {"elicitation": {"form": {}}}
-        client.send(modern_as(can, 1, "tools/call", name="text_editor", arguments=arguments))
-        asked = client.hear()["result"]["inputRequests"]["confirm"]["params"]["message"]
-    for text in (preview, asked):
-        assert "- change two/same.txt\n" in text
-        assert "--- a/two/same.txt\n+++ b/two/same.txt\n" in text
-
-
-def test_confirm_token_of_one_root_is_refused_for_the_other(place: Path) -> None:
-    arguments = {"command": "str_replace", "old_str": "same", "new_str": "other"}
-    with serving(place, confirm_writes=True) as client:
-        token = client.found("text_editor", path="two/same.txt", **arguments)["confirm_token"]
-        stale = client.found("text_editor", path="same.txt", confirm_token=token, **arguments)
-    assert stale["code"] == "CONFIRMATION_STALE"
-    assert files(place / "one")["same.txt"] == b"same\n"
-
-
-def test_audit_line_names_the_root(place: Path) -> None:
-    roots = ["--root", str(place / "one"), "--root", str(place / "two")]
-    arguments = {"command": "create", "path": f"{place}/two/new.txt", "file_text": ""}
-    with Spawned(*roots, "--log-level", "off") as client:
-        client.send(modern(1, "tools/call", name="text_editor", arguments=arguments))
-        assert "error" not in client.hear()
-        client.end_input()
-        lines = [json.loads(line) for line in client.stderr().splitlines()]
-    assert [line["path"] for line in lines if line["event"] == "write"] == ["two/new.txt"]
+    assert tree(place) == before
 
 
 @pytest.mark.parametrize("method", ["initialize", "server/discover"])
@@ -231,6 +183,3 @@ def test_root_names_are_unique_and_printable() -> None:
         *("src", "src-2", "src-2-2", "src-3", "root"),
     )
     assert names_of(["/a/b\udcff", "/a/b\n", "/a/b\\c"]) == ("root", "root-2", "root-3")
-
-
-"""Tours that name every file they are about; those of the others hold lists of all roots."""
