@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READS = 4_000
-KILLS = 200
+KILLS = 50
 CANARY = "CANARY-7f1c"
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="exchanges and SIGKILL of POSIX")
@@ -58,29 +58,13 @@ PAIRS = [("d", "l", "race/d/x.txt"), ("f", "lf", "race/f")]
 
 
 @pytest.mark.parametrize(("one", "other", "path"), PAIRS)
-def test_reads_during_a_link_exchange_stay_inside_the_root(
-    field: Field, one: str, other: str, path: str
-) -> None:
-    """Read 2,000 times each through the wire: some succeed, none gives the canary."""
-    race = field.root / "race"
-    succeeded = 0
-    with Spawned("--root", str(field.root)) as client, exchanging(race / one, race / other):
-        for number in range(READS // len(PAIRS)):
-            client.send(modern(number, "tools/call", name="file_read", arguments={"path": path}))
-            answer = json.dumps(client.hear())
-            assert CANARY not in answer
-            succeeded += "inside" in answer
-    assert succeeded
-
-
-@pytest.mark.parametrize(("one", "other", "path"), PAIRS)
 @pytest.mark.parametrize("way", ["openat2", "walk"])
 def test_openat2_and_walk_stay_inside_the_root_during_an_exchange(
     field: Field, monkeypatch: pytest.MonkeyPatch, way: str, one: str, other: str, path: str
 ) -> None:
     if way == "walk":
         monkeypatch.setattr(descent, "_found", [None])
-    files = Workspace(Settings([str(field.root)], read_only=True), None)  # type: ignore[arg-type]
+    files = Workspace(Settings([str(field.root)], read_only=True), Mock())
     race = field.root / "race"
     with exchanging(race / one, race / other):
         heard: set[str] = set()
@@ -117,7 +101,7 @@ def test_control_that_resolves_before_opening_leaks(
 
 def test_writes_during_a_link_exchange_stay_inside_the_root(field: Field) -> None:
     race = field.root / "race"
-    files = Workspace(Settings([str(field.root)]), Diary())  # type: ignore[arg-type]
+    files = Workspace(Settings([str(field.root)]), Mock())
 
     def write(number: int) -> str:
         edit = files.edit("t")
@@ -136,19 +120,6 @@ def test_writes_during_a_link_exchange_stay_inside_the_root(field: Field) -> Non
     assert (field.outside / "x.txt").read_text() == CANARY
 
 
-class Diary:
-    """A log that discards its records."""
-
-    def audit(self, *_: Any) -> None:
-        """Take an audit line."""
-
-    def warning(self, *_: Any, **__: Any) -> None:
-        """Take a warning."""
-
-    def record(self, *_: Any) -> None:
-        """Take an event."""
-
-
 def attempt(action: Callable[[], str]) -> str:
     try:
         return action()
@@ -160,16 +131,13 @@ def attempt(action: Callable[[], str]) -> str:
 
 WRITER = """
 import os, signal, sys, time
+from unittest.mock import Mock
 sys.path.insert(0, sys.argv[1])
 from reference_server.settings import Settings
 from reference_server.workspace import Workspace
 
-class Diary:
-    def audit(self, who, changes): pass
-    def warning(self, event, **facts): pass
-
 def write_for_ever(root):
-    files = Workspace(Settings([root]), Diary())
+    files = Workspace(Settings([root]), Mock())
     number = 0
     while True:
         number += 1
@@ -196,7 +164,7 @@ for line in sys.stdin:
 
 def seconds_of_an_edit(root: Path, names: Iterable[str]) -> float:
     begun = time.monotonic()
-    files = Workspace(Settings([str(root)]), Diary())  # type: ignore[arg-type]
+    files = Workspace(Settings([str(root)]), Mock())
     edit = files.edit("writer")
     for name in names:
         edit.put(name, b"begin " * 4000, before=files.read(name))
@@ -234,7 +202,7 @@ def test_repeated_sigkill_leaves_no_torn_or_temporary_file(tmp_path: Path) -> No
             assert all(len(set(text.split())) == 1 for text in before_the_start.values())
             leftovers += any(OURS in path.name for path in tmp_path.rglob("*"))
 
-            Workspace(Settings([str(tmp_path)]), Diary())  # type: ignore[arg-type]
+            Workspace(Settings([str(tmp_path)]), Mock())
 
             assert not [path for path in tmp_path.rglob("*") if OURS in path.name]
             contents = {(tmp_path / name).read_text() for name in names}

@@ -9,6 +9,7 @@ import os
 import stat
 import threading
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,22 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="links, pipes and descriptors of POSIX")
-
-
-class Diary:
-    """A log that remembers its audit lines."""
-
-    def __init__(self) -> None:
-        self.lines: list[tuple[str, list[dict[str, Any]]]] = []
-
-    def audit(self, who: str, _request_id: str, changes: list[dict[str, Any]]) -> None:
-        self.lines.append((who, changes))
-
-    def warning(self, *_: Any, **__: Any) -> None:
-        """Take a warning."""
-
-    def record(self, *_: Any) -> None:
-        """Take an event."""
 
 
 @pytest.fixture
@@ -66,7 +51,7 @@ def beneath(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def workspace(root: Path, **options: Any) -> Workspace:
-    return Workspace(Settings([str(root)], **options), Diary())  # type: ignore[arg-type]
+    return Workspace(Settings([str(root)], **options), Mock())
 
 
 def code(action: Callable[[], Any]) -> str:
@@ -164,7 +149,7 @@ def test_first_root_takes_precedence_and_receives_new_files(root: Path, tmp_path
     second.mkdir()
     (second / "ok.txt").write_text("hidden behind the first\n")
     (second / "only.txt").write_text("second\n")
-    files = Workspace(Settings([str(root), str(second)]), Diary())  # type: ignore[arg-type]
+    files = Workspace(Settings([str(root), str(second)]), Mock())
 
     assert files.read("ok.txt").data == b"plain\n"
     assert files.read("only.txt").data == b"second\n"
@@ -376,7 +361,7 @@ def test_invalid_cwd_is_refused_and_not_created(root: Path) -> None:
 def test_cwd_selects_the_root_that_contains_it(root: Path) -> None:
     second = root.parent / "second"
     (second / "lib").mkdir(parents=True)
-    files = Workspace(Settings([str(root), str(second)]), Diary())  # type: ignore[arg-type]
+    files = Workspace(Settings([str(root), str(second)]), Mock())
     edit = files.edit("t")
 
     edit.put("new.txt", b"here", cwd="lib")
@@ -429,9 +414,8 @@ def test_edit_replaces_creates_and_removes_files_in_one_commit(root: Path) -> No
     assert not (root / "ok.txt").exists()
     assert heard == ["run.sh", "made/for/it.txt", "ok.txt"]
     assert not [name for name in tree(root) if OURS in name]
-    (who, lines), *rest = files.log.lines  # type: ignore[attr-defined]
+    [(who, _request_id, lines)] = [one.args for one in files.log.audit.call_args_list]  # type: ignore[attr-defined]
     assert who == "client 1"
-    assert rest == []
     assert [line["path"] for line in lines] == heard
     assert [line["before"] is None for line in lines] == [False, True, False]
     assert [line["after"] is None for line in lines] == [False, False, True]
