@@ -116,8 +116,8 @@ class Workspace:
                 raise TooLarge(path, f"The file has more than {limit} bytes, which is the limit.")
         return b"".join(chunks)
 
-    def look(self, path: str) -> Entry | None:
-        """Return the entry of a file without reading it; None if ``read`` would refuse it."""
+    def look(self, path: str) -> tuple[int, ...] | None:
+        """Return ``Entry.look`` of a file; None if ``read`` would refuse it."""
         try:
             for at in self.policy.candidates(path):
                 if not at.parts:
@@ -129,7 +129,7 @@ class Workspace:
                 except (OSError, UnicodeEncodeError):
                     continue
                 fits = entry.kind == "file" and entry.size <= self.settings.max_file_size
-                return entry if fits else None
+                return entry.look if fits else None
         except Refusal:
             return None
         return None

@@ -55,7 +55,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     },
     "features.subscriptions": {
         *("protocol.calls", "protocol.envelope", "protocol.errors", "protocol.framing"),
-        *("protocol.messages", "workspace", "surface", "content.resources", "content.uris"),
+        *("protocol.messages", "surface", "content.resources", "content.uris"),
     },
     "features.completion": {
         *("failure", "protocol.calls", "protocol.envelope", "protocol.errors", "surface"),

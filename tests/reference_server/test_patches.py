@@ -11,7 +11,7 @@ import pytest
 
 from reference_server.settings import Settings
 from tests.cases import cases
-from tests.reference_client import MODERN, InProcess, Message, ask, converse, modern, only, opening
+from tests.reference_client import InProcess, Message
 
 OLD = b"line1\nline2\nline3\n"
 NEW = b"line1\nnew\nline3\n"
@@ -46,36 +46,21 @@ def tree(place: Path) -> dict[str, Any]:
     return found
 
 
-def call(place: Path, revision: str = MODERN, **arguments: Any) -> Message:
+def patch(place: Path, **arguments: Any) -> Message:
+    """Return the result or the error of a patch."""
     arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF, **arguments}
     arguments = {name: value for name, value in arguments.items() if value is not ...}
-    question = ask(revision, "q", "tools/call", name="file_apply_patch_only", arguments=arguments)
-    answer: Message = converse(*opening(revision), question, settings=Settings([str(place)]))[-1]
-    return answer
-
-
-def patch(place: Path, **arguments: Any) -> Message:
-    result = call(place, **arguments)["result"]
-    assert not result.get("isError"), result
-    found: Message = result["structuredContent"]
-    assert json.loads(result["content"][0]["text"]) == found
-    return found
+    with InProcess(Settings([str(place)])) as client:
+        return client.found("file_apply_patch_only", **arguments)
 
 
 def refused(place: Path, **arguments: Any) -> Message:
     """Return the structured error, and assert that no byte, time or inode changed."""
     before = tree(place.parent)
-    result = call(place, **arguments)["result"]
-    assert result["isError"] is True
+    error = patch(place, **arguments)
+    assert error["message"]
     assert tree(place.parent) == before
-    body: Message = result["structuredContent"]
-    return body
-
-
-def definition(settings: Settings | None = None) -> Message | None:
-    listed = only(converse(modern(1, "tools/list"), settings=settings))["result"]["tools"]
-    found: list[Message] = [tool for tool in listed if tool["name"] == "file_apply_patch_only"]
-    return found[0] if found else None
+    return error
 
 
 LATIN_1 = {"encoding": "iso-8859-1"}
@@ -157,22 +142,15 @@ def test_workspace_policy_applies_before_the_file_is_read(root: Path) -> None:
 
 
 def test_patch_is_written_only_after_confirmation(root: Path) -> None:
-    settings = Settings([str(root)], confirm_writes=True)
-    shown = definition(settings)
-    assert shown
-    arguments = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF}
-
-    with InProcess(settings) as client:
-        client.open(MODERN)
-        client.send(modern(1, "tools/call", name=shown["name"], arguments=arguments))
-        pending = client.hear()["result"]["structuredContent"]
+    patch = {"path": "p.txt", "expectedHash": sha256(OLD), "diffText": DIFF}
+    with InProcess(Settings([str(root)], confirm_writes=True)) as client:
+        tools = client.ask("tools/list")["result"]["tools"]
+        (shown,) = (tool for tool in tools if tool["name"] == "file_apply_patch_only")
+        pending = client.call(shown["name"], **patch)
         assert pending["confirmed"] is False
         assert (root / "p.txt").read_bytes() == OLD
-        arguments["confirm_token"] = pending["confirm_token"]
-        client.send(modern(2, "tools/call", name=shown["name"], arguments=arguments))
-        answer = client.hear()["result"]["structuredContent"]
-        client.end_input()
-    assert answer["applied"] is True
+        patch["confirm_token"] = pending["confirm_token"]
+        answer = client.call(shown["name"], **patch)
     assert (root / "p.txt").read_bytes() == NEW
     for body in (pending, answer):
         jsonschema.validate(body, shown["outputSchema"])

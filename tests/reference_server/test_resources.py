@@ -15,7 +15,7 @@ from reference_server.protocol import pages
 from reference_server.protocol.errors import ProtocolError
 from reference_server.settings import Settings
 from tests.cases import cases
-from tests.reference_client import MODERN, InProcess, Message, ask, code_of, converse, opening
+from tests.reference_client import MODERN, InProcess, Message, ask, code_of
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
 
@@ -46,23 +46,13 @@ URIS = [
 ]
 
 
-def exchange(
-    root: Path, revision: str, method: str, settings: Settings | None = None, **params: Any
-) -> Message:
-    question = ask(revision, "q", method, **params)
-    settings = settings or Settings([str(root)])
-    heard = converse(*opening(revision), question, settings=settings)
-    answer: Message = heard[-1]
-    assert answer["id"] == "q"
-    return answer
+def exchange(root: Path, method: str, size: int = 100, **params: Any) -> Message:
+    with InProcess(Settings([str(root)], max_file_size=size)) as client:
+        return client.ask(method, **params)
 
 
-def read(root: Path, uri: Any, revision: str = MODERN, **more: Any) -> Message:
-    return exchange(root, revision, "resources/read", uri=uri, **more)
-
-
-def contents(root: Path, uri: str, revision: str = MODERN) -> Message:
-    (found,) = read(root, uri, revision)["result"]["contents"]
+def contents(root: Path, uri: str) -> Message:
+    (found,) = exchange(root, "resources/read", uri=uri)["result"]["contents"]
     assert found["uri"] == uri
     one: Message = found
     return one
@@ -173,10 +163,9 @@ def test_media_type_depends_on_the_suffix(path: str, kind: str | None) -> None:
 
 
 def test_file_over_the_size_limit_is_not_listed(root: Path) -> None:
-    settings = Settings([str(root)], max_file_size=7)
-    result = exchange(root, MODERN, "resources/list", settings)["result"]
+    result = exchange(root, "resources/list", 7)["result"]
     assert URIS[0] not in [one["uri"] for one in result["resources"]]
-    assert code_of(read(root, URIS[0], settings=settings)) == -32602
+    assert code_of(exchange(root, "resources/read", 7, uri=URIS[0])) == -32602
 
 
 def test_files_of_every_kind_are_read_as_text_or_blob(root: Path) -> None:

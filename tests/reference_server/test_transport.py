@@ -91,10 +91,6 @@ def test_memory_stays_bounded_under_an_endless_line() -> None:
     assert int(peak.split()[1]) < 40_000  # kibibytes; the interpreter alone has some 12,000
 
 
-def test_last_message_without_a_newline_is_answered() -> None:
-    assert only(converse(raw(modern(1, "server/discover")).rstrip(b"\n")))["id"] == 1
-
-
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),

@@ -16,7 +16,7 @@ from ...content.resources import asked_for, not_found
 from ...protocol.envelope import object_of
 from ...protocol.errors import invalid_params, invalid_request
 from ...protocol.framing import encode
-from .watcher import Watcher, look
+from .watcher import Watcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Subscriptions:
 
     def subscribe(self, call: Call) -> dict[str, Any]:
         target = asked_for(call)
-        seen = look(self._surface.workspace, target.path)
+        seen = self._surface.workspace.look(target.path)
         if seen is None:
             raise not_found(target.uri, call)
         with self._lock:
@@ -197,7 +197,7 @@ class Subscriptions:
         stream = Stream(self._surface, call, (_LISTS[member] for member in lists))
         for uri in wanted or ():
             target = uris.target_of(uri)
-            seen = look(self._surface.workspace, target.path) if target else None
+            seen = self._surface.workspace.look(target.path) if target else None
             if target and seen:
                 stream.paths[uri] = target.path
                 stream.looks[target.path] = seen

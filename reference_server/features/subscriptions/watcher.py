@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from typing import Protocol, TypeAlias
 
     from ...surface import Surface
-    from ...workspace import Workspace
 
     Look: TypeAlias = tuple[int, ...] | None
 
@@ -36,11 +35,6 @@ _SHARE = 9
 
 _MOMENT = 1.0
 """Seconds to wait for the thread at the end."""
-
-
-def look(workspace: Workspace, path: str) -> Look:
-    entry = workspace.look(path)
-    return entry.look if entry else None
 
 
 class Watcher:
@@ -97,7 +91,7 @@ class Watcher:
             return False
         paths, lists = wanted
         workspace = self._surface.workspace
-        looks = {path: look(workspace, path) for path in paths}
+        looks = {path: workspace.look(path) for path in paths}
         listed: frozenset[str] | None = None
         if lists:
             entries = self._surface.part("content.resources").files()
