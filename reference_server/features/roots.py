@@ -137,17 +137,5 @@ class Roots:
         return [root["uri"] for root in answer["roots"]]
 
     def _take(self, uris: list[str]) -> None:
-        named = [uri for uri in uris if _can_name_a_place(uri)]
-        self._surface.workspace.policy.narrow(named if uris else None)
+        self._surface.workspace.policy.narrow(uris or None)
         self._surface.log.info("roots", count=len(uris))
-
-
-def _can_name_a_place(uri: str) -> bool:
-    """Return whether a URI can be parsed; if not, it is a root without files."""
-    from urllib.parse import urlsplit  # noqa: PLC0415 - the workspace imports it next anyway
-
-    try:
-        urlsplit(uri)
-    except ValueError:
-        return False
-    return "%00" not in uri and "\0" not in uri

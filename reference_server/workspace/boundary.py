@@ -37,11 +37,11 @@ class Boundary:
         for uri in uris:
             try:
                 split = urlsplit(uri)
-            except ValueError:  # not a URI
+                if split.scheme != "file" or split.netloc not in ("", "localhost"):
+                    continue
+                theirs = system_parts(os.path.realpath(unquote(split.path)))
+            except ValueError:  # not a URI, or a NUL in its path
                 continue
-            if split.scheme != "file" or split.netloc not in ("", "localhost"):
-                continue
-            theirs = system_parts(os.path.realpath(unquote(split.path)))
             for index, root in enumerate(roots):
                 if is_below(root.real, theirs):
                     places.append((index, ()))

@@ -326,6 +326,7 @@ def test_allow_list_excludes_other_files(root: Path) -> None:
 
     assert files.read("a.py").data == b"a"
     assert code(lambda: files.read("ok.txt")) == "NOT_ALLOWED"
+    assert (files.look("ok.txt") is None, files.look("a.py") is None) == (True, False)
     assert code(lambda: files.edit("t").put("new.txt", b"")) == "NOT_ALLOWED"
     assert [entry.path for entry in files.walk()] == ["a.py"]
 
@@ -385,7 +386,8 @@ def test_client_roots_narrow_and_never_widen_access(root: Path) -> None:
     assert files.read("ok.txt").data == b"plain\n"
     assert code(lambda: files.read("../outside.txt")) == "OUTSIDE_ROOT"
 
-    files.policy.narrow([(root.parent / "rootEvil").as_uri(), "https://example.com/", "file://["])
+    odd = ["https://example.com/", "file://[", "file:///a%00b"]
+    files.policy.narrow([(root.parent / "rootEvil").as_uri(), *odd])
     assert code(lambda: files.read("ok.txt")) == "OUTSIDE_CLIENT_ROOTS"
     assert code(lambda: files.read("secret.txt")) == "OUTSIDE_CLIENT_ROOTS"
 
