@@ -35,7 +35,7 @@ class Workspace:
         self.log = log
         self.policy = Policy(settings)
         self._listeners: list[Callable[[list[Change]], None]] = []
-        if self.writable:
+        if not settings.read_only:
             self._recover()
 
     def _recover(self) -> None:
@@ -49,10 +49,6 @@ class Workspace:
                 self.log.warning("recovered", edits=count)
             for name in refused:  # as it is: masked it could not be found
                 self.log.record("warning", "journal_refused", {"file": name})
-
-    @property
-    def writable(self) -> bool:
-        return not self.settings.read_only
 
     def close(self) -> None:
         for root in self.policy.roots:

@@ -18,11 +18,11 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.recordings.scenarios import responses
 from mcp_touchstone.target.target import reference
-from tests.reference_server.cedarscript.client import WHY_NOT
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}"),
+    NEEDS_LIBRARY,
     pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse other names"),
 ]
 

@@ -21,10 +21,8 @@ from reference_server.protocol import progress
 from tests.conftest import HERE
 from tests.goldens import GOLDEN
 from tests.reference_client import LEGACY, MODERN
-from tests.reference_server.cedarscript.client import WHY_NOT
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY
 from tests.tours import TOURS, Tour
-
-NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
 
 
 def tour_params() -> Iterator[Any]:

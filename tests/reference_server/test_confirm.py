@@ -20,7 +20,7 @@ from reference_server.tools.schemas import CONFIRM, outputs
 from reference_server.workspace import Change
 from reference_server.workspace.paths import Location
 from tests.cases import cases
-from tests.client_questions import tool
+from tests.client_questions import again, exchange, tool
 from tests.reference_client import (
     ALL,
     LEGACY,
@@ -103,14 +103,6 @@ def write(
     return ask(revision, request_id, "tools/call", name=tool, arguments=arguments)
 
 
-def exchange(client: InProcess, message: Message) -> Message:
-    client.send(message)
-    answer = client.hear()
-    assert isinstance(answer, dict)
-    assert answer.get("id") == message["id"], answer
-    return answer
-
-
 def body(answer: Message) -> Message:
     found = json.loads(answer["result"]["content"][-1]["text"])
     assert isinstance(found, dict)
@@ -182,7 +174,7 @@ def test_confirmation_continues_in_another_process_with_the_same_key(
         asked = exchange(client, message)
     settings = Settings([str(root)], confirm_writes=True, state_key=key)
     with InProcess(settings, [writing]) as client:
-        answer = exchange(client, again(message, 2, asked, YES))
+        answer = exchange(client, again(message, 2, asked, confirm=YES))
     assert state(root) == (AFTER if written else BEFORE)
     assert written or answer["error"]["code"] == -32602
 
@@ -196,14 +188,8 @@ def test_shared_key_does_not_make_token_and_state_interchangeable(root: Path) ->
         stale = write(MODERN, 3, EDIT, confirm_token=asked["result"]["requestState"])
         assert body(exchange(client, stale))["code"] == "CONFIRMATION_STALE"
         asked["result"]["requestState"] = token
-        assert exchange(client, again(message, 4, asked, YES))["error"]["code"] == -32602
+        assert exchange(client, again(message, 4, asked, confirm=YES))["error"]["code"] == -32602
     assert state(root) == BEFORE
-
-
-def again(message: Message, request_id: Any, asked: Message, answer: Message | None) -> Message:
-    responses = {} if answer is None else {"confirm": answer}
-    more: Message = {"requestState": asked["result"]["requestState"], "inputResponses": responses}
-    return {**message, "id": request_id, "params": {**message["params"], **more}}
 
 
 def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:
@@ -211,10 +197,10 @@ def test_yes_for_a_changed_file_leads_to_a_new_question(root: Path) -> None:
     with serving(root) as client:
         asked = exchange(client, message)
         (root / "a").write_text("someone else\n")
-        asked = exchange(client, again(message, 2, asked, YES))
+        asked = exchange(client, again(message, 2, asked, confirm=YES))
         assert asked["result"]["resultType"] == "input_required"
         assert "someone else" in asked["result"]["inputRequests"]["confirm"]["params"]["message"]
-        assert body(exchange(client, again(message, 3, asked, YES))) == {"written": True}
+        assert body(exchange(client, again(message, 3, asked, confirm=YES))) == {"written": True}
     assert state(root) == AFTER
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from reference_server.settings import Settings
 from tests.reference_client import InProcess
-from tests.reference_server.cedarscript.client import WHY_NOT
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY, WHY_NOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,7 +114,7 @@ FAMILIES = [
     pytest.param(
         with_cedarscript,
         id="cedarscript",
-        marks=pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}"),
+        marks=NEEDS_LIBRARY,
     ),
 ]
 

@@ -11,13 +11,12 @@ from reference_server.settings import Settings
 from reference_server.tools.text import LONGEST_TEXT
 from tests.cases import cases
 from tests.reference_client import InProcess, Message, modern_as
-from tests.reference_server.cedarscript.client import WHY_NOT
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY, WHY_NOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
 LINE = "\u0416" * 99 + "\n"
 """A line of a character that no path, schema or message of ours contains."""
 

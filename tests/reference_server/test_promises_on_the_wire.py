@@ -31,7 +31,7 @@ from tests.reference_client import (
     modern,
     result,
 )
-from tests.reference_server.cedarscript.client import WHY_NOT
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY, WHY_NOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,7 +54,6 @@ TYPES = {
 }
 POSIX_ONLY = pytest.mark.skipif(os.name == "nt", reason="starts the server through env")
 LINUX_ONLY = pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
-NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
 
 
 def call(client: InProcess | Spawned, tool: str, **arguments: Any) -> Message:

@@ -9,13 +9,12 @@ import pytest
 from reference_server.settings import Settings
 from reference_server.workspace.paths import names_of
 from tests.reference_client import InProcess, Message, ask, modern, opening
-from tests.reference_server.cedarscript.client import WHY_NOT, tree
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY, tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 SESSION = "2025-11-25"
-NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
 
 
 @pytest.fixture

@@ -107,8 +107,8 @@ class _Tools:
         from .stage import Stage  # noqa: PLC0415
 
         dry_run = arguments.get("dry_run") is not False
-        workspace = self._surface.workspace
-        if not (dry_run or workspace.writable):
+        workspace, read_only = self._surface.workspace, self._surface.settings.read_only
+        if read_only and not dry_run:
             raise ReadOnly
         blocks, commands = self._parse(call, arguments["commands"], "commands")
         stage = Stage(call, workspace, arguments.get("root", ""))
@@ -119,7 +119,7 @@ class _Tools:
                 {"op": "apply", "blocks": blocks, **stage.request()}, call.check
             )
             _raise_refused(made)
-        if workspace.writable:
+        if not read_only:
             # The edit is built for a dry run too, to refuse changes that cannot be written.
             edit = workspace.edit(call.who, call.request_id)
             stage.put(edit, made["files"])

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from reference_server.features.cedarscript.available import reason_against
 from reference_server.features.cedarscript.tools import install
 from reference_server.settings import Settings
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 WHY_NOT = reason_against()
 """Why these tests cannot run the library here, or None."""
+
+NEEDS_LIBRARY = pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript: {WHY_NOT}")
 
 CASES: dict[str, Any] = json.loads(
     Path(__file__).with_name("cases.json").read_text(encoding="utf-8")

@@ -21,16 +21,13 @@ from reference_server.features.cedarscript.explain import find
 from tests.cases import cases
 from tests.conftest import eventually
 from tests.reference_client import CHECKOUT, MODERN, ask, modern, notification
-from tests.reference_server.cedarscript.client import CASES, WHY_NOT, Client, lay, tree
+from tests.reference_server.cedarscript.client import CASES, NEEDS_LIBRARY, Client, lay, tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-needs_library = pytest.mark.skipif(
-    WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"
-)
-pytestmark = [needs_library, pytest.mark.slow]
+pytestmark = [NEEDS_LIBRARY, pytest.mark.slow]
 
 WRITTEN = {"as the library", "corrected"}
 FIRST = "UPDATE FILE 'a.txt' DELETE LINE 'one'"

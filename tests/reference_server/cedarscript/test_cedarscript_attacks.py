@@ -14,13 +14,13 @@ import pytest
 from reference_server.features.cedarscript import engine
 from tests.conftest import eventually
 from tests.reference_client import CHECKOUT, Spawned, modern
-from tests.reference_server.cedarscript.client import WHY_NOT, Client
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY, Client
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [
-    pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"),
+    NEEDS_LIBRARY,
     pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"),
     pytest.mark.slow,
 ]

@@ -12,17 +12,14 @@ from hypothesis import strategies as st
 
 from reference_server.features.cedarscript.explain import find
 from tests.cases import cases
-from tests.reference_server.cedarscript.client import WHY_NOT, Client
+from tests.reference_server.cedarscript.client import NEEDS_LIBRARY, Client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
-pytestmark = [
-    pytest.mark.skipif(WHY_NOT is not None, reason=f"CEDARScript is not available: {WHY_NOT}"),
-    pytest.mark.slow,
-]
+pytestmark = [NEEDS_LIBRARY, pytest.mark.slow]
 
 REFUSALS = {"UNSAFE_MOVE", "BREAKS_SYNTAX", "MOVE_INTO_ITSELF", "NO_CHANGE"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
