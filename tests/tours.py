@@ -1,35 +1,29 @@
 """Tours through the reference server: the requests of its golden transcripts.
 
 Nothing is judged here; what came back is written down, and ``test_tours`` holds it against the
-snapshot. → marks what was sent, ← what was heard, # a remark. What is
-in <> is another value each time, or is said over and over; ``transcript_text`` has the rules.
+snapshot.
 """
 
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from reference_server.settings import Settings
 from tests.reference_client import (
     LEGACY,
     META,
     MODERN,
-    InProcess,
     Message,
-    ask,
     initialize,
-    modern_as,
     notification,
     request,
     result,
 )
-from tests.transcript_text import TourScrubber, line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
+
+    from tests.transcript_text import Tour
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
@@ -40,117 +34,9 @@ PNG = b"\x89PNG\r\n\x1a\n\x00\xff"
 DOS = b"\xef\xbb\xbfone\r\ntwo\r\nthree"
 
 
-class Tour:
-    """One conversation, or several one after the other, written down.
-
-    Args:
-        root: The directory that is served.
-
-    Attributes:
-        lines: The transcript.
-    """
-
-    def __init__(self, revision: str, root: Path) -> None:
-        self.revision = revision
-        self.root = root
-        self.lines: list[str] = []
-        self._scrubber = TourScrubber({str(root): "<root>"})
-        self._client: InProcess
-        self._capabilities: Message = {}
-        self._asked = 0
-
-    @property
-    def modern(self) -> bool:
-        return self.revision == MODERN
-
-    @contextmanager
-    def served(
-        self, capabilities: Message | None = None, *, opened: bool = True, **settings: Any
-    ) -> Iterator[None]:
-        """Have a server to talk to; what it still says at the end of input is written down.
-
-        The opening of the session is not: it is the same in every tour, see ``opening``.
-        """
-        self._capabilities = capabilities or {}
-        self._asked = 0
-        with InProcess(Settings([str(self.root)], log_level="off", **settings)) as self._client:
-            if opened and not self.modern:
-                self._client.open(self.revision, self._capabilities)
-            yield
-            self._client.end_input()
-            self.remark("end of input")
-            for message in self._client.rest():
-                self._heard(message)
-        assert self._client.code == 0
-
-    def remark(self, text: str) -> None:
-        self.lines.append(f"# {text}")
-
-    def write(self, path: str, data: bytes) -> None:
-        """Change a file behind the server's back."""
-        place = self.root / path
-        place.parent.mkdir(exist_ok=True)
-        staged = self.root.parent / "staged"
-        staged.write_bytes(data)
-        staged.replace(place)
-        shown = repr(data) if len(data) <= 60 else f"{len(data)} bytes"
-        self.remark(f"somebody writes {path}: {shown}")
-
-    def say(self, message: Any) -> None:
-        if isinstance(message, bytes):
-            self.lines.append(f"→ {message.decode('utf-8', 'backslashreplace')}")
-        else:
-            self.lines.append(line("→", self._scrubber.scrub(message)))
-        self._client.send(message)
-
-    def hear(self) -> Any:
-        message = self._client.hear()
-        self._heard(message)
-        return message
-
-    def _heard(self, message: Any) -> None:
-        self.lines.append(line("←", self._scrubber.scrub(message)))
-
-    def question(self, method: str, **params: Any) -> Message:
-        """Build the next request."""
-        self._asked += 1
-        if self.modern:
-            return modern_as(self._capabilities, self._asked, method, **params)
-        return ask(self.revision, self._asked, method, **params)
-
-    def ask(self, method: str, *replies: Message, **params: Any) -> Message:
-        """Send a request; give its answer. What the server asks meanwhile gets the replies."""
-        return self.ask_with(self.question(method, **params), *replies)
-
-    def ask_with(self, question: Message, *replies: Message) -> Message:
-        left = list(replies)
-        self.say(question)
-        while True:
-            heard: Message = self.hear()
-            if heard.get("id") == question["id"] and "method" not in heard:
-                return heard
-            if "method" in heard and "id" in heard:
-                self.say(result(heard, **left.pop(0)))
-
-    def call(self, tool: str, *replies: Message, **arguments: Any) -> Message:
-        """Call a tool; give what it found, or its error."""
-        answer = self.ask("tools/call", *replies, name=tool, arguments=arguments)
-        found: Message = answer.get("result", {})
-        return found
-
-    def change_of(self, question: Message) -> None:
-        """Send a request that changes something; a thread of its own reports it.
-
-        That may come before the answer or after it; it is written down after it.
-        """
-        self.say(question)
-        heard = [self._client.hear(), self._client.hear()]
-        for message in sorted(heard, key=lambda one: "method" in one):
-            self._heard(message)
-
-    def alive(self) -> None:
-        """Show that nothing more has come."""
-        self.call("file_read", path=NOTE)
+def _alive(tour: Tour) -> None:
+    """Show that nothing more has come."""
+    tour.call("file_read", path=NOTE)
 
 
 def opening(tour: Tour) -> None:
@@ -379,7 +265,7 @@ def digest(tour: Tour) -> None:
         tour.say(question)
         tour.hear()
         tour.say(notification("notifications/cancelled", {"requestId": question["id"]}))
-        tour.alive()
+        _alive(tour)
 
 
 def tasks(tour: Tour) -> None:
@@ -583,7 +469,7 @@ def subscriptions(tour: Tour) -> None:
             tour.ask("resources/unsubscribe", uri=NOTE_URI)
             tour.ask("resources/unsubscribe", uri=NOTE_URI)
         tour.write(NOTE, b"changed again\n")
-        tour.alive()
+        _alive(tour)
 
 
 def _listen(tour: Tour) -> None:

@@ -22,7 +22,8 @@ from tests.conftest import HERE
 from tests.goldens import GOLDEN
 from tests.reference_client import LEGACY, MODERN
 from tests.reference_server.cedarscript.client import NEEDS_LIBRARY
-from tests.tours import TOURS, Tour
+from tests.tours import TOURS
+from tests.transcript_text import Tour
 
 
 def tour_params() -> Iterator[Any]:
