@@ -6,7 +6,7 @@ from mcp_touchstone.catalog.clause import Breach, Clause, Level
 from mcp_touchstone.catalog.threat import Promise, Severity, Threat
 from mcp_touchstone.client.server_profile import Example, ServerProfile
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
-from mcp_touchstone.results.run import Absent, Run, Settlement, Stale, Verdict
+from mcp_touchstone.results.run import Absent, Execution, Run, Settlement, Stale, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
@@ -75,7 +75,7 @@ def run(**more: Any) -> Run:
     """Return a run with a finding of each kind."""
     made = Run(Target(command=("./server", "--root", "a b")), ServerProfile(Pace(1.0)), **more)
     made.profile.spoken = cast("dict[str, Any]", dict.fromkeys((OLD, NEW, MODERN), Spoken()))
-    made.processes, made.seconds = 5, 1.5
+    made.execution = Execution(processes=5, seconds=1.5)
     made.absent = [Absent(KEPT_RULE.id, "2025-03-26", "the server does not speak 2025-03-26")]
     details = {"expected": "an empty result", "actual": 'error -32603 "no <b>"', "wire": wire("{}")}
     made.verdicts = [

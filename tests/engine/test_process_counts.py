@@ -35,7 +35,7 @@ def judged(log: Path, choice: Choice, server: Target) -> tuple[Run, int]:
     command = ("sh", "-c", COUNTED, str(log), *absolute(server.command))
     run = judge(replace(server, command=command), load(), choice)
     starts = len(log.read_text().splitlines())
-    assert starts == run.processes
+    assert starts == run.execution.processes
     return run, starts
 
 

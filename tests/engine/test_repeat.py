@@ -60,14 +60,14 @@ def test_scenarios_that_shared_a_process_are_repeated_on_one() -> None:
 
     found = {s.case.name: j for s in both.slots for j in s.judgements if j.tried > 1}
     assert {name: (j.found, j.tried) for name, j in found.items()} == {ping: (2, 2), tools: (2, 2)}
-    assert both.processes == one.processes
+    assert both.execution.processes == one.execution.processes
 
 
 def test_repetitions_count_as_processes_of_the_run() -> None:
     repeated = judged("FailsAlways", "answers_a_ping")
     single = judged("FailsAlways", "answers_a_ping", repeats=0)
 
-    assert repeated.processes == single.processes + 1
+    assert repeated.execution.processes == single.execution.processes + 1
 
 
 def test_finding_is_repeated_while_other_scenarios_go_on(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def test_run_ends_at_its_deadline_and_stops_its_servers() -> None:
     assert now() - begun < 120.0
     assert "ended after 20 s (--deadline)" in run.trouble
     assert run.exit_code in {1, 2}
-    assert not run.interrupted
+    assert not run.execution.interrupted
     assert not [c for c in run.connections if c.process.running]
 
 

@@ -346,7 +346,7 @@ def test_run_leaves_no_thread_process_or_folder(registry: Registry) -> None:
     run = judge(server(), registry, Choice())
 
     assert set(threading.enumerate()) <= before
-    assert run.processes == len(run.connections) == len(rev.ALL) + 1
+    assert run.execution.processes == len(run.connections) == len(rev.ALL) + 1
     for connection in run.connections:
         assert not connection.process.running
         assert connection.process.ending is not None

@@ -171,7 +171,7 @@ def test_newest_of_each_era_is_requested_if_a_scenario_uses_it(
 
     run = judge(Target(command=TOY_SERVER, timeout=LONG), needs_registry, choice)
 
-    assert run.processes == len(chosen)
+    assert run.execution.processes == len(chosen)
     assert set(run.profile.asked) == chosen
     assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
@@ -191,16 +191,16 @@ def test_discovery_tries_only_the_needs_of_selected_clauses(needs_registry: Regi
         declare_result(clause, passed=True)
 
     run = judge_toy(needs_registry, "toy-plain")
-    assert run.processes == len(rev.ALL)
+    assert run.execution.processes == len(rev.ALL)
     assert all(not spoken.tried for spoken in run.profile.spoken.values())
 
     run = judge_toy(needs_registry, "toy-called")
-    assert run.processes == len(rev.ALL)
+    assert run.execution.processes == len(rev.ALL)
     assert run.profile.spoken[LEGACY].examples("callable-tool")
     assert not run.profile.spoken["2024-11-05"].tried
 
     run = judge_toy(needs_registry, "toy-asked")
-    assert run.processes == len(rev.ALL) + 1
+    assert run.execution.processes == len(rev.ALL) + 1
     assert [verdict.outcome for verdict in run.verdicts] == [Outcome.PASS] * 2
 
 
@@ -237,7 +237,7 @@ def test_willing_scenarios_share_one_process_per_revision(needs_registry: Regist
     assert len(seen) == 6
     assert all(declared for _, _, declared in seen)
     assert len({(revision, wire) for revision, wire, _ in seen}) == 2
-    assert run.processes == len(rev.ALL) + 2
+    assert run.execution.processes == len(rev.ALL) + 2
 
 
 def test_ordinary_scenario_gets_no_willing_client(needs_registry: Registry) -> None:
@@ -265,7 +265,7 @@ def test_discovery_can_be_interrupted(needs_registry: Registry) -> None:
     begun = time.monotonic()
     run = judge(target, needs_registry, Choice(), on_event=interrupt)
 
-    assert run.interrupted
+    assert run.execution.interrupted
     assert run.exit_code == 130
     assert time.monotonic() - begun < Pace(LONG).reply
     assert all(connection.process.ending for connection in run.connections)

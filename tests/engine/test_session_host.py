@@ -76,7 +76,7 @@ def test_scenarios_get_sessions_of_one_process(registry: Registry) -> None:
     assert outcomes(run) == {"toy-must": Outcome.PASS}
     assert len(places.processes) == 1
     assert len({*places.found}) == 3
-    assert run.processes == DISCOVERY
+    assert run.execution.processes == DISCOVERY
     guests = [one for one in run.connections if one.channel.is_guest]
     assert WaitKind.STARTUP not in {wait.kind for one in guests for wait in one.waits}
 
@@ -88,7 +88,7 @@ def test_restart_opens_another_session(registry: Registry) -> None:
 
     assert len(places.processes) == 1
     assert len({*places.found}) == 3
-    assert run.processes == DISCOVERY
+    assert run.execution.processes == DISCOVERY
 
 
 def test_scenario_may_need_a_process_of_its_own(registry: Registry) -> None:
@@ -97,7 +97,7 @@ def test_scenario_may_need_a_process_of_its_own(registry: Registry) -> None:
     run = checked(registry)
 
     assert sorted(places.processes.values()) == [1, 1]
-    assert run.processes == DISCOVERY - 1 + 2
+    assert run.execution.processes == DISCOVERY - 1 + 2
 
 
 @pytest.mark.parametrize("option", ["single", "one-id", "replaces"])
@@ -108,7 +108,7 @@ def test_server_with_one_session_gets_a_process_for_each(registry: Registry, opt
 
     assert outcomes(run) == {"toy-must": Outcome.PASS}
     assert sorted(places.processes.values()) == [1, 1]
-    assert run.processes == DISCOVERY + 2
+    assert run.execution.processes == DISCOVERY + 2
 
 
 def test_finding_of_a_session_needs_an_unused_process(registry: Registry) -> None:

@@ -17,7 +17,7 @@ from mcp_touchstone.gate.baseline import HEADING, Baseline, BaselineError, check
 from mcp_touchstone.gate.baseline_file import find
 from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.gate.toml_text import key, value
-from mcp_touchstone.results.run import Absent, Run
+from mcp_touchstone.results.run import Absent, Execution, Run
 from mcp_touchstone.results.threshold import WORDS, Floor
 from mcp_touchstone.results.verdict import AffectedTool, Outcome
 from mcp_touchstone.wire.reply import Reply
@@ -134,16 +134,16 @@ def test_expired_entry_is_stale_and_names_its_owner(day: str) -> None:
     known = entry(PING, more=f'owner = "the api team"\nexpires = {day}')
     made = run({(PING, NEW): Outcome.FAIL})
 
-    made.started = "2026-05-31T23:59:59+00:00"
+    made.execution = Execution(started="2026-05-31T23:59:59+00:00")
     assert settled(made, known).exit_code == 0
-    made.started = "2026-06-01T00:00:00+00:00"
+    made.execution = Execution(started="2026-06-01T00:00:00+00:00")
     assert settled(made, known).exit_code == 1
     assert stale_reasons(made) == ["it expired on 2026-05-31; ask the api team"]
 
 
 def test_update_keeps_the_owner_and_removes_an_expired_entry() -> None:
     made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL})
-    made.started = "2026-06-01T00:00:00+00:00"
+    made.execution = Execution(started="2026-06-01T00:00:00+00:00")
     lasting = renewed(entry(PING, OLD, 'owner = "us"\nexpires = 2026-06-01'), made)
     assert (lasting.entries[0].owner, str(lasting.entries[0].expires)) == ("us", "2026-06-01")
     assert len(lasting.entries[0].revisions) == 2
@@ -244,7 +244,7 @@ def test_threat_judged_in_one_revision_is_stale_if_it_passes_there() -> None:
 
 def test_interrupted_run_makes_no_entry_stale() -> None:
     made = run({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS})
-    made.interrupted = True
+    made.execution = Execution(interrupted=True)
 
     assert stale_reasons(settled(made, entry(PING))) == []
 

@@ -260,7 +260,7 @@ def test_correct_server_passes_without_restart() -> None:
 
     assert judged.exit_code == 0
     assert {verdict.outcome for verdict in judged.verdicts} == {Outcome.PASS}
-    assert judged.processes == 3, "two of recon, one for properties"
+    assert judged.execution.processes == 3, "two of recon, one for properties"
 
 
 def test_zero_examples_leaves_out_property_clauses() -> None:
@@ -326,5 +326,5 @@ def test_interrupt_ends_the_search() -> None:
 
     judged = judge(target, load(), choice, on_event=interrupt)
 
-    assert judged.interrupted
+    assert judged.execution.interrupted
     assert time.monotonic() - begun < 60

@@ -31,7 +31,7 @@ def test_a_quick_run_judges_the_newest_revision_alone(quick: Run) -> None:
 def test_a_quick_run_needs_one_process_for_each_era() -> None:
     run = judge(reference(), load(), Choice(quick=True))
 
-    assert run.processes == 2
+    assert run.execution.processes == 2
     assert not run.of(Outcome.FAIL, Outcome.WARN, Outcome.BROKEN)
 
 

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -24,7 +25,8 @@ ENDINGS = {
 
 def rendered(kind: str, made: Run) -> str:
     if kind.startswith("terminal"):
-        made.interrupted = kind.endswith("-interrupted")
+        interrupted = kind.endswith("-interrupted")
+        made.execution = replace(made.execution, interrupted=interrupted)
         verbose, quiet = kind.endswith("-verbose"), kind.endswith("-quiet")
         console = Console(file=io.StringIO(), width=80, no_color=True, force_terminal=False)
         with console.capture() as capture:

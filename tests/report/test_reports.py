@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from mcp_touchstone.report import badge, html, junit, kinds, machine, markdown, sarif
 from mcp_touchstone.report.kinds import RENDERERS, Wanted, write
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
-from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.run import Execution, Run
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from tests.cases import cases
@@ -219,7 +219,7 @@ def test_reports_render_any_server_text_without_control_characters(kind: str) ->
         run(MIXED, actual=EVIL),
         known(run(MIXED), PING, EVIL),
         run({}, trouble=EVIL),
-        run({}, interrupted=True),
+        run({}, execution=Execution(interrupted=True)),
     ):
         text = RENDERERS[kind](made)
         assert text == RENDERERS[kind](made)

@@ -17,7 +17,7 @@ from pydantic_sarif.model import (  # type: ignore[import-untyped]
 
 from mcp_touchstone.report import junit, machine, sarif
 from mcp_touchstone.results.comparison import Change
-from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.run import Execution, Run
 from tests import canned
 from tests.cases import cases
 from tests.conftest import HERE
@@ -29,7 +29,7 @@ RUNS = {
     "known": lambda: known(run(MIXED), PING),
     "since": lambda: run(MIXED, since=since(Change.NEW)),
     "trouble": lambda: run({}, trouble=EVIL),
-    "interrupted": lambda: run({}, interrupted=True),
+    "interrupted": lambda: run({}, execution=Execution(interrupted=True)),
     "canned": canned.run,
     "canned-since": lambda: canned.run(since=canned.since()),
 }

@@ -44,7 +44,7 @@ from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.profiles.notes import measured
 from mcp_touchstone.results import budgets
 from mcp_touchstone.results.events import Learnt, OnEvent, Planned
-from mcp_touchstone.results.run import PlannedCase, Run, Verdict, unasked
+from mcp_touchstone.results.run import Execution, PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, private
@@ -356,13 +356,7 @@ def conclude(
         trouble = f"{limit}; we stopped listening, and not all was judged"
     day, begun, spent = before
     ended = now()
-    run = Run(
-        course.target,
-        profile,
-        slots=slots,
-        absent=[] if plan is None else plan.absent,
-        verdicts=verdicts,
-        trouble=trouble,
+    execution = Execution(
         interrupted=course.interrupted,
         processes=0 if course.pool is None else course.pool.started,
         strays=course.strays,
@@ -376,6 +370,15 @@ def conclude(
             processor=processor() - spent,
             cores=os.cpu_count() or 1,
         ),
+    )
+    run = Run(
+        course.target,
+        profile,
+        slots=slots,
+        absent=[] if plan is None else plan.absent,
+        verdicts=verdicts,
+        trouble=trouble,
+        execution=execution,
         connections=connections,
         floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
         unbound="" if plan is None else plan.unbound,

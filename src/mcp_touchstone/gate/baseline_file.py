@@ -37,7 +37,7 @@ class Book:
             BaselineError: the file cannot be written.
         """
         current, renewal = self.baseline, None
-        if self.update and not run.interrupted and not run.trouble:
+        if self.update and not run.execution.interrupted and not run.trouble:
             known = current or Baseline(str(self.path))
             renewal = settlement.renew(known, run, registry, choice, self.catalogue())
             current = renewal.baseline

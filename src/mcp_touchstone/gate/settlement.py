@@ -84,9 +84,9 @@ class _View:
 
     def stale(self, entry: KnownFailure) -> str:
         """Return the reason an entry is stale; empty if it still applies or was not checked."""
-        if entry.expires and self._run.started[:10] > str(entry.expires):
+        if entry.expires and self._run.execution.started[:10] > str(entry.expires):
             return f"it expired on {entry.expires}" + (f"; ask {entry.owner}" * bool(entry.owner))
-        over = not (self._run.trouble or self._run.interrupted)
+        over = not (self._run.trouble or self._run.execution.interrupted)
         if entry.sometimes or not over or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)

@@ -277,7 +277,7 @@ class Suite:
             return _document(report.broken(str(error), (*planned, BASELINE)))
         finally:
             heartbeat.stop()
-        if run.interrupted:
+        if run.execution.interrupted:
             raise KeyboardInterrupt
         return self._results(job, choice, run)
 

@@ -182,7 +182,7 @@ class _Scenarios:
         """
         now = datetime.now(UTC)
         run = judge(self._target, self._registry, self._choice)
-        if run.interrupted:
+        if run.execution.interrupted:
             raise KeyboardInterrupt
         if not run.slots:
             raise LaunchError(run.trouble)

@@ -144,9 +144,9 @@ def noun(run: Run) -> str:
 def starts(run: Run) -> str:
     """Return the number of processes, or of connections to a server that ran already."""
     if run.judged == "client":
-        return plural(run.processes, "conversation")
+        return plural(run.execution.processes, "conversation")
     ran = run.target.url and not run.target.started
-    return plural(run.processes, "connection" if ran else "process")
+    return plural(run.execution.processes, "connection" if ran else "process")
 
 
 def again(run: Run, finding: Finding) -> str:

@@ -73,7 +73,7 @@ def _page(run: Run) -> Iterator[str]:
     yield from _findings(run)
     yield from _picture(run)
     yield from _all(run)
-    facts = [run.started, starts(run), f"{run.seconds:.1f} s"]
+    facts = [run.execution.started, starts(run), f"{run.execution.seconds:.1f} s"]
     footer = ", ".join([f"mcp-touchstone {__version__}", *(fact for fact in facts if fact)])
     yield f"</main>\n<footer>{_text(footer)}</footer>"
     yield f"<script>{script}</script>\n</body>\n</html>"

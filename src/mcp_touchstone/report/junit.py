@@ -96,13 +96,14 @@ def _story(run: Run, finding: Finding) -> str:
 
 def _whole(root: Element, run: Run) -> None:
     """Add a case for the run if it failed as a whole, and one for each stale baseline entry."""
-    if run.trouble or run.interrupted:
+    interrupted = run.execution.interrupted
+    if run.trouble or interrupted:
         suite = _suite(root, "run")
         case = SubElement(
             suite, "testcase", classname="run", name=f"the {run.judged} can be checked"
         )
         error = SubElement(case, "error", type="not judged")
-        why = "interrupted before everything was checked" if run.interrupted else run.trouble
+        why = "interrupted before everything was checked" if interrupted else run.trouble
         _set(error, message=why).text = "\n".join(map(_legal, run.profile.stderr.split("\n")))
         _count(suite)
     if run.settled is not None:

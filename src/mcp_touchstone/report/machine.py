@@ -95,7 +95,7 @@ def _summary(run: Run) -> dict[str, Any]:
     outcomes, known = list(by_clause(run.verdicts).values()), run.profile.bindings
     return {
         "exit_code": run.exit_code,
-        "interrupted": run.interrupted,
+        "interrupted": run.execution.interrupted,
         "trouble": run.trouble,
         **_some(unbound=run.unbound, unbound_tools=list(known.unbound) if known else []),
         "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
@@ -107,12 +107,12 @@ def _summary(run: Run) -> dict[str, Any]:
             for verdict in run.verdicts
             for judgement in verdict.judgements
         ),
-        "processes": run.processes,
-        "strays": run.strays,
-        **_some(started=run.started),
-        "seconds": round(run.seconds, 3),
+        "processes": run.execution.processes,
+        "strays": run.execution.strays,
+        **_some(started=run.execution.started),
+        "seconds": round(run.execution.seconds, 3),
         "startup_seconds": round(run.profile.pace.started, 3),
-        **({} if run.cost is None else {"cost": _cost(run.cost)}),
+        **({} if run.execution.cost is None else {"cost": _cost(run.execution.cost)}),
     }
 
 

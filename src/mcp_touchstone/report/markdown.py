@@ -68,7 +68,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _costs(run)
     yield from _stale(run)
     yield from _findings(run)
-    yield f"\nmcp-touchstone {__version__}, {starts(run)}, {run.seconds:.1f} s"
+    yield f"\nmcp-touchstone {__version__}, {starts(run)}, {run.execution.seconds:.1f} s"
 
 
 def _chapters(run: Run) -> Iterator[str]:

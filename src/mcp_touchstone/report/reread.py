@@ -13,7 +13,7 @@ from mcp_touchstone.report import clients
 from mcp_touchstone.report.machine import SIDES
 from mcp_touchstone.report.recorded import ReportError, load
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
-from mcp_touchstone.results.run import Absent, Run, SdkFault, Settlement, Stale, Verdict
+from mcp_touchstone.results.run import Absent, Execution, Run, SdkFault, Settlement, Stale, Verdict
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome, WireLine, worst
@@ -69,11 +69,13 @@ def _run(document: Json) -> Run:
         ],
         verdicts=verdicts,
         trouble=summary["trouble"],
-        interrupted=summary["interrupted"],
-        processes=summary["processes"],
-        strays=summary["strays"],
-        seconds=summary["seconds"],
-        started=summary.get("started", ""),
+        execution=Execution(
+            interrupted=summary["interrupted"],
+            processes=summary["processes"],
+            strays=summary["strays"],
+            seconds=summary["seconds"],
+            started=summary.get("started", ""),
+        ),
         floor=Floor.read(document["gate"]["fail_on"]),
         settled=None if settled is None else _settlement(settled),
         since=None if since is None else _comparison(since, summary["trouble"]),

@@ -231,7 +231,7 @@ def _invocation(run: Run, places: dict[str, int]) -> dict[str, Any]:
     ]  # fmt: skip
     if run.trouble:
         notes.append({"level": "error", "message": {"text": _escaped(safe(run.trouble))}})
-    if run.interrupted:
+    if run.execution.interrupted:
         notes.append({"level": "error", "message": {"text": "the run was interrupted"}})
     return {
         "executionSuccessful": not notes,

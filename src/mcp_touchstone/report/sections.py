@@ -172,16 +172,16 @@ def _decision(sheet: Sheet, run: Run) -> None:
 
 def _dropped(sheet: Sheet, run: Run) -> None:
     """List the files that are new in the user's working folder."""
-    if run.dropped:
+    if run.execution.dropped:
         sheet.say("")
         sheet.say(
             ("new files", STYLES[Outcome.WARN]),
             "  in your working folder, of the server or of another program",
         )
-        for name in run.dropped[:LISTED]:
+        for name in run.execution.dropped[:LISTED]:
             sheet.say(f"  {name}")
-        if len(run.dropped) > LISTED:
-            sheet.say(f"  and {len(run.dropped) - LISTED} more")
+        if len(run.execution.dropped) > LISTED:
+            sheet.say(f"  and {len(run.execution.dropped) - LISTED} more")
 
 
 def _close(sheet: Sheet, run: Run) -> None:
@@ -203,7 +203,7 @@ def _close(sheet: Sheet, run: Run) -> None:
     sheet.say(
         f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
         *parts,
-        f"   ({starts(run)}, {run.seconds:.1f} s)",
+        f"   ({starts(run)}, {run.execution.seconds:.1f} s)",
         wrap=True,
     )
     notes = {f.clause.id for f in findings(run, Outcome.NOTE)} if not sheet.verbose else ()
@@ -211,8 +211,8 @@ def _close(sheet: Sheet, run: Run) -> None:
         head = f"{plural(len(notes), 'note')}, which -v shows in full"
         sheet.say((f"{head}: {', '.join(sorted(notes))}", STYLES[Outcome.NOTE]), wrap=True)
     seen = {v.clause.id for v in run.verdicts}
-    if sheet.verbose and run.cost is not None:
-        sheet.say((_spent(run.cost), "dim"), wrap=True)
+    if sheet.verbose and run.execution.cost is not None:
+        sheet.say((_spent(run.execution.cost), "dim"), wrap=True)
     absent = len({row.clause for row in run.absent if not row.by_choice} - seen)
     left = len({row.clause for row in run.absent if row.by_choice} - seen)
     unseen = outcomes.count(Outcome.UNSEEN)

@@ -196,7 +196,7 @@ def costs(run: Run) -> list[str]:
 def closing(run: Run) -> tuple[str, str, str]:
     """Return the verdict on the server: a word or two, their style, and the next step."""
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
-    if run.interrupted:
+    if run.execution.interrupted:
         done = ": the report has the verdicts until then" if run.verdicts else ""
         return "interrupted", "bold", done
     if failed:

@@ -147,6 +147,29 @@ class Settlement:
     stale: list[Stale]
 
 
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How a run went.
+
+    Attributes:
+        interrupted: whether the user stopped it.
+        processes: number of server processes started.
+        strays: processes the server left behind.
+        dropped: files that are new in the user's working folder, relative to that.
+        seconds: wall time, in seconds.
+        started: date and time of the start, ISO 8601 in UTC; empty if unknown.
+        cost: the parts of that time; None while unknown.
+    """
+
+    interrupted: bool = False
+    processes: int = 0
+    strays: int = 0
+    dropped: tuple[str, ...] = ()
+    seconds: float = 0.0
+    started: str = ""
+    cost: "Cost | None" = None
+
+
 @dataclass(slots=True)
 class Run:
     """The complete result of a run.
@@ -156,13 +179,7 @@ class Run:
         absent: clauses that do not apply, with their reasons.
         verdicts: the verdicts, in the order of the catalogue.
         trouble: the reason some or all rules could not be judged; empty if all could.
-        interrupted: whether the user stopped the run.
-        processes: number of server processes started.
-        strays: processes the server left behind.
-        dropped: files that are new in the user's working folder, relative to that.
-        seconds: wall time, in seconds.
-        started: date and time of the start, ISO 8601 in UTC; empty if unknown.
-        cost: the parts of that time; None while unknown.
+        execution: how it went.
         connections: every connection, with its transcript, for ``--save``.
         floor: the least severity of a finding that counts.
         settled: the baseline it was compared with; None if there is none.
@@ -182,13 +199,7 @@ class Run:
     absent: list[Absent] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     trouble: str = ""
-    interrupted: bool = False
-    processes: int = 0
-    strays: int = 0
-    dropped: tuple[str, ...] = ()
-    seconds: float = 0.0
-    started: str = ""
-    cost: "Cost | None" = None
+    execution: Execution = Execution()
     connections: "list[Connection]" = field(default_factory=list)
     floor: Floor = field(default_factory=Floor)
     settled: Settlement | None = None
@@ -266,7 +277,7 @@ class Run:
     @property
     def exit_code(self) -> int:
         """0 passed, 1 a rule or budget is broken or the baseline is stale, 2 not checked, 130."""
-        if self.interrupted:
+        if self.execution.interrupted:
             return 130
         if (
             self.stale

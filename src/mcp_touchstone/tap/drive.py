@@ -184,19 +184,7 @@ def play(
     with contextlib.ExitStack() as stack:
         recorder = None
         if http:
-            launch = Launch(command=tuple(acting(name, folder / BEHIND)))
-            listener = stack.enter_context(FaultyListener(launch, most=8, startup=limit))
-            listener.fault = part.http_fault
-            server = http_endpoint.Endpoint(listener.start())
-            about = {"url": server.url, "scenario": name}
-            recorder = recording.recorder(folder, about, os.environ)
-            words = [stack.enter_context(Proxy(server, recorder)).start()]
-            if part.protection is not None:
-                from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
-
-                listener.guard = guard = Guard(part.protection, recorder.event)
-                stack.callback(guard.close)
-                guard.protect(words[0])
+            words, recorder = _over_http(stack, name, folder, limit)
         status, said = _run(_filled(command, words, http=http), env, cwd, limit)
         end = recording.FAILED if status != 0 else recording.ENDED
         if recorder is None:
@@ -216,6 +204,27 @@ def play(
         found = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
     trouble = _trouble(status, found, limit, part, http=http)
     return Played(name, found, trouble, tuple(said))
+
+
+def _over_http(
+    stack: contextlib.ExitStack, name: str, folder: Path, limit: float
+) -> tuple[list[str], recording.Recorder]:
+    """Serve a part over HTTP until the stack ends; return its URL and what records it."""
+    part = find(name)
+    launch = Launch(command=tuple(acting(name, folder / BEHIND)))
+    listener = stack.enter_context(FaultyListener(launch, most=8, startup=limit))
+    listener.fault = part.http_fault
+    server = http_endpoint.Endpoint(listener.start())
+    about = {"url": server.url, "scenario": name}
+    recorder = recording.recorder(folder, about, os.environ)
+    url = stack.enter_context(Proxy(server, recorder)).start()
+    if part.protection is not None:
+        from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
+
+        listener.guard = guard = Guard(part.protection, recorder.event)
+        stack.callback(guard.close)
+        guard.protect(url)
+    return [url], recorder
 
 
 def _fetched(folder: Path) -> Iterator[str]:

@@ -15,7 +15,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.ambient import Record
-from mcp_touchstone.results.run import PlannedCase, Run, unasked
+from mcp_touchstone.results.run import Execution, PlannedCase, Run, unasked
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording
@@ -71,9 +71,11 @@ def judge(  # noqa: PLR0917  (two callers)
         slots=slots,
         verdicts=fold(slots, registry, choice, partial=bool(trouble)),
         trouble=trouble,
-        processes=len(recordings),
-        seconds=sum(one.rows[-1].at for one in recordings if one.rows),
-        started=str(recordings[0].about.get("started", "")) if recordings else "",
+        execution=Execution(
+            processes=len(recordings),
+            seconds=sum(one.rows[-1].at for one in recordings if one.rows),
+            started=str(recordings[0].about.get("started", "")) if recordings else "",
+        ),
         floor=choice.floor,
         again=tuple(again),
         judged=side,
