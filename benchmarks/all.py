@@ -18,25 +18,31 @@ import json
 import os
 import platform
 import shlex
+import signal
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.reference import BARE
 from benchmarks.soak import memory
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.revision import LEGACY
 from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.engine.launcher import Launcher
 from mcp_touchstone.engine.runner import Choice, judge
+from mcp_touchstone.results.events import Event, Found
 from mcp_touchstone.target.target import Target, absolute, reference
 from tests.referee.suite import VERSION, Suite, install
 
@@ -57,20 +63,22 @@ COPIED, COPIES = "echoes_the_id_as_sent", 200
 PATIENCE = 120.0
 
 GOALS = {
-    "one revision: seconds / official suite": "<= 2.0",
+    "one revision: seconds / official suite": "<= 1.5",
     "one revision: clauses per s / checks per s": ">= 1.0",
     "one revision: judgements per s / checks per s": ">= 2.5",
-    "one revision: efficiency": ">= 0.7",
     "HTTP: judgements per s / checks per s": ">= 2.0",
     "HTTP: seconds / over stdio": "<= 1.5",
-    "reference: efficiency": ">= 0.8",
-    "reference: s": "<= 4",
-    "everything: efficiency": ">= 0.8",
-    "sdk: efficiency": ">= 0.8",
-    "security: efficiency": ">= 0.7",
-    "security: s": "<= 15",
+    "reference: own processor s": "<= 1.5",
+    "sdk: processes": "<= 20",
+    "security: s": "<= 10",
+    "security: efficiency": ">= 0.75",
+    "reference, --suite all: MiB": "<= 150",
     "quick reference: s beyond two start-ups": "<= 0.3",
     "quick everything: s beyond two start-ups": "<= 0.3",
+    "s before the start of the server": "<= 0.1",
+    "one scenario: processes": "1",
+    "finding on all traffic again: processes": "<= 3",
+    "everything: starts up to the first certain finding": "<= 2",
     "serve: seconds / ten-line loop": "<= 2.0",
     "serve: processor / ten-line loop": "<= 2.0",
 }
@@ -98,33 +106,46 @@ Row = tuple[str, float]
 
 @dataclass(frozen=True)
 class Spent:
-    """What a command took: seconds, processor seconds with all descendants, and its output."""
+    """What a command took.
+
+    Attributes:
+        processor: seconds of it and of its descendants.
+        own: processor seconds of its own process.
+        peak: MiB of memory of the largest process among it and its descendants.
+    """
 
     seconds: float
     processor: float
+    own: float
+    peak: float
     output: bytes = b""
 
 
 def timed(*command: str, first: bytes = b"", cwd: Path | None = None) -> Spent:
     """Run a command to its end, or send it a line and close its input after the answer."""
-    before, begun = os.times(), time.monotonic()
+    begun = time.monotonic()
     sends = subprocess.PIPE if first else subprocess.DEVNULL
     with subprocess.Popen(
         command, stdin=sends, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=cwd
     ) as process:
-        try:
-            if first and process.stdin and process.stdout:
-                process.stdin.write(first)
-                process.stdin.flush()
-                process.stdout.readline()
-                answered = time.monotonic() - begun
-            output, _ = process.communicate(timeout=PATIENCE * 5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise SystemExit(f"{shlex.join(command)} does not end") from None
+        late = threading.Timer(PATIENCE * 5, process.kill)
+        late.start()
+        if first and process.stdin and process.stdout:
+            process.stdin.write(first)
+            process.stdin.flush()
+            process.stdout.readline()
+            answered = time.monotonic() - begun
+            process.stdin.close()
+        output = process.stdout.read() if process.stdout else b""
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        stat = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2]
+        own = sum(map(int, stat.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+        _, process.returncode, usage = os.wait4(process.pid, 0)
+        late.cancel()
+        if late.finished.is_set() and process.returncode == signal.SIGKILL:
+            raise SystemExit(f"{shlex.join(command)} does not end")
     seconds = answered if first else time.monotonic() - begun
-    after = os.times()
-    return Spent(seconds, sum(after[2:4]) - sum(before[2:4]), output)
+    return Spent(seconds, usage.ru_utime + usage.ru_stime, own, usage.ru_maxrss / 1024, output)
 
 
 def program() -> str:
@@ -156,6 +177,7 @@ def described(name: str, spent: Spent, report: dict[str, Any]) -> Iterator[Row]:
     run = report["summary"]
     yield f"{name}: s", spent.seconds
     yield f"{name}: processor s", spent.processor
+    yield f"{name}: own processor s", spent.own
     yield f"{name}: processes", run["processes"]
     yield f"{name}: s listening to silence", run["cost"]["silence"]
     yield f"{name}: efficiency", run["cost"]["efficiency"]
@@ -269,6 +291,8 @@ def security(peers: Peers) -> Iterator[Row]:
     """Measure the security suite on server-filesystem."""
     filesystem = peers.npm("mcp-server-filesystem", "{root}")
     yield from described("security", *check("--suite", "security", "--", *filesystem))
+    spent, _ = check("--suite", "all", "--self")
+    yield "reference, --suite all: MiB", spent.peak
 
 
 def switches(peers: Peers) -> Iterator[Row]:
@@ -307,6 +331,41 @@ def quick(peers: Peers) -> Iterator[Row]:
         yield f"quick {name}: s beyond two start-ups", spent.seconds - 2 * alone
         yield f"quick {name}: s / start-up", spent.seconds / alone
         yield f"quick {name}: processor s", spent.processor
+
+
+def first_word(peers: Peers) -> Iterator[Row]:
+    """Measure what comes before the first word, and what one clause again takes."""
+    with tempfile.TemporaryDirectory() as place:
+        mark = Path(place, "started")
+        begun = time.time()
+        noted = '[ -e "$0" ] || : > "$0"; exec "$@"'
+        check("--quick", "--", "sh", "-c", noted, str(mark), *peers.everything)
+        yield "s before the start of the server", mark.stat().st_mtime - begun
+    chosen = ("--revision", REVISION, "--select", "answers_a_ping")
+    _, report = check(*chosen, "--", *peers.everything)
+    yield "one scenario: processes", report["summary"]["processes"]
+    _, report = check("--revision", LEGACY[0], "--", *peers.everything)
+    (found,) = (one for one in report["verdicts"] if one["outcome"] == "fail" and "sdk" not in one)
+    words = ("--select", found["clause"], *found["judgements"][0]["replay"])
+    _, report = check("--revision", LEGACY[0], *words, "--", *peers.everything)
+    yield "finding on all traffic again: processes", report["summary"]["processes"]
+    starts: list[int] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, Found) and event.findings:
+            starts.append(launched)
+
+    launched = 0
+    start = Launcher.start
+
+    def counted(self: Launcher, *args: Any, **options: Any) -> Any:
+        nonlocal launched
+        launched += 1
+        return start(self, *args, **options)
+
+    with mock.patch.object(Launcher, "start", counted):
+        judge(Target(command=peers.everything), load(), Choice(), on_event=note)
+    yield "everything: starts up to the first certain finding", starts[0]
 
 
 def serve(_peers: Peers) -> Iterator[Row]:
@@ -354,6 +413,7 @@ PARTS: dict[str, Callable[[Peers], Iterator[Row]]] = {
     "security": security,
     "switches": switches,
     "quick": quick,
+    "first-word": first_word,
     "serve": serve,
     "scenario": scenario,
 }
