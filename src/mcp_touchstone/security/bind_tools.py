@@ -83,6 +83,7 @@ class Binder:
         self._calls = ToolCalls(get, field)
         self._names = NameSearch(self._calls)
         self._effects = Effects(self._calls, self._names)
+        self._found: list[Binding] = []
 
     def find(
         self, spoken: Spoken, declarations: Iterable[Declaration] = (), *, briefly: bool = False
@@ -93,24 +94,23 @@ class Binder:
             briefly: whether to keep the process and create files in our folder only; tools that
                 name files in other ways are not found then.
         """
-        found: list[Binding] = []
+        found = self._found = []
         tools = sorted(self._calls.tools(spoken), key=lambda tool: not is_read_only(tool))
-        untrue = tuple(
-            why for one in declarations if (why := self._try_declared(one, tools, found))
-        )
+        untrue = tuple(why for one in declarations if (why := self._try_declared(one, tools)))
         tools = [tool for tool in tools if self._may_call(tool)]
         self._names.about = str(spoken.result.get("instructions", ""))
         plans = [plan for tool in tools for plan in ways(tool, self._named_tools)]
         for plan in plans:
-            self._try(plan, found)
+            for operation, attempt in self._open(plan):
+                self._bind(operation, plan, attempt)
         for plan in plans:
-            self._try_to_undo(plan, found)
+            self._try_to_undo(plan)
         if not briefly:
-            self._try_more(tools, found)
-            self._try_folders(tools, found)
+            self._try_more(tools)
+            self._try_folders(tools)
         for tool in tools:
-            self._try_scripts(tool, found)
-            self._try_walks(tool, found)
+            self._try_scripts(tool)
+            self._try_walks(tool)
         if self._runs:
             found += bind_commands.find(tools, self._calls.ask, self._field)
         found += self._completions(spoken)
@@ -127,18 +127,15 @@ class Binder:
         unbound = tuple(name for name in tried if name not in bound)
         return Bindings(tuple(found), why, self._calls.count, untrue, unbound)
 
-    def _try(self, plan: CallVariant, found: list[Binding]) -> None:
-        """Try the possible operations of a plan that are not bound; add those that work."""
-        for operation, attempt in self._effects.allowed_by(plan):
-            if self._calls.over or any(_settles(b, operation, plan) for b in found):
-                continue
-            worked = _worked(Style, partial(attempt, plan))
-            if worked:
-                found.append(self._bound(operation, plan, worked))
+    def _open(
+        self, plan: CallVariant, *, more: bool = False
+    ) -> Iterator[tuple[Operation, Attempt]]:
+        """Yield the possible operations of a plan that are not bound, as long as calls are made."""
+        for operation, attempt in self._effects.allowed_by(plan, more=more):
+            if not (self._calls.over or any(_settles(b, operation, plan) for b in self._found)):
+                yield operation, attempt
 
-    def _try_declared(
-        self, declared: Declaration, tools: Iterable[dict[str, Any]], found: list[Binding]
-    ) -> str:
+    def _try_declared(self, declared: Declaration, tools: Iterable[dict[str, Any]]) -> str:
         """Try a declaration of the user; return why it is wrong, or an empty text."""
         tool = next((tool for tool in tools if tool["name"] == declared.tool), None)
         if tool is None:
@@ -151,33 +148,30 @@ class Binder:
             attempt = self._effects.makes_files
         for below, naming in self._names.declared(declared, way):
             with contextlib.suppress(OSError), self._calls.naming_as(naming, below):
-                worked = _worked(declared.styles, partial(attempt, way))
-                if worked:
-                    self._bind(declared.operation, way, worked, found)
+                if self._bind(declared.operation, way, attempt, declared.styles):
                     return ""
         how = " or ".join(style.value for style in declared.styles)
         return f"{declared.operation}: {declared.tool} was called and did not do it (paths {how})"
 
-    def _try_to_undo(self, plan: CallVariant, found: list[Binding]) -> None:
+    def _try_to_undo(self, plan: CallVariant) -> None:
         if self._calls.over or not plan.words & UNDOING or plan.roles - {ArgumentRole.PATH}:
             return
-        worked: dict[Style, dict[str, Any]] = {}
-        for edit in [b for b in found if b.operation in {Operation.EDIT, Operation.WRITE}]:
-            worked |= _worked(Style, partial(self._effects.undoes, plan, edit=edit))
-        if worked:
-            found.append(self._bound(Operation.UNDO, plan, worked))
+        edits = [b for b in self._found if b.operation in {Operation.EDIT, Operation.WRITE}]
 
-    def _try_scripts(self, tool: dict[str, Any], found: list[Binding]) -> None:
+        def undoes(plan: CallVariant, style: Style) -> dict[str, Any] | None:
+            tried = (self._effects.undoes(plan, style, edit) for edit in edits)
+            return next((arguments for arguments in tried if arguments is not None), None)
+
+        self._bind(Operation.UNDO, plan, undoes)
+
+    def _try_scripts(self, tool: dict[str, Any]) -> None:
         """Try whether a tool runs a script; its paths are in the script, so it may take none."""
-        schema = tool.get("inputSchema")
+        dry = dry_run(tool.get("inputSchema"))
         for slot in self._slots_of(tool, ArgumentRole.SCRIPT):
-            dry = dry_run(schema)
             plan = CallVariant(tool, {(dry,): False} if dry else {}, (slot,))
-            worked = _worked(Style, partial(self._effects.creates, plan))
-            if worked:
-                found.append(self._bound(Operation.SCRIPT, plan, worked))
+            self._bind(Operation.SCRIPT, plan, self._effects.creates)
 
-    def _try_walks(self, tool: dict[str, Any], found: list[Binding]) -> None:
+    def _try_walks(self, tool: dict[str, Any]) -> None:
         """Try whether a tool finds names by a pattern, or lines by a part of them, in all files.
 
         The request never contains the whole expected name or line, so an echo of it is no match.
@@ -186,19 +180,18 @@ class Binder:
         below = [one for one in known if one.role in {ArgumentRole.PATH, ArgumentRole.BASE}][:1]
         for pattern in self._slots_of(tool, ArgumentRole.PATTERN)[:1]:
             for operation, forms in ((Operation.GLOB, GLOBS), (Operation.SEARCH, (MARK,))):
+                attempt = partial(self._effects.walks, operation=operation)
                 for form in forms:
                     way = CallVariant(tool, {pattern.pointer: form}, (*below, pattern))
-                    worked = _worked(Style, partial(self._effects.walks, way, operation=operation))
-                    if worked:
-                        found.append(self._bound(operation, way, worked))
+                    if self._bind(operation, way, attempt):
                         break
 
-    def _try_more(self, tools: Iterable[dict[str, Any]], found: list[Binding]) -> None:
+    def _try_more(self, tools: Iterable[dict[str, Any]]) -> None:
         """Try unbound tools with other names of files, arguments and forms.
 
         Tools that create files come first: the path of a new file shows how the server names files.
         """
-        left = [tool for tool in tools if not any(b.tool == tool["name"] for b in found)]
+        left = [tool for tool in tools if not any(b.tool == tool["name"] for b in self._found)]
         if not left:
             return
         self._calls.restart()
@@ -206,26 +199,19 @@ class Binder:
         plans = [plan for tool in left for plan in more_ways(tool, self._named_tools, listed)]
         plans.sort(key=lambda plan: not (makes(plan) or ArgumentRole.CONTENT in plan.roles))
         for plan in plans:
-            for operation, attempt in self._effects.allowed_by(plan, more=True):
-                if self._calls.over or any(_settles(b, operation, plan) for b in found):
-                    continue
-                self._try_namings(operation, attempt, plan, found)
+            for operation, attempt in self._open(plan, more=True):
+                self._try_namings(operation, plan, attempt)
 
-    def _try_folders(self, tools: Iterable[dict[str, Any]], found: list[Binding]) -> None:
+    def _try_folders(self, tools: Iterable[dict[str, Any]]) -> None:
         """Try the arguments of bound tools that may choose a folder beside the path."""
         known = {tool["name"]: tool for tool in tools}
-        for binding in [one for one in found if one.operation in IN_PLACE and one.tool in known]:
-            for plan in beside(binding, known[binding.tool]):
-                if self._calls.over:
-                    return
+        for one in [b for b in self._found if b.operation in IN_PLACE and b.tool in known]:
+            for plan in beside(one, known[one.tool]):
                 attempts = dict(self._effects.allowed_by(plan, more=True))
-                if binding.operation in attempts:
-                    attempt = attempts[binding.operation]
-                    self._try_namings(binding.operation, attempt, plan, found)
+                if one.operation in attempts:
+                    self._try_namings(one.operation, plan, attempts[one.operation])
 
-    def _try_namings(
-        self, operation: Operation, attempt: Attempt, plan: CallVariant, found: list[Binding]
-    ) -> None:
+    def _try_namings(self, operation: Operation, plan: CallVariant, attempt: Attempt) -> None:
         """Try an operation with the namings that fit a tool, until one works."""
         for below, naming in self._names.of(operation, plan):
             if self._calls.over:
@@ -233,23 +219,8 @@ class Binder:
             is_near = below == OWN_FOLDER and not (naming.adds_suffix or naming.adds_folder)
             styles = tuple(Style) if is_near else (Style.RELATIVE,)
             with contextlib.suppress(OSError), self._calls.naming_as(naming, below):
-                worked = _worked(styles, partial(attempt, plan))
-                if worked:
-                    self._bind(operation, plan, worked, found)
+                if self._bind(operation, plan, attempt, styles):
                     return
-
-    def _bind(
-        self,
-        does: Operation,
-        plan: CallVariant,
-        worked: dict[Style, dict[str, Any]],
-        found: list[Binding],
-    ) -> None:
-        """Add a binding, and those that divide the path between its arguments differently."""
-        bound = self._bound(does, plan, worked)
-        found.append(bound)
-        if bound.by_name is not None:
-            found += [bound.by_name, replace(bound, climbs_twice=True)]
 
     def _slots_of(self, tool: Mapping[str, Any], role: ArgumentRole) -> list[ArgumentSlot]:
         """Return the arguments of a tool with a role; none if its name suggests danger."""
@@ -257,22 +228,42 @@ class Binder:
             return []
         return [slot for slot in slots(tool.get("inputSchema")) if slot.role is role]
 
-    def _bound(
-        self, does: Operation, plan: CallVariant, worked: dict[Style, dict[str, Any]]
-    ) -> Binding:
+    def _bind(
+        self,
+        does: Operation,
+        plan: CallVariant,
+        attempt: Attempt,
+        styles: tuple[Style, ...] = tuple(Style),
+    ) -> bool:
+        """Try an operation with styles of paths; bind it if it has its effect, and return that.
+
+        Bindings that divide the path between its arguments differently are added.
+        """
+        worked: dict[Style, dict[str, Any]] = {}
+        for style in styles:
+            with contextlib.suppress(OSError):  # the server removed or replaced a file of ours
+                arguments = attempt(plan, style)
+                if arguments is not None:
+                    worked[style] = arguments
+        if not worked:
+            return False
+        schema = plan.tool.get("inputSchema")
         used = {*plan.fixed, *(slot.pointer for slot in plan.slots)}
-        known = slots(plan.tool.get("inputSchema"))
-        base = [s for s in known if s.role is ArgumentRole.BASE and s.pointer not in used]
-        return Binding(
+        base = [s for s in slots(schema) if s.role is ArgumentRole.BASE and s.pointer not in used]
+        bound = Binding(
             does,
             plan.tool["name"],
             rooted(next(iter(worked.values())), str(self._field.root), ROOT),
             tuple(dict.fromkeys([*plan.slots, *base])),
             tuple(worked),
-            schema=plan.tool.get("inputSchema") or {},
+            schema=schema or {},
             naming=self._calls.naming,
             is_verbatim=self._effects.is_verbatim,
         )
+        self._found.append(bound)
+        if bound.by_name is not None:
+            self._found += [bound.by_name, replace(bound, climbs_twice=True)]
+        return True
 
     def _completions(self, spoken: Spoken) -> Iterator[Binding]:
         for completes in spoken.completable if "completions" in spoken.capabilities else ():
@@ -305,19 +296,6 @@ class Binder:
         token = self._field.canaries.planted[-1].token
         reply = self._calls.ask("resources/read", {"uri": prefix + self._calls.spell(path, style)})
         return self._calls.shows(reply, token)
-
-
-def _worked(
-    styles: Iterable[Style], attempt: Callable[[Style], dict[str, Any] | None]
-) -> dict[Style, dict[str, Any]]:
-    """Return the arguments of the attempts that had the effect: style -> arguments."""
-    found = {}
-    for style in styles:
-        with contextlib.suppress(OSError):  # the server removed or replaced a file of ours
-            arguments = attempt(style)
-            if arguments is not None:
-                found[style] = arguments
-    return found
 
 
 def _settles(binding: Binding, operation: Operation, plan: CallVariant) -> bool:
