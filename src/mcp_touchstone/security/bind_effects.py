@@ -110,13 +110,7 @@ class Effects:
 
     def creates(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         """Try whether a call makes a file with a given content."""
-        path, content = self._calls.fresh(), f"made {secrets.token_hex(8)}\n"
-        _, arguments = self._calls.send(plan, self._calls.spell(path, style), content=content)
-        held = read(path)
-        if content.strip().encode() not in held:
-            return None
-        self.is_verbatim = held.strip() == content.strip().encode()
-        return arguments
+        return self._puts(plan, style, self._calls.fresh(), b"")
 
     def makes_files(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         """Try whether a call makes a file of any content."""
@@ -126,22 +120,24 @@ class Effects:
 
     def writes(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         """Try whether a call replaces the whole content of a file."""
-        (path, data), content = self._calls.file(), f"written {secrets.token_hex(8)}\n"
-        _, arguments = self._calls.send(
-            plan, self._calls.spell(path, style), before=data, content=content
-        )
+        return self._puts(plan, style, *self._calls.file())
+
+    def _puts(
+        self, plan: CallVariant, style: Style, path: SafePath, data: bytes
+    ) -> dict[str, Any] | None:
+        name, content = self._calls.spell(path, style), f"written {secrets.token_hex(8)}"
+        _, arguments = self._calls.send(plan, name, before=data, content=f"{content}\n")
         found = read(path)
-        if content.strip().encode() not in found or data in found:
+        if content.encode() not in found or (data and data in found):
             return None
-        self.is_verbatim = found.strip() == content.strip().encode()
+        self.is_verbatim = found.strip() == content.encode()
         return arguments
 
     def edits(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         """Try whether a call changes a part of a file."""
         (path, data), content = self._calls.file(), f"edited {secrets.token_hex(8)}"
-        _, arguments = self._calls.send(
-            plan, self._calls.spell(path, style), before=data, content=content
-        )
+        name = self._calls.spell(path, style)
+        _, arguments = self._calls.send(plan, name, before=data, content=content)
         if content.encode() not in read(path):
             return None
         self.is_verbatim = True
@@ -180,9 +176,8 @@ class Effects:
     def carries(self, plan: CallVariant, style: Style, *, stays: bool) -> dict[str, Any] | None:
         """Try whether a call moves a file, or copies one that then stays."""
         (path, data), to = self._calls.file(), self._calls.fresh()
-        _, arguments = self._calls.send(
-            plan, self._calls.spell(path, style), to=self._calls.spell(to, style)
-        )
+        name, new = (self._calls.spell(one, style) for one in (path, to))
+        _, arguments = self._calls.send(plan, name, to=new)
         return arguments if _holds(to, data) and path.exists() is stays else None
 
 
