@@ -27,31 +27,13 @@ from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Transcript
 from tests.cases import cases
 from tests.commands import touchstone
+from tests.conftest import HERE
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import script_of, shows_it_again
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
-FAKES = Path(__file__).parents[1] / "fakes"
-
-ADDS = """
-import json, sys
-for line in sys.stdin:
-    try:
-        said = json.loads(line)
-    except ValueError:
-        continue
-    if not isinstance(said, dict) or "id" not in said:
-        continue
-    result = {}
-    if said.get("method") == "initialize":
-        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "adds", "version": "1"}}
-    if said.get("method") == "tools/list":
-        result = {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
-    print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
-"""
-"""Has a tool, and none that handles files."""
+FAKES = HERE / "fakes"
 
 
 def test_finding_shows_the_effect_the_call_and_the_weakness() -> None:
@@ -237,10 +219,8 @@ def test_endless_directory_walk_is_a_failure(monkeypatch: pytest.MonkeyPatch) ->
     assert "near" in verdict.gravest.actual
 
 
-def test_security_run_that_attacked_no_file_tool_is_not_judged(tmp_path: Path) -> None:
-    script = tmp_path / "adds.py"
-    script.write_text(ADDS, encoding="utf-8")
-    target = Target(command=(sys.executable, "-S", str(script), ROOT))
+def test_security_run_that_attacked_no_file_tool_is_not_judged() -> None:
+    target = Target(command=(sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, "count"))
     chosen = Choice(select=("lines-strings", "traversal-dotdot"), jobs=1)
 
     run = judge(target, load(SECURITY), chosen)

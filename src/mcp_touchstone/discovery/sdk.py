@@ -146,14 +146,11 @@ def _python(process: ProcessFacts, env: Mapping[str, str]) -> SdkFacts:
     start = _python_start(words, process.cwd)
     if start is None:
         return SdkFacts()
-    search = _PythonSearch(_python_path(program, process.cwd, env), start[1])
-    installed = search.installed()
-    if not installed:
-        return SdkFacts()
     kind, folder, text = start
-    return SdkFacts(
-        registry=PYPI, imported=search.imported(kind, folder, text, installed), installed=installed
-    )
+    search = _PythonSearch(_python_path(program, process.cwd, env), folder)
+    installed = search.installed()
+    imported = search.imported(kind, text, installed) if installed else frozenset()
+    return SdkFacts(registry=PYPI, imported=imported, installed=installed)
 
 
 def _python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | None:
@@ -230,9 +227,7 @@ class _PythonSearch:
                         found.setdefault(name, fields["Version"])
         return found
 
-    def imported(
-        self, kind: str, folder: Path, text: str, installed: Mapping[str, str]
-    ) -> frozenset[str]:
+    def imported(self, kind: str, text: str, installed: Mapping[str, str]) -> frozenset[str]:
         """Return the SDKs that modules of the server import."""
         found: set[str] = set()
         queue: deque[tuple[str, Path | None]] = deque()
@@ -259,7 +254,7 @@ class _PythonSearch:
             package = _package(module, file) if file else ""
             for name in _python_imports(source, package):
                 top = name.partition(".")[0]
-                if top in installed and not self._is_own(top, folder):
+                if top in installed and not self._is_own(top):
                     found.add(top)
                     if top == next(one for one in LAYERS[PYPI] if one in installed):
                         return frozenset(found)
@@ -267,8 +262,9 @@ class _PythonSearch:
                     add(name)
         return frozenset(found)
 
-    def _is_own(self, top: str, folder: Path) -> bool:
+    def _is_own(self, top: str) -> bool:
         """Return whether a module of the server itself has the name of an SDK."""
+        folder = self._path[0]
         return (folder / f"{top}.py").is_file() or (
             (folder / top).is_dir() and not any(folder.glob(f"{top}-*.dist-info"))
         )
