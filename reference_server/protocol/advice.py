@@ -87,7 +87,7 @@ _ADVICE: dict[str, tuple[Any, ...]] = {
 
 
 def advised(error: ToolError, offered: Collection[str]) -> dict[str, Any]:
-    """Return the body of an error, with a recovery step and related tools.
+    """Return the body of an error, with recovery steps and related tools.
 
     Args:
         error: The error. Its own suggestions, steps and tools take precedence.

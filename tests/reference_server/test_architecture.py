@@ -124,7 +124,7 @@ LATE: Final[dict[str, set[str]]] = {
 """The same for modules that are named in a string and imported on first use."""
 
 LINES: Final = 400
-CORE_LINES: Final = 9_000
+CORE_LINES: Final = 8_500
 """Of all modules but those in ``features``."""
 LONGEST_FUNCTION: Final = 60
 MOST_METHODS: Final = 25

@@ -33,9 +33,9 @@ def only_the_editor(surface: Surface) -> None:
 class Desk(InProcess):
     """A client of a server with only the editor."""
 
-    def __init__(self, root: Path, *more: Path, **settings: Any) -> None:
+    def __init__(self, root: Path, **settings: Any) -> None:
         self.root = root
-        super().__init__(Settings([str(root), *map(str, more)], **settings), [only_the_editor])
+        super().__init__(Settings([str(root)], **settings), [only_the_editor])
 
     def tool(self) -> Message:
         (tool,) = self.ask("tools/list")["result"]["tools"]
@@ -185,16 +185,6 @@ def test_view_of_a_directory_is_truncated_at_the_limit(
     found = desk.do("view", ".")
     assert (len(found["entries"]), found["truncated"]) == (2, True)
     assert desk.do("view", "sub/deep")["truncated"] is False
-
-
-def test_absolute_path_selects_the_directory_of_its_root(root: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    (other / "sub" / "here").mkdir(parents=True)
-    (other / "sub" / "here" / "x").touch()
-    (root / "sub" / "here").mkdir()
-    with Desk(root, other) as desk:
-        found = desk.do("view", f"{other}/sub")
-    assert [entry["path"] for entry in found["entries"]] == ["other/sub/here", "other/sub/here/x"]
 
 
 def test_create_makes_the_file_and_its_directories(desk: Desk) -> None:

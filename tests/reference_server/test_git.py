@@ -183,19 +183,6 @@ def test_git_sees_the_edited_lines_and_nothing_else(
     assert (ours.place / "tools/run.sh").read_bytes() == SCRIPT.replace(b"two", b"three")
 
 
-def test_undone_edits_leave_no_git_change(ours: Repository, client: InProcess) -> None:
-    for path in ("src/app.py", "docs/dos.txt", "tools/run.sh"):
-        edit = {"command": "insert", "path": path, "insert_line": 1, "new_str": "more\n"}
-        client.call("text_editor", **edit)
-    create = {"command": "create", "path": "new/deep/file.txt", "file_text": "x\n"}
-    client.call("text_editor", **create)
-    assert ours.status()[-1] == "?? new/deep/file.txt"
-    assert ours.numbers()["docs/dos.txt"] == (1, 0)
-    for path in ("src/app.py", "docs/dos.txt", "tools/run.sh", "new/deep/file.txt"):
-        client.call("text_editor", command="undo_edit", path=path)
-    assert ours.status() == []
-
-
 def test_conflict_of_a_rebase_is_resolved_with_the_editor(
     ours: Repository, client: InProcess
 ) -> None:
@@ -220,17 +207,3 @@ def test_conflict_of_a_rebase_is_resolved_with_the_editor(
 
     assert ours.status() == []
     assert dos.read_bytes() == DOS.replace(b"second line", b"2nd line\r\nline two")
-
-
-def test_checkout_between_read_and_write_is_detected(ours: Repository, client: InProcess) -> None:
-    """A file that git changed is never overwritten by an edit of its old text."""
-    found = client.call("file_read", path="src/app.py")
-    edit = {"path": "src/app.py", "old_str": '"Hello " + name', "new_str": "name"}
-    client.call("text_editor", command="str_replace", **edit)
-    ours.commit()
-    diff = "--- a/src/app.py\n+++ b/src/app.py\n@@ -5,1 +5,1 @@\n-def leave():\n+def go():\n"
-    arguments = {"path": "src/app.py", "expectedHash": found["sha256"], "diffText": diff}
-    assert client.fail("file_apply_patch_only", **arguments)["code"] == "HASH_MISMATCH"
-    ours.git("checkout", "--quiet", "HEAD~1", "--", "src/app.py")
-    assert client.fail("text_editor", command="undo_edit", path="src/app.py")["code"] == "CHANGED"
-    assert (ours.place / "src/app.py").read_bytes() == PYTHON

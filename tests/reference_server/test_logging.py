@@ -15,7 +15,7 @@ from reference_server.protocol.modern import LOG_LEVELS
 from reference_server.settings import Settings
 from reference_server.surface import Surface
 from tests.client_questions import tool
-from tests.reference_client import MODERN, InProcess, Message, ask, modern_as, only, request
+from tests.reference_client import MODERN, InProcess, Message, ask, modern_as, request
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 
@@ -122,22 +122,3 @@ def test_session_log_reports_calls_failures_and_refusals_by_level(tmp_path: Path
         assert "secret" not in json.dumps(heard)
         codes = [one["data"]["code"] for one in heard if "code" in one["data"]]
         assert codes == (["INVALID_ARGUMENTS", "DENIED", -32002] if events else [])
-
-
-def test_write_is_logged_with_its_paths_and_without_its_contents(tmp_path: Path) -> None:
-    def writing(surface: Surface) -> None:
-        def work(call: Call, _arguments: Message) -> Message:
-            edit = surface.workspace.edit(call.who)
-            edit.put("a", b"secret")
-            assert surface.part("features.confirmation").commit(call, edit, {}) is None
-            return {}
-
-        surface.toolbox.add(tool("talk", work))
-
-    with InProcess(Settings([str(tmp_path)]), [feature, writing]) as client:
-        client.open("2025-11-25")
-        set_level(client, "info")
-        params = only(messages(client, talk("2025-11-25")))
-    assert params["level"] == "info"
-    assert params["data"] == {"event": "written", "files": 1, "paths": ["a"]}
-    assert "secret" not in json.dumps(params)

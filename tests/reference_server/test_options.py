@@ -261,16 +261,3 @@ def test_serve_forwards_its_arguments_and_uses_its_own_name(tmp_path: Path) -> N
         given = {"path": "only-here.txt"}
         client.send(modern(1, "tools/call", name="file_read", arguments=given))
         assert "found" in client.hear()["result"]["structuredContent"].values()
-
-
-def test_settings_reach_the_tools(tmp_path: Path) -> None:
-    (tmp_path / "big.txt").write_text("x" * 100)
-    (tmp_path / "target").mkdir()
-    (tmp_path / "target" / "a.txt").write_text("x")
-    (tmp_path / "server.pem").write_text("x")
-    options = ("--root", str(tmp_path), "--max-file-size=99", "--deny=target", "--log-level=off")
-    refused = (("big.txt", "TOO_LARGE"), ("target/a.txt", "DENIED"), ("server.pem", "DENIED"))
-    with Spawned(*options, "--deny=*.pem") as client:
-        for path, code in refused:
-            client.send(modern(1, "tools/call", name="file_read", arguments={"path": path}))
-            assert client.hear()["result"]["structuredContent"]["code"] == code
