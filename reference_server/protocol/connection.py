@@ -175,13 +175,11 @@ class Connection:
         try:
             call = self._route(request, deliver, in_batch=in_batch)
         except ProtocolError as error:
-            if self.calls.find(request.id) is None:
-                self._answer(request.id, error, deliver)
-            else:
-                self._answer(None, error, deliver)
+            # With the id of a request in flight, the error would look like its answer.
+            in_flight = self.calls.find(request.id)
+            self._answer(None if in_flight else request.id, error, deliver)
             return
         if not self.calls.open(call):
-            # With its own id, the error would look like the answer to the request in flight.
             self._answer(None, invalid_request("the id is in use by a request in flight"), deliver)
             return
         self.calls.began(call)

@@ -169,26 +169,22 @@ class Edit:
 
 def _verify(root: Root, change: Change) -> None:
     """Check that a file has not changed since it was read, and that we may write it."""
+    *above, name = change.parts
     try:
         descriptor = root.open_file(change.parts)
+        try:
+            if change.before is None:
+                raise Exists(change.path)
+            if not _holds(descriptor, change.before):
+                raise Changed(change.path)
+        finally:
+            os.close(descriptor)
+        # A rename would replace a file that its owner made read-only.
+        with root.place(tuple(above)) as place:
+            os.close(place.open(name, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)))
     except FileNotFoundError:
         if change.before is not None:
             raise Changed(change.path) from None
-        return
-    except OSError as error:
-        raise refusal(error, change.path) from None
-    try:
-        if change.before is None:
-            raise Exists(change.path)
-        if not _holds(descriptor, change.before):
-            raise Changed(change.path)
-    except OSError as error:
-        raise refusal(error, change.path) from None
-    finally:
-        os.close(descriptor)
-    try:  # a rename would replace a file that its owner made read-only
-        with root.place(change.parts[:-1]) as place:
-            os.close(place.open(change.parts[-1], os.O_WRONLY | getattr(os, "O_NONBLOCK", 0)))
     except OSError as error:
         raise refusal(error, change.path) from None
 

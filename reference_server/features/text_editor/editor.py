@@ -62,9 +62,9 @@ class _EditorTool(Tool):
 
 
 class Editor:
-    def __init__(self, surface: Surface, history: History | None = None) -> None:
+    def __init__(self, surface: Surface) -> None:
         self._surface = surface
-        self._history = history or History()
+        self._history = History()
         self._commands: dict[str, Callable[[Call, Arguments], dict[str, Any]]] = {
             "view": self._view,
             "create": self._create,
