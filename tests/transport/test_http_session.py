@@ -36,11 +36,11 @@ def event(id: str | None, retry: int | None = None) -> ServerEvent:  # noqa: A00
 def test_closed_connection_stays_closed() -> None:
     session = HttpSession(LEGACY, "host")
     session.is_left = True
-    session.expire("ended the session")
 
-    assert session.closed == "gets no more messages: we closed the connection"
     assert not session.may_listen
     assert not session.teaches(b"")
+    session.expire("ended the session")
+    assert session.closed == "gets no more messages: we closed the connection"
 
 
 def test_no_get_may_follow_the_delete() -> None:
