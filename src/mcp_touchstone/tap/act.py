@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.catalog import revision as rev
@@ -205,8 +206,9 @@ class Part:
         more = {"params": params} if params else {}
         self.say({"id": f"q{self._number}", "method": method, **more})
 
+    @cached_property
     def canary(self) -> str:
-        """Return an address of ours; what the client fetches there is an event."""
+        """An address of ours; what the client fetches there is an event."""
         recorder = self.recorder
 
         class Canary(http.server.BaseHTTPRequestHandler):

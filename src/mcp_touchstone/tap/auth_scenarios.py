@@ -16,21 +16,6 @@ class Auth(Part):
     protection = Protection(supported=("read", "write", "admin"))
 
 
-class AuthDiscovery(Auth):
-    """Ask for a token; the metadata is where a client looks last, and the token is renewed once."""
-
-    steps = TWICE
-    protection = Protection(
-        place=f"{WELL_KNOWN}oauth-protected-resource",
-        names_place=False,
-        scope="",
-        supported=("read", "write"),
-        tenant=TENANT,
-        places=(f"{TENANT}{WELL_KNOWN}openid-configuration",),
-        then=FORGETS,
-    )
-
-
 class AuthMarch(Auth):
     """Ask for a token as a server of 2025-03-26 without metadata."""
 
@@ -51,7 +36,13 @@ def _auth(about: str, **members: Any) -> type[Part]:
 
 AUTHORIZATION: Final[dict[str, type[Part]]] = {
     "auth": Auth,
-    "auth-discovery": AuthDiscovery,
+    "auth-discovery": _auth(
+        "Ask for a token; the metadata is where a client looks last, and the token is renewed "
+        "once.",
+        place=f"{WELL_KNOWN}oauth-protected-resource", names_place=False, scope="",
+        supported=("read", "write"), tenant=TENANT,
+        places=(f"{TENANT}{WELL_KNOWN}openid-configuration",), then=FORGETS,
+    ),
     "auth-step-up": _auth("Ask for a further scope in a call.", more="write"),
     "auth-refusals": _auth(
         "Refuse a call for want of a scope, whatever the token has.",

@@ -97,10 +97,6 @@ class Version(Part):
 class Questions(Part):
     """Ask for a ping, roots, four samples and two elicitations, whatever the client declared."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._address = f"{self.canary()}{CONSENT}"
-
     def call(self, request: Json) -> None:
         """Ask, and answer the call when all answers are there, or after a while."""
         open_ = {"ping": "ping", **{name: method for name, (method, _) in QUESTIONS.items()}}
@@ -121,7 +117,7 @@ class Questions(Part):
 
         for name, method in list(open_.items()):
             params = QUESTIONS[name][1] if name in QUESTIONS else {}
-            params = {**params, "url": self._address} if name == "url" else params
+            params = {**params, "url": self.canary + CONSENT} if name == "url" else params
             self.ask(method, partial(came, name), **params)
         self.later(PATIENCE, end)
 
@@ -401,14 +397,10 @@ class SchemaRef(Part):
 
     modern = True
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._address = f"{self.canary()}canary.json"
-
     def tools(self, params: Json) -> Json | None:
         """Return the tool and a harmless one."""
         del params
-        schema = {"type": "object", "properties": {"a": {"$ref": self._address}}}
+        schema = {"type": "object", "properties": {"a": {"$ref": f"{self.canary}canary.json"}}}
         return {"tools": [NUMBERS, {"name": "far", "inputSchema": schema}]}
 
 
@@ -431,7 +423,7 @@ class State(Questions):
         }
         if "url" in object_in(can, "elicitation"):
             method, asked = QUESTIONS["url"]
-            wanted["url"] = {"method": method, "params": {**asked, "url": self._address}}
+            wanted["url"] = {"method": method, "params": {**asked, "url": self.canary + CONSENT}}
         if not wanted or (state is None and given):
             Part.call(self, request)
         elif state is None:
