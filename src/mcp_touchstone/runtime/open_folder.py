@@ -162,11 +162,7 @@ class Folder:
             return b"".join(_pieces(descriptor, found.st_size, most))
 
     def pieces(self, name: str, overlap: int) -> Iterator[bytes]:
-        """Yield a file in pieces; each begins with the last bytes of the one before.
-
-        Args:
-            overlap: number of these bytes.
-        """
+        """Yield a file in pieces; each begins with the last ``overlap`` bytes of the one before."""
         with self._opened(name, os.O_RDONLY) as (descriptor, found):
             last = b""
             for piece in _pieces(descriptor, found.st_size, found.st_size):

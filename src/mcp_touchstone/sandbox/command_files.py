@@ -83,7 +83,6 @@ def needs(command: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], h
     """Find the files that a command needs.
 
     Args:
-        command: program and arguments.
         cwd: the folder it is started in, absolute; None for a temporary one.
         env: its environment: PATH, and variables that name folders of packages.
         home: the user's home, which is left out, as is every folder above it.
@@ -119,7 +118,6 @@ def sandbox_for(
     """Return the sandbox in which a command can work in its world.
 
     Args:
-        command: program and arguments.
         world: the folder it may change; absolute.
         cwd: the folder it is started in. One outside the world is copied.
     """

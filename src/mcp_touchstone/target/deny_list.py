@@ -125,12 +125,7 @@ class Denied:
     is_default: bool = False
 
     def lists(self, parts: Iterable[str], *, writing: bool = False) -> bool:
-        """Return whether it denies a path below the root.
-
-        Args:
-            parts: parts of the path.
-            writing: whether the path is written to.
-        """
+        """Return whether it denies a path below the root."""
         return self._lists(tuple(parts), writing)
 
     @cached_property

@@ -26,7 +26,6 @@ def about(exchange: Exchange, url: str, given: str = "", *, old: bool = False) -
 
     Args:
         exchange: our first request and its response.
-        url: the URL of the request.
         given: the option with the token of the request; empty if it had none.
         old: whether a GET opens a stream of the transport of 2024-11-05.
     """

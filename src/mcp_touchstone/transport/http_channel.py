@@ -183,7 +183,6 @@ class HttpChannel(HttpServer):
             pieces: its body, as it is written, with a pause after each piece.
             seconds: limit for the connection, and for each piece.
             line: number of the line of the transcript that it carries; 0 for none.
-            pause: seconds.
 
         Returns:
             The response. If the server was not reached, it is closed, and its exchange has the
