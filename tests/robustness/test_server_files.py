@@ -63,7 +63,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "recordings/recorder.py": {"Path": 8},
     "recordings/store.py": {"Path": 4},
     # the program of the server and its packages, in folders of the user
-    "discovery/sdk.py": {"Path": 38},
+    "discovery/sdk.py": {"Path": 36},
     # names of the user's folders, which are given to a process or searched for new files
     "engine/launcher.py": {"Path": 3},
     "engine/runner.py": {"Path": 2},
