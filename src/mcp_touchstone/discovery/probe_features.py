@@ -36,7 +36,7 @@ def find_calls(scout: Prober) -> None:
             attempt = scout.attempt(exchange, tool)
             if attempt is None:
                 break
-            if attempt.succeeded:
+            if attempt.reply.succeeded:
                 refused = None
                 scout.spoken.notes.pop(FAILED_CALL + tool["name"], None)
                 scout.found("callable-tool", attempt.example())
@@ -106,7 +106,7 @@ def find_reads(scout: Prober) -> None:
 
 
 def _was_read(attempt: Attempt) -> bool:
-    return attempt.succeeded and bool((attempt.reply.result or {}).get("contents"))
+    return attempt.reply.succeeded and bool((attempt.reply.result or {}).get("contents"))
 
 
 def _read_template(scout: Prober, template: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ def find_prompts(scout: Prober) -> None:
         if arguments:
             params["arguments"] = dict(arguments)
         attempt = scout.attempt(Exchange("prompts/get", params), item)
-        if attempt is not None and attempt.succeeded:
+        if attempt is not None and attempt.reply.succeeded:
             scout.found("rendered-prompt", attempt.example())
         elif attempt is not None:
             scout.spoken.notes["rendered-prompt"] = f"{name} answered {attempt.reply}"
@@ -185,7 +185,7 @@ def find_completion(scout: Prober) -> None:
     for reference, name in scout.spoken.completable:
         params = {"ref": reference, "argument": {"name": name, "value": ""}}
         attempt = scout.attempt(Exchange("completion/complete", params))
-        if attempt is None or attempt.succeeded:
+        if attempt is None or attempt.reply.succeeded:
             if attempt is not None:
                 scout.found("completions", attempt.example())
             return

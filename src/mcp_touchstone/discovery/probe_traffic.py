@@ -131,7 +131,7 @@ def _count_up(scout: Prober, call: Example, name: str) -> Iterator[Attempt]:
         tried = larger[name]
         exchange = Exchange(call.method, {**call.params, "arguments": larger})
         attempt = scout.attempt(exchange, call.item)
-        if attempt is None or not attempt.succeeded:
+        if attempt is None or not attempt.reply.succeeded:
             break
         if attempt.seconds >= SLOW:
             longest = attempt
@@ -147,7 +147,7 @@ def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:
     token = f"touchstone-progress-{call.name}"
     exchange = Exchange(call.method, call.params)
     attempt = scout.attempt(exchange, call.item, token=token, level="debug")
-    if attempt is not None and attempt.succeeded and attempt.seconds >= SLOW:
+    if attempt is not None and attempt.reply.succeeded and attempt.seconds >= SLOW:
         scout.found("slow-call", attempt.example())
         yield attempt
 
@@ -169,7 +169,7 @@ def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
         exchange = Exchange(call.method, {**call.params, "arguments": longer})
         token = f"touchstone-progress-{call.name}"
         attempt = scout.attempt(exchange, call.item, token=token, level="debug")
-        if attempt is None or not attempt.succeeded:
+        if attempt is None or not attempt.reply.succeeded:
             break
         if attempt.seconds >= SLOW:
             longest = attempt

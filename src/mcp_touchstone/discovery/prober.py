@@ -63,11 +63,6 @@ class Attempt:
     messages: list[Message]
     item: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def succeeded(self) -> bool:
-        """Whether it got a final result without an error."""
-        return self.reply.succeeded
-
     def notified(self, method: str) -> list[Message]:
         """Return the notifications of a method during it."""
         return [m for m in self.messages if m.role is Role.NOTIFICATION and m.method == method]

@@ -89,7 +89,11 @@ def shrink(
         if not met:
             return
         if key not in known:
-            known[key] = not trouble and _asked(fails, value, trouble)
+            try:
+                known[key] = not trouble and fails(value)
+            except Exception as error:  # noqa: BLE001  (Hypothesis would take it for a failure)
+                known[key] = False
+                trouble.append(error)
         if known[key]:
             smallest = value  # Hypothesis runs the smallest one last
             raise _Failing
@@ -99,14 +103,6 @@ def shrink(
     if trouble:
         raise trouble[0]
     return smallest
-
-
-def _asked(fails: Callable[[T], bool], value: T, trouble: list[Exception]) -> bool:
-    try:
-        return fails(value)
-    except Exception as error:  # noqa: BLE001  (Hypothesis would count it as a failing example)
-        trouble.append(error)
-        return False
 
 
 def _run(

@@ -300,8 +300,8 @@ class AttackSession(Talk):
         root = str(self.tree.root)
         readers = []
         for binding in self.bindings.of(Operation.READ):
-            method, params = binding.call(binding.spelled(CONTROL, root), root)
-            reply = self.wire.request(method, params, required=False)
+            call = binding.call(binding.spelled(CONTROL, root), root)
+            reply = self.wire.request(*call, required=False)
             if self.tree.control in self.canaries.found(reply, {Area.INSIDE}):
                 readers.append(binding)
         return readers

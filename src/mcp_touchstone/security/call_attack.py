@@ -1,5 +1,6 @@
 """Attack the tools: send payloads in calls, check for effects after each call, and judge."""
 
+import math
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -57,24 +58,6 @@ def attack_carrying(session: AttackSession, threat: str, kind: Carriage, *groups
     if kind is Carriage.DENIED:
         session.canaries.protect_denied()
     attack_calls(session, threat, session.targeting.carried(session.payloads(*groups), kind))
-
-
-def attack_bases(session: AttackSession, threat: str, *groups: str) -> None:
-    """Pass another base for paths to every tool with a base argument, and judge a threat."""
-    attack_calls(session, threat, session.targeting.rebased(session.payloads(*groups, via="args")))
-
-
-def attack_with_extra_arguments(session: AttackSession, threat: str, *groups: str) -> None:
-    """Send arguments that no schema names with a path that leads outside, and judge a threat."""
-    session.open()
-    shots = list(session.targeting.smuggled(session.payloads(*groups, via="args")))
-    root, leaks = str(session.tree.root), session.canaries.leaks_anyway
-    # a path that leaks alone is another finding
-    shut = [shot for shot in shots if not leaks(shot.binding.call(shot.text, root))]
-    if shots and not shut:
-        session.judge.unseen(threat, "paths outside are read without any such argument")
-        return
-    attack_calls(session, threat, shut)
 
 
 def attack_calls(
@@ -184,7 +167,7 @@ class _CallAttack:
                     tally.hits.append(Hit(shot, what, session.wire, reply))
                     (session.tree.path / where).remove()
             session.tree.restore(damage if len(tally.hits) == before else None)
-        if budget.ends and not (reply.answered or session.wire.gone):
+        if math.isfinite(budget.each) and not (reply.answered or session.wire.gone):
             budget.left[tool] += 1
             budget.spent[tool] = budget.each
             session.renew()

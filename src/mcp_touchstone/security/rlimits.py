@@ -5,6 +5,9 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
+if sys.platform == "linux":
+    import resource
+
 LARGEST: Final = 256 * 1024 * 1024
 """Maximum size of a file, in bytes. Attacks write far smaller files."""
 
@@ -16,8 +19,6 @@ def hold(pid: int, largest: int = LARGEST) -> None:
     Linux can limit another process; on other systems nothing is limited.
     """
     if sys.platform == "linux":
-        import resource  # noqa: PLC0415  (only POSIX has it)
-
         with contextlib.suppress(OSError, ValueError):
             for kind, wanted in ((resource.RLIMIT_FSIZE, largest), (resource.RLIMIT_CORE, 0)):
                 _, hard = resource.prlimit(pid, kind)
@@ -31,8 +32,6 @@ def narrowed(pid: int, largest: int) -> Iterator[bool]:
     if sys.platform != "linux":
         yield False
         return
-    import resource  # noqa: PLC0415  (only POSIX has it)
-
     try:
         before = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (largest, before[1]))

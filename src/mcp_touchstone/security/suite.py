@@ -52,11 +52,9 @@ from mcp_touchstone.security.bind_calls import OWN
 from mcp_touchstone.security.bind_tools import Binder
 from mcp_touchstone.security.call_attack import (
     NAMELESS,
-    attack_bases,
     attack_calls,
     attack_carrying,
     attack_paths,
-    attack_with_extra_arguments,
 )
 from mcp_touchstone.security.file_facts import FileFacts, unique
 from mcp_touchstone.security.fixture_tree import CONTROL, PLANTED, commit_name
@@ -96,8 +94,8 @@ __all__ = [
     "LineHit", "LinePayload", "NameExchanger", "NameServer", "OpenWatcher", "Operation",
     "OutputStream", "Payload", "Places", "Pointer", "Reply", "RequestListener", "ResourceUsage",
     "Role", "SafePath", "Source", "Spoken", "Style", "Task", "Tier", "TimeBudget", "Transcript",
-    "Trigger", "assemble", "attack", "attack_bases", "attack_calls", "attack_carrying",
-    "attack_paths", "attack_with_extra_arguments", "brief", "candidates", "changes", "command_line",
+    "Trigger", "assemble", "attack", "attack_calls", "attack_carrying",
+    "attack_paths", "brief", "candidates", "changes", "command_line",
     "commit_name", "cpu_share", "dry_run", "encode", "extend", "fill", "found_if", "from_regex",
     "git_repo", "hear_late_answers", "id_key", "is_modern", "is_read_only", "killed", "lexical",
     "line_payloads", "list_methods", "now", "payload", "put", "reachability", "read_pages",

@@ -60,11 +60,6 @@ class TimeBudget:
     spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     left: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def ends(self) -> bool:
-        """Whether the time is limited."""
-        return self.each < math.inf
-
     def pays(self, tool: str) -> bool:
         """Return whether a tool may be called again."""
         return self.spent[tool] < self.each
