@@ -101,7 +101,7 @@ class Binder:
         self._names.about = str(spoken.result.get("instructions", ""))
         plans = [plan for tool in tools for plan in ways(tool, self._named_tools)]
         for plan in plans:
-            for operation, attempt in self._open(plan):
+            for operation, attempt in self._unbound(plan):
                 self._bind(operation, plan, attempt)
         for plan in plans:
             self._try_to_undo(plan)
@@ -127,7 +127,7 @@ class Binder:
         unbound = tuple(name for name in tried if name not in bound)
         return Bindings(tuple(found), why, self._calls.count, untrue, unbound)
 
-    def _open(
+    def _unbound(
         self, plan: CallVariant, *, more: bool = False
     ) -> Iterator[tuple[Operation, Attempt]]:
         """Yield the possible operations of a plan that are not bound, as long as calls are made."""
@@ -199,7 +199,7 @@ class Binder:
         plans = [plan for tool in left for plan in more_ways(tool, self._named_tools, listed)]
         plans.sort(key=lambda plan: not (makes(plan) or ArgumentRole.CONTENT in plan.roles))
         for plan in plans:
-            for operation, attempt in self._open(plan, more=True):
+            for operation, attempt in self._unbound(plan, more=True):
                 self._try_namings(operation, plan, attempt)
 
     def _try_folders(self, tools: Iterable[dict[str, Any]]) -> None:

@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import os
 import struct
-import sys
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -73,26 +72,15 @@ def _named(data: bytes, folders: Mapping[int, SafePath]) -> Iterable[SafePath]:
             yield folders[number] / os.fsdecode(name)
 
 
-if sys.platform == "linux":
-    _LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
-
-    def _begun() -> int | None:
-        try:
-            number = _LIBRARY.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        except AttributeError:  # the C library does not have it
-            return None
-        return number if number >= 0 else None
-
-    def _watched(descriptor: int, folder: Folder) -> int:
-        place = os.fsencode(folder.handle)
-        number: int = _LIBRARY.inotify_add_watch(descriptor, place, OPENED | ONLY_FOLDERS)
-        return number
-
-else:
-
-    def _begun() -> int | None:
+def _begun() -> int | None:
+    try:
+        number = ctypes.CDLL(None).inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    except (AttributeError, TypeError):  # this system does not have it
         return None
+    return number if number >= 0 else None
 
-    def _watched(descriptor: int, folder: Folder) -> int:
-        del descriptor, folder
-        return -1
+
+def _watched(descriptor: int, folder: Folder) -> int:
+    place = os.fsencode(folder.handle)
+    number: int = ctypes.CDLL(None).inotify_add_watch(descriptor, place, OPENED | ONLY_FOLDERS)
+    return number

@@ -9,11 +9,10 @@ from typing import Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole
 from mcp_touchstone.bindings.binding import Operation
-from mcp_touchstone.bindings.canary import Area
 from mcp_touchstone.security import payload
-from mcp_touchstone.security.attack_session import SECRET, AttackSession
+from mcp_touchstone.security.attack_session import AttackSession
 from mcp_touchstone.security.call_attack import attack_calls
-from mcp_touchstone.security.payload import CANARY, Payload
+from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.security.targeting import AttackCall
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.wire.reply import Reply
@@ -23,28 +22,21 @@ EXPECTED: Final = "nothing outside is made, changed or read, and nothing is run"
 
 def lead_out(session: AttackSession, threat: str, *groups: str) -> None:
     """Send scripts that name files outside, or programs."""
-    rows = [row for row in _rows(session, groups) if not row.is_denied]
-    _fire(session, threat, rows, SECRET)
+    _fire(session, threat, groups, denied=False)
 
 
 def lead_to_denied(session: AttackSession, threat: str, *groups: str) -> None:
     """Send scripts that name entries of a deny list."""
     session.canaries.protect_denied()
-    rows = [row for row in _rows(session, groups) if row.is_denied]
-    _fire(session, threat, rows, frozenset({*SECRET, Area.DENIED}))
+    _fire(session, threat, groups, denied=True)
 
 
-def _rows(session: AttackSession, groups: Iterable[str]) -> list[Payload]:
-    return [row for row in session.payloads(*groups, via="script") if row.expect == "deny"]
-
-
-def _fire(
-    session: AttackSession, threat: str, rows: Iterable[Payload], areas: frozenset[Area]
-) -> None:
+def _fire(session: AttackSession, threat: str, groups: Iterable[str], *, denied: bool) -> None:
     field = session.tree
+    rows = [row for row in session.payloads(*groups, via="script") if row.expect == "deny"]
 
     def shots() -> Iterator[AttackCall]:
-        for row, named in field.each(rows):
+        for row, named in field.each(row for row in rows if row.is_denied is denied):
             text = payload.fill(named, _lines(session, named))
             for binding in session.bindings.of(Operation.SCRIPT):
                 values = {s.pointer: text for s in binding.slots if s.role is ArgumentRole.SCRIPT}
@@ -53,7 +45,7 @@ def _fire(
                 )
 
     def carried(_shot: AttackCall, _reply: Reply) -> str:
-        found = field.laundered(areas)
+        found = field.laundered(session.canaries.protected)
         return f"the bytes of {found[0][1].where} stand in {found[0][0]} now" if found else ""
 
     attack_calls(session, threat, shots(), oracle=carried, expected=EXPECTED)

@@ -45,13 +45,9 @@ class Trigger:
         if self._seconds is not None:
             self._over.wait(self._seconds)
         else:
-            while not self._changed() and not self._over.is_set():
-                pass
+            try:
+                while self._look() == self._before and not self._over.is_set():
+                    pass
+            except OSError as error:
+                self._error = error
         self._act()
-
-    def _changed(self) -> bool:
-        try:
-            return self._look() != self._before
-        except OSError as error:
-            self._error = error
-            return True
