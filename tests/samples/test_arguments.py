@@ -229,26 +229,6 @@ def test_generated_arguments_are_deterministic_and_valid(properties: dict[str, A
         jsonschema.validate(one, wanted)
 
 
-KEYWORDS = st.sampled_from(
-    ["type", "properties", "required", "items", "$ref", "anyOf", "enum", "default", "pattern",
-     "minItems", "minimum", "format", "a"]
-)  # fmt: skip
-NONSENSE = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(KEYWORDS, inner),
-    max_leaves=12,
-)
-
-
-@given(NONSENSE)
-def test_any_json_as_schema_raises_nothing(odd: Any) -> None:
-    candidates(odd, WORLD)
-    form(odd)
-    from_schema.slowed(odd, {}, 1.0)
-    from_schema.mistyped(odd, {"a": 1})
-    from_schema.incomplete(odd, {"a": 1})
-
-
 def found(pattern: str, text: str) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about the style of the pattern
