@@ -26,7 +26,7 @@ from mcp_touchstone.client.no_answer import in_words
 from mcp_touchstone.client.server_profile import LISTS, Diagnosis, ServerProfile, Spoken
 from mcp_touchstone.discovery.silence import explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Source
@@ -407,12 +407,4 @@ def _printed_usage(connection: Connection) -> bool:
     return bool(USAGE.match(next((text for text in texts if text.strip()), "")))
 
 
-__all__ = [
-    "LISTS",
-    "LaunchError",
-    "ServerProfile",
-    "Spoken",
-    "answers_discover",
-    "explore",
-    "read_lists",
-]
+__all__ = ["LISTS", "ServerProfile", "answers_discover", "explore", "read_lists"]

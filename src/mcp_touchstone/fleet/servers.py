@@ -260,25 +260,26 @@ def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -
     image = _image(words, shared) if launcher in {"docker", "podman"} else None
     if image is not None:
         return image
+    program = folder / command[0]
+    if os.sep in command[0] and program.is_file():
+        command = (str(program.absolute()), *command[1:])
+    own = Entry(registry=Registry.COMMAND, command=tuple(command), **shared)
     if launcher not in _REGISTRIES:
-        program = folder / command[0]
-        if os.sep in command[0] and program.is_file():
-            command = (str(program.absolute()), *command[1:])
-        return Entry(registry=Registry.COMMAND, command=tuple(command), **shared)
+        return own
     package = script = ""
     while words and words[0].startswith("-"):
         flag, equals, value = words.pop(0).partition("=")
         if flag in _PACKAGE[launcher] and (equals or words):
             package = value or words.pop(0)
         elif flag not in _FLAGS[launcher]:
-            return Entry(registry=Registry.COMMAND, command=tuple(command), **shared)
+            return own
     if words and package:
         script = words.pop(0)
     elif words:
         package = words.pop(0)
     registry = _REGISTRIES[launcher]
     if not package or re.search(r"[:+]|^\.{0,2}/", package):  # a folder, a URL, a repository
-        return Entry(registry=Registry.COMMAND, command=tuple(command), **shared)
+        return own
     name, version = split(package, registry)
     return Entry(
         registry=registry,

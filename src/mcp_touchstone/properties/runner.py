@@ -146,10 +146,6 @@ Check = Callable[[Any, Heard, Heard], Iterator[Found]]
 and the ``Heard`` of the first plain value. It is called only while the server runs."""
 
 
-def _nothing(_value: Any, _heard: Heard, _twin: Heard) -> Iterator[Found]:
-    return iter(())
-
-
 @dataclass(frozen=True, slots=True)
 class _Mark:
     """The place of an example: its connection, the line before it and its last line."""
@@ -177,7 +173,7 @@ class Property:
     draw: Draw
     build: Build
     plain: Sequence[Any]
-    check: Check = _nothing
+    check: Check = lambda *_: iter(())
     survival: str = "generated-survived"
     _settled: set[str] = field(default_factory=set)
     _marks: list[_Mark] = field(default_factory=list)

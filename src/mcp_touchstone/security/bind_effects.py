@@ -13,7 +13,6 @@ from mcp_touchstone.bindings.call_variants import (
     STAGING,
     CallVariant,
 )
-from mcp_touchstone.bindings.canary import Area
 from mcp_touchstone.runtime import git_repo
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import words
@@ -158,8 +157,7 @@ class Effects:
     def stages(self, plan: CallVariant, style: Style) -> dict[str, Any] | None:
         """Try whether a call adds a file to the repository."""
         path = self._calls.field.root / self._calls.fresh().name  # the folder is another repository
-        canary = self._calls.field.canaries.plant(self._calls.field.shown(path), Area.INSIDE)
-        path.write_bytes(canary.content.encode())
+        self._calls.field.plain(path)
         _, arguments = self._calls.send(plan, self._calls.spell(path, style))
         return arguments if git_repo.keeps(self._calls.field.root, path.read_bytes()) else None
 
