@@ -83,5 +83,4 @@ def gives_all_pages_the_same_scope(talk: Conversation) -> None:
                 actual=brief(scope),
                 at=reply,
             )
-    if not talk.judge.judgements:
-        talk.judge.unseen(clause, "no list has more than one page")
+    talk.judge.otherwise_unseen(clause, "no list has more than one page")

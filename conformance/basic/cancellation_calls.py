@@ -66,8 +66,10 @@ def stops_a_cancelled_call(talk: Conversation) -> None:
     """A long call that is cancelled sends no response and no notifications, and stops its work."""
     talk.need(talk.wire.open(), "an ordinary opening")
     if talk.server.over_http and not talk.modern and talk.http.session_id is None:
-        for clause in (NO_RESPONSE, NO_MESSAGES, NO_WORK):
-            talk.judge.unseen(clause, "without a session a cancellation belongs to no request")
+        talk.judge.unseen(
+            (NO_RESPONSE, NO_MESSAGES, NO_WORK),
+            "without a session a cancellation belongs to no request",
+        )
         return
     call = talk.examples.here(talk.examples.best("slow-call"))
     for number, times in enumerate(TIMES, 1):
@@ -80,8 +82,7 @@ def stops_a_cancelled_call(talk: Conversation) -> None:
         if number < len(TIMES):
             _until(talk, talk.wire.transcript[seen.pending.line].at + _over(talk, longer))
     if seen.undecided:
-        for clause in (NO_RESPONSE, NO_MESSAGES, NO_WORK):
-            talk.judge.unseen(clause, seen.undecided)
+        talk.judge.unseen((NO_RESPONSE, NO_MESSAGES, NO_WORK), seen.undecided)
         return
     late = [entry for entry, _ in seen.pending.answers()]
     reports = [entry for entry in _reports(talk, seen.pending) if entry.at > seen.grace]

@@ -266,13 +266,17 @@ def asks_only_clients_that_declare_the_capability(talk: Conversation) -> None:
     """A request that declares no capability gets no input request, whatever came before."""
     able = _call(talk, FULL_CAPABILITIES)
     if (able.result or {}).get("resultType") != "input_required":
-        for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
-            talk.judge.unseen(clause, f"the tool did not ask for input again: {able}")
+        talk.judge.unseen(
+            ("meta-capabilities-per-request", "meta-missing-capability-error"),
+            f"the tool did not ask for input again: {able}",
+        )
         return
     unable = _call(talk, {})
     if (unable.result or {}).get("inputRequests") and _asks_anybody(talk):
-        for clause in ("meta-capabilities-per-request", "meta-missing-capability-error"):
-            talk.judge.unseen(clause, "the tool asks for input without regard to capabilities")
+        talk.judge.unseen(
+            ("meta-capabilities-per-request", "meta-missing-capability-error"),
+            "the tool asks for input without regard to capabilities",
+        )
         return
     talk.judge.expect(
         unable,

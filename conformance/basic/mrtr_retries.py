@@ -72,8 +72,10 @@ def serves_a_retry(talk: Conversation) -> None:
             "mrtr-ignore-extra-responses",
             "the same outcome with one more entry in inputResponses",
         )
-    for clause in ("mrtr-retry-served", "mrtr-ignore-extra-responses"):
-        talk.judge.unseen(clause, "no tool or prompt asked for input and served the retry")
+    talk.judge.unseen(
+        ("mrtr-retry-served", "mrtr-ignore-extra-responses"),
+        "no tool or prompt asked for input and served the retry",
+    )
 
 
 # --- requestState
@@ -113,8 +115,10 @@ def rejects_an_altered_request_state(talk: Conversation) -> None:
                 "mrtr-request-state-untrusted",
                 "an answer to a retry with an altered requestState",
             )
-    talk.judge.unseen("mrtr-request-state-integrity", "no result that asks has a requestState")
-    talk.judge.unseen("mrtr-request-state-untrusted", "no result that asks has a requestState")
+    talk.judge.unseen(
+        ("mrtr-request-state-integrity", "mrtr-request-state-untrusted"),
+        "no result that asks has a requestState",
+    )
 
 
 @scenario("mrtr-request-state-binding")
@@ -193,8 +197,10 @@ def asks_again_for_missing_responses(talk: Conversation) -> None:
             talk.judge.expect(
                 reply, "mrtr-no-assumed-retry", False, "an answer to a retry without responses"
             )
-    for clause in ("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry"):
-        talk.judge.unseen(clause, "no retry without responses was answered")
+    talk.judge.unseen(
+        ("mrtr-missing-responses-reprompt", "mrtr-no-assumed-retry"),
+        "no retry without responses was answered",
+    )
 
 
 def _elicits(asked: Round) -> bool:

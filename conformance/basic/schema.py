@@ -149,15 +149,13 @@ def _wrong(message: Typed, place: str, schema: dict[str, Any]) -> list[Flaw]:
 @scenario("schema-2020-12-supported")
 def validates_arguments_by_2020_12(talk: Conversation) -> None:
     """Arguments that only a keyword of 2020-12 rules out are refused."""
-    clause, judged = "schema-2020-12-supported", False
+    clause = "schema-2020-12-supported"
     for name, good, bad in _spoilt(talk):
         if not _ran(_call(talk, name, good)):
             continue
         reply = _call(talk, name, bad)
         talk.judge.expect(reply, clause, not _ran(reply), f"an error for {name} with {brief(bad)}")
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
+    talk.judge.otherwise_unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
 
 
 def _call(talk: Conversation, name: str, given: dict[str, Any]) -> Reply:

@@ -39,8 +39,9 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     listed = listings.keys(talk, "resources")
     found = served(talk, listed or [])
     if found is None:
-        for clause in (CHANGED, SENT, REQUESTED, NAMED, CANCELLED):
-            talk.judge.unseen(clause, "no listed resource is a file of the root")
+        talk.judge.unseen(
+            (CHANGED, SENT, REQUESTED, NAMED, CANCELLED), "no listed resource is a file of the root"
+        )
         return
     uri, file = found
     silent = Subscription(talk.wire, {}, id="touchstone-nothing")
@@ -54,8 +55,7 @@ def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     _judge_update(talk, single, uri, file)
     heard = [stream for stream in (lists, single) if _changes(stream)]
     if not heard:
-        for clause in (REQUESTED, NAMED, CANCELLED):
-            talk.judge.unseen(clause, "no notification of a change came")
+        talk.judge.unseen((REQUESTED, NAMED, CANCELLED), "no notification of a change came")
         return
     _judge_streams(talk, silent, lists, single)
     for stream in heard:

@@ -135,10 +135,10 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
                 f"error -32602 for {method} with an unknown task id",
             )
     _judge_messages(talk, refusals)
-    if not any(one.clause == "tasks-unknown-id-error" for one in talk.judge.judgements):
-        talk.judge.unseen("tasks-unknown-id-error", "no operation that takes an id is declared")
-    if not any(one.clause == "tasks-declared-operations-work" for one in talk.judge.judgements):
-        talk.judge.unseen("tasks-declared-operations-work", "no operation is declared")
+    talk.judge.otherwise_unseen(
+        "tasks-unknown-id-error", "no operation that takes an id is declared"
+    )
+    talk.judge.otherwise_unseen("tasks-declared-operations-work", "no operation is declared")
 
 
 def _judge_declared(talk: Conversation, method: str, reply: Reply) -> None:

@@ -64,8 +64,7 @@ def marks_a_task_that_waits_for_input(talk: Conversation) -> None:
     task = Task(talk.wire, example)
     question = _first_question(talk, task)
     if question is None:
-        for clause in clauses:
-            talk.judge.unseen(clause, "the task sent no request this time")
+        talk.judge.unseen(clauses, "the task sent no request this time")
         return
     related = object_in(question.params, "_meta", RELATED)
     known = {shown.id for shown in sightings(talk.wire.transcript)}

@@ -43,8 +43,7 @@ def answers_for_the_result_of_a_cancelled_task(talk: Conversation) -> None:
     early = wanted is None or bool(wanted.answers())
     reply = task.cancel()
     if wanted is None or early or reply.result is None:
-        for clause in (RESULT, WORK):
-            talk.judge.unseen(clause, f"no task was cancelled while it ran: {reply}")
+        talk.judge.unseen((RESULT, WORK), f"no task was cancelled while it ran: {reply}")
         return
     # The answer to tasks/cancel proves that the server has read everything up to here.
     for answer in (

@@ -127,8 +127,7 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
     task = Task(talk.wire, example)
     task.wait(_patience(talk, example))
     if task.status not in {"completed", "failed"}:
-        for clause in clauses:
-            talk.judge.unseen(clause, f"the task did not end in time; its state is {task.status}")
+        talk.judge.unseen(clauses, f"the task did not end in time; its state is {task.status}")
         return
     reply = task.result()
     plain = _plain_result(talk, example) if before else None
@@ -236,10 +235,10 @@ def reports_failed_tasks(talk: Conversation) -> None:
             )
         if talk.judge.judgements:
             break
-    judged = {judgement.clause for judgement in talk.judge.judgements}
-    for clause in ("tasks-failed-status-message", "tasks-iserror-means-failed"):
-        if clause not in judged:
-            talk.judge.unseen(clause, "no task could be made to fail")
+    talk.judge.otherwise_unseen(
+        ("tasks-failed-status-message", "tasks-iserror-means-failed"),
+        "no task could be made to fail",
+    )
 
 
 def _failing(talk: Conversation) -> Iterator[Exchange]:

@@ -40,8 +40,9 @@ def stays_responsive_during_a_long_task(talk: Conversation) -> None:
     task = Task(talk.wire, example, token=PROGRESS)
     other = Task(talk.wire, example) if talk.spoken.declares("tasks.cancel") else None
     if not task.id:
-        for clause in (*clauses, "tasks-terminal-final"):
-            talk.judge.unseen(clause, f"no task was created: {task.created}")
+        talk.judge.unseen(
+            (*clauses, "tasks-terminal-final"), f"no task was created: {task.created}"
+        )
         return
     cancelled = _judge_cancel(talk, other) if other is not None and other.id else None
     _judge_blocking(talk, task, example)

@@ -43,8 +43,7 @@ def samples_without_undeclared_tools_and_context(talk: Conversation) -> None:
     talk.need(talk.wire.open(), "an opening that declares sampling")
     asked = _sampled(mrtr.provoke(talk.wire, talk.examples.best("samples"), plain))
     if not asked:
-        for clause in clauses:
-            talk.judge.unseen(clause, "the server does not sample with a client of plain sampling")
+        talk.judge.unseen(clauses, "the server does not sample with a client of plain sampling")
         return
     tools = [q for q in asked if q.member.get("tools") or "toolChoice" in q.member]
     talk.judge(
@@ -144,8 +143,9 @@ def returns_results_of_tool_uses(talk: Conversation) -> None:
     sampled = [_blocks(question) for question in _sampled(provoked)[1:]]
     used = [m[n : n + 2] for m in sampled for n, (_, kinds) in enumerate(m) if "tool_use" in kinds]
     if not used:
-        for clause in (ALONE, BALANCE):
-            talk.judge.unseen(clause, "the server does not continue after tool uses of the model")
+        talk.judge.unseen(
+            (ALONE, BALANCE), "the server does not continue after tool uses of the model"
+        )
         return
     talk.judge(
         BALANCE,

@@ -221,8 +221,10 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     """A task can be read at once, updated and cancelled, but only by clients with the extension."""
     given = _giving(talk)
     if given is None:
-        for clause in (DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES):
-            talk.judge.unseen(clause, "no read-only call gave a task")
+        talk.judge.unseen(
+            (DURABLE, ONLY, REQUIRED, OPERATIONS, ACKNOWLEDGES, IGNORES),
+            "no read-only call gave a task",
+        )
         return
     call, own = given
     known = _ask(talk, GET, own)
@@ -238,8 +240,7 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     _, other = _created(talk, call)
     if other:
         _judge_acknowledgment(talk, _ask(talk, CANCEL, other), other)
-    for clause in (ACKNOWLEDGES, IGNORES):
-        talk.judge.unseen(clause, "each task was over at once")
+    talk.judge.unseen((ACKNOWLEDGES, IGNORES), "each task was over at once")
 
 
 def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:

@@ -323,8 +323,7 @@ def serves_the_files_of_its_skills(talk: Conversation) -> None:
                 _judge_bytes(talk, before, reply, first, data)
             if uri == skill["uri"]:
                 _judge_frontmatter(talk, skill, reply, data)
-    for clause in (READ, SIZE, HASH, PRESENT, SAME):
-        talk.judge.unseen(clause, "no file of a skill could be read")
+    talk.judge.unseen((READ, SIZE, HASH, PRESENT, SAME), "no file of a skill could be read")
 
 
 def _bytes(contents: dict[str, Any]) -> bytes | None:
@@ -432,10 +431,10 @@ def reads_the_directories_of_its_skills(talk: Conversation) -> None:
             reply = talk.wire.request(DIRECTORY, {"uri": uri})
             passed = reply.answered and reply.refused(INVALID)
             talk.judge(REFUSED, passed, expected=f"error -32602 for {brief(uri)}", at=reply)
-    for clause in (ANSWERED, CHILDREN, REFUSED):
-        talk.judge.unseen(
-            clause, "the server does not declare directoryRead, or lists no skill with files"
-        )
+    talk.judge.unseen(
+        (ANSWERED, CHILDREN, REFUSED),
+        "the server does not declare directoryRead, or lists no skill with files",
+    )
 
 
 def _judge_directory(

@@ -304,8 +304,7 @@ def says_what_to_ask_for(talk: Conversation) -> None:
         return
     found = answer.exchange.challenge
     if answer.status != UNAUTHORIZED:
-        for clause in clauses:
-            talk.judge.unseen(clause, f"there is no 401: {answer}")
+        talk.judge.unseen(clauses, f"there is no 401: {answer}")
         return
     talk.judge(
         "authorization-challenge",
@@ -360,9 +359,7 @@ def publishes_its_metadata(talk: Conversation) -> None:
     )
     if elsewhere or missing or found is None:
         why = "the document is on another host" if elsewhere else "there is no document"
-        for clause in METADATA[1:]:
-            if talk.judge.covers(clause):
-                talk.judge.unseen(clause, why)
+        talk.judge.unseen(METADATA[1:], why)
         return
     _judge_document(talk, refusal, found)
 
@@ -483,8 +480,9 @@ def publishes_the_metadata_of_its_authorization_server(talk: Conversation) -> No
     talk.judge.unseen(secure, "there are no metadata of the authorization server")
     named = [*documents(talk, refusal)]
     if not named or any(fetch(talk, path).status == OK for path in named):
-        for clause in (paths, registration):
-            talk.judge.unseen(clause, "the metadata of the resource name an authorization server")
+        talk.judge.unseen(
+            (paths, registration), "the metadata of the resource name an authorization server"
+        )
         return
     for path, clause in (("/authorize", paths), ("/token", paths), ("/register", registration)):
         answer = fetch(talk, path)

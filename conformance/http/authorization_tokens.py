@@ -59,8 +59,7 @@ def guarded(talk: Conversation, *clauses: str) -> HttpAnswer | None:
     """Return the refusal of a request without a token of our issuer; else they are unseen."""
     if talk.http.flawed("no-scope"):
         return challenged(talk, *clauses)
-    for clause in clauses:
-        talk.judge.unseen(clause, NO_ISSUER)
+    talk.judge.unseen(clauses, NO_ISSUER)
     return None
 
 

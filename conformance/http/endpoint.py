@@ -275,8 +275,7 @@ def answers_an_incomplete_meta_with_400(talk: Conversation) -> None:
                 actual=answer,
                 at=answer.line,
             )
-    if not talk.judge.judgements:
-        talk.judge.unseen(clause, f"no error {INVALID_PARAMS} or {HEADER_MISMATCH}: {answer}")
+    talk.judge.otherwise_unseen(clause, f"no error {INVALID_PARAMS} or {HEADER_MISMATCH}: {answer}")
 
 
 @ambient("endpoint-missing-capability-400")

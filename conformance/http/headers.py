@@ -170,10 +170,9 @@ def compares_the_headers_with_the_body(talk: Conversation) -> None:
 
 def unseen_form(talk: Conversation) -> None:
     """Record that no rejection was seen whose form could be judged."""
-    judged = {judgement.clause for judgement in talk.judge.judgements}
-    for clause in (*REJECTED, "headers-value-case"):
-        if clause not in judged and talk.judge.covers(clause):
-            talk.judge.unseen(clause, "no request was rejected because of a header")
+    talk.judge.otherwise_unseen(
+        (*REJECTED, "headers-value-case"), "no request was rejected because of a header"
+    )
 
 
 @scenario("headers-version-missing-rejected", eras=True)
@@ -306,7 +305,6 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
         for tool in (page.result or {}).get("tools", ())
         if isinstance(tool, dict)
     }
-    judged: set[str] = set()
     for example in talk.examples("callable-tool"):
         tool = tools.get(example.params.get("name"), {})
         for path, header in marked_arguments(tool):
@@ -315,15 +313,12 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
                 continue
             value = around.get(path[-1])
             if isinstance(value, str | int):
-                judged |= _compares_one(talk, example, header, value)
+                _compares_one(talk, example, header, value)
             elif path[-1] not in around:
                 _expects(talk, "headers-param-not-expected", example, {}, "without the argument")
             null = replace(example, params=_with_null(example, path))
             _expects(talk, "headers-param-not-expected", null, {}, f"with null for {path[-1]}")
-            judged.add("headers-param-not-expected")
-    for clause in PARAMS:
-        if clause not in judged:
-            talk.judge.unseen(clause, "no tool that may be called has such an argument")
+    talk.judge.otherwise_unseen(PARAMS, "no tool that may be called has such an argument")
     unseen_form(talk)
 
 
@@ -354,7 +349,7 @@ def _expects(
     )
 
 
-def _compares_one(talk: Conversation, example: Example, header: str, value: Any) -> set[str]:
+def _compares_one(talk: Conversation, example: Example, header: str, value: Any) -> None:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     ignored = False
     wrong: tuple[tuple[str, str, Change], ...] = (
@@ -377,8 +372,5 @@ def _compares_one(talk: Conversation, example: Example, header: str, value: Any)
     _expects(
         talk, "headers-param-decoded", example, {header: encoded(text)}, "with an encoded value"
     )
-    judged = {clause for clause, _, _ in wrong} | {"headers-param-decoded"}
     if isinstance(value, int) and not isinstance(value, bool):
-        judged.add("headers-param-integer")
         _expects(talk, "headers-param-integer", example, {header: text + ".0"}, "with .0")
-    return judged

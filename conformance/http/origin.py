@@ -104,8 +104,9 @@ def opens_no_stream_for_a_foreign_page(talk: Conversation) -> None:
     """A GET with a foreign Origin opens no stream."""
     ordinary = [one for one in talk.wire.transcript.exchanges if one.verb == "GET"]
     if not any(one.streams and one.status in SUCCESS for one in ordinary):
-        for clause in ("origin-refused-on-get", "origin-status-403"):
-            talk.judge.unseen(clause, "the server opens no stream for a GET")
+        talk.judge.unseen(
+            ("origin-refused-on-get", "origin-status-403"), "the server opens no stream for a GET"
+        )
         return
     opening = talk.http.first_request()  # our session has a stream already
     session = {SESSION: opening.header(SESSION)}

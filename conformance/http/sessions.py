@@ -109,13 +109,11 @@ def answers_404_after_the_end_of_a_session(talk: Conversation) -> None:
     clauses = ("sessions-ended-404", "sessions-ended-get-404")
     session = opens_session(talk)
     if session is None:
-        for clause in clauses:
-            talk.judge.unseen(clause, NONE)
+        talk.judge.unseen(clauses, NONE)
         return
     ended = talk.http.delete({SESSION: session})
     if ended.status not in SUCCESS:
-        for clause in clauses:
-            talk.judge.unseen(clause, f"the server does not let clients end a session: {ended}")
+        talk.judge.unseen(clauses, f"the server does not let clients end a session: {ended}")
         return
     judge_ended(talk, session, "an ended session", ended.line)
 
@@ -147,8 +145,7 @@ def answers_404_after_a_restart(talk: Conversation) -> None:
     """The id of a session of a process that has ended is answered by 404."""
 
     def leave(why: str) -> None:
-        for clause in ("sessions-ended-404", "sessions-ended-get-404"):
-            talk.judge.unseen(clause, why)
+        talk.judge.unseen(("sessions-ended-404", "sessions-ended-get-404"), why)
 
     if not talk.http.started:
         return leave("we did not start the server, so we do not restart it")

@@ -55,8 +55,9 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
         talk.judge.unseen(method, "the server declares completions")
         return
     if talk.spoken.served:
-        for clause in (capability, method):
-            talk.judge.unseen(clause, "without server/discover the server declares nothing")
+        talk.judge.unseen(
+            (capability, method), "without server/discover the server declares nothing"
+        )
         return
     listed = talk.spoken.completable[:MOST]
     if not listed:
@@ -112,7 +113,7 @@ def _completions(record: Record) -> Iterator[tuple[Entry, dict[str, Any]]]:
 @scenario("completion-max-100-values", "completion-listed-argument")
 def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
     """An empty value of a listed argument is completed, with no more than 100 values."""
-    clause, judged = "completion-max-100-values", False
+    clause = "completion-max-100-values"
     listed = talk.spoken.completable[:MOST]
     if not listed:
         talk.judge.unseen("completion-listed-argument", "no listed item has an argument")
@@ -132,9 +133,7 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
             count = len(_values(reply))
             expected, actual = f"at most {MOST_VALUES} values", f"{count} values"
             talk.judge(clause, count <= MOST_VALUES, expected=expected, actual=actual, at=reply)
-            judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no listed item has a completion")
+    talk.judge.otherwise_unseen(clause, "no listed item has a completion")
 
 
 # --- refused requests
@@ -181,7 +180,7 @@ def _first(talk: Conversation) -> tuple[dict[str, str], str]:
 @scenario("completion-context-accepted")
 def accepts_a_completion_context(talk: Conversation) -> None:
     """A completion that is served without context is also served with it."""
-    clause, judged = "completion-context-accepted", False
+    clause = "completion-context-accepted"
     offered: dict[str, dict[str, str]] = {}
     for ref, name in talk.spoken.completable[:MOST]:
         key = json.dumps(ref)
@@ -193,12 +192,10 @@ def accepts_a_completion_context(talk: Conversation) -> None:
         only = reply.is_error and _complete(talk, ref, name).result is not None
         expected = f"a completion of {name} with context {brief(context)}"
         talk.judge.expect(reply, clause, not only, expected)
-        judged = True
         values = [value for value in _values(plain) if isinstance(value, str)]
         if values:
             offered.setdefault(key, {})[name] = values[0]
-    if not judged:
-        talk.judge.unseen(clause, "no listed item has a completion")
+    talk.judge.otherwise_unseen(clause, "no listed item has a completion")
 
 
 @scenario("completion-resource-ref-forms")

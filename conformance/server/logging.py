@@ -114,8 +114,7 @@ def respects_the_log_level(talk: Conversation) -> None:
         if example.method and _logs_of(talk, example.method, example.params)
     ]
     if not logged:
-        talk.judge.unseen(clause, "no repeatable request makes the server log")
-        talk.judge.unseen(included, "no repeatable request makes the server log")
+        talk.judge.unseen((clause, included), "no repeatable request makes the server log")
         return
     for example in logged[:1]:
         _judge_included(talk, included, example)

@@ -86,9 +86,7 @@ def serves_every_page(talk: Conversation) -> None:
             at=last,
             mild=None if loops else Breach.NOTE,
         )
-    for clause in (accepted, ends):
-        if not any(judgement.clause == clause for judgement in talk.judge.judgements):
-            talk.judge.unseen(clause, "no list has more than one page")
+    talk.judge.otherwise_unseen((accepted, ends), "no list has more than one page")
 
 
 def _walk(talk: Conversation, method: str) -> tuple[list[Reply], Reply | None]:
@@ -136,7 +134,7 @@ def _repeated(pages: list[Reply], method: str) -> list[str]:
 @scenario("pagination-stable-cursors")
 def serves_the_same_page_for_the_same_cursor(talk: Conversation) -> None:
     """A cursor that is used twice leads to the same page if the list is unchanged."""
-    clause, judged = "pagination-stable-cursors", False
+    clause = "pagination-stable-cursors"
     for method in talk.spoken.cursors:
         first = talk.wire.request(method)
         cursor = _cursor(first)
@@ -152,9 +150,7 @@ def serves_the_same_page_for_the_same_cursor(talk: Conversation) -> None:
             two.result is not None and _items(two, method) == _items(one, method),
             f"the same page of {method} for the same cursor",
         )
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no list was unchanged and accepted its cursor")
+    talk.judge.otherwise_unseen(clause, "no list was unchanged and accepted its cursor")
 
 
 # --- invalid cursors
@@ -170,7 +166,7 @@ def _methods(talk: Conversation) -> list[str]:
 @scenario("pagination-invalid-cursor-error")
 def refuses_an_invalid_cursor(talk: Conversation) -> None:
     """An invalid cursor gets error -32602."""
-    clause, judged = "pagination-invalid-cursor-error", False
+    clause = "pagination-invalid-cursor-error"
     for method in _methods(talk):
         reply = talk.wire.request(method, {"cursor": WRONG}, required=False)
         if reply.code == UNKNOWN_METHOD or not reply.answered or reply.unreadable:
@@ -185,9 +181,7 @@ def refuses_an_invalid_cursor(talk: Conversation) -> None:
             f"error -32602 for {method} with an invalid cursor",
             mild=Breach.NOTE if ignored else None,
         )
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "the server declares no lists")
+    talk.judge.otherwise_unseen(clause, "the server declares no lists")
 
 
 @scenario("pagination-invalid-cursor-graceful", hurts=True)

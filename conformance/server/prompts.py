@@ -115,8 +115,7 @@ def notifies_a_subscription_of_changed_prompts(talk: Conversation) -> None:
     promised = talk.spoken.flag("prompts", "listChanged")
     stream = Subscription(talk.wire, {"promptsListChanged": True})
     if stream.acknowledged() is None:
-        talk.judge.unseen(declared, "no subscription could be opened")
-        talk.judge.unseen(allowed, "no subscription could be opened")
+        talk.judge.unseen((declared, allowed), "no subscription could be opened")
         if not stream.refusal.answered:
             stream.cancel()
         return

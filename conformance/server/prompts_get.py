@@ -87,7 +87,7 @@ def _encoded(clause: str, message: Typed, place: str, data: str) -> Seen:
 @scenario("prompts-resource-link-readable")
 def serves_resources_its_prompts_link_to(talk: Conversation) -> None:
     """A resource that a prompt links to can be read by its URI."""
-    clause, judged = "prompts-resource-link-readable", False
+    clause = "prompts-resource-link-readable"
     for example in talk.examples("rendered-prompt")[:MOST]:
         for uri in list(_links(talk.run(example, required=False)))[:MOST]:
             reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
@@ -95,9 +95,7 @@ def serves_resources_its_prompts_link_to(talk: Conversation) -> None:
                 expected = f"the content of {brief(uri, 80)}, to which {example.name} links"
                 passed = reply.code not in {-32002, -32602}
                 talk.judge.expect(reply, clause, passed, expected)
-                judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no prompt has a link to a resource of the server")
+    talk.judge.otherwise_unseen(clause, "no prompt has a link to a resource of the server")
 
 
 def _links(reply: Reply) -> Iterator[str]:
@@ -163,7 +161,7 @@ def _required(prompt: dict[str, Any]) -> list[str]:
 @scenario("prompts-get-omitted-arguments")
 def renders_without_the_arguments_member(talk: Conversation) -> None:
     """A prompt without required arguments renders when arguments is left out."""
-    clause, judged = "prompts-get-omitted-arguments", False
+    clause = "prompts-get-omitted-arguments"
     free = [p for p in talk.spoken.named("prompts") if not _required(p)]
     for prompt in sorted(free, key=lambda p: not _arguments(p))[:MOST]:
         name = prompt["name"]
@@ -174,15 +172,13 @@ def renders_without_the_arguments_member(talk: Conversation) -> None:
         only = reply.is_error and talk.wire.request(GET, again, required=False).result is not None
         expected = f"{name} rendered, as with empty arguments"
         talk.judge.expect(reply, clause, not only, expected)
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no prompt renders without arguments")
+    talk.judge.otherwise_unseen(clause, "no prompt renders without arguments")
 
 
 @scenario("prompts-listed-prompt-renders")
 def renders_the_prompts_it_lists(talk: Conversation) -> None:
     """A listed prompt is not refused like an unknown one."""
-    clause, judged = "prompts-listed-prompt-renders", False
+    clause = "prompts-listed-prompt-renders"
     unknown = talk.wire.request(GET, {"name": NOBODY}, required=False)
     for prompt in talk.spoken.named("prompts")[: 3 * MOST]:
         chosen = _chosen(talk, prompt)
@@ -194,9 +190,9 @@ def renders_the_prompts_it_lists(talk: Conversation) -> None:
         same = reply.is_error and _wording(reply, name) == _wording(unknown, NOBODY)
         expected = f"{name} rendered, because it is listed"
         talk.judge.expect(reply, clause, not same, expected)
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "every listed prompt requires an argument without known values")
+    talk.judge.otherwise_unseen(
+        clause, "every listed prompt requires an argument without known values"
+    )
 
 
 def _wording(reply: Reply, name: str) -> tuple[Any, str]:

@@ -310,8 +310,7 @@ def serves_the_mime_type_of_its_templates(talk: Conversation) -> None:
                 expected = f"{named}, the type of {brief(template, 60)}"
                 passed = _plain(kind) == _plain(named)
                 talk.judge(clause, passed, expected=expected, actual=kind, at=reply)
-    if not talk.judge.judgements:
-        talk.judge.unseen(clause, "no readable template has a mimeType")
+    talk.judge.otherwise_unseen(clause, "no readable template has a mimeType")
 
 
 def _plain(kind: str) -> str:

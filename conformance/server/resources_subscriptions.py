@@ -90,16 +90,14 @@ def notifies_a_session_of_changes(talk: Conversation) -> None:
     )
     talk.wire.open()
     if not talk.server.hears_notifications():
-        for clause in (changed, sent, quiet):
-            talk.judge.unseen(
-                clause, "the server refused the stream that would carry notifications"
-            )
+        talk.judge.unseen(
+            (changed, sent, quiet), "the server refused the stream that would carry notifications"
+        )
         return
     listed = listings.keys(talk, "resources")
     found = served(talk, listed or [])
     if found is None:
-        for clause in (changed, sent, quiet):
-            talk.judge.unseen(clause, "no listed resource is a file of the root")
+        talk.judge.unseen((changed, sent, quiet), "no listed resource is a file of the root")
         return
     uri, file = found
     watches = talk.judge.covers(quiet) and (

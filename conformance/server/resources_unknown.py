@@ -59,8 +59,7 @@ def reports_an_unknown_resource(talk: Conversation) -> None:
     reply = _unknown(talk)
     asks = (reply.result or {}).get("resultType") == "input_required"
     if not reply.answered or asks:
-        talk.judge.unseen(code, f"there was no final answer: {reply}")
-        talk.judge.unseen(empty, f"there was no final answer: {reply}")
+        talk.judge.unseen((code, empty), f"there was no final answer: {reply}")
         return
     talk.judge(empty, _contents(reply) != [], expected=expected, actual="empty contents", at=reply)
     if reply.code in {METHOD_NOT_FOUND, RETIRED} or _contents(reply) == []:

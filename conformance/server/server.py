@@ -39,7 +39,7 @@ DATE = re.compile(
 @scenario("server-declared-feature-methods-implemented")
 def implements_the_methods_it_declares(talk: Conversation) -> None:
     """The methods of a declared capability do not get error -32601."""
-    clause, judged = "server-declared-feature-methods-implemented", False
+    clause = "server-declared-feature-methods-implemented"
     for exchange in _uses(talk):
         reply = talk.run(exchange, required=False)
         talk.judge.expect(
@@ -48,9 +48,7 @@ def implements_the_methods_it_declares(talk: Conversation) -> None:
             reply.code != UNKNOWN_METHOD,
             f"a working {exchange.method}, because its capability is declared",
         )
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no declared capability has a method that could be used")
+    talk.judge.otherwise_unseen(clause, "no declared capability has a method that could be used")
 
 
 def _uses(talk: Conversation) -> Iterator[Exchange]:
@@ -77,7 +75,7 @@ def _uses(talk: Conversation) -> Iterator[Exchange]:
 @scenario("server-list-requests-accept-no-params")
 def lists_without_params(talk: Conversation) -> None:
     """A list request is served without params, as with empty params."""
-    clause, judged = "server-list-requests-accept-no-params", False
+    clause = "server-list-requests-accept-no-params"
     methods = list(list_methods(talk.spoken.capabilities).values())
     if "resources/list" in methods:
         methods.append("resources/templates/list")
@@ -95,9 +93,7 @@ def lists_without_params(talk: Conversation) -> None:
             not malformed and not _differ(without, empty),
             f"a list for {method} without params and with empty params",
         )
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "the server declares no lists")
+    talk.judge.otherwise_unseen(clause, "the server declares no lists")
 
 
 def _differ(without: Reply, empty: Reply) -> bool:

@@ -139,8 +139,10 @@ def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
     """
     busy, quiet = listings.side_by_side(talk, "tools", lambda: _list_others(talk))
     if None in (*busy, *quiet):
-        for clause in ("tools-list-not-per-connection", "tools-list-deterministic-order"):
-            talk.judge.unseen(clause, "the list could not be read completely")
+        talk.judge.unseen(
+            ("tools-list-not-per-connection", "tools-list-deterministic-order"),
+            "the list could not be read completely",
+        )
         return
     _judge_order(talk, [*busy, *quiet])
     varies = listings.varies(busy, quiet)

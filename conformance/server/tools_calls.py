@@ -74,7 +74,7 @@ def _is_tool_error(reply: Reply) -> bool:
 @scenario("tools-call-answered")
 def answers_each_call(talk: Conversation) -> None:
     """A call is answered if later requests are answered."""
-    clause, judged = "tools-call-answered", False
+    clause = "tools-call-answered"
     quiet = talk.examples("unanswered-call")[:2]
     for example in quiet:
         call = Pending(talk.wire, example, token=f"touchstone-answer-{example.name}")
@@ -89,7 +89,6 @@ def answers_each_call(talk: Conversation) -> None:
         )
         if not call.answers() and (busy or alive < PROBES):
             continue
-        judged = True
         instead = came_instead(talk.wire, call.line)
         waited = f"no answer within {call.age:.0f} s" if instead == "silence" else instead
         talk.judge(
@@ -103,17 +102,16 @@ def answers_each_call(talk: Conversation) -> None:
             call.cancel("it took too long")
     for example in [] if quiet else talk.examples("callable-tool")[:1]:
         # Discovery got an answer to each call.
-        judged = talk.judge(clause, True, expected=f"an answer to {example}")
-    if not judged:
-        talk.judge.unseen(
-            clause, "each call without an answer reports progress, or asks the client"
-        )
+        talk.judge(clause, True, expected=f"an answer to {example}")
+    talk.judge.otherwise_unseen(
+        clause, "each call without an answer reports progress, or asks the client"
+    )
 
 
 @scenario("tools-input-schema-complete")
 def accepts_a_call_that_its_schema_allows(talk: Conversation) -> None:
     """A tool does not refuse every call that its inputSchema allows as invalid."""
-    clause, judged = "tools-input-schema-complete", False
+    clause = "tools-input-schema-complete"
     for example in talk.examples("refused-call")[:FEW]:
         whole = arguments.form(example.schema)
         if not allows(example.schema, {}) or (whole and not is_read_only(example.item)):
@@ -133,12 +131,10 @@ def accepts_a_call_that_its_schema_allows(talk: Conversation) -> None:
                 actual=f"each call is refused; for {{}}: {said[0]}",
                 at=said[0],
             )
-            judged = True
     for example in talk.examples("callable-tool")[:1]:
         # Discovery got a result.
-        judged = talk.judge(clause, True, expected=f"a result of {example}")
-    if not judged:
-        talk.judge.unseen(clause, "each tool that fails requires an argument, or names one")
+        talk.judge(clause, True, expected=f"a result of {example}")
+    talk.judge.otherwise_unseen(clause, "each tool that fails requires an argument, or names one")
 
 
 def _names_arguments(reply: Reply) -> bool:
@@ -204,7 +200,7 @@ def refuses_malformed_calls(talk: Conversation) -> None:
 @scenario("tools-call-omitted-arguments")
 def runs_without_the_arguments_member(talk: Conversation) -> None:
     """A tool without required arguments runs when arguments is left out."""
-    clause, judged = "tools-call-omitted-arguments", False
+    clause = "tools-call-omitted-arguments"
     free = [one for one in talk.examples("callable-tool") if not arguments.required(one.schema)]
     for example in [one for one in free if one.item][:FEW]:
         empty = {"name": example.name, "arguments": {}}
@@ -216,9 +212,7 @@ def runs_without_the_arguments_member(talk: Conversation) -> None:
         )
         expected = f"a result of {example.name}, as with {{}}"
         talk.judge.expect(reply, clause, not refused, expected)
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no callable tool runs with {}")
+    talk.judge.otherwise_unseen(clause, "no callable tool runs with {}")
 
 
 # --- the arguments
@@ -231,7 +225,6 @@ def validates_tool_arguments(talk: Conversation) -> None:
     The error is in the result of the tool, where the model sees it and can correct the call.
     """
     valid, channel = "tools-validate-inputs", "tools-input-validation-is-error"
-    judged = False
     for example in talk.examples("argument-tool")[:FEW]:
         for spoilt in (
             arguments.incomplete(example.schema, example.arguments),
@@ -255,13 +248,10 @@ def validates_tool_arguments(talk: Conversation) -> None:
                     f"a result with isError for {example.name} with {brief(given, 80)}",
                     mild=Breach.NOTE if reply.code == INVALID else None,
                 )
-                judged = True
             if not reply.answered:
                 break
-    if not judged:
-        talk.judge.unseen(channel, "no invalid argument was refused")
-    if not any(judgement.clause == valid for judgement in talk.judge.judgements):
-        talk.judge.unseen(valid, "no callable tool has an argument that can be made invalid")
+    talk.judge.otherwise_unseen(channel, "no invalid argument was refused")
+    talk.judge.otherwise_unseen(valid, "no callable tool has an argument that can be made invalid")
 
 
 @scenario("tools-execution-error-in-result")
@@ -270,7 +260,7 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
 
     A path or another text that names nothing makes the tool fail.
     """
-    clause, judged = "tools-execution-error-in-result", False
+    clause = "tools-execution-error-in-result"
     for example, given in _failing(talk):
         reply = talk.wire.request(CALL, {"name": example.name, "arguments": given}, required=False)
         code = reply.code if reply.is_error else None
@@ -285,9 +275,7 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
             f"a result with isError for {example.name} with {brief(given, 80)}",
             mild=Breach.NOTE if code == INVALID else None,
         )
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no callable tool could be made to fail")
+    talk.judge.otherwise_unseen(clause, "no callable tool could be made to fail")
 
 
 def _failing(talk: Conversation) -> Iterator[tuple[Example, dict[str, Any]]]:

@@ -38,7 +38,7 @@ MISSING = object()
 @scenario("tools-structured-content-conforms")
 def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
     """A tool with an outputSchema returns structured content that fits it."""
-    clause, judged = "tools-structured-content-conforms", False
+    clause = "tools-structured-content-conforms"
     for example in talk.examples("structured-tool")[:FEW]:
         reply = talk.run(example, required=False)
         result = reply.result
@@ -62,9 +62,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
             actual=_actual(example.item["outputSchema"], value),
             at=reply,
         )
-        judged = True
-    if not judged:
-        talk.judge.unseen(clause, "no complete result could be compared with an outputSchema")
+    talk.judge.otherwise_unseen(clause, "no complete result could be compared with an outputSchema")
 
 
 @ambient("tools-structured-content-conforms")
@@ -165,7 +163,6 @@ def serves_resources_its_tools_point_to(talk: Conversation) -> None:
         ("resource", "tools-embedded-resource-readable"),
         ("resource_link", "tools-resource-link-readable"),
     ):
-        judged = False
         for example, uri in _pointers(talk, kind):
             reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
             if not reply.answered:
@@ -176,9 +173,7 @@ def serves_resources_its_tools_point_to(talk: Conversation) -> None:
                 reply.code not in NOT_FOUND,
                 f"the content of {brief(uri, 80)}, which {example.name} returned",
             )
-            judged = True
-        if not judged and talk.judge.covers(clause):
-            talk.judge.unseen(clause, f"no call returned a block of type {kind}")
+        talk.judge.otherwise_unseen(clause, f"no call returned a block of type {kind}")
 
 
 def _pointers(talk: Conversation, kind: str) -> Iterator[tuple[Example, str]]:

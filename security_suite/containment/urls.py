@@ -91,16 +91,15 @@ def fetches_only_what_it_may(session: AttackSession) -> None:
     box = session.wire.process.sandbox
     arguments = [] if box is None or box.network else list(_arguments(session))[:MOST]
     if not arguments:
-        for threat in threats:
-            session.judge.unseen(threat, NO_NETWORK if box is None or box.network else NOBODY)
+        session.judge.unseen(threats, NO_NETWORK if box is None or box.network else NOBODY)
         return
     session.open()
     with closing(Network(session)) as network:
         fetchers = [one for one in arguments if network.proves(one)]
-        for threat in threats if not fetchers else ():
-            session.judge.unseen(threat, NOBODY)
         if fetchers:
             _judge(network, fetchers)
+        else:
+            session.judge.unseen(threats, NOBODY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,7 @@ def keeps_sessions_apart(session: AttackSession) -> None:
     session.open()
     caller = HttpCaller(session)
     if session.http.session_id is None:
-        for threat in ("callers-guessed", "callers-made-up", "callers-replayed"):
-            session.judge.unseen(threat, NO_IDS)
+        session.judge.unseen(("callers-guessed", "callers-made-up", "callers-replayed"), NO_IDS)
         _cross(session, caller, None)
         return
     _guess(session, caller)

@@ -18,15 +18,15 @@ def serves_no_page_of_another_site(session: AttackSession) -> None:
     session.open()
     caller = HttpCaller(session)
     if not _is_served(caller, {}):
-        for threat in ("rebinding-origin", "rebinding-page", "rebinding-host"):
-            session.judge.unseen(threat, NOBODY_SERVED)
+        session.judge.unseen(
+            ("rebinding-origin", "rebinding-page", "rebinding-host"), NOBODY_SERVED
+        )
         return
     host = f"{SITE}:{caller.http.authority.rpartition(':')[2]}"
     pages = [{"Origin": f"https://{SITE}"}, {"Origin": "null"}]
     _try(session, caller, "rebinding-origin", pages)
     if not caller.http.local:
-        session.judge.unseen("rebinding-page", ELSEWHERE)
-        session.judge.unseen("rebinding-host", ELSEWHERE)
+        session.judge.unseen(("rebinding-page", "rebinding-host"), ELSEWHERE)
         return
     rebound = {"Host": host, "Origin": f"http://{host}"}
     if _try(session, caller, "rebinding-page", [rebound]):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Level
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client import answers, mrtr
 from mcp_touchstone.client.client_tasks import ClientTasks
@@ -28,11 +29,13 @@ from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.used_server import Examples, UsedServer
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.lifecycle import Role
+from tests.canned import clause
 from tests.cases import cases
 from tests.conftest import HERE
 
@@ -388,3 +391,18 @@ def test_acknowledgment_of_another_subscription_is_ignored() -> None:
 
         assert other.acknowledged()
         assert forgotten.acknowledged(0.1) is None
+
+
+def test_only_clauses_without_a_judgement_go_unseen_at_the_end() -> None:
+    rows = [clause(name, "toy", Level.MUST, LEGACY, conditional=True) for name in ("one", "two")]
+    scenario = replace(SCENARIO, clauses=(*rows, clause("other", "toy", Level.MUST, MODERN)))
+    with talking(LEGACY) as talk:
+        judge = Judge(talk.server, scenario, rows, revision=LEGACY)
+        judge("one", True, expected="anything")
+
+        judge.otherwise_unseen(("one", "two", "other"), "it did nothing")
+
+    assert [(one.clause, one.outcome) for one in judge.judgements] == [
+        ("one", Outcome.PASS),
+        ("two", Outcome.UNSEEN),
+    ]

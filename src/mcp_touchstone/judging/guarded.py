@@ -55,8 +55,7 @@ def challenged(talk: Conversation, *clauses: str) -> HttpAnswer | None:
         if _refuses(talk, answer):
             return answer
         why = f"the server serves a request without a token: {answer}"
-    for clause in clauses:
-        talk.judge.unseen(clause, why)
+    talk.judge.unseen(clauses, why)
     return None
 
 

@@ -211,13 +211,20 @@ class Judge:
         line = WireLine(number, ARROWS[Source.EVENT], sentence, guilty)
         self.amend(wire=(*last.wire, line))
 
-    def unseen(self, clause: str, why: str) -> None:
-        """Record that the server did nothing that this conditional clause covers."""
-        row = self._clauses.get(clause)
-        if row is not None:
-            if not row.conditional:
-                raise LookupError(f"{clause} is not conditional; it cannot go unseen")
-            self._record(row, Outcome.UNSEEN, "", why, None)
+    def unseen(self, clause: str | tuple[str, ...], why: str) -> None:
+        """Record that the server did nothing that these conditional clauses cover."""
+        for clause_id in (clause,) if isinstance(clause, str) else clause:
+            row = self._clauses.get(clause_id)
+            if row is not None:
+                if not row.conditional:
+                    raise LookupError(f"{clause_id} is not conditional; it cannot go unseen")
+                self._record(row, Outcome.UNSEEN, "", why, None)
+
+    def otherwise_unseen(self, clause: str | tuple[str, ...], why: str) -> None:
+        """Record as unseen those of these clauses that have no judgement yet."""
+        judged = {judgement.clause for judgement in self.judgements}
+        named = (clause,) if isinstance(clause, str) else clause
+        self.unseen(tuple(one for one in named if one not in judged), why)
 
     def _record(
         self,
