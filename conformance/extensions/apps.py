@@ -198,4 +198,4 @@ def _items(talk: Conversation, method: str, member: str) -> list[dict[str, Any]]
 def _judge_page(talk: Conversation, reply: Reply, uri: str) -> None:
     contents = (reply.result or {}).get("contents")
     passed = isinstance(contents, list) and bool(contents)
-    talk.judge(EXISTS, passed, expected=f"the page {brief(uri)}", at=reply)
+    talk.judge.expect(reply, EXISTS, passed, f"the page {brief(uri)}")

@@ -256,7 +256,7 @@ def _judge_get(talk: Conversation) -> None:
     for uri in (nobody + MANIFEST, roots[0] if roots else nobody):
         reply = _get(talk, uri)
         passed = reply.answered and reply.refused(INVALID)
-        talk.judge(UNKNOWN, passed, expected=f"error -32602 for {brief(uri)}", at=reply)
+        talk.judge.expect(reply, UNKNOWN, passed, f"error -32602 for {brief(uri)}")
 
 
 @scenario(DESCRIBED, PREFIX)
@@ -316,9 +316,9 @@ def serves_the_files_of_its_skills(talk: Conversation) -> None:
             if data is None:
                 if _entry(talk, skill, uri):
                     expected = f"the content of {brief(uri)}"
-                    talk.judge(READ, False, expected=expected, at=reply)
+                    talk.judge.expect(reply, READ, False, expected)
                 continue
-            talk.judge(READ, True, expected="the content", at=reply)
+            talk.judge.expect(reply, READ, True, "the content")
             if before == _entry(talk, skill, uri):
                 _judge_bytes(talk, before, reply, first, data)
             if uri == skill["uri"]:
@@ -430,7 +430,7 @@ def reads_the_directories_of_its_skills(talk: Conversation) -> None:
         for uri in (*files[:1], nobody):
             reply = talk.wire.request(DIRECTORY, {"uri": uri})
             passed = reply.answered and reply.refused(INVALID)
-            talk.judge(REFUSED, passed, expected=f"error -32602 for {brief(uri)}", at=reply)
+            talk.judge.expect(reply, REFUSED, passed, f"error -32602 for {brief(uri)}")
     talk.judge.unseen(
         (ANSWERED, CHILDREN, REFUSED),
         "the server does not declare directoryRead, or lists no skill with files",

@@ -79,12 +79,8 @@ def wants_a_token_with_401(talk: Conversation) -> None:
     """A request without a token is answered by 401."""
     answer = challenged(talk, "authorization-missing-401")
     if answer is not None:
-        talk.judge(
-            "authorization-missing-401",
-            answer.status == UNAUTHORIZED,
-            expected="401 Unauthorized",
-            actual=answer,
-            at=answer.line,
+        talk.judge.expect(
+            answer, "authorization-missing-401", answer.status == UNAUTHORIZED, "401 Unauthorized"
         )
 
 
@@ -109,23 +105,21 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
     for what, token in tokens.items():
         for where, answer in places(talk, {"Authorization": token}):
             light = token is not None and answer.status == BAD_REQUEST
-            talk.judge(
+            talk.judge.expect(
+                answer,
                 clause,
                 answer.status == UNAUTHORIZED,
-                expected=f"401 Unauthorized for {where} with {what}",
-                actual=answer,
-                at=answer.line,
+                f"401 Unauthorized for {where} with {what}",
                 mild=Breach.WARN if light else None,
                 because="400 is for malformed requests" if light else "",
             )
     if talk.http.session_id is not None:
         for where, answer in places(talk, {"Authorization": None, SESSION: None}):
-            talk.judge(
+            talk.judge.expect(
+                answer,
                 clause,
                 answer.status not in SUCCESS,
-                expected=f"a refusal of {where} before a session and without a token",
-                actual=answer,
-                at=answer.line,
+                f"a refusal of {where} before a session and without a token",
             )
 
 
@@ -191,23 +185,21 @@ def refuses_invalid_tokens_with_401(talk: Conversation) -> None:
             talk.judge.unseen(clause, "the token of the user is no JWT")
             continue
         answer = attempt(talk, f"Bearer {token}")
-        talk.judge(
+        talk.judge.expect(
+            answer,
             clause,
             answer.status == UNAUTHORIZED,
-            expected="401 Unauthorized for an invalid token",
-            actual=answer,
-            at=answer.line,
+            "401 Unauthorized for an invalid token",
             mild=Breach.WARN if answer.status == BAD_REQUEST else None,
             because="400 is for malformed requests" if answer.status == BAD_REQUEST else "",
         )
     for header in MALFORMED if talk.judge.covers(INVALID[0]) else ():
         answer = attempt(talk, header)
-        talk.judge(
+        talk.judge.expect(
+            answer,
             INVALID[0],
             answer.status in {UNAUTHORIZED, BAD_REQUEST},
-            expected=f"400 or 401 for the header Authorization: {header}",
-            actual=answer,
-            at=answer.line,
+            f"400 or 401 for the header Authorization: {header}",
         )
 
 
@@ -219,12 +211,11 @@ def ignores_a_token_in_the_query(talk: Conversation) -> None:
     token = (talk.http.credentials() or "").rpartition(" ")[2]
     mark = "&" if "?" in talk.http.path else "?"
     answer = attempt(talk, None, f"{talk.http.path}{mark}access_token={token}")
-    talk.judge(
+    talk.judge.expect(
+        answer,
         "authorization-token-in-query",
         answer.reply.result is None,
-        expected="no service for a token in the query",
-        actual=answer,
-        at=answer.line,
+        "no service for a token in the query",
     )
 
 
@@ -451,13 +442,7 @@ def publishes_the_metadata_of_its_authorization_server(talk: Conversation) -> No
         return
     found = fetch(talk, AUTHORIZATION_SERVER)
     document = read(found) if found.status in SUCCESS else None
-    talk.judge(
-        published,
-        isinstance(document, dict),
-        expected="a JSON object",
-        actual=found,
-        at=found.line,
-    )
+    talk.judge.expect(found, published, isinstance(document, dict), "a JSON object")
     if isinstance(document, dict):
         talk.judge.unseen(paths, "there are metadata, which name other paths")
         endpoints = {k: v for k, v in document.items() if k.endswith("_endpoint")}
@@ -486,12 +471,11 @@ def publishes_the_metadata_of_its_authorization_server(talk: Conversation) -> No
         return
     for path, clause in (("/authorize", paths), ("/token", paths), ("/register", registration)):
         answer = fetch(talk, path)
-        talk.judge(
+        talk.judge.expect(
+            answer,
             clause,
             answer.status != NOT_FOUND,
-            expected=f"the default path {path}, as there are no metadata",
-            actual=answer,
-            at=answer.line,
+            f"the default path {path}, as there are no metadata",
         )
 
 

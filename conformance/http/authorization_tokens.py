@@ -79,12 +79,11 @@ def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
             # the sentence on audiences says "reject", those on other tokens say 401
             milder = REFUSALS if clause == "authorization-audience" else {BAD_REQUEST}
             light = answer.status in milder
-            talk.judge(
+            talk.judge.expect(
+                answer,
                 clause,
                 answer.status == UNAUTHORIZED,
-                expected=f"401 Unauthorized for a token {what}",
-                actual=answer,
-                at=answer.line,
+                f"401 Unauthorized for a token {what}",
                 mild=Breach.WARN if light else None,
                 because="another status is for invalid tokens: 401" if light else "",
             )
@@ -97,12 +96,11 @@ def accepts_a_list_of_audiences(talk: Conversation) -> None:
     if guarded(talk, clause) is None:
         return
     answer = attempt(talk, f"Bearer {talk.http.flawed('listed-audience')}")
-    talk.judge(
+    talk.judge.expect(
+        answer,
         clause,
         answer.reply.answered and not refused(answer),
-        expected="an answer to a token whose list of audiences has the server",
-        actual=answer,
-        at=answer.line,
+        "an answer to a token whose list of audiences has the server",
     )
 
 
@@ -117,12 +115,11 @@ def refuses_revoked_tokens_with_401(talk: Conversation) -> None:
     if not talk.http.is_introspected(token):
         talk.judge.unseen(clause, "the server does not ask the issuer about tokens")
         return
-    talk.judge(
+    talk.judge.expect(
+        answer,
         clause,
         answer.status == UNAUTHORIZED,
-        expected="401 Unauthorized for a token that the issuer calls inactive",
-        actual=answer,
-        at=answer.line,
+        "401 Unauthorized for a token that the issuer calls inactive",
     )
 
 

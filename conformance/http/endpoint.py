@@ -60,12 +60,11 @@ def accepts_a_notification(talk: Conversation) -> None:
         talk.judge.unseen(
             "endpoint-notification-accepted", f"the notification is refused: {answer}"
         )
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "endpoint-notification-refused",
             False,
-            expected="the status of an error for a notification that is not accepted",
-            actual=answer,
-            at=answer.line,
+            "the status of an error for a notification that is not accepted",
         )
         return
     judge_accepted(talk, "endpoint-notification-accepted", answer, "a notification")
@@ -148,12 +147,11 @@ def reads_utf8(talk: Conversation) -> None:
     for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
         # Sent as a malformed line, so that this clause alone judges the reply.
         answer = talk.http.post(talk.wire.build(talk.wire.everyday, id=text), malformed=True)
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "endpoint-utf8-input",
             answer.reply.answered,
-            expected=f"a response with id {brief(text)}",
-            actual=answer,
-            at=answer.line,
+            f"a response with id {brief(text)}",
         )
 
 
@@ -223,12 +221,11 @@ def opens_a_stream_for_get_or_refuses_with_405(record: Record) -> Iterator[Seen]
 def refuses_get_and_delete(talk: Conversation) -> None:
     """A server without a handshake answers GET and DELETE by 405."""
     for answer in (talk.http.get(), talk.http.delete()):
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "endpoint-removed-methods",
             answer.status == NOT_ALLOWED,
-            expected=f"405 Method Not Allowed for {answer.exchange.verb}",
-            actual=answer,
-            at=answer.line,
+            f"405 Method Not Allowed for {answer.exchange.verb}",
         )
         answer.close()
 
@@ -247,12 +244,11 @@ def answers_an_unknown_method_with_404(talk: Conversation) -> None:
         unclear = method in others and not is_found and code != UNKNOWN_METHOD
         if method != INVENTED and (answer.reply.result is not None or unclear):
             continue
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "endpoint-unknown-method-404",
             is_found and (method == INVENTED or code == UNKNOWN_METHOD),
-            expected=f"404 Not Found with the error {UNKNOWN_METHOD} for {method}",
-            actual=answer,
-            at=answer.line,
+            f"404 Not Found with the error {UNKNOWN_METHOD} for {method}",
         )
 
 
@@ -268,12 +264,11 @@ def answers_an_incomplete_meta_with_400(talk: Conversation) -> None:
         message.pop(missing, None)
         answer = talk.http.post(message, malformed=True)
         if answer.error_code in {INVALID_PARAMS, HEADER_MISMATCH}:
-            talk.judge(
+            talk.judge.expect(
+                answer,
                 clause,
                 answer.status == BAD_REQUEST,
-                expected=f"400 Bad Request for a request without {missing}",
-                actual=answer,
-                at=answer.line,
+                f"400 Bad Request for a request without {missing}",
             )
     talk.judge.otherwise_unseen(clause, f"no error {INVALID_PARAMS} or {HEADER_MISMATCH}: {answer}")
 

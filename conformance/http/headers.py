@@ -73,12 +73,11 @@ def refuses_an_invalid_version(talk: Conversation) -> None:
 
 def judge_version(talk: Conversation, answer: HttpAnswer, what: str) -> None:
     """Judge the response to a request with an invalid version."""
-    talk.judge(
+    talk.judge.expect(
+        answer,
         "headers-version-invalid",
         answer.status == BAD_REQUEST,
-        expected=f"400 Bad Request for {what}",
-        actual=answer,
-        at=answer.line,
+        f"400 Bad Request for {what}",
     )
 
 
@@ -90,12 +89,11 @@ def serves_a_request_without_the_version(talk: Conversation) -> None:
         talk.judge.unseen("headers-version-absent", why)
         return
     answer = talk.http.post(talk.wire.build("ping"), {VERSION: None})
-    talk.judge(
+    talk.judge.expect(
+        answer,
         "headers-version-absent",
         served(answer),
-        expected="a result: the session or 2025-03-26 decides the version",
-        actual=answer,
-        at=answer.line,
+        "a result: the session or 2025-03-26 decides the version",
     )
 
 
@@ -104,13 +102,7 @@ def serves_a_request_without_the_version(talk: Conversation) -> None:
 
 def judge_rejected(talk: Conversation, clause: str, answer: HttpAnswer, what: str) -> None:
     """Judge whether a request with a wrong header was rejected."""
-    talk.judge(
-        clause,
-        not served(answer),
-        expected=f"a rejection of {what}",
-        actual=answer,
-        at=answer.line,
-    )
+    talk.judge.expect(answer, clause, not served(answer), f"a rejection of {what}")
 
 
 def rejects(
@@ -121,21 +113,19 @@ def rejects(
     if served(answer) or not answer.status:
         return
     if talk.judge.covers("headers-mismatch-status"):
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "headers-mismatch-status",
             answer.status == BAD_REQUEST,
-            expected=f"400 Bad Request for {what}",
-            actual=answer,
-            at=answer.line,
+            f"400 Bad Request for {what}",
         )
     allowed = {HEADER_MISMATCH, *({UNSUPPORTED_VERSION} if version else ())}
     if talk.judge.covers("headers-mismatch-code"):
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "headers-mismatch-code",
             answer.error_code in allowed,
-            expected=f"a JSON-RPC error {HEADER_MISMATCH} for {what}",
-            actual=answer,
-            at=answer.line,
+            f"a JSON-RPC error {HEADER_MISMATCH} for {what}",
         )
 
 
@@ -199,12 +189,11 @@ def answers_an_unsupported_version_with_400(talk: Conversation) -> None:
         meta = talk.wire.meta(version=version)
         request = talk.wire.build(talk.wire.everyday, meta=meta)
         answer = talk.http.post(request, {VERSION: version}, malformed=True)
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "headers-version-unsupported-status",
             answer.status == BAD_REQUEST,
-            expected=f"400 Bad Request for the version {version}",
-            actual=answer,
-            at=answer.line,
+            f"400 Bad Request for the version {version}",
         )
 
 
@@ -218,12 +207,11 @@ def accepts_header_names_in_any_case(talk: Conversation) -> None:
         ordinary = talk.http.headers("POST", request, len(body))
         spelt = tuple((spell(name), value) for name, value in ordinary)
         answer = talk.http.post(request, headers=spelt)
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "headers-name-case",
             served(answer),
-            expected="a result, whatever the case of the header names",
-            actual=answer,
-            at=answer.line,
+            "a result, whatever the case of the header names",
         )
 
 
@@ -275,12 +263,11 @@ def decodes_the_name(talk: Conversation) -> None:
         name = str(example.params.get("name") or example.params.get("uri"))
         request = talk.wire.build(example.method, example.params)
         answer = talk.http.post(request, {"Mcp-Name": encoded(name)})
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "headers-name-decoded",
             served(answer),
-            expected="a result: the encoded name is the name in the body",
-            actual=answer,
-            at=answer.line,
+            "a result: the encoded name is the name in the body",
         )
 
 
@@ -340,12 +327,11 @@ def _expects(
     talk: Conversation, clause: str, example: Example, change: Mapping[str, Change], what: str
 ) -> None:
     answer = _call(talk, example, change)
-    talk.judge(
+    talk.judge.expect(
+        answer,
         clause,
         answer.error_code != HEADER_MISMATCH,
-        expected=f"no header mismatch for a call {what}",
-        actual=answer,
-        at=answer.line,
+        f"no header mismatch for a call {what}",
     )
 
 

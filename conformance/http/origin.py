@@ -35,12 +35,11 @@ def judge_origin(
     because = "" if talk.http.local else "a server on the internet may permit every origin"
     if origin == NULL:
         because = because or "a local file has this origin too"
-    talk.judge(
+    talk.judge.expect(
+        answer,
         clause,
         not served,
-        expected=f"no service for the Origin {origin}",
-        actual=answer,
-        at=answer.line,
+        f"no service for the Origin {origin}",
         mild=Breach.WARN if because else None,
         because=because,
     )
@@ -49,12 +48,11 @@ def judge_origin(
     if served or not answer.status:
         talk.judge.unseen("origin-status-403", f"the request was not refused: {answer}")
         return
-    talk.judge(
+    talk.judge.expect(
+        answer,
         "origin-status-403",
         answer.status == FORBIDDEN,
-        expected=f"403 Forbidden for the Origin {origin}",
-        actual=answer,
-        at=answer.line,
+        f"403 Forbidden for the Origin {origin}",
     )
 
 

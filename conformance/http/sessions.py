@@ -130,12 +130,11 @@ def judge_ended(talk: Conversation, session: str, whose: str, *also: int) -> Non
         if answer.status == NOT_ALLOWED and what == "a GET":
             talk.judge.unseen(clause, "the server has no stream for GET")
             continue
-        talk.judge(
+        talk.judge.expect(
+            answer,
             clause,
             answer.status == NOT_FOUND,
-            expected=f"404 Not Found for {what} of {whose}",
-            actual=answer,
-            at=answer.line,
+            f"404 Not Found for {what} of {whose}",
             also=also,
         )
 
@@ -244,10 +243,9 @@ def ignores_the_id_of_an_event(talk: Conversation) -> None:
     """A Last-Event-ID on a request is ignored."""
     for method in (talk.wire.everyday, *talk.spoken.listing):
         answer = talk.http.post(talk.wire.build(method), {"Last-Event-ID": "1-1"})
-        talk.judge(
+        talk.judge.expect(
+            answer,
             "sessions-last-event-id-ignored",
             answer.reply.result is not None,
-            expected=f"a result of {method}",
-            actual=answer,
-            at=answer.line,
+            f"a result of {method}",
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.client.raw_http import HttpAnswer
 from mcp_touchstone.judging.used_server import UsedServer
 from mcp_touchstone.results.verdict import (
     ARROWS,
@@ -96,7 +97,7 @@ class Judge:
         *,
         expected: str,
         actual: object = None,
-        at: Reply | Entry | int | None = None,
+        at: Reply | HttpAnswer | Entry | int | None = None,
         mild: Breach | None = None,
         because: str = "",
         also: Iterable[int] = (),
@@ -114,7 +115,9 @@ class Judge:
             also: further lines that prove it.
         """
         if actual is None:
-            actual = at if isinstance(at, Reply) else ""
+            actual = at if isinstance(at, Reply | HttpAnswer) else ""
+        if isinstance(at, HttpAnswer):
+            at = at.line
         for clause_id in (clause,) if isinstance(clause, str) else clause:
             if clause_id not in self._declared:
                 raise LookupError(f"{self._scenario.id} does not declare {clause_id}")
@@ -139,7 +142,12 @@ class Judge:
         return passed
 
     def expect(
-        self, reply: Reply, clause: str | tuple[str, ...], passed: bool, expected: str, **how: Any
+        self,
+        reply: Reply | HttpAnswer,
+        clause: str | tuple[str, ...],
+        passed: bool,
+        expected: str,
+        **how: Any,
     ) -> bool:
         """Record whether a reply keeps a clause; ``how`` is as in a call."""
         return self(clause, passed, expected=expected, at=reply, **how)
