@@ -14,6 +14,8 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     capability_faults,
+    list_in,
+    object_in,
     scenario,
     type_name,
     wrong_types,
@@ -71,8 +73,7 @@ def _wrong_members(result: dict[str, Any]) -> list[str]:
         {"supportedVersions": "array", "capabilities": "object", "instructions": "string"},
         ("supportedVersions", "capabilities"),
     )
-    versions = result.get("supportedVersions")
-    for version in versions if isinstance(versions, list) else ():
+    for version in list_in(result, "supportedVersions"):
         if not isinstance(version, str):
             wrong.append(f"supportedVersions holds {brief(version)}")
     return wrong
@@ -80,8 +81,7 @@ def _wrong_members(result: dict[str, Any]) -> list[str]:
 
 def _wrong_capabilities(declared: Any) -> list[str]:
     wrong = capability_faults(declared, FEATURES)
-    entries = declared.get("experimental") if isinstance(declared, dict) else None
-    for key, entry in entries.items() if isinstance(entries, dict) else ():
+    for key, entry in object_in(declared, "experimental").items():
         if not isinstance(entry, dict):
             wrong.append(f"experimental.{key} is a {type_name(entry)}")
     return wrong

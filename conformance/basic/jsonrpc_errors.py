@@ -20,6 +20,7 @@ from mcp_touchstone.suite import (
     integral,
     scenario,
     strays,
+    value_in,
 )
 
 UNKNOWN = "x-touchstone/does-not-exist"
@@ -382,13 +383,11 @@ def _meant(record: Record, message: Message) -> bool:
     if message.code == -32020:  # It is about HTTP headers, which stdio does not have.
         return bool(record.transcript.exchanges)
     asked = record.asked_on(message.answers)
-    params = asked.value.get("params") if asked and isinstance(asked.value, dict) else None
-    meta = params.get("_meta") if isinstance(params, dict) else None
+    meta = value_in(asked.value, "params", "_meta") if asked else None
     if not isinstance(meta, dict):
         return True
     if message.code == -32022:
         return bool(meta.get(META + "protocolVersion") != record.revision)
-    data = message.value["error"].get("data")
-    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    required = value_in(message.value["error"], "data", "requiredCapabilities")
     declared = meta.get(META + "clientCapabilities")
     return not (isinstance(required, dict) and required and covers(declared, required))

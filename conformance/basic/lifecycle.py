@@ -19,6 +19,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     capability_faults,
+    list_in,
     questions,
     scenario,
     wrong_types,
@@ -225,9 +226,7 @@ def offers_another_revision_for_an_unknown_one(talk: Conversation) -> None:
 
 def _lists_versions(reply: Reply) -> bool:
     """Whether a refusal has the form of the specification's example."""
-    data = (reply.error or {}).get("data")
-    supported = data.get("supported") if isinstance(data, dict) else None
-    return reply.code == -32602 and isinstance(supported, list) and bool(supported)
+    return reply.code == -32602 and bool(list_in(reply.error, "data", "supported"))
 
 
 def _echoed(talk: Conversation, named: str) -> bool:

@@ -13,6 +13,7 @@ from mcp_touchstone.suite import (
     Role,
     Seen,
     ambient,
+    object_in,
     scenario,
 )
 
@@ -112,8 +113,7 @@ def _declared(record: Record) -> dict[str, Any] | None:
     """Return the capabilities the server declared; None if it was never asked."""
     for _, message in record.answers(Kind.RESULT):
         if message.method == "initialize" and isinstance(message.value["result"], dict):
-            found = message.value["result"].get("capabilities")
-            return found if isinstance(found, dict) else {}
+            return object_in(message.value["result"], "capabilities")
     return None
 
 

@@ -18,8 +18,10 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     covers,
+    list_in,
     same_outcome,
     scenario,
+    value_in,
 )
 
 OWN = frozenset({"modelcontextprotocol", "mcp"})
@@ -68,8 +70,7 @@ def _places(body: Any, revision: str) -> Iterator[Any]:
     if not isinstance(body, dict) or revision < ITEMS_SINCE:
         return
     for member in LISTED:
-        items = body.get(member)
-        for item in items if isinstance(items, list) else ():
+        for item in list_in(body, member):
             shown = item.get("content") if isinstance(item, dict) and member == "messages" else item
             yield shown
             if isinstance(shown, dict) and member in {"content", "messages"}:
@@ -323,7 +324,6 @@ def _judge_missing(talk: Conversation, refusal: Reply) -> None:
 
 def _required(refusal: Reply) -> dict[str, Any]:
     """Return the capabilities that an error asks for; empty if none can be read."""
-    data = (refusal.error or {}).get("data")
-    found = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    found = value_in(refusal.error, "data", "requiredCapabilities")
     objects = isinstance(found, dict) and all(isinstance(v, dict) for v in found.values())
     return found if isinstance(found, dict) and objects else {}

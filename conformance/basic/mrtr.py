@@ -116,7 +116,7 @@ def writes_input_requests_in_the_right_types(record: Record) -> Iterator[Seen]:
     """The inputRequests of a result contain client requests, and requestState is a string."""
     yield from shapes(record, "mrtr-request-kinds", "mrtr-request-state-string")
     for message, place, value in each(record, "InputRequest"):
-        extra = {"jsonrpc", "id"} & value.keys() if isinstance(value, dict) else set()
+        extra = {"jsonrpc", "id"} & value.keys()
         yield Seen(
             "mrtr-request-kinds",
             not extra,

@@ -22,6 +22,7 @@ from mcp_touchstone.suite import (
     catalogue,
     dialect_of,
     each,
+    list_in,
     scenario,
     shapes,
     typed,
@@ -70,12 +71,9 @@ def writes_icons_in_the_right_types(record: Record) -> Iterator[Seen]:
 def gives_icons_valid_sources_and_sizes(record: Record) -> Iterator[Seen]:
     """The src of an icon is an HTTPS URL or base64 data; its sizes give width and height."""
     for message, place, icon in each(record, "Icon"):
-        if not isinstance(icon, dict):
-            continue
         if isinstance(src := icon.get("src"), str):
             yield _source(message, f"{place}.src", src)
-        sizes = icon.get("sizes")
-        for index, size in enumerate(sizes if isinstance(sizes, list) else ()):
+        for index, size in enumerate(list_in(icon, "sizes")):
             if isinstance(size, str):
                 yield _size(message, f"{place}.sizes[{index}]", size)
 
@@ -121,8 +119,6 @@ def _size(message: Typed, place: str, size: str) -> Seen:
 def sends_valid_json_schemas(record: Record) -> Iterator[Seen]:
     """Schemas are valid under their named dialect, or else under 2020-12."""
     for message, place, schema in each(record, "InputSchema", "OutputSchema", "RequestedSchema"):
-        if not isinstance(schema, dict):
-            continue
         dialect = dialect_of(schema)
         expected = f"{place}, valid under {dialect or 'its named dialect'}"
         yield message.seen(VALID, _wrong(message, place, schema), expected=expected)

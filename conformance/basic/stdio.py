@@ -37,6 +37,7 @@ from mcp_touchstone.suite import (
     object_in,
     scenario,
     type_name,
+    value_in,
 )
 
 MESSAGES_ONLY = "nothing but JSON-RPC messages on stdout"
@@ -415,8 +416,7 @@ class _InFlight:
         if "id" in entry.value:
             self._open[entry.n] = entry.value
         elif entry.value.get("method") == CANCELLED:
-            params = entry.value.get("params")
-            own = params.get("requestId") if isinstance(params, dict) else None
+            own = value_in(entry.value, "params", "requestId")
             for line in [n for n, asked in self._open.items() if asked["id"] == own]:
                 self._cancelled.append(_Cancelled(entry.n, self._open.pop(line)))
 

@@ -25,8 +25,10 @@ from mcp_touchstone.suite import (
     brief,
     id_key,
     normalised,
+    object_in,
     scenario,
     shapes,
+    value_in,
 )
 
 TERMINATED = b"we sent SIGTERM"
@@ -104,14 +106,8 @@ class Stream:
         return self.result is None and not self.is_late(at)
 
 
-def _params(value: Any) -> dict[str, Any]:
-    params = value.get("params") if isinstance(value, dict) else None
-    return params if isinstance(params, dict) else {}
-
-
 def _subscription_id(value: Any) -> Any:
-    meta = _params(value).get("_meta")
-    return meta.get(ID) if isinstance(meta, dict) else None
+    return value_in(value, "params", "_meta", ID)
 
 
 class Watch:
@@ -143,11 +139,10 @@ class Watch:
         if not isinstance(value, dict):
             return
         if value.get("method") == LISTEN and id_key(value.get("id")) is not None:
-            wanted = _params(value).get("notifications")
-            known = wanted if isinstance(wanted, dict) else {}
+            known = object_in(value, "params", "notifications")
             self._streams.append(Stream(value["id"], entry.n, known))
         elif value.get("method") == CANCELLED:
-            stream = self._named(_params(value).get("requestId"))
+            stream = self._named(value_in(value, "params", "requestId"))
             if stream is not None and stream.cancelled is None:
                 stream.cancelled = entry.n
 
@@ -166,7 +161,7 @@ class Watch:
     def _notified(self, entry: Entry, message: Message) -> Iterator[Seen]:
         method, value = message.method or "", message.value
         if method == CANCELLED:
-            stream = self._named(_params(value).get("requestId"))
+            stream = self._named(value_in(value, "params", "requestId"))
             if stream is not None:
                 stream.notified = entry
             return
@@ -174,7 +169,7 @@ class Watch:
         own = _subscription_id(value)
         if method in OF_REQUESTS:
             if taking and method != LOGGED:  # logging-request-scoped judges log messages
-                meta = _params(value).get("_meta")
+                meta = value_in(value, "params", "_meta")
                 passed = not (isinstance(meta, dict) and ID in meta)
                 expected = f"no {ID} in a notification of a request"
                 yield Seen("subscriptions-id-only-on-stream", passed, entry.n, expected, brief(own))
@@ -209,7 +204,7 @@ class Watch:
             yield Seen("subscriptions-stays-open", False, entry.n, expected, "a second one")
         if acknowledges and stream.opened is None:
             stream.opened = entry.at
-            given = _params(message.value).get("notifications")
+            given = value_in(message.value, "params", "notifications")
             if isinstance(given, dict):
                 stream.carries = any(given.values())
                 extra, mild = _not_requested(given, stream.wanted), None
@@ -231,7 +226,7 @@ class Watch:
             for uri in (stream.wanted.get("resourceSubscriptions") or ())
             if isinstance(uri, str)
         ]
-        uri = _params(value).get("uri")
+        uri = value_in(value, "params", "uri")
         if not wanted:
             return Seen(clause, False, entry.n, expected, f"{method}; the filter has no resource")
         passed = not isinstance(uri, str) or any(uri.startswith(one) for one in wanted)

@@ -8,10 +8,11 @@ from mcp_touchstone.suite import (
     Subscription,
     brief,
     edit,
+    list_in,
     listings,
-    object_in,
     scenario,
     served,
+    value_in,
 )
 
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -103,10 +104,8 @@ def _judge_update(talk: Conversation, single: Subscription, uri: str, file: Safe
         return
     talk.wire.wait(lambda: _reports(single, UPDATED), PATIENCE)
     read = talk.wire.request("resources/read", {"uri": uri}, required=False)
-    contents = (read.result or {}).get("contents")
-    now = file.read_text()
-    texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
-    if now not in texts:
+    texts = [value_in(one, "text") for one in list_in(read.result, "contents")]
+    if file.read_text() not in texts:
         talk.judge.unseen(SENT, "a read does not show the edited file")
         return
     talk.judge(

@@ -13,6 +13,7 @@ from mcp_touchstone.suite import (
     arguments,
     brief,
     guessable,
+    listings,
     object_in,
     read_pages,
     same_outcome,
@@ -83,9 +84,7 @@ def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
     clause = "tasks-list-consistent-with-get"
     there = [task for task in tasks if task.get().result is not None]
     pages = list(read_pages(talk.wire, "tasks/list"))
-    listed = {
-        state.get("taskId") for page in pages for state in _items(page) if isinstance(state, dict)
-    }
+    listed = {state.get("taskId") for state in listings.items(pages, "tasks")}
     last = pages[-1].result or {}
     readable = all(isinstance((page.result or {}).get("tasks"), list) for page in pages)
     if not readable or "nextCursor" in last:
@@ -104,11 +103,6 @@ def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
         else "",
         at=pages[-1],
     )
-
-
-def _items(page: Reply) -> list[object]:
-    found = (page.result or {}).get("tasks")
-    return found if isinstance(found, list) else []
 
 
 # --- results

@@ -18,8 +18,10 @@ from mcp_touchstone.suite import (
     each,
     integral,
     is_modern,
+    object_in,
     questions,
     shapes,
+    value_in,
 )
 
 ELICIT = "elicitation/create"
@@ -60,8 +62,7 @@ def _required(record: Record) -> Iterator[tuple[int, list[Any] | None]]:
     for entry, message in record.answers(Kind.ERROR):
         error = message.value["error"]
         if isinstance(error, dict) and message.code == URL_REQUIRED:
-            data = error.get("data")
-            found = data.get("elicitations") if isinstance(data, dict) else None
+            found = value_in(error, "data", "elicitations")
             yield entry.n, found if isinstance(found, list) else None
 
 
@@ -95,7 +96,7 @@ def gives_defaults_that_fit(record: Record) -> Iterator[Seen]:
     clause = "elicitation-default-types"
     yield from shapes(record, clause)
     for message, place, value in each(record, "PrimitiveSchema"):
-        if isinstance(value, dict) and "default" in value and record.revision >= MODES_SINCE:
+        if "default" in value and record.revision >= MODES_SINCE:
             odd = _odd_default(value)
             expected = "a default that the property allows"
             actual = f"{place}: {brief(value['default'])} is {odd}"
@@ -179,16 +180,13 @@ def elicits_no_secrets(record: Record) -> Iterator[Seen]:
 
 
 def _fields(asked: Question) -> dict[str, Any]:
-    schema = asked.member.get("requestedSchema")
-    found = schema.get("properties") if isinstance(schema, dict) else None
-    return found if isinstance(found, dict) else {}
+    return object_in(asked.member, "requestedSchema", "properties")
 
 
 def _field_names(asked: Question) -> Iterator[str]:
     for name, field in _fields(asked).items():
         yield name
-        title = field.get("title") if isinstance(field, dict) else None
-        if isinstance(title, str):
+        if isinstance(title := value_in(field, "title"), str):
             yield title
 
 
@@ -300,8 +298,7 @@ def completes_only_known_elicitations(record: Record) -> Iterator[Seen]:
     yield from shapes(record, clause)
     links = list(_links(record))
     for entry, message in record.messages(Role.NOTIFICATION):
-        params = message.value.get("params")
-        own = params.get("elicitationId") if isinstance(params, dict) else None
+        own = value_in(message.value, "params", "elicitationId")
         if message.method == COMPLETED and isinstance(own, str):
             elicited = [(record.transcript[line], link) for line, link in links]
             passed = any(

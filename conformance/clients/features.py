@@ -15,8 +15,10 @@ from mcp_touchstone.suite import (
     clients,
     id_key,
     is_modern,
+    list_in,
     misfit,
     object_in,
+    value_in,
 )
 
 FEATURES = {
@@ -159,9 +161,9 @@ def refuses_samples_with_wrong_tool_results(record: Record) -> Iterator[Seen]:
 
 def _result_fault(params: dict[str, Any]) -> str:
     """Return what is wrong with the tool results of a sampling request; empty if nothing."""
-    messages, used = params.get("messages"), set[str]()
-    for message in messages if isinstance(messages, list) else ():
-        content = message.get("content") if isinstance(message, dict) else None
+    used: set[str] = set()
+    for message in list_in(params, "messages"):
+        content = value_in(message, "content")
         several = content if isinstance(content, list) else [content]
         blocks = [block for block in several if isinstance(block, dict)]
         kinds = {str(block.get("type")) for block in blocks}
@@ -189,9 +191,8 @@ def opens_no_page_without_consent(record: Record) -> Iterator[Seen]:
 def names_roots_by_file_uris(record: Record) -> Iterator[Seen]:
     """Each root is a file:// URI."""
     for entry, method, _params, answer, _line in clients.questions(record):
-        roots = object_in(answer, "result").get("roots") if method == "roots/list" else None
-        for root in roots if isinstance(roots, list) else ():
-            uri = object_in({"root": root}, "root").get("uri")
+        for root in list_in(answer, "result", "roots") if method == "roots/list" else ():
+            uri = value_in(root, "uri")
             passed = not isinstance(uri, str) or uri.startswith("file://")
             yield Seen("client-roots-file-uri", passed, entry.n, "a file:// URI", brief(uri))
 

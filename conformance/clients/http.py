@@ -20,6 +20,7 @@ from mcp_touchstone.suite import (
     is_modern,
     marked_arguments,
     object_in,
+    value_in,
 )
 
 JSON, EVENTS = "application/json", "text/event-stream"
@@ -185,9 +186,7 @@ def _parameters(
     exchange: HttpExchange, params: dict[str, object], tool: dict[str, object]
 ) -> Iterator[Seen]:
     for path, header in marked_arguments(tool):
-        value: object = params.get("arguments")
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
+        value = value_in(params, "arguments", *path)
         said = exchange.said(header)
         actual = f"{header}: {said}" if said is not None else f"no {header}"
         if value is None:

@@ -18,6 +18,8 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     each,
+    list_in,
+    listings,
     object_in,
     read_pages,
     scenario,
@@ -85,7 +87,7 @@ def _tools(record: Record) -> Iterator[tuple[int, int, dict[str, Any]]]:
 def writes_pages_in_the_right_form(record: Record) -> Iterator[Seen]:
     """Pages have their type, their settings, and a document."""
     for message, place, item in each(record, "Resource", "ResourceContents"):
-        uri, n = object_in(item).get("uri"), message.entry.n
+        uri, n = item.get("uri"), message.entry.n
         if not isinstance(uri, str) or not uri.startswith(SCHEME):
             continue
         if "ui" in object_in(item, "_meta"):
@@ -191,11 +193,9 @@ def _tools_with_pages(talk: Conversation) -> dict[str, str]:
 
 
 def _items(talk: Conversation, method: str, member: str) -> list[dict[str, Any]]:
-    found = [(reply.result or {}).get(member) for reply in read_pages(talk.wire, method)]
-    return [item for page in found if isinstance(page, list) for item in map(object_in, page)]
+    return [*listings.items(read_pages(talk.wire, method), member)]
 
 
 def _judge_page(talk: Conversation, reply: Reply, uri: str) -> None:
-    contents = (reply.result or {}).get("contents")
-    passed = isinstance(contents, list) and bool(contents)
+    passed = bool(list_in(reply.result, "contents"))
     talk.judge.expect(reply, EXISTS, passed, f"the page {brief(uri)}")

@@ -19,9 +19,12 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     integral,
+    list_in,
+    listings,
     object_in,
     read_pages,
     scenario,
+    value_in,
 )
 
 EXTENSION = "io.modelcontextprotocol/skills"
@@ -80,8 +83,7 @@ def answers_requests_for_skills_in_the_right_form(record: Record) -> Iterator[Se
             found = result.get("skills")
             yield Seen(RESULT, isinstance(found, list), n, "an array skills", brief(found))
         else:
-            found = result.get("skill")
-            uri = found.get("uri") if isinstance(found, dict) else None
+            uri = value_in(result, "skill", "uri")
             fine = uri == params.get("uri") and "nextCursor" not in result
             expected = f"the skill {brief(params.get('uri'))}, and no nextCursor"
             yield Seen(RESULT, fine, n, expected, brief(result, 120))
@@ -192,8 +194,7 @@ def _root(uri: str) -> str:
 
 def _skills(talk: Conversation) -> list[dict[str, Any]]:
     """Return the listed skills that have a uri, each once."""
-    pages = [(reply.result or {}).get("skills") for reply in read_pages(talk.wire, LIST)]
-    found = [s for page in pages if isinstance(page, list) for s in map(object_in, page)]
+    found = listings.items(read_pages(talk.wire, LIST), "skills")
     return [*{skill["uri"]: skill for skill in found if _uri(skill)}.values()]
 
 
@@ -264,8 +265,7 @@ def describes_the_manifests_of_its_skills(talk: Conversation) -> None:
     """Listed resources of skills are described by the frontmatter of the skill."""
     fronts = {skill["uri"]: object_in(skill, "frontmatter") for skill in _skills(talk)}
     for reply in read_pages(talk.wire, "resources/list"):
-        page = (reply.result or {}).get("resources")
-        for item in map(object_in, page if isinstance(page, list) else []):
+        for item in listings.items([reply], "resources"):
             front = fronts.get(_uri(item))
             if front is None:
                 continue
@@ -288,8 +288,7 @@ def describes_the_manifests_of_its_skills(talk: Conversation) -> None:
 
 def _files(skill: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the files of an entry that have a URI; none of a dynamic one."""
-    files = skill.get("resources")
-    return [f for f in map(object_in, files if isinstance(files, list) else []) if _uri(f)]
+    return [file for file in map(object_in, list_in(skill, "resources")) if _uri(file)]
 
 
 def _entry(talk: Conversation, skill: dict[str, Any], uri: str) -> dict[str, Any]:
@@ -310,8 +309,7 @@ def serves_the_files_of_its_skills(talk: Conversation) -> None:
             uri = file["uri"]
             before = _entry(talk, skill, uri)
             reply = talk.wire.request("resources/read", {"uri": uri})
-            contents = (reply.result or {}).get("contents")
-            first = object_in(contents[0]) if isinstance(contents, list) and contents else {}
+            first = object_in(next(iter(list_in(reply.result, "contents")), None))
             data = _bytes(first)
             if data is None:
                 if _entry(talk, skill, uri):
@@ -445,8 +443,7 @@ def _judge_directory(
     now = [file["uri"] for file in _files(object_in(_get(talk, skill["uri"]).result, "skill"))]
     if last.result is not None or any(uri.startswith(start) for uri in now):
         talk.judge.expect_result(last, ANSWERED, f"the children of {brief(folder)}")
-    pages = [(reply.result or {}).get("resources") for reply in replies]
-    items = [i for page in pages if isinstance(page, list) for i in map(object_in, page)]
+    items = [*listings.items(replies, "resources")]
     if last.result is None or sorted(now) != sorted({*now, *below}):
         return
     kinds = {_uri(item).removeprefix(start): item.get("mimeType") for item in items}

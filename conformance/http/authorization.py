@@ -22,8 +22,11 @@ from mcp_touchstone.suite import (
     guarded,
     harmless_requests,
     is_loopback,
+    list_in,
     loads,
+    object_in,
     scenario,
+    value_in,
 )
 
 SESSION = "Mcp-Session-Id"
@@ -370,13 +373,12 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
         mild=Breach.WARN if whole else None,
         because="clients read it whatever its type" if whole else "",
     )
-    servers = members.get("authorization_servers")
-    urls = servers if isinstance(servers, list) else []
+    urls = list_in(members, "authorization_servers")
     talk.judge(
         "authorization-metadata-servers",
         bool(urls) and all(isinstance(one, str) and urlsplit(one).scheme for one in urls),
         expected="at least one URL in authorization_servers",
-        actual=f"authorization_servers {servers!r}",
+        actual=f"authorization_servers {members.get('authorization_servers')!r}",
         at=found.line,
     )
     plain = [one for one in urls if isinstance(one, str) and _is_plain(one)]
@@ -398,9 +400,8 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
     else:
         talk.judge.unseen("authorization-metadata-resource", "there is no resource")
     if talk.judge.covers("authorization-no-offline-access"):
-        scopes = [*refusal.exchange.challenge.get("scope", "").split()]
-        supported = members.get("scopes_supported")
-        scopes += supported if isinstance(supported, list) else []
+        scopes = refusal.exchange.challenge.get("scope", "").split()
+        scopes += list_in(members, "scopes_supported")
         talk.judge(
             "authorization-no-offline-access",
             OFFLINE not in scopes,
@@ -492,8 +493,7 @@ def asks_for_consent_before_it_forwards(talk: Conversation) -> None:
     clause = "authorization-proxy-consent"
     if challenged(talk, clause) is None:
         return
-    found = read(fetch(talk, AUTHORIZATION_SERVER))
-    document = found if isinstance(found, dict) else {}
+    document = object_in(read(fetch(talk, AUTHORIZATION_SERVER)))
     register, authorize = (
         _own_path(talk, document.get(f"{name}_endpoint"))
         for name in ("registration", "authorization")
@@ -508,8 +508,8 @@ def asks_for_consent_before_it_forwards(talk: Conversation) -> None:
         about = {"client_name": f"touchstone {number}", "redirect_uris": [BACK]}
         body = json.dumps({**about, "token_endpoint_auth_method": "none"}).encode()
         change: dict[str, Change] = {**BARE, "Content-Type": "application/json"}
-        registered = read(talk.http.send("POST", change, body=body, path=register))
-        client = registered.get("client_id") if isinstance(registered, dict) else None
+        registered = talk.http.send("POST", change, body=body, path=register)
+        client = value_in(read(registered), "client_id")
         if not isinstance(client, str):
             talk.judge.unseen(clause, "the server registers no client")
             return

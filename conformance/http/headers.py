@@ -12,6 +12,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Example,
     HttpAnswer,
+    listings,
     marked_arguments,
     object_in,
     read_pages,
@@ -288,9 +289,7 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
     """Headers of annotated arguments are compared with the arguments of the call."""
     tools = {
         tool.get("name"): tool
-        for page in read_pages(talk.wire, "tools/list")
-        for tool in (page.result or {}).get("tools", ())
-        if isinstance(tool, dict)
+        for tool in listings.items(read_pages(talk.wire, "tools/list"), "tools")
     }
     for example in talk.examples("callable-tool"):
         tool = tools.get(example.params.get("name"), {})

@@ -15,6 +15,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     integral,
+    list_in,
     scenario,
     shapes,
 )
@@ -38,9 +39,7 @@ def _complete(
 
 
 def _values(reply: Reply) -> list[Any]:
-    completion = (reply.result or {}).get("completion")
-    values = completion.get("values") if isinstance(completion, dict) else None
-    return values if isinstance(values, list) else []
+    return list_in(reply.result, "completion", "values")
 
 
 # --- declaration

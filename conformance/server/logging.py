@@ -18,6 +18,7 @@ from mcp_touchstone.suite import (
     Subscription,
     ambient,
     brief,
+    object_in,
     scenario,
     shapes,
 )
@@ -182,10 +183,8 @@ def _heard(entries: Sequence[Entry]) -> list[tuple[Entry, Any, dict[str, Any]]]:
     for entry in entries:
         for message in entry.messages:
             if message.role is Role.NOTIFICATION and message.method == LOGGED:
-                params = message.value.get("params")
-                body = params if isinstance(params, dict) else {}
-                meta = body.get("_meta")
-                found.append((entry, body.get("level"), meta if isinstance(meta, dict) else {}))
+                body = object_in(message.value, "params")
+                found.append((entry, body.get("level"), object_in(body, "_meta")))
     return found
 
 

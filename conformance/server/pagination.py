@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
+    list_in,
     read_pages,
     scenario,
     typed,
@@ -108,8 +109,7 @@ def _cursor(reply: Reply) -> str | None:
 
 def _items(reply: Reply, method: str) -> list[str]:
     """Return the items of a page as comparable texts."""
-    found = (reply.result or {}).get(MEMBERS[method])
-    page = found if isinstance(found, list) else []
+    page = list_in(reply.result, MEMBERS[method])
     return [json.dumps(item, sort_keys=True) for item in page]
 
 

@@ -17,6 +17,8 @@ from mcp_touchstone.suite import (
     base64_fault,
     brief,
     each,
+    list_in,
+    object_in,
     scenario,
 )
 
@@ -73,7 +75,7 @@ def describes_embedded_resources_in_prompts(record: Record) -> Iterator[Seen]:
 
 def _blocks(record: Record, name: str) -> Iterator[tuple[Typed, str, dict[str, Any]]]:
     for message, place, block in each(record, name):
-        if message.part == "results" and message.method == GET and isinstance(block, dict):
+        if message.part == "results" and message.method == GET:
             yield message, place, block
 
 
@@ -100,10 +102,9 @@ def serves_resources_its_prompts_link_to(talk: Conversation) -> None:
 
 def _links(reply: Reply) -> Iterator[str]:
     """Yield the URIs of the links in a rendered prompt, except addresses of the web."""
-    messages = (reply.result or {}).get("messages")
-    for message in messages if isinstance(messages, list) else ():
-        block = message.get("content") if isinstance(message, dict) else None
-        if isinstance(block, dict) and block.get("type") == "resource_link":
+    for message in list_in(reply.result, "messages"):
+        block = object_in(message, "content")
+        if block.get("type") == "resource_link":
             uri = block.get("uri")
             if isinstance(uri, str) and ":" in uri and not uri.startswith(("http://", "https://")):
                 yield uri
@@ -149,9 +150,8 @@ def _is_rendered(reply: Reply) -> bool:
 
 
 def _arguments(prompt: dict[str, Any]) -> list[dict[str, Any]]:
-    found = prompt.get("arguments")
-    listed = found if isinstance(found, list) else []
-    return [a for a in listed if isinstance(a, dict) and isinstance(a.get("name"), str)]
+    listed = map(object_in, list_in(prompt, "arguments"))
+    return [argument for argument in listed if isinstance(argument.get("name"), str)]
 
 
 def _required(prompt: dict[str, Any]) -> list[str]:
@@ -211,9 +211,8 @@ def _chosen(talk: Conversation, prompt: dict[str, Any]) -> dict[str, str] | None
         if talk.revision >= "2025-06-18":
             params["context"] = {"arguments": chosen}
         reply = talk.wire.request("completion/complete", params, required=False)
-        completion = (reply.result or {}).get("completion")
-        values = completion.get("values") if isinstance(completion, dict) else None
-        if not values or not isinstance(values, list) or not isinstance(values[0], str):
+        values = list_in(reply.result, "completion", "values")
+        if not values or not isinstance(values[0], str):
             return None
         chosen[name] = values[0]
     return chosen

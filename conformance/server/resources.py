@@ -14,12 +14,14 @@ from mcp_touchstone.suite import (
     base64_fault,
     brief,
     each,
+    list_in,
     listings,
     read_pages,
     scenario,
     shapes,
     typed,
     uri_template,
+    value_in,
 )
 
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
@@ -58,7 +60,7 @@ def writes_resources_in_the_right_types(record: Record) -> Iterator[Seen]:
 def sends_only_text_as_text(record: Record) -> Iterator[Seen]:
     """Contents have either text or a blob, and a text is not binary."""
     for message, place, contents in each(record, "ResourceContents"):
-        if not isinstance(contents, dict) or not isinstance(text := contents.get("text"), str):
+        if not isinstance(text := contents.get("text"), str):
             continue
         both = isinstance(contents.get("blob"), str)
         clause, expected = "resources-contents-text-or-blob", "either text or blob"
@@ -84,7 +86,7 @@ def _oddity(text: str, kind: Any) -> str:
 def encodes_binary_contents_in_base64(record: Record) -> Iterator[Seen]:
     """The blob of a resource is base64."""
     for message, place, contents in each(record, "ResourceContents"):
-        blob = contents.get("blob") if isinstance(contents, dict) else None
+        blob = contents.get("blob")
         if message.method == "resources/read" and isinstance(blob, str):
             fault, patient = base64_fault(blob)
             yield Seen(
@@ -125,14 +127,12 @@ def _uris(method: str, value: Any) -> Iterator[tuple[str, str]]:
     """Yield the path and value of each resource URI in a message."""
     for member in ("resources", "contents"):
         if method in {"resources/list", "resources/read"} and isinstance(value, dict):
-            items = value.get(member)
-            for index, item in enumerate(items if isinstance(items, list) else ()):
-                if isinstance(item, dict) and isinstance(uri := item.get("uri"), str):
+            for index, item in enumerate(list_in(value, member)):
+                if isinstance(uri := value_in(item, "uri"), str):
                     yield f"{member}[{index}].uri", uri
-    if method == "notifications/resources/updated":
-        params = value.get("params")
-        if isinstance(params, dict) and isinstance(uri := params.get("uri"), str):
-            yield "params.uri", uri
+    uri = value_in(value, "params", "uri")
+    if method == "notifications/resources/updated" and isinstance(uri, str):
+        yield "params.uri", uri
 
 
 @ambient("resources-custom-scheme-rfc3986")
@@ -140,7 +140,7 @@ def writes_valid_schemes_in_links_and_templates(record: Record) -> Iterator[Seen
     """Resource links and URI templates begin with a scheme in the form of RFC 3986."""
     for message, place, item in each(record, "ResourceLink", "ResourceTemplate"):
         for member in ("uri", "uriTemplate"):
-            value = item.get(member) if isinstance(item, dict) else None
+            value = item.get(member)
             if isinstance(value, str) and (found := BEFORE_COLON.match(value)):
                 scheme = found["scheme"]
                 passed = "{" in scheme or SCHEME.fullmatch(scheme) is not None
@@ -153,8 +153,7 @@ def writes_valid_schemes_in_links_and_templates(record: Record) -> Iterator[Seen
 def writes_valid_uri_templates(record: Record) -> Iterator[Seen]:
     """The uriTemplate of each resource template is valid under RFC 6570."""
     for message, place, item in each(record, "ResourceTemplate"):
-        template = item.get("uriTemplate") if isinstance(item, dict) else None
-        if isinstance(template, str):
+        if isinstance(template := item.get("uriTemplate"), str):
             why, mild = "", None
             try:
                 uri_template.parts(template)
@@ -236,12 +235,8 @@ def _listed_twice(talk: Conversation) -> tuple[set[str], Reply | None]:
 
 
 def _listed(reply: Reply) -> list[str]:
-    items = (reply.result or {}).get("resources")
-    return [
-        item["uri"]
-        for item in (items if isinstance(items, list) else ())
-        if isinstance(item, dict) and isinstance(item.get("uri"), str)
-    ]
+    uris = (item.get("uri") for item in listings.items([reply], "resources"))
+    return [uri for uri in uris if isinstance(uri, str)]
 
 
 @scenario("resources-list-not-per-connection", restarts=True)
@@ -303,10 +298,8 @@ def serves_the_mime_type_of_its_templates(talk: Conversation) -> None:
             continue
         made[template] = made.get(template, 0) + 1
         reply = talk.run(example)
-        contents = (reply.result or {}).get("contents")
-        for item in contents if isinstance(contents, list) else ():
-            kind = item.get("mimeType") if isinstance(item, dict) else None
-            if isinstance(kind, str):
+        for item in list_in(reply.result, "contents"):
+            if isinstance(kind := value_in(item, "mimeType"), str):
                 expected = f"{named}, the type of {brief(template, 60)}"
                 passed = _plain(kind) == _plain(named)
                 talk.judge(clause, passed, expected=expected, actual=kind, at=reply)

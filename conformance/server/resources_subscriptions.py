@@ -1,7 +1,6 @@
 """server/resources: notifications of changes in a session. 2026-07-28 sends them on streams."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from mcp_touchstone.suite import (
     Conversation,
@@ -13,10 +12,11 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     edit,
+    list_in,
     listings,
-    object_in,
     scenario,
     served,
+    value_in,
 )
 
 UPDATED = "notifications/resources/updated"
@@ -155,8 +155,7 @@ def _judge_update(
     After the read, a late server has the same time once more.
     """
     read = talk.wire.request("resources/read", {"uri": uri}, required=False)
-    contents = (read.result or {}).get("contents")
-    texts = [object_in(one).get("text") for one in contents] if isinstance(contents, list) else []
+    texts = [value_in(one, "text") for one in list_in(read.result, "contents")]
     if file.read_text() not in texts:
         talk.judge.unseen(clause, "a read does not show the edited file")
         return bool(heard())
@@ -185,8 +184,7 @@ def _is(method: str) -> Callable[[Message], bool]:
 
 def _updates(uri: str) -> Callable[[Message], bool]:
     def fits(message: Message) -> bool:
-        params: Any = message.value.get("params")
-        named = params.get("uri") if isinstance(params, dict) else None
+        named = value_in(message.value, "params", "uri")
         return message.method == UPDATED and named == uri
 
     return fits

@@ -14,8 +14,10 @@ from mcp_touchstone.suite import (
     Reply,
     SafePath,
     brief,
+    list_in,
     scenario,
     uri_template,
+    value_in,
 )
 
 NEVER = "touchstone-never"
@@ -35,8 +37,7 @@ def _unknown(talk: Conversation) -> Reply:
 
 
 def _contents(reply: Reply) -> Any:
-    result = reply.result
-    return None if result is None else result.get("contents")
+    return value_in(reply.result, "contents")
 
 
 @scenario("resources-not-found-code-legacy")
@@ -151,10 +152,8 @@ def serves_no_resource_outside_its_tree(talk: Conversation) -> None:
 def _text(reply: Reply) -> str:
     """Return an answer as text, with base64 blobs decoded."""
     found = [str(dict(reply.value or {}))]
-    contents = _contents(reply)
-    for item in contents if isinstance(contents, list) else ():
-        blob = item.get("blob") if isinstance(item, dict) else None
-        if isinstance(blob, str):
+    for item in list_in(reply.result, "contents"):
+        if isinstance(blob := value_in(item, "blob"), str):
             with contextlib.suppress(binascii.Error, ValueError):
                 found.append(base64.b64decode(blob).decode("utf-8", "replace"))
     return "\n".join(found)

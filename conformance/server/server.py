@@ -131,8 +131,7 @@ def links_to_resources_by_uri(record: Record) -> Iterator[Seen]:
                 clause, (f for f in flaws if not f.path.endswith(".uri") or not f.mild)
             )
     for message, place, link in each(record, "ResourceLink"):
-        uri = link.get("uri") if isinstance(link, dict) else None
-        if isinstance(uri, str):
+        if isinstance(uri := link.get("uri"), str):
             n, actual = message.entry.n, f"{place}.uri: {brief(uri, 80)}"
             scheme = BEFORE_COLON.match(uri)
             yield Seen(clause, scheme is not None, n, "a URI with a scheme", actual)
@@ -145,7 +144,7 @@ def links_to_resources_by_uri(record: Record) -> Iterator[Seen]:
 def encodes_binary_content_of_tools(record: Record) -> Iterator[Seen]:
     """Images, audio and blobs in the results of tools are base64."""
     for message, place, block in each(record, "ImageContent", "AudioContent", "EmbeddedResource"):
-        if message.part != "results" or message.method not in CALLS or not isinstance(block, dict):
+        if message.part != "results" or message.method not in CALLS:
             continue
         inside = block.get("resource")
         at, data = f"{place}.data", block.get("data")
@@ -167,8 +166,7 @@ def encodes_binary_content_of_tools(record: Record) -> Iterator[Seen]:
 def dates_annotations_by_iso_8601(record: Record) -> Iterator[Seen]:
     """The lastModified of an annotation is a time in ISO 8601 format."""
     for message, place, annotations in each(record, "Annotations"):
-        when = annotations.get("lastModified") if isinstance(annotations, dict) else None
-        if isinstance(when, str):
+        if isinstance(when := annotations.get("lastModified"), str):
             clause, expected = "server-annotations-last-modified", "a time in ISO 8601 format"
             actual = f"{place}.lastModified: {brief(when, 60)}"
             passed = _is_time(when)

@@ -66,7 +66,7 @@ def writes_tools_in_the_right_types(record: Record) -> Iterator[Seen]:
 def sends_tool_schemas_of_some_dialect(record: Record) -> Iterator[Seen]:
     """Schemas are valid in the dialect they name, or in any dialect if they name none."""
     for message, place, schema in each(record, "InputSchema", "OutputSchema"):
-        if isinstance(schema, dict) and (not schema.get("$schema") or dialect_of(schema)):
+        if not schema.get("$schema") or dialect_of(schema):
             expected = f"{place}: a JSON Schema"
             yield message.seen(ANY, _wrong(message, place, schema), expected=expected)
 
@@ -95,8 +95,7 @@ def _wrong(message: Typed, place: str, schema: dict[str, object]) -> list[Flaw]:
 def gives_tools_valid_names(record: Record) -> Iterator[Seen]:
     """Names have 1 to 128 ASCII letters, digits, underscores, hyphens and dots."""
     for message, place, tool in each(record, "Tool"):
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if isinstance(name, str):
+        if isinstance(name := tool.get("name"), str):
             n, actual = message.entry.n, f"{place}.name: {brief(name, 80)}, {len(name)} characters"
             passed = 1 <= len(name) <= LONGEST
             yield Seen("tools-name-length", passed, n, f"1 to {LONGEST} characters", actual)

@@ -15,9 +15,11 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     each,
+    list_in,
     loads,
     misfit,
     scenario,
+    value_in,
 )
 
 DIALECT_SINCE = "2025-11-25"
@@ -117,7 +119,7 @@ def _fits(schema: dict[str, Any], value: Any, revision: str) -> bool | None:
 def repeats_structured_content_as_text(record: Record) -> Iterator[Seen]:
     """A result with structured content repeats it as JSON in a text block."""
     for message, place, result in each(record, "CallToolResult"):
-        content = result.get("content") if isinstance(result, dict) else None
+        content = result.get("content")
         if not isinstance(content, list) or "structuredContent" not in result:
             continue
         value = result["structuredContent"]
@@ -186,10 +188,8 @@ def _pointers(talk: Conversation, kind: str) -> Iterator[tuple[Example, str]]:
 
 
 def _uris(result: Any, kind: str) -> Iterator[str]:
-    content = result.get("content")
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("type") == kind:
-            holder = block.get("resource") if kind == "resource" else block
-            uri = holder.get("uri") if isinstance(holder, dict) else None
+    for block in list_in(result, "content"):
+        if value_in(block, "type") == kind:
+            uri = value_in(block, *(["resource"] if kind == "resource" else []), "uri")
             if isinstance(uri, str) and ":" in uri and not uri.startswith(WEB):
                 yield uri

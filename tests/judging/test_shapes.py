@@ -223,7 +223,7 @@ def test_flaw_of_the_generated_schema_alone_only_warns() -> None:
     assert (seen.passed, seen.mild) == (False, Breach.WARN)
 
 
-def test_every_occurrence_of_a_definition_is_found() -> None:
+def test_every_object_of_a_definition_is_found() -> None:
     talk = session()
     tools = [{"icons": [{"src": "a"}, 5]}, {"icons": {"src": "b"}}]
     talk.answered(1, "tools/list", {"tools": tools})
@@ -234,7 +234,6 @@ def test_every_occurrence_of_a_definition_is_found() -> None:
 
     assert found == [
         ("result.tools[0].icons[0]", {"src": "a"}),
-        ("result.tools[0].icons[1]", 5),
         ("params.tools[0].icons[0]", {}),
     ]
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.judging.ambient import Record
-from mcp_touchstone.wire.framing import Kind, object_in, value_in
+from mcp_touchstone.wire.framing import Kind, list_in, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Asked, Message
 from mcp_touchstone.wire.schema import Schemas
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
@@ -50,8 +50,7 @@ def result(record: Record, asked: Asked) -> dict[str, Any]:
 
 def tools(record: Record, asked: Asked) -> list[dict[str, Any]]:
     """Return the tools in the answer to a request."""
-    found = result(record, asked).get("tools")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return [one for one in list_in(result(record, asked), "tools") if isinstance(one, dict)]
 
 
 def event(record: Record, *beginnings: str) -> tuple[int, str] | None:

@@ -5,6 +5,7 @@ from typing import Final
 
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.runtime.safe_path import SafePath
+from mcp_touchstone.wire.framing import list_in, object_in
 
 READS: Final = 8
 """Resources read to find one that is a file of the tree."""
@@ -18,9 +19,8 @@ def served(talk: Conversation, uris: list[str]) -> tuple[str, SafePath] | None:
             texts[file.read_text()] = file
     for uri in sorted(uris)[:READS]:
         reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
-        contents = (reply.result or {}).get("contents")
-        for item in contents if isinstance(contents, list) else ():
-            if isinstance(item, dict) and item.get("text") in texts:
+        for item in map(object_in, list_in(reply.result, "contents")):
+            if item.get("text") in texts:
                 return uri, texts[item["text"]]
     return None
 

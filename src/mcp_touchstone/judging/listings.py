@@ -1,6 +1,6 @@
 """Complete lists of a server: read one to its end, track one on a connection. Judges nothing."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from mcp_touchstone.client.pending import Window, read_pages
 from mcp_touchstone.client.server_profile import LISTS
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
-from mcp_touchstone.wire.framing import Kind, value_in
+from mcp_touchstone.wire.framing import Kind, list_in, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.reply import Reply
 
@@ -34,6 +34,12 @@ def keys(talk: Conversation, feature: str) -> list[str] | None:
         found += page
         more = (reply.result or {}).get("nextCursor")
     return None if isinstance(more, str) else found
+
+
+def items(pages: Iterable[Reply], member: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects that some pages of a list have under a member of their result."""
+    for page in pages:
+        yield from map(object_in, list_in(page.result, member))
 
 
 def answer(talk: Conversation, method: str) -> Reply:

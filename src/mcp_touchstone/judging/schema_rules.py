@@ -93,15 +93,13 @@ def _shapes(record: Record) -> dict[str, list[Seen]]:
     return found
 
 
-def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, Any]]:
-    """Yield all values sent where the schemas require a definition (``Tool``, ``Icon``).
-
-    Values of a wrong type are included.
-    """
+def each(record: Record, *names: str) -> Iterator[tuple[Typed, str, dict[str, Any]]]:
+    """Yield all objects sent where the schemas require a definition (``Tool``, ``Icon``)."""
     for message in typed(record):
         for name in names:
             for place, value in message.look.named.get(name, ()):
-                yield message, place, value
+                if isinstance(value, dict):
+                    yield message, place, value
 
 
 def typed(record: Record) -> list[Typed]:

@@ -416,6 +416,12 @@ def object_in(value: Any, *members: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+def list_in(value: Any, *members: str) -> list[Any]:
+    """Return the list below these members of a JSON value; empty if there is none."""
+    found = value_in(value, *members)
+    return found if isinstance(found, list) else []
+
+
 def brief(value: Any, limit: int = 120) -> str:
     """Return a JSON value on one line, cut to ``limit`` characters."""
     try:
