@@ -301,10 +301,6 @@ def _first_request(talk: Conversation) -> Reply:
     return talk.wire.probe(required=False)
 
 
-def _judge_opening(talk: Conversation, clause: str, reply: Reply) -> None:
-    talk.judge.expect_result(reply, clause, "the ordinary result")
-
-
 @scenario(
     "lifecycle-no-requests-before-initialized",
     "ping-before-initialized",

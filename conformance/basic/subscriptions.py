@@ -473,15 +473,8 @@ def _acknowledgment(talk: Conversation, stream: Subscription) -> tuple[Entry, Me
 
 
 def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any) -> None:
-    found = _acknowledgment(talk, stream)
-    reply = stream.refusal
-    talk.judge(
-        "subscriptions-ack-first",
-        found is not None or reply.is_error,
-        expected="an acknowledgment at once",
-        actual=reply if reply.answered else "no acknowledgment",
-        at=found[0] if found else stream.line,
-    )
+    expected, none = "an acknowledgment at once", "no acknowledgment"
+    found = _judge_opened(talk, stream, "subscriptions-ack-first", expected, none)
     if found is None:
         talk.judge.unseen("subscriptions-ack-subset", "no subscription was acknowledged")
         return
@@ -513,15 +506,24 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
 
 
 def _judge_second(talk: Conversation, stream: Subscription) -> None:
+    expected = "an acknowledgment of a second subscription, or an error"
+    _judge_opened(talk, stream, "subscriptions-concurrent", expected, "neither")
+
+
+def _judge_opened(
+    talk: Conversation, stream: Subscription, clause: str, expected: str, none: str
+) -> tuple[Entry, Message] | None:
+    """Judge that a subscription was acknowledged or refused; return the acknowledgment."""
     found = _acknowledgment(talk, stream)
     reply = stream.refusal
     talk.judge(
-        "subscriptions-concurrent",
+        clause,
         found is not None or reply.is_error,
-        expected="an acknowledgment of a second subscription, or an error",
-        actual=reply if reply.answered else "neither",
+        expected=expected,
+        actual=reply if reply.answered else none,
         at=found[0] if found else stream.line,
     )
+    return found
 
 
 def _judge_filter(talk: Conversation) -> None:

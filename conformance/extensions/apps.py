@@ -42,10 +42,6 @@ HTML, META, CONTENT = "apps-html", "apps-resource-meta-shape", "apps-content-ret
 CHECKS = "apps-checks-client"
 
 
-def _ui(item: dict[str, Any]) -> dict[str, Any]:
-    return object_in(item, "_meta", "ui")
-
-
 def _page(tool: Any) -> Any:
     """Return the URI of the page that a tool names; None if it names none."""
     meta = object_in(tool, "_meta")

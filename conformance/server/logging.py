@@ -112,7 +112,7 @@ def respects_the_log_level(talk: Conversation) -> None:
     logged = [
         example
         for example in talk.examples("log-traffic")
-        if example.method and _logs_of(talk, example.method, example.params)
+        if example.method and _logs_of(talk, example)
     ]
     if not logged:
         talk.judge.unseen((clause, included), "no repeatable request makes the server log")
@@ -142,16 +142,15 @@ def respects_the_log_level(talk: Conversation) -> None:
 
 def _judge_included(talk: Conversation, clause: str, example: Example) -> None:
     """Judge that the most severe message of a request is sent at its own level."""
-    before = _severest(_logs_of(talk, example.method, example.params))
+    before = _severest(_logs_of(talk, example))
     if before is None or _set(talk, before).result is None:
         talk.judge.unseen(clause, "the request did not log again, or the level could not be set")
         _set(talk, "debug")
         return
     line = len(talk.wire.transcript)
-    found = _logs_of(talk, example.method, example.params)
+    found = _logs_of(talk, example)
     _set(talk, "debug")
-    again = _severest(_logs_of(talk, example.method, example.params))
-    if again != before:
+    if _severest(_logs_of(talk, example)) != before:
         talk.judge.unseen(clause, "the request logs something else each time")
         return
     talk.judge(
@@ -168,10 +167,10 @@ def _severest(found: list[tuple[Entry, Any]]) -> str | None:
     return max(levels, key=LEVELS.index) if levels else None
 
 
-def _logs_of(talk: Conversation, method: str, params: Any, **more: Any) -> list[tuple[Entry, Any]]:
+def _logs_of(talk: Conversation, example: Example) -> list[tuple[Entry, Any]]:
     """Send a request; return its log messages, or else those shortly after, with their levels."""
     line = len(talk.wire.transcript)
-    talk.wire.request(method, params, required=False, **more)
+    talk.run(example, required=False)
     if not _heard(talk.since(line)):
         talk.wire.quiet()
     return [(entry, level) for entry, level, _ in _heard(talk.since(line))]

@@ -290,13 +290,11 @@ def reads_the_resources_it_lists(talk: Conversation) -> None:
 def serves_the_mime_type_of_its_templates(talk: Conversation) -> None:
     """Contents read through a template have the MIME type of the template."""
     clause = "resources-template-mime-type-uniform"
-    made: dict[str, int] = {}
     for example in talk.examples("readable-template"):
         named = example.item.get("mimeType")
         template = example.item.get("uriTemplate")
         if not isinstance(named, str) or not isinstance(template, str):
             continue
-        made[template] = made.get(template, 0) + 1
         reply = talk.run(example)
         for item in list_in(reply.result, "contents"):
             if isinstance(kind := value_in(item, "mimeType"), str):

@@ -133,7 +133,6 @@ def survey(
     *,
     words: Iterable[str] = (*WORDS, "completions"),
     world: World | None = None,
-    stop: threading.Event | None = None,
 ) -> tuple[ServerProfile, int]:
     """Collect the complete profile of a target; judge nothing.
 
@@ -141,7 +140,6 @@ def survey(
         revisions: the revisions to probe; empty means all that it speaks.
         words: the words to decide, by default all.
         world: the folder the server works in, by default a world of its own.
-        stop: set to end early.
 
     Returns:
         the profile, and the number of processes started.
@@ -149,7 +147,7 @@ def survey(
     Raises:
         LaunchError: the server cannot be started.
     """
-    stop = stop or threading.Event()
+    stop = threading.Event()
     pace = Pace(target.timeout)
     chosen = set(revisions)
     with (
