@@ -63,7 +63,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The common part of scenarios and ambient rules.
+    """The common part of scenarios and ambient rules; a rule has no marks from ``fresh`` on.
 
     Attributes:
         id: ``conformance/basic/ping.py::answers_a_ping``; from path and name, never typed.
@@ -72,29 +72,6 @@ class Case:
         path: its file, relative to the checkout or the package.
         line: first line of the function.
         unopened: when it is judged although no process could be opened; None for never.
-    """
-
-    id: str
-    clauses: tuple[Clause, ...]
-    title: str
-    why: str
-    path: str
-    line: int
-    order: int
-    unopened: Unopened | None = None
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return self.id.rpartition("::")[2]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scenario(Case):
-    """One conversation.
-
-    Attributes:
-        body: the function that sends messages and judges the answers.
         fresh: whether it needs an unused process, on which no message was sent. Over HTTP an unused
             session of a process may replace it.
         alone: whether it is fresh, and no session may replace its process.
@@ -120,7 +97,14 @@ class Scenario(Case):
             findings then count as found by chance, however often they appear.
     """
 
-    body: Body | Assault
+    id: str
+    clauses: tuple[Clause, ...]
+    title: str
+    why: str
+    path: str
+    line: int
+    order: int
+    unopened: Unopened | None = None
     fresh: bool = False
     alone: bool = False
     apart: bool = False
@@ -138,6 +122,27 @@ class Scenario(Case):
     eras: bool = False
     races: bool = False
     shares: bool = False
+
+    @property
+    def is_attack(self) -> bool:
+        """Whether it is an attack; its findings are the same in every revision."""
+        return bool(self.fixtures)
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.id.rpartition("::")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario(Case):
+    """One conversation.
+
+    Attributes:
+        body: the function that sends messages and judges the answers.
+    """
+
+    body: Body | Assault
 
     @property
     def uses_sessions(self) -> bool:

@@ -169,7 +169,7 @@ class Choice:
             for clause in case.clauses
             if {*clause.revisions} & {*self.revisions} and self.takes(case, clause)
         ]
-        if any(isinstance(case, Scenario) and case.everywhere for case, _ in rows):
+        if any(case.everywhere for case, _ in rows):
             return known
         eras = self.traffic(registry()) is Traffic.WHOLE or any(
             _compares_eras(case, clause, self.revisions[0]) for case, clause in rows
@@ -189,7 +189,7 @@ class Choice:
 
     def supports(self, case: Case) -> bool:
         """Return whether a case may run only for its traffic."""
-        return isinstance(case, Scenario) and not is_attack(case) and self.draws(case)
+        return isinstance(case, Scenario) and not case.is_attack and self.draws(case)
 
     @property
     def looks_up(self) -> bool:
@@ -230,12 +230,12 @@ def _compares_eras(case: Case, clause: Clause, oldest: str) -> bool:
     Which tools may be called in a revision without annotations is known from other revisions.
     """
     words = {word for need in clause.needs for word in needs.choices(need)}
-    if {"modern-only", "dual-era"} & words or is_attack(case):
+    if {"modern-only", "dual-era"} & words or case.is_attack:
         return True
     calls = {needs.Probe.CALLS, needs.Probe.QUESTIONS} & needs.probes(words, oldest)
     if calls and oldest < ANNOTATED:
         return True
-    return isinstance(case, Scenario) and (case.eras or case.legacy)
+    return case.eras or case.legacy
 
 
 def _names(case: Case, clause: Clause) -> tuple[str, ...]:
@@ -263,8 +263,3 @@ def _apart(words: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
     """Split words into names and patterns."""
     patterns = tuple(word for word in words if _WILD.search(word))
     return frozenset(words) - frozenset(patterns), patterns
-
-
-def is_attack(case: Case) -> bool:
-    """Return whether a case is an attack; its findings are the same in every revision."""
-    return isinstance(case, Scenario) and bool(case.fixtures)

@@ -17,7 +17,7 @@ from mcp_touchstone.catalog.scenario import (
     Unopened,
 )
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.engine.choice import Choice, Traffic, is_attack
+from mcp_touchstone.engine.choice import Choice, Traffic
 from mcp_touchstone.results.run import Absent, PlannedCase, unasked
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def wanted(profile: "ServerProfile", registry: Registry, choice: Choice) -> dict
 def besieged(profile: "ServerProfile", registry: Registry, choice: Choice) -> str:
     """Return the revision in which attacks run; empty if no attack is chosen."""
     chosen = any(
-        is_attack(case)
+        case.is_attack
         and (choice.cases is None or case.id in choice.cases)
         and any(choice.takes(case, clause) and choice.fires(clause) for clause in case.clauses)
         for case in registry.cases()
@@ -151,7 +151,7 @@ class Plan:
         before = set(self._planned)
         for drawn in (False, True):
             for index, entry in list(self._waiting.items()):
-                if _is_drawn(entry.case) is drawn and self._is_ready(entry, decided, free):
+                if entry.case.drawn is drawn and self._is_ready(entry, decided, free):
                     self._take(index)
         return self._since(before)
 
@@ -264,10 +264,9 @@ class Plan:
             if not self._choice.draws(case) or self._spared(case):
                 continue
             revisions: Sequence[str] = self._revisions
-            if is_attack(case):
+            if case.is_attack:
                 revisions = front(revisions)
-            together = isinstance(case, Scenario) and case.once
-            for where in [tuple(revisions)] if together else [(one,) for one in revisions]:
+            for where in [tuple(revisions)] if case.once else [(one,) for one in revisions]:
                 yield _Entry(case, where, _words(case, where), _rests_on_bindings(case))
 
     def _left_out(self, cases: Sequence[Case]) -> Iterator[Absent]:
@@ -286,9 +285,9 @@ class Plan:
 
     def _spared(self, case: Case) -> str:
         """Return why a case is not run on a server that we did not start; empty if it is."""
-        if not isinstance(case, Scenario) or self._target.started or self._target.bundled:
+        if self._target.started or self._target.bundled:
             return ""
-        if is_attack(case):
+        if case.is_attack:
             alone = all(clause.transports == (Transport.HTTP,) for clause in case.clauses)
             return "" if alone else "it needs a server that we start: --http URL -- COMMAND"
         if case.apart:
@@ -337,7 +336,7 @@ def _together(
     case: Case, clauses: Mapping[str, tuple[Clause, ...]], *, support: bool
 ) -> list[PlannedCase]:
     """Plan a case in each revision, or once for all of them."""
-    if clauses and isinstance(case, Scenario) and case.once:
+    if clauses and case.once:
         *others, newest = clauses
         return [PlannedCase(case, newest, clauses[newest], also=tuple(others), support=support)]
     return [
@@ -350,10 +349,6 @@ def _judged_broken(case: Case, revision: str, clause: Clause, why: str) -> Plann
     planned = PlannedCase(case, revision, (clause,), done=True)
     planned.judgements = [unasked(planned, clause, why)]
     return planned
-
-
-def _is_drawn(case: Case) -> bool:
-    return isinstance(case, Scenario) and case.drawn
 
 
 def _words(case: Case, revisions: Iterable[str]) -> frozenset[tuple[str, str]]:
@@ -369,7 +364,7 @@ def _words(case: Case, revisions: Iterable[str]) -> frozenset[tuple[str, str]]:
 
 def _rests_on_bindings(case: Case) -> bool:
     words = {word for c in case.clauses for need in c.needs for word in needs.choices(need)}
-    return is_attack(case) or bool(words & needs.OPERATIONS.keys())
+    return case.is_attack or bool(words & needs.OPERATIONS.keys())
 
 
 def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Iterator[PlannedCase]:
@@ -408,8 +403,6 @@ def share(slot: PlannedCase) -> Share:
     process, or ends it, names its share.
     """
     case = slot.case
-    if not isinstance(case, Scenario):
-        return Share.ORDINARY
     if case.drawn:
         return Share.DRAWN
     if other := case.opens or case.ends:

@@ -26,7 +26,6 @@ from typing import Any, Final, TypeGuard
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
 from mcp_touchstone.client.server_profile import Example, Spoken
 from mcp_touchstone.discovery.recon import read_lists
-from mcp_touchstone.engine.choice import is_attack
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.start_limiter import StartPriority
@@ -236,7 +235,7 @@ def _suspects(cases: Iterable[PlannedCase], work: Work) -> list["_Suspect"]:
 
 def _is_repeated(case: Case) -> TypeGuard[Scenario]:
     """Return whether a case is repeated here: attacks and properties repeat their findings."""
-    return isinstance(case, Scenario) and not (case.drawn or is_attack(case))
+    return isinstance(case, Scenario) and not (case.drawn or case.is_attack)
 
 
 def _groups(suspects: Iterable["_Suspect"]) -> list[list["_Suspect"]]:
@@ -244,15 +243,7 @@ def _groups(suspects: Iterable["_Suspect"]) -> list[list["_Suspect"]]:
     groups: dict[object, list[_Suspect]] = {}
     for suspect in suspects:
         groups.setdefault(suspect.process, []).append(suspect)
-    return [sorted(group, key=lambda one: _hurts(one.planned)) for group in groups.values()]
-
-
-def _hurts(case: PlannedCase) -> bool:
-    return isinstance(case.case, Scenario) and case.case.hurts
-
-
-def _is_fresh(case: PlannedCase) -> bool:
-    return isinstance(case.case, Scenario) and case.case.fresh
+    return [sorted(group, key=lambda one: one.scenario.hurts) for group in groups.values()]
 
 
 def _findings(case: PlannedCase) -> Iterator[Judgement]:
@@ -379,7 +370,7 @@ class _Trial:
             for before in cases:
                 case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
                 with self._at_once:
-                    if not (is_open or _is_fresh(case)):  # as on the process that discovery opened
+                    if not (is_open or case.case.fresh):  # as on the process that discovery opened
                         connection = pool.shared.get(case.revision, share(case), self._turn)
                         read_lists(Spoken(connection.opening or Reply(0)), connection)
                         is_open = True

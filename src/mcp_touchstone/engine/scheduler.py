@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from mcp_touchstone.catalog.scenario import Scenario, Share
-from mcp_touchstone.engine.choice import is_attack
 from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.worker import Worker
 from mcp_touchstone.results.run import PlannedCase
@@ -44,11 +43,11 @@ class Schedule:
         """
         shared: dict[tuple[str, Share], list[PlannedCase]] = {}
         single: list[list[PlannedCase]] = []
-        for slot in sorted(slots, key=_opens, reverse=True):
+        for slot in sorted(slots, key=lambda slot: slot.case.opens is not None, reverse=True):
             if not isinstance(slot.case, Scenario):
                 continue
             key = slot.revision, share(slot)
-            leads = _opens(slot) and key not in self._lanes and key not in shared
+            leads = slot.case.opens is not None and key not in self._lanes and key not in shared
             if slot.case.fresh and not leads:
                 single.append([slot])
             else:
@@ -62,9 +61,9 @@ class Schedule:
             lane = self._lanes[key] = Worker()
             lane.add(together)
             self._begin(self._threads, lane)
-        single.sort(key=lambda lane: not _lasts(lane[0]))
+        single.sort(key=lambda lane: not lane[0].case.lasts)
         for alone in single:
-            attack = is_attack(alone[0].case)
+            attack = alone[0].case.is_attack
             self._begin(self._workers if attack else self._threads, alone)
 
     def finish(self) -> None:
@@ -86,11 +85,3 @@ class Schedule:
 
     def _begin(self, threads: ThreadPoolExecutor, lane: Iterable[PlannedCase]) -> None:
         self._waiting.add(threads.submit(self._drive, lane))
-
-
-def _opens(slot: PlannedCase) -> bool:
-    return isinstance(slot.case, Scenario) and slot.case.opens is not None
-
-
-def _lasts(slot: PlannedCase) -> bool:
-    return isinstance(slot.case, Scenario) and slot.case.lasts

@@ -70,8 +70,6 @@ class Worker:
 
 def _lateness(slot: PlannedCase) -> int:
     """Return 1 for a harmful case, 2 for one that ends its process, 0 for any other."""
-    if not isinstance(slot.case, Scenario):
-        return 0
     return 2 if slot.case.ends else int(slot.case.hurts)
 
 
