@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.needs import choices
 
 SITE: Final = "https://modelcontextprotocol.io/specification"
 SCHEMAS: Final = "https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/schema"
@@ -167,6 +168,11 @@ class Clause:
         return tuple(dict.fromkeys(found))
 
     @property
+    def words(self) -> frozenset[str]:
+        """The words of its needs, with all alternatives."""
+        return frozenset(word for need in self.needs for word in choices(need))
+
+    @property
     def observable(self) -> Observable:
         """Whether a client can observe that it is kept or broken."""
         if self.unobservable:
@@ -255,6 +261,14 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, shown))}?" if shown else ""
 
 
+def read_table(path: Path, where: str) -> dict[str, Any]:
+    """Read a TOML file; an invalid one raises CatalogueError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CatalogueError(f"{where}: {error}") from error
+
+
 def load_chapter(path: Path) -> Chapter:
     """Read one chapter file.
 
@@ -262,10 +276,7 @@ def load_chapter(path: Path) -> Chapter:
         CatalogueError: the file is no TOML, or a row is incomplete or contradicts itself.
     """
     where = f"{path.parent.name}/{path.name}"
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CatalogueError(f"{where}: {error}") from error
+    table = read_table(path, where)
     check_keys(table, _CHAPTER_KEYS, ("title", "summary"), where)
     inherited: dict[str, str] = {key: table[key] for key in _INHERITED if key in table}
     rows = tuple(

@@ -36,7 +36,6 @@ DISCOVERY: Final = "discovery"
 
 # The layer above defines the argument of a body: a Conversation, an AttackSession, a Record.
 Body = Callable[[Any], None]
-Assault = Callable[[Any], None]
 Watch = Callable[[Any], Iterator["Seen"]]
 
 
@@ -142,7 +141,7 @@ class Scenario(Case):
         body: the function that sends messages and judges the answers.
     """
 
-    body: Body | Assault
+    body: Body
 
     @property
     def uses_sessions(self) -> bool:
@@ -254,7 +253,7 @@ def scenario(*clauses: str, **marks: Unpack[Marks]) -> Callable[[Body], Body]:
 
 def attack(
     *threats: str, fixtures: tuple[str, ...], lasts: bool = False, shares: bool = False
-) -> Callable[[Assault], Assault]:
+) -> Callable[[Body], Body]:
     """Declare an attack: a scenario with a process and a world of its own, unless it shares them.
 
     Args:

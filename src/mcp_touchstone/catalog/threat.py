@@ -4,7 +4,6 @@ A threat is a clause of another catalogue: it names an effect that a server must
 judged and reported like a clause. It differs in two points: the promise and the severity.
 """
 
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,6 +23,7 @@ from mcp_touchstone.catalog.clause import (
     check_keys,
     flow,
     nearest,
+    read_table,
 )
 
 CWE: Final = "https://cwe.mitre.org/data/definitions/{}.html"
@@ -144,10 +144,7 @@ def load_family(path: Path) -> Chapter:
         CatalogueError: the file is not TOML, or a row is incomplete.
     """
     where = f"{path.parent.name}/{path.name}"
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise CatalogueError(f"{where}: {error}") from error
+    table = read_table(path, where)
     keys = {
         "title": "string", "summary": "string", "transport": "string",
         "threat": "array of tables",

@@ -111,8 +111,7 @@ class Choice:
 
     def hurries_past(self, clause: Clause) -> bool:
         """Return whether ``quick`` skips a clause because it would need probes."""
-        words = [word for need in clause.needs for word in needs.choices(need)]
-        tried = {probe for r in clause.revisions for probe in needs.probes(words, r)}
+        tried = {probe for r in clause.revisions for probe in needs.probes(clause.words, r)}
         return self.quick and bool(tried - AT_ONCE)
 
     def fires(self, clause: Clause) -> bool:
@@ -229,10 +228,9 @@ def _compares_eras(case: Case, clause: Clause, oldest: str) -> bool:
 
     Which tools may be called in a revision without annotations is known from other revisions.
     """
-    words = {word for need in clause.needs for word in needs.choices(need)}
-    if {"modern-only", "dual-era"} & words or case.is_attack:
+    if {"modern-only", "dual-era"} & clause.words or case.is_attack:
         return True
-    calls = {needs.Probe.CALLS, needs.Probe.QUESTIONS} & needs.probes(words, oldest)
+    calls = {needs.Probe.CALLS, needs.Probe.QUESTIONS} & needs.probes(clause.words, oldest)
     if calls and oldest < ANNOTATED:
         return True
     return case.eras or case.legacy

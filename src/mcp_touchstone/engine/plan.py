@@ -39,9 +39,7 @@ def wanted(profile: "ServerProfile", registry: Registry, choice: Choice) -> dict
             if feeds or choice.takes(case, clause):
                 for revision in judged(profile, choice):
                     if revision in clause.revisions:
-                        words.setdefault(revision, set()).update(
-                            word for need in clause.needs for word in needs.choices(need)
-                        )
+                        words.setdefault(revision, set()).update(clause.words)
     return words
 
 
@@ -357,14 +355,12 @@ def _words(case: Case, revisions: Iterable[str]) -> frozenset[tuple[str, str]]:
         for clause in case.clauses
         for revision in revisions
         if revision in clause.revisions
-        for need in clause.needs
-        for word in needs.choices(need)
+        for word in clause.words
     )
 
 
 def _rests_on_bindings(case: Case) -> bool:
-    words = {word for c in case.clauses for need in c.needs for word in needs.choices(need)}
-    return case.is_attack or bool(words & needs.OPERATIONS.keys())
+    return case.is_attack or any(c.words & needs.OPERATIONS.keys() for c in case.clauses)
 
 
 def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Iterator[PlannedCase]:

@@ -123,6 +123,10 @@ class _State:
     def found(self) -> bool:
         return self.word in _FINDINGS
 
+    @property
+    def rank(self) -> int:
+        return Outcome(self.word).rank
+
 
 class _Report:
     def __init__(self, document: Mapping[str, Any], renamed: Mapping[str, str]) -> None:
@@ -134,7 +138,7 @@ class _Report:
         for row in document["verdicts"]:
             key = renamed.get(row["clause"], row["clause"]), row["revision"]
             known, state = self.states.get(key), _state(row)
-            if known is None or known.word == ABSENT or _rank(state) < _rank(known):
+            if known is None or known.word == ABSENT or state.rank < known.rank:
                 self.states[key] = state
 
 
@@ -161,10 +165,6 @@ def _tools(row: Mapping[str, Any]) -> dict[str, frozenset[str]]:
             names = judgement.get("arguments", {}).get(tool, ())
             found[tool] = found.get(tool, frozenset()) | frozenset(names)
     return found
-
-
-def _rank(state: _State) -> int:
-    return Outcome(state.word).rank
 
 
 def compare(

@@ -1,8 +1,8 @@
 """The threshold of the gate: the least severity of a finding that fails it. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 from mcp_touchstone.catalog.clause import Clause, nearest
 from mcp_touchstone.catalog.threat import Severity, Threat
@@ -54,8 +54,8 @@ class Floor:
         Raises:
             ValueError: a word is unknown, or two of a kind were given.
         """
-        floor = cls()
         given: dict[str, str] = {}
+        found: dict[str, Any] = {}
         for word in words:
             if word not in WORDS:
                 raise ValueError(f"{word!r} is none of {', '.join(WORDS)}{nearest(word, WORDS)}")
@@ -63,16 +63,10 @@ class Floor:
             if given.setdefault(kind, word) != word:
                 raise ValueError(f"{given[kind]} and {word} exclude each other; name one floor")
             if kind == "clauses":
-                floor = replace(floor, clauses=_CLAUSES[word])
-            elif kind == "threats":
-                floor = replace(floor, threats=Severity(word))
-            elif kind == SDK:
-                floor = replace(floor, sdk=True)
-            elif kind == PROFILE:
-                floor = replace(floor, profile=True)
-            else:
-                floor = replace(floor, never=True)
-        return floor
+                found[kind] = _CLAUSES[word]
+            else:  # the members of the words beside a floor are called like them
+                found[kind] = Severity(word) if kind == "threats" else True
+        return cls(**found)
 
     def counts(self, clause: Clause, outcome: Outcome) -> bool:
         """Return whether a finding of this outcome fails the gate."""

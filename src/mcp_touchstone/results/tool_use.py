@@ -4,7 +4,7 @@ Reports lay this out. Otherwise a tool that stopped working would only make the 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_touchstone.client.server_profile import (
@@ -54,7 +54,7 @@ class ToolUse:
     """
 
     called: tuple[str, ...] = ()
-    failed: tuple[FailedTool, ...] = field(default=())
+    failed: tuple[FailedTool, ...] = ()
     left_out: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
     hurried: tuple[str, ...] = ()
