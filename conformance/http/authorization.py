@@ -114,7 +114,7 @@ def wants_a_token_with_each_request(talk: Conversation) -> None:
                 answer.status == UNAUTHORIZED,
                 f"401 Unauthorized for {where} with {what}",
                 mild=Breach.WARN if light else None,
-                because="400 is for malformed requests" if light else "",
+                because="400 is for malformed requests",
             )
     if talk.http.session_id is not None:
         for where, answer in places(talk, {"Authorization": None, SESSION: None}):
@@ -194,7 +194,7 @@ def refuses_invalid_tokens_with_401(talk: Conversation) -> None:
             answer.status == UNAUTHORIZED,
             "401 Unauthorized for an invalid token",
             mild=Breach.WARN if answer.status == BAD_REQUEST else None,
-            because="400 is for malformed requests" if answer.status == BAD_REQUEST else "",
+            because="400 is for malformed requests",
         )
     for header in MALFORMED if talk.judge.covers(INVALID[0]) else ():
         answer = attempt(talk, header)
@@ -371,7 +371,7 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
         actual=f"{found}; resource {resource!r}" if isinstance(document, dict) else found,
         at=found.line,
         mild=Breach.WARN if whole else None,
-        because="clients read it whatever its type" if whole else "",
+        because="clients read it whatever its type",
     )
     urls = list_in(members, "authorization_servers")
     talk.judge(
