@@ -406,4 +406,4 @@ def _cancelled(talk: Conversation, asked: int) -> list[Any]:
 
 def _failed(reply: Reply) -> bool:
     """Whether a call ended with an error, as after a wait without an answer."""
-    return reply.is_error or (reply.result or {}).get("isError") is True
+    return reply.is_error or reply.is_tool_error

@@ -266,7 +266,7 @@ def _call(talk: Conversation, capabilities: Mapping[str, Any]) -> Reply:
 def asks_only_clients_that_declare_the_capability(talk: Conversation) -> None:
     """A request that declares no capability gets no input request, whatever came before."""
     able = _call(talk, FULL_CAPABILITIES)
-    if (able.result or {}).get("resultType") != "input_required":
+    if not able.asks:
         talk.judge.unseen(
             ("meta-capabilities-per-request", "meta-missing-capability-error"),
             f"the tool did not ask for input again: {able}",

@@ -147,21 +147,15 @@ def validates_arguments_by_2020_12(talk: Conversation) -> None:
     """Arguments that only a keyword of 2020-12 rules out are refused."""
     clause = "schema-2020-12-supported"
     for name, good, bad in _spoilt(talk):
-        if not _ran(_call(talk, name, good)):
+        if not _call(talk, name, good).ran:
             continue
         reply = _call(talk, name, bad)
-        talk.judge.expect(reply, clause, not _ran(reply), f"an error for {name} with {brief(bad)}")
+        talk.judge.expect(reply, clause, not reply.ran, f"an error for {name} with {brief(bad)}")
     talk.judge.otherwise_unseen(clause, f"no harmless tool uses {', '.join(PARTICULAR)}")
 
 
 def _call(talk: Conversation, name: str, given: dict[str, Any]) -> Reply:
     return talk.wire.request("tools/call", {"name": name, "arguments": given}, required=False)
-
-
-def _ran(reply: Reply) -> bool:
-    result = reply.result
-    interim = result is not None and result.get("resultType") == "input_required"
-    return result is not None and not interim and result.get("isError") is not True
 
 
 def _spoilt(talk: Conversation) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:

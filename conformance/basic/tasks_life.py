@@ -202,7 +202,7 @@ def reports_failed_tasks(talk: Conversation) -> None:
             continue
         state = task.get().result or {}
         reply = task.result()
-        if (reply.result or {}).get("isError") is True:
+        if reply.is_tool_error:
             talk.judge(
                 "tasks-iserror-means-failed",
                 task.status != "completed",

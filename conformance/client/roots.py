@@ -221,8 +221,8 @@ def stays_within_the_client_roots(talk: Conversation) -> None:
 
 
 def _works(talk: Conversation, call: Example) -> bool:
-    result = mrtr.provoke(talk.wire, call).reply.result
-    return result is not None and result.get("isError") is not True
+    reply = mrtr.provoke(talk.wire, call).reply
+    return reply.result is not None and not reply.is_tool_error
 
 
 def _ways(talk: Conversation, call: Example, secret: SafePath) -> Iterator[tuple[str, Exchange]]:

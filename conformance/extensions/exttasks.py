@@ -372,7 +372,7 @@ def completes_tasks_whose_tool_fails(talk: Conversation) -> None:
             if spoilt is None:
                 continue
             call = Exchange(CALL, {**example.params, "arguments": spoilt[1]})
-            fails = (talk.run(call, required=False).result or {}).get("isError") is True
+            fails = talk.run(call, required=False).is_tool_error
             created, own = _created(talk, call) if fails else (None, "")
             if created is None or not own:
                 continue

@@ -11,7 +11,6 @@ from mcp_touchstone.suite import (
     Found,
     Heard,
     Property,
-    Reply,
     Say,
     arguments,
     brief,
@@ -86,7 +85,7 @@ def refuses_any_invalid_argument(talk: Conversation) -> None:
 
     def check(edit: drawn.Edit, heard: Heard, _twin: Heard) -> Iterator[Found]:
         reply = heard.replies[0]
-        if edit.name and (not reply.answered or _ran(reply)):
+        if edit.name and (not reply.answered or reply.ran):
             given = "nothing" if edit.gone else brief(edit.value, 60)
             yield Found(
                 VALIDATED,
@@ -118,13 +117,6 @@ def _plain(number: int, example: Example) -> Iterator[drawn.Edit]:
     mistyped = arguments.mistyped(example.schema, example.arguments)
     if mistyped is not None:
         yield drawn.Edit(number, mistyped[0], mistyped[1][mistyped[0]])
-
-
-def _ran(reply: Reply) -> bool:
-    result = reply.result
-    if result is None or result.get("isError") is True:
-        return False
-    return result.get("resultType") != "input_required"
 
 
 @scenario(GRACEFUL, drawn=True)

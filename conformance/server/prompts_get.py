@@ -136,17 +136,9 @@ def refuses_a_prompt_without_required_arguments(talk: Conversation) -> None:
             talk.judge.expect(
                 reply,
                 "prompts-missing-argument-error",
-                reply.refused(-32602) or _asks(reply),
+                reply.refused(-32602) or reply.asks,
                 f"error -32602 for {name} without {missing}",
             )
-
-
-def _asks(reply: Reply) -> bool:
-    return (reply.result or {}).get("resultType") == "input_required"
-
-
-def _is_rendered(reply: Reply) -> bool:
-    return reply.result is not None and not _asks(reply)
 
 
 def _arguments(prompt: dict[str, Any]) -> list[dict[str, Any]]:
@@ -237,7 +229,7 @@ def validates_prompt_arguments(talk: Conversation) -> None:
             talk.judge.expect(
                 reply,
                 clause,
-                not _is_rendered(reply),
+                reply.result is None or reply.asks,
                 f"an error for {prompt['name']} with {brief(bad, 80)}",
             )
 

@@ -58,8 +58,7 @@ def reports_an_unknown_resource(talk: Conversation) -> None:
     code, empty = "resources-not-found-code", "resources-not-found-no-empty-contents"
     expected = "error -32602 for an unknown URI"
     reply = _unknown(talk)
-    asks = (reply.result or {}).get("resultType") == "input_required"
-    if not reply.answered or asks:
+    if not reply.answered or reply.asks:
         talk.judge.unseen((code, empty), f"there was no final answer: {reply}")
         return
     talk.judge(empty, _contents(reply) != [], expected=expected, actual="empty contents", at=reply)
@@ -88,12 +87,11 @@ def validates_resource_uris(talk: Conversation) -> None:
     odd = (f"{NEVER}://{'a' * 8192}", f"{NEVER}://a\0b", f"{NEVER}://a\nb", f"{NEVER}://%zz%")
     for uri in (*none, *odd):
         reply = talk.wire.request("resources/read", {"uri": uri}, required=False)
-        asks = (reply.result or {}).get("resultType") == "input_required"
-        refused = reply.is_error or (asks and uri not in none)
+        refused = reply.is_error or (reply.asks and uri not in none)
         mild = None
         if uri == odd[0] and _contents(reply) == []:
             refused = True  # resources-not-found-no-empty-contents judges this
-        if reply.answered and (_contents(reply) == [] or uri not in none or asks):
+        if reply.answered and (_contents(reply) == [] or uri not in none or reply.asks):
             mild = Breach.WARN
         talk.judge.expect(
             reply,

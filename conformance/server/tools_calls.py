@@ -56,18 +56,6 @@ TRACE = re.compile(
 )
 
 
-def _ran(reply: Reply) -> bool:
-    """Whether a call succeeded according to its result."""
-    result = reply.result
-    if result is None or result.get("isError") is True:
-        return False
-    return result.get("resultType") != "input_required"
-
-
-def _is_tool_error(reply: Reply) -> bool:
-    return (reply.result or {}).get("isError") is True
-
-
 # --- the answer
 
 
@@ -138,7 +126,7 @@ def accepts_a_call_that_its_schema_allows(talk: Conversation) -> None:
 
 
 def _names_arguments(reply: Reply) -> bool:
-    return _is_tool_error(reply) and any(map(INVALID_TEXT.search, _texts(reply.result)))
+    return reply.is_tool_error and any(map(INVALID_TEXT.search, _texts(reply.result)))
 
 
 # --- the name
@@ -165,11 +153,11 @@ def treats_tool_names_as_case_sensitive(talk: Conversation) -> None:
         if flipped in listed | {example.name}:
             talk.judge.unseen(clause, f"{flipped} is the name of another tool")
             continue
-        if _ran(talk.wire.request(CALL, {**example.params, "name": NOBODY}, required=False)):
+        if talk.wire.request(CALL, {**example.params, "name": NOBODY}, required=False).ran:
             talk.judge.unseen(clause, "the server runs a tool under any name")
             continue
         reply = talk.wire.request(CALL, {**example.params, "name": flipped})
-        talk.judge.expect(reply, clause, not _ran(reply), f"an error for the tool {flipped}")
+        talk.judge.expect(reply, clause, not reply.ran, f"an error for the tool {flipped}")
 
 
 # --- the request
@@ -184,7 +172,7 @@ def refuses_malformed_calls(talk: Conversation) -> None:
         reply = talk.wire.request(CALL, params, required=False)
         named = isinstance(params.get("name"), str)
         refused = reply.is_error or reply.error is not None
-        answered = refused or _is_tool_error(reply) or (named and reply.answered)
+        answered = refused or reply.is_tool_error or (named and reply.answered)
         talk.judge.expect(
             reply,
             "tools-malformed-call-error",
@@ -204,12 +192,11 @@ def runs_without_the_arguments_member(talk: Conversation) -> None:
     free = [one for one in talk.examples("callable-tool") if not arguments.required(one.schema)]
     for example in [one for one in free if one.item][:FEW]:
         empty = {"name": example.name, "arguments": {}}
-        if not _ran(talk.wire.request(CALL, empty, required=False)):
+        if not talk.wire.request(CALL, empty, required=False).ran:
             continue
         reply = talk.wire.request(CALL, {"name": example.name})
-        refused = (reply.is_error or _is_tool_error(reply)) and _ran(
-            talk.wire.request(CALL, empty, required=False)
-        )
+        refused = reply.is_error or reply.is_tool_error
+        refused = refused and talk.wire.request(CALL, empty, required=False).ran
         expected = f"a result of {example.name}, as with {{}}"
         talk.judge.expect(reply, clause, not refused, expected)
     talk.judge.otherwise_unseen(clause, "no callable tool runs with {}")
@@ -235,16 +222,16 @@ def validates_tool_arguments(talk: Conversation) -> None:
             argument, given = spoilt
             params = {"name": example.name, "arguments": given}
             reply = talk.wire.request(CALL, params, required=False)
-            passed = reply.answered and not _ran(reply)
+            passed = reply.answered and not reply.ran
             expected = f"an error for {example.name} with {brief(given, 80)}: invalid {argument}"
             talk.judge.expect(reply, valid, passed, expected)
             if talk.server.over_http and reply.code == HEADER_MISMATCH:
                 continue  # an argument that is no text or number has no header
-            if reply.is_error or _is_tool_error(reply):
+            if reply.is_error or reply.is_tool_error:
                 talk.judge.expect(
                     reply,
                     channel,
-                    _is_tool_error(reply) or reply.unreadable,
+                    reply.is_tool_error or reply.unreadable,
                     f"a result with isError for {example.name} with {brief(given, 80)}",
                     mild=Breach.NOTE if reply.code == INVALID else None,
                 )
@@ -266,12 +253,12 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
         code = reply.code if reply.is_error else None
         # An empty call is one that never worked: tools-input-schema-complete counts its refusal.
         invalid = code == INVALID and (talk.revision <= PROTOCOL_UNTIL or not given)
-        if not (_is_tool_error(reply) or integral(code)) or invalid or code in ASKS_FIRST:
+        if not (reply.is_tool_error or integral(code)) or invalid or code in ASKS_FIRST:
             continue
         talk.judge.expect(
             reply,
             clause,
-            _is_tool_error(reply),
+            reply.is_tool_error,
             f"a result with isError for {example.name} with {brief(given, 80)}",
             mild=Breach.NOTE if code == INVALID else None,
         )

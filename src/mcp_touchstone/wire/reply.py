@@ -39,7 +39,22 @@ class Reply:
         """Whether it is a final result without an error."""
         result = self.result
         final = result is not None and result.get("resultType", "complete") == "complete"
-        return final and (result or {}).get("isError") is not True
+        return final and not self.is_tool_error
+
+    @property
+    def asks(self) -> bool:
+        """Whether it is a result that asks for input."""
+        return (self.result or {}).get("resultType") == "input_required"
+
+    @property
+    def is_tool_error(self) -> bool:
+        """Whether it is a result that reports a failure of the tool."""
+        return (self.result or {}).get("isError") is True
+
+    @property
+    def ran(self) -> bool:
+        """Whether it is a result that reports no failure of the tool, and asks for no input."""
+        return self.result is not None and not (self.is_tool_error or self.asks)
 
     @property
     def error(self) -> dict[str, Any] | None:
