@@ -53,18 +53,7 @@ def lists_its_prompts(talk: Conversation) -> None:
 @scenario("prompts-name-unique")
 def gives_prompts_unique_names(talk: Conversation) -> None:
     """No two listed prompts have the same name."""
-    clause = "prompts-name-unique"
-    twice = listings.twice(talk, "prompts")
-    if twice is None:
-        talk.judge.unseen(clause, "the server lists no prompt")
-        return
-    talk.judge(
-        clause,
-        not twice,
-        expected="every name once",
-        actual=f"more than once: {', '.join(sorted(twice))}",
-        at=len(talk.wire.transcript),
-    )
+    listings.judge_unique(talk, "prompts", "prompts-name-unique")
 
 
 # --- the same list on every connection

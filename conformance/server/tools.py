@@ -113,18 +113,7 @@ def lists_its_tools(talk: Conversation) -> None:
 @scenario("tools-name-unique")
 def gives_tools_unique_names(talk: Conversation) -> None:
     """No two listed tools have the same name."""
-    clause = "tools-name-unique"
-    twice = listings.twice(talk, "tools")
-    if twice is None:
-        talk.judge.unseen(clause, "the server lists no tool")
-        return
-    talk.judge(
-        clause,
-        not twice,
-        expected="every name once",
-        actual=f"more than once: {', '.join(sorted(twice))}",
-        at=len(talk.wire.transcript),
-    )
+    listings.judge_unique(talk, "tools", "tools-name-unique")
 
 
 # --- the same list on every connection

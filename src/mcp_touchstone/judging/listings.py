@@ -1,4 +1,4 @@
-"""Complete lists of a server: read one to its end, track one on a connection. Judges nothing."""
+"""Complete lists of a server: read one to its end, track one on a connection, judge its names."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,13 +48,21 @@ def answer(talk: Conversation, method: str) -> Reply:
     return talk.wire.request(method) if reply.is_error else reply
 
 
-def twice(talk: Conversation, feature: str) -> set[str] | None:
-    """Return the keys that occur twice, each time the list is read; None if nothing is listed."""
+def judge_unique(talk: Conversation, feature: str, clause: str) -> None:
+    """Judge that no two listed items have the same name, each time the list is read."""
     names = keys(talk, feature)
     if not names:
-        return None
+        talk.judge.unseen(clause, f"the server lists no {feature.removesuffix('s')}")
+        return
     again = keys(talk, feature) or [] if len({*names}) < len(names) else []
-    return {name for name in names if min(names.count(name), again.count(name)) > 1}
+    twice = sorted(name for name in {*names} if min(names.count(name), again.count(name)) > 1)
+    talk.judge(
+        clause,
+        not twice,
+        expected="every name once",
+        actual=f"more than once: {', '.join(twice)}",
+        at=len(talk.wire.transcript),
+    )
 
 
 def difference(before: list[str], after: list[str]) -> str:
