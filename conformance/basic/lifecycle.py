@@ -182,7 +182,6 @@ def _judge_echo(talk: Conversation, offers: Mapping[str, Any], at: Reply) -> Non
     "lifecycle-version-counteroffer-latest",
     "lifecycle-version-echo",
     fresh=True,
-    lasts=True,
     once=True,
     eras=True,
 )

@@ -83,8 +83,8 @@ class Case:
         willing: whether its client declares every capability and answers every request.
         fixtures: trees an attack needs around the root; empty if it is no attack.
         drawn: whether it is a property: it sends generated messages, on processes of its own.
-        lasts: whether it takes seconds, because it mostly listens or starts several processes; it
-            then starts before others, and not on their shared process.
+        lasts: whether it mostly listens, for seconds; it then starts before others, and not on
+            their shared process.
         restarts: whether it starts further processes beside the shared one.
         everywhere: whether it compares the answers in all revisions; each is then opened, even
             if few are judged.
