@@ -17,6 +17,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.config.parser import DESCRIPTION, parse
 from mcp_touchstone.config.settings import FIELDS, OPTIONS, layer, words
 from mcp_touchstone.config.toml_keys import KEYS
+from mcp_touchstone.engine import load
 from mcp_touchstone.pytest_plugin.options import ALL
 from mcp_touchstone.target.server_settings import ServerSettings
 from mcp_touchstone.target.target import Target
@@ -225,6 +226,7 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(load, "CALLS", 64)
     for folder in ("seed", "world", "work"):
         (tmp_path / folder).mkdir()
     (tmp_path / "seed" / "README.md").write_text("hello\n")
