@@ -65,12 +65,17 @@ def test_silent_tool_is_abandoned_and_other_tools_are_tried(
     assert "list_directory" not in left
 
 
-def test_folder_is_not_copied_into_itself() -> None:
-    begun = time.monotonic()
+def test_root_is_not_copied_into_itself() -> None:
     run = attacked("CopiesFolders", ("injection",))
 
     assert {v.outcome for v in run.verdicts} == {Outcome.PASS}, run.verdicts
-    assert time.monotonic() - begun < 20
+    values = [entry.value for one in run.connections for entry in one.transcript]
+    calls = [v["params"] for v in values if isinstance(v, dict) and v.get("method") == "tools/call"]
+    copies = [call["arguments"] for call in calls if call["name"] == "sync_folders"]
+    assert len(copies) > 50
+    for copy in copies:
+        source, target = copy["source_dir"], copy["target_dir"]
+        assert source == target or not (source == "." or source.endswith("/root")), copy
 
 
 def without_root(name: str, *select: str, root: str = ".") -> Run:
