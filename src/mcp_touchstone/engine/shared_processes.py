@@ -91,12 +91,11 @@ class SharedProcesses:
         label = f"{share} {self._replaced.get(key, 0) + 1}"
         turn = StartPriority.FIRST if share is Share.DRAWN else turn
         started = opened(self._pool.spawn(revision, label, turn=turn), share)
-        meanwhile = self._live.get(key)
-        if meanwhile is not connection and meanwhile is not None:  # a scenario left its process
+        if self.has(revision, share):  # a scenario left its process meanwhile
             self._pool.retire(started)
-            return meanwhile
-        self._live[key] = started
-        return started
+        else:
+            self._live[key] = started
+        return self._live[key]
 
     def release(self, revision: str, share: Share = Share.ORDINARY) -> None:
         """Begin to end a process that is no longer needed."""
