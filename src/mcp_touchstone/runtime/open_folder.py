@@ -100,7 +100,7 @@ class Folder:
         """Return a name as the system takes it, relative to the folder if there is a descriptor."""
         if "\0" in name or name in {"..", "/"} or os.sep in name or (os.altsep or os.sep) in name:
             raise OutsideError(errno.EINVAL, "this is no name of a file", self._path(name))
-        if not name.isascii():  # the check takes a third of the time of a look at a tree
+        if not name.isascii():  # a look at a tree asks this for every name, and encoding is slow
             try:
                 os.fsencode(name)
             except UnicodeEncodeError:
