@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, call
 
 import pytest
 
@@ -114,8 +114,9 @@ def test_finding_on_both_processes_is_repeated_already(registry: Registry) -> No
     assert (found.gravest.tried, found.gravest.found) == (2, 2)
 
 
-def test_process_that_a_scenario_leaves_during_a_start_is_the_shared_one() -> None:
-    left, started = MagicMock(gone=False), MagicMock(gone=False)
+@pytest.mark.parametrize("exits", [False, True])
+def test_process_that_a_scenario_leaves_during_a_start_is_the_shared_one(exits: bool) -> None:
+    left, started = MagicMock(gone=exits), MagicMock(gone=False)
     pool = MagicMock()
     shared = SharedProcesses(pool)
 
@@ -125,5 +126,5 @@ def test_process_that_a_scenario_leaves_during_a_start_is_the_shared_one() -> No
 
     pool.spawn = spawn
 
-    assert shared.get(rev.LATEST_LEGACY, Share.LASTING) is left
-    pool.retire.assert_called_once_with(started)
+    assert shared.get(rev.LATEST_LEGACY, Share.LASTING) is (started if exits else left)
+    assert pool.retire.mock_calls == ([] if exits else [call(started)])
