@@ -98,6 +98,19 @@ def test_invalid_utf_8_is_shown_with_replacement_characters(record: Transcript) 
     assert entry.text == "\ufffd{"
 
 
+@pytest.mark.parametrize("more", [-1, 0])
+def test_long_line_is_kept_compressed_and_read_as_it_was(record: Transcript, more: int) -> None:
+    raw = b"\xff".ljust(transcript.PACKED + more, b"a")
+
+    (heard,) = hear(record, raw)
+    sent = record[record.said(raw + b"\n", None)]
+
+    for entry in (heard, sent):
+        assert entry.raw == raw
+        assert entry.text == raw.decode("utf-8", "replace")
+        assert (len(entry.kept) < len(raw) / 10) is (more == 0)
+
+
 def test_closing_the_input_closes_the_session(record: Transcript) -> None:
     record.input_closed()
 
