@@ -78,6 +78,8 @@ INVALID: list[dict[str, str | None]] = [
     {"source": '{ "2025-11-52" = "x" }'},
     {"source": f'{{ "{NEW}..{OLD}" = "x" }}'},
     {"source": f'{{ "{OLD}..{NEW}" = "x", "{NEW}" = "y" }}'},
+    {"source": f'{{ "..{NEW}" = "x" }}'},
+    {"source": f'{{ "{OLD}.." = "x", "{NEW}" = "y" }}'},
     {"source": f'{{ "{NEW}" = [] }}'},
     {"source": f'{{ "{NEW}" = 5 }}'},
     {"id": '"Ping-Answer"'},
@@ -185,6 +187,12 @@ def test_range_of_revisions_names_each_of_them(load_row: Load) -> None:
 
     older = {"2024-11-05": ("a",), "2025-03-26": ("a",), "2025-06-18": ("a",)}
     assert clause.source == older | {"2025-11-25": ("b",)}
+
+
+def test_open_range_names_every_revision_from_its_first_one_on(load_row: Load) -> None:
+    clause = load_row(source='{ "2025-11-25.." = "a" }')
+
+    assert clause.source == dict.fromkeys(rev.since("2025-11-25"), ("a",))
 
 
 @pytest.mark.parametrize("key", ["deferred", "unobservable"])

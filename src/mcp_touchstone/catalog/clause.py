@@ -389,16 +389,20 @@ def _clause(
 def _pages(
     source: Mapping[str, Any], wrong: Callable[[str], CatalogueError]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the pages of each revision; a key ``first..last`` names all from one to another."""
+    """Return the pages of each revision.
+
+    A key ``first..last`` names all from one to another, and ``first..`` all from one on.
+    """
     found: dict[str, tuple[str, ...]] = {}
     for key, cited in source.items():
-        ends = key.split("..", 1)
+        first, _, last = key.partition("..")
+        ends = (first, last or (rev.ALL[-1] if key.endswith("..") else first))
         for revision in ends:
             if revision not in rev.ALL:
                 raise wrong(f"source: unknown revision {revision!r}{nearest(revision, rev.ALL)}")
         if not cited or not (_is(cited, "string") or _is(cited, "array of strings")):
             raise wrong(f"source: {key} is no page and no array of pages")
-        meant = [revision for revision in rev.ALL if ends[0] <= revision <= ends[-1]]
+        meant = [revision for revision in rev.ALL if ends[0] <= revision <= ends[1]]
         if not meant or found.keys() & {*meant}:
             raise wrong(f"source: {key} is no range, or names a revision again")
         pages = (cited,) if isinstance(cited, str) else tuple(cited)

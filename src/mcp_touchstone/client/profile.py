@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client import answers
 from mcp_touchstone.client.answers import Answer, Policy
 from mcp_touchstone.client.client_tasks import ClientTasks
@@ -25,9 +26,8 @@ _TASKS: Final[dict[str, Any]] = {
     "cancel": {},
     "requests": {"sampling": {"createMessage": {}}, "elicitation": {"create": {}}},
 }
-CAPABILITIES: Final[dict[str, dict[str, Any]]] = {
+_CHANGED: Final[dict[str, dict[str, Any]]] = {
     "2024-11-05": _OLDEST,
-    "2025-03-26": _OLDEST,
     "2025-06-18": {**_OLDEST, "elicitation": {}},
     "2025-11-25": {
         "roots": {"listChanged": True},
@@ -40,6 +40,12 @@ CAPABILITIES: Final[dict[str, dict[str, Any]]] = {
         "sampling": {"tools": {}, "context": {}},
         "elicitation": {"form": {}, "url": {}},
     },
+}
+"""All capabilities of a client, by the revision that changed them."""
+
+CAPABILITIES: Final = {
+    revision: _CHANGED[max(since for since in _CHANGED if since <= revision)]
+    for revision in rev.ALL
 }
 """All capabilities of a client, by revision."""
 
