@@ -33,8 +33,10 @@ def loop(folder: Path, servers: int, method: Method | None) -> float:
         words += ["--jobs", "40", "--sandbox", str(method or "off"), "--cwd", "{root}", *WORDS]
         subprocess.run(
             [sys.executable, "-m", "mcp_touchstone", "check", *words, "--", *COMMAND],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )
     return (time.perf_counter() - begun) / servers
 
 

@@ -109,32 +109,60 @@ class Advisory:
 FILES, GIT = "server-filesystem", "mcp-server-git"
 ADVISORIES = (
     Advisory(
-        "CVE-2025-53110", FILES, "access to a folder whose name begins with the name of the root",
+        "CVE-2025-53110",
+        FILES,
+        "access to a folder whose name begins with the name of the root",
         "",
-        ("traversal-sibling",), ("0.6.2", "2025.3.28"), "2025.7.1",
+        ("traversal-sibling",),
+        ("0.6.2", "2025.3.28"),
+        "2025.7.1",
     ),
     Advisory(
-        "CVE-2025-53109", FILES, "access through links that lead outside", "",
-        ("links-read", "links-write"), ("0.6.2", "2025.3.28"), "2025.7.1",
+        "CVE-2025-53109",
+        FILES,
+        "access through links that lead outside",
+        "",
+        ("links-read", "links-write"),
+        ("0.6.2", "2025.3.28"),
+        "2025.7.1",
     ),
     Advisory(
-        "CVE-2025-68143", GIT, "creates repositories anywhere", "git_init",
-        ("links-write", "traversal-two-readings"), ("2025.7.1",), "2025.9.25",
+        "CVE-2025-68143",
+        GIT,
+        "creates repositories anywhere",
+        "git_init",
+        ("links-write", "traversal-two-readings"),
+        ("2025.7.1",),
+        "2025.9.25",
     ),
     Advisory(
-        "CVE-2025-68144", GIT, "options in place of a revision", "git_checkout",
-        ("injection-options",), ("2025.7.1", "2025.9.25", "2025.11.25"), "2025.12.18",
+        "CVE-2025-68144",
+        GIT,
+        "options in place of a revision",
+        "git_checkout",
+        ("injection-options",),
+        ("2025.7.1", "2025.9.25", "2025.11.25"),
+        "2025.12.18",
     ),
     Advisory(
-        "CVE-2025-68145", GIT, "access to repositories next to the allowed one", "git_status",
+        "CVE-2025-68145",
+        GIT,
+        "access to repositories next to the allowed one",
+        "git_status",
         ("traversal-absolute", "links-read"),
-        ("2025.7.1", "2025.9.25", "2025.11.25"), "2025.12.18",
+        ("2025.7.1", "2025.9.25", "2025.11.25"),
+        "2025.12.18",
     ),
     Advisory(
-        "CVE-2026-27735", GIT, "adds files from outside to the repository", "git_add",
-        ("traversal-dotdot", "traversal-expansion"), ("2025.12.18",), "2026.1.14",
+        "CVE-2026-27735",
+        GIT,
+        "adds files from outside to the repository",
+        "git_add",
+        ("traversal-dotdot", "traversal-expansion"),
+        ("2025.12.18",),
+        "2026.1.14",
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

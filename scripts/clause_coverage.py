@@ -167,9 +167,12 @@ def text(coverage: Coverage) -> Iterator[str]:
         yield "\nnot judged:"
     for reason, names in reasons.items():
         yield from textwrap.wrap(
-            ", ".join(names), WIDTH, initial_indent="  ", subsequent_indent="  ",
+            ", ".join(names),
+            WIDTH,
+            initial_indent="  ",
+            subsequent_indent="  ",
             break_on_hyphens=False,
-        )  # fmt: skip
+        )
         yield from textwrap.wrap(reason, WIDTH, initial_indent="      ", subsequent_indent="      ")
 
 

@@ -123,8 +123,11 @@ def talk(client: list[str], server: dict[str, Any], transport: str, folder: Path
             done = subprocess.run(
                 [word.replace("{server}", address) for word in client],
                 env={**os.environ, "MCP_CONFORMANCE_CONTEXT": json.dumps(context)},
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT, check=False,
-            )  # fmt: skip
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=LIMIT,
+                check=False,
+            )
         except subprocess.TimeoutExpired:
             return f"the client did not end within {LIMIT:g} s"
     said = [line.strip(" |+-") for line in done.stderr.decode("utf-8", "replace").splitlines()]

@@ -32,10 +32,17 @@ class Spoken:
 def clause(name: str, chapter: str, level: Level, *revisions: str, **more: Any) -> Clause:
     breach = {Level.SHOULD: Breach.WARN, Level.MAY: Breach.NOTE}.get(level, Breach.FAIL)
     return Clause(
-        id=name, group="basic", chapter=chapter, level=level, breach=breach,
-        source=dict.fromkeys(revisions, (PAGE,)), statement=f"What {name} says of a server.",
-        how="It is asked, and looked at.", not_flagged="A slow answer.", **more,
-    )  # fmt: skip
+        id=name,
+        group="basic",
+        chapter=chapter,
+        level=level,
+        breach=breach,
+        source=dict.fromkeys(revisions, (PAGE,)),
+        statement=f"What {name} says of a server.",
+        how="It is asked, and looked at.",
+        not_flagged="A slow answer.",
+        **more,
+    )
 
 
 BROKEN_RULE = clause("canned-must", "ping", Level.MUST, OLD, NEW, decision="The page says so.")
@@ -46,20 +53,33 @@ RARE_RULE = clause("canned-rare", "lifecycle", Level.MUST_NOT, NEW, conditional=
 DUMB_RULE = clause("canned-unjudged", "stdio", Level.MUST, NEW)
 KNOWN_RULE = clause("canned-known", "stdio", Level.SCHEMA, NEW)
 THREAT = Threat(
-    id="canned-climb", group="paths", chapter="traversal", level=Level.MUST_NOT,
-    breach=Breach.FAIL, source={NEW: ()}, statement="A path that climbs stays inside.",
-    how="It is climbed.", severity=Severity.CRITICAL, promise=Promise.CONTAINMENT,
-    effect="It reads what it likes.", cause="The path is joined and not resolved.", cwe=(22,),
+    id="canned-climb",
+    group="paths",
+    chapter="traversal",
+    level=Level.MUST_NOT,
+    breach=Breach.FAIL,
+    source={NEW: ()},
+    statement="A path that climbs stays inside.",
+    how="It is climbed.",
+    severity=Severity.CRITICAL,
+    promise=Promise.CONTAINMENT,
+    effect="It reads what it likes.",
+    cause="The path is joined and not resolved.",
+    cwe=(22,),
     owasp=("MCP05",),
-)  # fmt: skip
+)
 
 
 def verdict(rule: Clause, revision: str, outcome: Outcome, **more: Any) -> Verdict:
     judgement = Judgement(
-        clause=rule.id, revision=revision, outcome=outcome, source="canned.py:7",
+        clause=rule.id,
+        revision=revision,
+        outcome=outcome,
+        source="canned.py:7",
         scenario=f"suite/{rule.group}/{rule.chapter}.py::{rule.id.replace('-', '_')}",
-        process=revision, **more,
-    )  # fmt: skip
+        process=revision,
+        **more,
+    )
     return Verdict(rule, revision, outcome, judgement, [judgement])
 
 
@@ -91,10 +111,15 @@ def run(**more: Any) -> Run:
         verdict(DUMB_RULE, NEW, Outcome.BROKEN, actual="no answer in 5 s"),
         verdict(KNOWN_RULE, NEW, Outcome.FAIL, expected="text", actual="a number"),
         verdict(
-            THREAT, NEW, Outcome.FAIL, expected="a refusal", actual="a canary came back",
-            wire=wire('{"text":"canary"}'), reproduction="#!/bin/sh\nprintf x | ./server",
+            THREAT,
+            NEW,
+            Outcome.FAIL,
+            expected="a refusal",
+            actual="a canary came back",
+            wire=wire('{"text":"canary"}'),
+            reproduction="#!/bin/sh\nprintf x | ./server",
         ),
-    ]  # fmt: skip
+    ]
     made.verdicts[-2].known = "fixed in 2.0"
     made.settled = Settlement(
         "touchstone-baseline.toml", 2, [Stale("canned-gone", (NEW,), "it was so", "it passes now")]
@@ -109,11 +134,17 @@ def since() -> Comparison:
         "old.json",
         tuple(
             ComparedFinding(
-                rule=rule.id, revision=revision, change=change, was=was, now="fail",
-                grade=rule.grade, counts=change is Change.NEW, actual="no answer",
+                rule=rule.id,
+                revision=revision,
+                change=change,
+                was=was,
+                now="fail",
+                grade=rule.grade,
+                counts=change is Change.NEW,
+                actual="no answer",
             )
             for rule, revision, change, was in kinds
         ),
         ("canned 1.2.2", "canned 1.2.3"),
         same=True,
-    )  # fmt: skip
+    )

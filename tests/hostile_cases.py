@@ -55,10 +55,12 @@ GROUPS: dict[str, dict[str, Case]] = {
         "stops_itself": case(1, "no answer within", select="jsonrpc"),
         "echoes_every_line": case(2, "repeats our request"),
         "answers_late": case(0, "1 pass", argument="0.1", patience=20),
-        "answers_beside_the_id": case(1, "copy the id of the request", select="jsonrpc",
-            argument="null"),
-        "answers_only_after": case(1, "its output is buffered", select="stdio",
-            argument="buffered", patience=20),
+        "answers_beside_the_id": case(
+            1, "copy the id of the request", select="jsonrpc", argument="null"
+        ),
+        "answers_only_after": case(
+            1, "its output is buffered", select="stdio", argument="buffered", patience=20
+        ),
         "starts_slowly": case(0, "1 pass", patience=60),
         "is_slow_at_its_first_start": case(0, "1 pass", argument="6.5", patience=12),
     },
@@ -78,29 +80,43 @@ GROUPS: dict[str, dict[str, Case]] = {
         "returns_a_gigabyte": case(0, "1 pass", patience=60, memory=FLOOD),
         "glues_everything_together": case(1, "a line of 33,", patience=60, memory=FLOOD),
         "writes_binary": case(1, "not JSON", select="stdio", memory=FLOOD),
-        "writes_empty_lines": case(2, "20,000 lines", "a blank line", select="stdio", patience=60,
-            memory=FLOOD),
+        "writes_empty_lines": case(
+            2, "20,000 lines", "a blank line", select="stdio", patience=60, memory=FLOOD
+        ),
     },
     "wire": {
-        "prints_a_banner": case(1, "stdio-stdout-only-messages", "▸",
-            "Welcome to the demo server", select="stdio"),
+        "prints_a_banner": case(
+            1, "stdio-stdout-only-messages", "▸", "Welcome to the demo server", select="stdio"
+        ),
         "writes_invalid_utf8": case(1, "stdio-utf8-output", "not UTF-8", select="stdio"),
         "answers_every_id_twice": case(1, "a second response to id 101", select="jsonrpc"),
         "answers_before_it_is_asked": SOUND,
         "answers_in_deep_json": case(2, "not judged: a message is nested deeper than 128 levels"),
-        "nests_deeply schema": case(1, "not judged: a message is nested deeper than 128 levels",
-            select="tools", argument="schema", patience=20),
-        "nests_deeply results": case(2, "not judged: a message is nested deeper than 128 levels",
-            select="tools", argument="results", patience=20),
+        "nests_deeply schema": case(
+            1,
+            "not judged: a message is nested deeper than 128 levels",
+            select="tools",
+            argument="schema",
+            patience=20,
+        ),
+        "nests_deeply results": case(
+            2,
+            "not judged: a message is nested deeper than 128 levels",
+            select="tools",
+            argument="results",
+            patience=20,
+        ),
         "answers_in_huge_numbers": case(0, "warn  ping-empty-response"),
-        "answers_over_many_lines": case(1, "stdio-no-embedded-newlines", "over 14 lines",
-            select="stdio"),
+        "answers_over_many_lines": case(
+            1, "stdio-no-embedded-newlines", "over 14 lines", select="stdio"
+        ),
         "speaks_another_protocol": case(1, "the framing of another protocol (LSP)", select="stdio"),
         "speaks_http": case(1, "HTTP/1.1 400 Bad Request", select="stdio"),
         "has_an_id_of_a_megabyte": case(0, "1 pass", memory=FLOOD),
         "changes_its_tools_at_every_list": SOUND,
-        "forgets_what_came_with_an_array": case(1, "an answer to the next request, after an array",
-            select="jsonrpc-invalid-request"),
+        "forgets_what_came_with_an_array": case(
+            1, "an answer to the next request, after an array", select="jsonrpc-invalid-request"
+        ),
     },
     "processes": {
         "ignores_end_of_input_and_sigterm": case(0, "SIGKILL", "warn", select="lifecycle"),
@@ -112,8 +128,9 @@ GROUPS: dict[str, dict[str, Case]] = {
         "signals_its_parent": case(130, "interrupted"),
     },
     "ends": {
-        "exits_at_once": case(2, "the server left (status 3)", "DATABASE_URL is not set",
-            "the command by hand"),
+        "exits_at_once": case(
+            2, "the server left (status 3)", "DATABASE_URL is not set", "the command by hand"
+        ),
         "dies_at_a_message 1": case(2, "the server left (status 9)", argument="1"),
         **{
             f"dies_at_a_message {n}": case(1, "the server left (status 9)", argument=f"{n}")
@@ -122,8 +139,9 @@ GROUPS: dict[str, dict[str, Case]] = {
         "leaves_after_each_answer": case(1, "the server left (status 0)"),
         "crashes_on_the_third_request": case(1, "the server left (SIGSEGV)"),
         "dumps_core": case(1, "a core of 0 bytes", "the server left (SIGABRT)"),
-        "refuses_every_initialize": case(1, "lifecycle-initialize-response", "license expired",
-            select="lifecycle"),
+        "refuses_every_initialize": case(
+            1, "lifecycle-initialize-response", "license expired", select="lifecycle"
+        ),
     },
     "files": {
         "fills_its_root": SOUND,
@@ -134,26 +152,59 @@ GROUPS: dict[str, dict[str, Case]] = {
         "leaves_odd_files": SOUND,
     },
     "schemas": {
-        f"sends_schemas_that_explode {kind}": case(1, "tools-malformed-call-error",
-            select="tools", argument=kind, patience=20, memory=FLOOD)
+        f"sends_schemas_that_explode {kind}": case(
+            1,
+            "tools-malformed-call-error",
+            select="tools",
+            argument=kind,
+            patience=20,
+            memory=FLOOD,
+        )
         for kind in (
-            "doubles", "unions", "names", "wide", "branches", "patterns", "lengths", "numbers",
-            "types", "cycles", "deep", "items",
+            "doubles",
+            "unions",
+            "names",
+            "wide",
+            "branches",
+            "patterns",
+            "lengths",
+            "numbers",
+            "types",
+            "cycles",
+            "deep",
+            "items",
         )
     },
     "amounts": {
-        "sends_schemas_that_explode enum": case(1, "tools-malformed-call-error", select="tools",
-            argument="enum", patience=20, memory=FLOOD),
-        "lists_thousands_of_tools": case(1, "tools-malformed-call-error", select="tools",
-            argument="1000", patience=20, memory=FLOOD),
-        "gives_a_new_list_of_megabytes_each_time": case(2,
+        "sends_schemas_that_explode enum": case(
+            1,
+            "tools-malformed-call-error",
+            select="tools",
+            argument="enum",
+            patience=20,
+            memory=FLOOD,
+        ),
+        "lists_thousands_of_tools": case(
+            1,
+            "tools-malformed-call-error",
+            select="tools",
+            argument="1000",
+            patience=20,
+            memory=FLOOD,
+        ),
+        "gives_a_new_list_of_megabytes_each_time": case(
+            2,
             "the server wrote more than 192 MiB in all processes",
-            select="tools", patience=20, memory=FLOOD + 12 * MIB),
+            select="tools",
+            patience=20,
+            memory=FLOOD + 12 * MIB,
+        ),
         "asks_two_questions_for_each_answer": case(0, "1 pass", patience=20, memory=FLOOD),
     },
     "locks": {
-        f"runs_only_once {kind}": case(0, "one at a time", select="lifecycle", argument=kind,
-            patience=20)
+        f"runs_only_once {kind}": case(
+            0, "one at a time", select="lifecycle", argument=kind, patience=20
+        )
         for kind in ("leaves", "kills")
     },
     "screen": {
@@ -162,5 +213,5 @@ GROUPS: dict[str, dict[str, Case]] = {
         "writes_lone_surrogates": case(0, r"\udfff"),
         "writes_to_the_terminal": SOUND,
     },
-}  # fmt: skip
+}
 """Name of the server, and of the case where a server has several, by what is tried."""

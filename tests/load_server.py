@@ -22,9 +22,7 @@ def result(request: dict[str, Any]) -> dict[str, Any] | None:
     method, params = request["method"], request.get("params", {})
     if method == "initialize":
         info = {"name": "load", "version": "1"}
-        return {
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info
-        }  # fmt: skip
+        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
     if method == "tools/list":
         return {"tools": TOOLS}
     if method == "tools/call":

@@ -46,9 +46,25 @@ FULL: Final = [case._replace(value=json.loads(json.dumps(case.value))) for case 
 """Without a part that two places share: what is spoilt in one would be in the other."""
 
 STRANGE: Final[list[Any]] = [
-    None, 5, 1.5, -1, "x", "object", "text", "audio", "string", "array", "form", "url", True, [],
-    {}, [5], {"type": "text"}, {"type": "string"},
-]  # fmt: skip
+    None,
+    5,
+    1.5,
+    -1,
+    "x",
+    "object",
+    "text",
+    "audio",
+    "string",
+    "array",
+    "form",
+    "url",
+    True,
+    [],
+    {},
+    [5],
+    {"type": "text"},
+    {"type": "string"},
+]
 """What is put in the place of something else."""
 
 

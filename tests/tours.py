@@ -124,8 +124,9 @@ def files(tour: Tour) -> None:
         tour.write("notes/long.txt", b"ten bytes\n" * 50_001)
         tour.call("file_read", path="notes/dos.txt")
         tour.call("file_read", path="notes/logo.png")
-        tour.call("file_read_range", path="notes/logo.png", encoding="iso-8859-1", startLine=1,
-                  endLine=1)  # fmt: skip
+        tour.call(
+            "file_read_range", path="notes/logo.png", encoding="iso-8859-1", startLine=1, endLine=1
+        )
         tour.call("file_read", path="notes/long.txt")
         tour.call("file_read_range", path="notes/long.txt", startLine=2, endLine=3)
         _patch(tour, found)
@@ -488,8 +489,10 @@ def _listen(tour: Tour) -> None:
 
 def logging(tour: Tour) -> None:
     """Hear of what the server does, from a level on."""
-    edit = {"name": "text_editor", "arguments": {"command": "insert", "path": NOTE,
-            "insert_line": 0, "new_str": "zero"}}  # fmt: skip
+    edit = {
+        "name": "text_editor",
+        "arguments": {"command": "insert", "path": NOTE, "insert_line": 0, "new_str": "zero"},
+    }
     with tour.served():
         if tour.modern:
             tour.ask("logging/setLevel", level="info")

@@ -99,10 +99,11 @@ QUESTIONS = {
     "elicit": ("elicitation/create", {"message": "Who?", "requestedSchema": FORM}),
     "link": ("elicitation/create", {"mode": "url", "message": "Go", "url": "https://a.b/"}),
     "sample": (
-        "sampling/createMessage", {"messages": [], "maxTokens": 5, "tools": [{"name": "x"}]},
+        "sampling/createMessage",
+        {"messages": [], "maxTokens": 5, "tools": [{"name": "x"}]},
     ),
     "roots": ("roots/list", None),
-}  # fmt: skip
+}
 
 
 def text(words: str, **more: Any) -> dict[str, Any]:
@@ -196,9 +197,13 @@ def shown(task: dict[str, Any]) -> dict[str, Any]:
         task["status"] = "completed"
     when = "2026-01-02T03:04:05Z"
     return {
-        "taskId": task["id"], "status": task["status"], "createdAt": when, "lastUpdatedAt": when,
-        "ttl": None, "pollInterval": 10,
-    }  # fmt: skip
+        "taskId": task["id"],
+        "status": task["status"],
+        "createdAt": when,
+        "lastUpdatedAt": when,
+        "ttl": None,
+        "pollInterval": 10,
+    }
 
 
 def quiz(task: dict[str, Any]) -> None:

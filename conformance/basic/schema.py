@@ -37,9 +37,14 @@ WEB = re.compile(r"(?P<scheme>https?)://[^/?#]", re.IGNORECASE)
 PARTICULAR = ("prefixItems", "dependentRequired", "unevaluatedProperties")
 """Keywords that earlier dialects lack or define differently."""
 EXAMPLES: Mapping[str, Any] = {
-    "string": "hello", "number": 1, "integer": 1, "boolean": True, "null": None, "array": [],
+    "string": "hello",
+    "number": 1,
+    "integer": 1,
+    "boolean": True,
+    "null": None,
+    "array": [],
     "object": {},
-}  # fmt: skip
+}
 
 
 def _is_counted_here(flaw: Flaw) -> bool:

@@ -114,8 +114,10 @@ def _judge_list(talk: Conversation, tasks: list[Task]) -> None:
 def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
     """tasks/result returns the result of the call, and a finished task cannot be cancelled."""
     clauses = (
-        "tasks-result-final", "tasks-result-related-meta", "tasks-cancel-terminal-rejected",
-    )  # fmt: skip
+        "tasks-result-final",
+        "tasks-result-related-meta",
+        "tasks-cancel-terminal-rejected",
+    )
     example = talk.examples.best("task-tool")
     before = _plain_result(talk, example)
     task = Task(talk.wire, example)

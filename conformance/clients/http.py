@@ -156,9 +156,11 @@ def repeats_the_body_in_headers(record: Record) -> Iterator[Seen]:
 
 
 @ambient(
-    "client-http-param", "client-http-param-value", "client-http-param-omitted",
+    "client-http-param",
+    "client-http-param-value",
+    "client-http-param-omitted",
     "client-http-invalid-tool",
-)  # fmt: skip
+)
 def copies_marked_arguments_into_headers(record: Record) -> Iterator[Seen]:
     """The Mcp-Param headers of a call repeat its marked arguments; invalid tools are not called."""
     listed: dict[object, dict[str, object]] = {}

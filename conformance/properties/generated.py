@@ -29,13 +29,29 @@ PLAIN_META: tuple[Any, ...] = (7, {"a": [1, None]})
 """Values of foreign keys in ``_meta`` that other scenarios send and judge."""
 
 PLAIN_IDS: tuple[Any, ...] = (
-    "touchstone", "plain", "7", "", 0, 1, 7, -7, 9007199254740991, "é-ü-ß", "編集-서버", "🪨-🥇",
-)  # fmt: skip
+    "touchstone",
+    "plain",
+    "7",
+    "",
+    0,
+    1,
+    7,
+    -7,
+    9007199254740991,
+    "é-ü-ß",
+    "編集-서버",
+    "🪨-🥇",
+)
 """Ids that other scenarios send and judge."""
 
 METHODS = (
-    "ping", "tools/list", "tools/call", "resources/read", "prompts/get", "completion/complete",
-)  # fmt: skip
+    "ping",
+    "tools/list",
+    "tools/call",
+    "resources/read",
+    "prompts/get",
+    "completion/complete",
+)
 """Names that are varied."""
 SAFE = 2**53 - 1
 HEADER_MISMATCH = -32020

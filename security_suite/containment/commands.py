@@ -41,9 +41,14 @@ from mcp_touchstone.security.suite import (
 TREES: Final = ("base", "siblings", "links")
 
 MAKING: Final = (
-    "touch {mark}", "mkdir {mark}", "mkfifo {mark}", "cp {file} {mark}", "ln {file} {mark}",
-    "link {file} {mark}", "install {file} {mark}",
-)  # fmt: skip
+    "touch {mark}",
+    "mkdir {mark}",
+    "mkfifo {mark}",
+    "cp {file} {mark}",
+    "ln {file} {mark}",
+    "link {file} {mark}",
+    "install {file} {mark}",
+)
 """Plain commands that make a file of the root; none has an option."""
 
 BINARIES: Final = "/usr/bin"

@@ -64,15 +64,37 @@ def does_no_harm_by_scripts(session: AttackSession) -> None:
     scripting.lead_out(session, "injection-scripts", "script.path", "script.exec")
 
 
-COMMANDS: Final = frozenset({
-    "exec", "execute", "run", "shell", "bash", "terminal", "process", "spawn", "eval", "evaluate",
-    "repl", "interpreter", "console",
-})  # fmt: skip
+COMMANDS: Final = frozenset(
+    {
+        "exec",
+        "execute",
+        "run",
+        "shell",
+        "bash",
+        "terminal",
+        "process",
+        "spawn",
+        "eval",
+        "evaluate",
+        "repl",
+        "interpreter",
+        "console",
+    }
+)
 """Words in the name of a tool that says that it runs its arguments."""
 
-CODE: Final = frozenset({
-    "command", "commands", "cmd", "code", "script", "program", "argv", "args",
-})  # fmt: skip
+CODE: Final = frozenset(
+    {
+        "command",
+        "commands",
+        "cmd",
+        "code",
+        "script",
+        "program",
+        "argv",
+        "args",
+    }
+)
 """Words in the name of an argument that says that it is run."""
 
 MARKER: Final = re.compile(r"\b[a-z]+\d*-[0-9a-f]{8}\b")

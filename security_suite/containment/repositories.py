@@ -47,9 +47,20 @@ REMOTE: Final = frozenset({"fetch", "pull", "push", "clone", "reset"})
 REVISIONS: Final = frozenset({"target", "ref", "revision", "rev", "commit", "branch", "head"})
 """Words in the name of an argument that takes a revision."""
 
-CHANGES: Final = frozenset({
-    "add", "commit", "checkout", "create", "init", "merge", "reset", "stash", "switch", "rebase",
-})  # fmt: skip
+CHANGES: Final = frozenset(
+    {
+        "add",
+        "commit",
+        "checkout",
+        "create",
+        "init",
+        "merge",
+        "reset",
+        "stash",
+        "switch",
+        "rebase",
+    }
+)
 """Words of commands that change the repository; their tools are called last."""
 
 PATHS: Final = frozenset({ArgumentRole.PATH, ArgumentRole.BASE})

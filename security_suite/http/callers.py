@@ -42,8 +42,9 @@ NO_EVENTS: Final = "no stream had event ids"
 UNNEEDED: Final = "a request without a session id is served too"
 
 
-@attack("callers-guessed", "callers-made-up", "callers-crossed", "callers-replayed",
-        fixtures=("base",))  # fmt: skip
+@attack(
+    "callers-guessed", "callers-made-up", "callers-crossed", "callers-replayed", fixtures=("base",)
+)
 def keeps_sessions_apart(session: AttackSession) -> None:
     """Ids of sessions cannot be guessed or made up, and sessions get only their own messages."""
     session.open()

@@ -35,8 +35,14 @@ FEW: Final = 15
 """Streams of the first round; there are twice as many in the second."""
 
 
-@attack("requests-smuggled", "requests-injected", "requests-endless", "requests-abandoned",
-        fixtures=("base",), lasts=True)  # fmt: skip
+@attack(
+    "requests-smuggled",
+    "requests-injected",
+    "requests-endless",
+    "requests-abandoned",
+    fixtures=("base",),
+    lasts=True,
+)
 def reads_requests_to_their_end(session: AttackSession) -> None:
     """Requests with two ends or none do no harm, and closed streams cost nothing."""
     session.open()

@@ -55,10 +55,17 @@ LARGEST: Final = 64 << 20
 """Most bytes of a file that the attack makes."""
 
 FACTORS: Final[Mapping[str, tuple[int, int]]] = {
-    "limit-1": (1, -1), "limit": (1, 0), "limit+1": (1, 1), "limit*10": (10, 0),
-    "chars_499999.txt": (1, -1), "chars_500001.txt": (1, 1), "chars_2m.txt": (4, 0),
-    "lnk_big": (2, 0), "hard_big": (2, 0), "sparse_1t.bin": (10, 0),
-}  # fmt: skip
+    "limit-1": (1, -1),
+    "limit": (1, 0),
+    "limit+1": (1, 1),
+    "limit*10": (10, 0),
+    "chars_499999.txt": (1, -1),
+    "chars_500001.txt": (1, 1),
+    "chars_2m.txt": (4, 0),
+    "lnk_big": (2, 0),
+    "hard_big": (2, 0),
+    "sparse_1t.bin": (10, 0),
+}
 """Size of a payload -> factor of the limit, and the number of characters to add."""
 
 WIDE: Final = "bytes_500002_chars_250001.txt"

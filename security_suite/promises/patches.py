@@ -259,9 +259,13 @@ class Patches:
             return look(shot)
 
         self._session.begin()
-        tally = attack_calls(self._session, threat, shots, oracle=oracle,
+        tally = attack_calls(
+            self._session,
+            threat,
+            shots,
+            oracle=oracle,
             expected="the file that is named changes if the diff is true, and nothing else does",
-        )  # fmt: skip
+        )
         if tally.hits or tally.deaths:
             return
         guarded = [

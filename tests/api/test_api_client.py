@@ -160,8 +160,10 @@ def test_empty_command_and_unknown_revision_are_refused() -> None:
 
 def test_package_exports_the_client_names() -> None:
     assert {mcp_touchstone.Session, mcp_touchstone.Tool, ToolResult, Tool} == {
-        Session, Tool, ToolResult,
-    }  # fmt: skip
+        Session,
+        Tool,
+        ToolResult,
+    }
     with pytest.raises(AttributeError):
         mcp_touchstone.nothing  # noqa: B018
 

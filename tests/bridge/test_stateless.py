@@ -157,8 +157,10 @@ def broken_connection(http: Http) -> Any:
     connection = HTTPConnection("127.0.0.1", http.port, timeout=WAIT)
     body = request("silence", {"_meta": modern_meta()}, id="gone")
     headers = {
-        "Content-Type": "application/json", "MCP-Protocol-Version": MODERN, "Mcp-Method": "silence",
-    }  # fmt: skip
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": MODERN,
+        "Mcp-Method": "silence",
+    }
     connection.request("POST", "/mcp", json.dumps(body), headers)
     return connection
 

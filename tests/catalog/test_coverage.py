@@ -75,8 +75,10 @@ def test_share_percentage_is_rounded_down() -> None:
 def test_row_has_a_mark_for_each_revision(registry: Registry) -> None:
     rows = coverage.measure(registry, MUTANTS).rows
 
-    marks = {name: [row.mark(r) for r in ("2025-06-18", "2025-11-25", "2026-07-28")]
-             for name, row in rows.items()}  # fmt: skip
+    marks = {
+        name: [row.mark(r) for r in ("2025-06-18", "2025-11-25", "2026-07-28")]
+        for name, row in rows.items()
+    }
     assert marks == {
         "tiny-always": ["", "●", "○"],
         "tiny-sometimes": ["", "○", "○"],

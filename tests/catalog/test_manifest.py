@@ -26,10 +26,24 @@ OF_CLIENTS = load(CLIENTS)
 CONFORMANCE = home() / "conformance"
 
 COMPLETE = {
-    "stdio", "jsonrpc", "lifecycle", "versioning", "discover", "ping", "meta", "schema",
-    "tools", "pagination", "server", "resources", "subscriptions", "caching",
-    "prompts", "completion", "logging",
-}  # fmt: skip
+    "stdio",
+    "jsonrpc",
+    "lifecycle",
+    "versioning",
+    "discover",
+    "ping",
+    "meta",
+    "schema",
+    "tools",
+    "pagination",
+    "server",
+    "resources",
+    "subscriptions",
+    "caching",
+    "prompts",
+    "completion",
+    "logging",
+}
 """Chapters without deferred clauses."""
 
 GAPS = {

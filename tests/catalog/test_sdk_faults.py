@@ -56,9 +56,14 @@ def row(
             revision
         )
     return {
-        "line": line, "sdk": name, "registry": "pypi", "version": number,
-        "revisions": list(rev.ALL), "chance": list(chance), "faults": found,
-    }  # fmt: skip
+        "line": line,
+        "sdk": name,
+        "registry": "pypi",
+        "version": number,
+        "revisions": list(rev.ALL),
+        "chance": list(chance),
+        "faults": found,
+    }
 
 
 ROWS = [
@@ -360,8 +365,10 @@ def test_the_judgement_that_a_report_shows_is_compared() -> None:
 
 
 def test_a_later_release_that_answers_differently_is_no_remedy() -> None:
-    rows = [{**one, "answers": {TOOL: {"s": [kind]}}} for one, kind in
-            zip(ROWS[1:3], ("isError", "result"), strict=True)]  # fmt: skip
+    rows = [
+        {**one, "answers": {TOOL: {"s": [kind]}}}
+        for one, kind in zip(ROWS[1:3], ("isError", "result"), strict=True)
+    ]
     table = sdk_faults.read({"releases": rows}, {})
 
     assert remedy(run({(TOOL, NEW): Outcome.WARN}, SDK, table=table)) == NO_REMEDY
@@ -433,11 +440,14 @@ def test_the_json_report_says_whose_a_finding_is() -> None:
     assert [one["name"] for one in found["target"]["sdk"]] == ["fastmcp", "mcp"]
     assert found["gate"]["sdk"] == 2
     assert found["verdicts"][0]["sdk"] == {
-        "name": "mcp", "version": "1.22.0", "registry": "pypi", "like": "mcp 1.20.0",
-        "fixed": "fastmcp 4.0.0", "last": MID,
-        "remedy": "use fastmcp 4.0.0, where it is fixed, or offer only revisions newer than "
-        f"{MID}",
-    }  # fmt: skip
+        "name": "mcp",
+        "version": "1.22.0",
+        "registry": "pypi",
+        "like": "mcp 1.20.0",
+        "fixed": "fastmcp 4.0.0",
+        "last": MID,
+        "remedy": f"use fastmcp 4.0.0, where it is fixed, or offer only revisions newer than {MID}",
+    }
 
 
 def test_markdown_html_and_badge_say_whose_a_failure_is(golden: SnapshotAssertion) -> None:

@@ -123,10 +123,13 @@ async def main() -> None:
     async with (
         server as (read, write, *_),
         ClientSession(
-            read, write, sampling_callback=sample, elicitation_callback=elicit,
+            read,
+            write,
+            sampling_callback=sample,
+            elicitation_callback=elicit,
             list_roots_callback=roots,
         ) as session,
-    ):  # fmt: skip
+    ):
         await session.initialize()
         for one in steps:
             await step(session, one)

@@ -77,20 +77,51 @@ def options_settings(*words: str) -> Settings:
 
 
 SAME = (
-    "--env=MODE=test", "--cwd={root}", "--url=http://127.0.0.1:{port}/mcp",
-    "--header=X-Key=env:KEY", "--issuer=mock", "--scope=read",
-    "--token-command=print-token", "--other-token-command=print-token other",
-    "--ca-file=ca.pem", "--intrusive", "--rate=3", "--sdk=mcp 1.30.0",
-    "--timeout=30", '--call=echo={"text": "a"}', "--call=list",
-    '--prompt=greet={"name": "x"}', '--bindings=read={"tool": "get", "path": "name"}',
-    "--resource=note:///1", "--root-from=seed", "--world=roots", "--offline",
-    "--sandbox=auto", "--online", "--accept-unbound", "--attack-commands", "--deadline=60",
-    "--promise=deny-list", "--suite=all", "--for=vscode,cursor", "--for=claude",
-    "--select=ping", "--select=tools", "--attacks=deep", "--revision=2025-11-25", "--level=MUST",
-    "--strict", "--quick", "--fail-on=should", "--fail-on=high", "--baseline=known.toml",
+    "--env=MODE=test",
+    "--cwd={root}",
+    "--url=http://127.0.0.1:{port}/mcp",
+    "--header=X-Key=env:KEY",
+    "--issuer=mock",
+    "--scope=read",
+    "--token-command=print-token",
+    "--other-token-command=print-token other",
+    "--ca-file=ca.pem",
+    "--intrusive",
+    "--rate=3",
+    "--sdk=mcp 1.30.0",
+    "--timeout=30",
+    '--call=echo={"text": "a"}',
+    "--call=list",
+    '--prompt=greet={"name": "x"}',
+    '--bindings=read={"tool": "get", "path": "name"}',
+    "--resource=note:///1",
+    "--root-from=seed",
+    "--world=roots",
+    "--offline",
+    "--sandbox=auto",
+    "--online",
+    "--accept-unbound",
+    "--attack-commands",
+    "--deadline=60",
+    "--promise=deny-list",
+    "--suite=all",
+    "--for=vscode,cursor",
+    "--for=claude",
+    "--select=ping",
+    "--select=tools",
+    "--attacks=deep",
+    "--revision=2025-11-25",
+    "--level=MUST",
+    "--strict",
+    "--quick",
+    "--fail-on=should",
+    "--fail-on=high",
+    "--baseline=known.toml",
     "--budget=budgets.toml",
-    "--jobs=4", "--examples=0", "--seed=7",
-)  # fmt: skip
+    "--jobs=4",
+    "--examples=0",
+    "--seed=7",
+)
 """What EVERYTHING says, as options."""
 
 
@@ -160,8 +191,11 @@ def test_targets_inherit_top_level_keys() -> None:
     found = read(tomllib.loads(text), "t.toml")
 
     assert choose(found, "one", "")[1] == {
-        "timeout": 9, "env": {"A": "1", "B": "2"}, "call": {"x": True}, "command": "one",
-    }  # fmt: skip
+        "timeout": 9,
+        "env": {"A": "1", "B": "2"},
+        "call": {"x": True},
+        "command": "one",
+    }
     assert found["two"]["command"] == "shared"
     assert found["two"]["call"] == {"x": True, "y": {"z": 1}}
     assert "command" not in found["three"]

@@ -67,8 +67,11 @@ def test_promise_terms_change_command_and_environment() -> None:
     assert under.env == {"A": "1", "B": "2"}
     assert target.under(()).command == target.command
     assert target.words()[:4] == [
-        "--env", "A=1", "--promise", 'read-only={"args": ["--read-only"], "env": {"B": "2"}}',
-    ]  # fmt: skip
+        "--env",
+        "A=1",
+        "--promise",
+        'read-only={"args": ["--read-only"], "env": {"B": "2"}}',
+    ]
 
 
 def test_reference_target_declares_optional_promises() -> None:

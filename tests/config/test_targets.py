@@ -67,8 +67,9 @@ def test_target_placeholder_gives_each_target_its_own_files(here: Path) -> None:
     assert (one.save, two.json) == (Path("wire/one"), Path("two.json"))
     assert (one.baseline, two.baseline) == (Path("known-one.toml"), Path("known-two.toml"))
     assert (one.usual_baseline, two.usual_baseline) == (
-        Path("touchstone-baseline-one.toml"), Path("touchstone-baseline-two.toml"),
-    )  # fmt: skip
+        Path("touchstone-baseline-one.toml"),
+        Path("touchstone-baseline-two.toml"),
+    )
 
 
 def test_several_targets_give_the_worst_exit_status_and_one_report(here: Path) -> None:
@@ -88,9 +89,16 @@ def test_several_targets_give_the_worst_exit_status_and_one_report(here: Path) -
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stdout.endswith("  good  passed\n  bad   failed\n  gone  not checked\n")
     assert {path.name for path in here.iterdir()} == {
-        "touchstone.toml", "out-good.json", "out-bad.json", "good.html", "bad.html", "b.json",
-        "j.xml", "m.md", "s.json",
-    }  # fmt: skip
+        "touchstone.toml",
+        "out-good.json",
+        "out-bad.json",
+        "good.html",
+        "bad.html",
+        "b.json",
+        "j.xml",
+        "m.md",
+        "s.json",
+    }
     badge = json.loads((here / "b.json").read_text("utf-8"))
     assert badge["message"] == "1 of 3 targets failed, 1 of 3 targets not checked"
     assert badge["isError"] is True
@@ -101,20 +109,34 @@ def test_several_targets_give_the_worst_exit_status_and_one_report(here: Path) -
     assert (suites.get("failures"), suites.get("errors")) == ("1", "1")
     page = (here / "m.md").read_text("utf-8")
     assert [line for line in page.splitlines() if line.startswith("# ")] == [
-        "# good", "# bad", "# gone",
-    ]  # fmt: skip
+        "# good",
+        "# bad",
+        "# gone",
+    ]
     runs = json.loads((here / "s.json").read_text("utf-8"))["runs"]
     assert [run["automationDetails"]["id"] for run in runs] == [
-        "mcp-touchstone/good/", "mcp-touchstone/bad/", "mcp-touchstone/gone/",
-    ]  # fmt: skip
+        "mcp-touchstone/good/",
+        "mcp-touchstone/bad/",
+        "mcp-touchstone/gone/",
+    ]
     assert [run["invocations"][0]["executionSuccessful"] for run in runs] == [True, True, False]
 
 
 def test_files_of_several_targets_get_the_target_name(here: Path) -> None:
     (here / "touchstone.toml").write_text(TWO)
 
-    one, two = each("--json", "out.json", "--save", "wire", "--since", "old.json",
-                    "--report", "html:a/b.html", "--report", "junit:j.xml")  # fmt: skip
+    one, two = each(
+        "--json",
+        "out.json",
+        "--save",
+        "wire",
+        "--since",
+        "old.json",
+        "--report",
+        "html:a/b.html",
+        "--report",
+        "junit:j.xml",
+    )
 
     assert (one.json, two.json) == (Path("out-one.json"), Path("out-two.json"))
     assert (one.save, two.since) == (Path("wire-one"), Path("old-two.json"))

@@ -20,9 +20,12 @@ def test_failing_sequence_is_short_and_reproduced_by_a_script(tmp_path: Path) ->
     assert 1 < calls <= 4, script
     done = subprocess.run(
         ["sh", "-c", script.replace("sleep 5", "sleep 1")],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
         env={"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert "FOUND:" in done.stdout, done.stdout + done.stderr + script
     assert list(tmp_path.iterdir()) == []
 

@@ -393,9 +393,14 @@ def test_words_without_probes_cause_no_call_and_no_extra_process() -> None:
             if isinstance(entry.value, dict) and "id" in entry.value
         }
         assert requests <= {
-            "initialize", "server/discover", "ping",
-            "tools/list", "resources/list", "resources/templates/list", "prompts/list",
-        }  # fmt: skip
+            "initialize",
+            "server/discover",
+            "ping",
+            "tools/list",
+            "resources/list",
+            "resources/templates/list",
+            "prompts/list",
+        }
 
 
 def test_server_sends_no_request_to_a_client_without_capabilities() -> None:

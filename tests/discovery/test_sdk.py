@@ -219,8 +219,11 @@ def test_a_command_names_the_interpreter_of_its_script(tmp_path: Path) -> None:
 
     env = {"PATH": os.environ["PATH"]}
     assert commands(["./run", "x"], tmp_path, env)[0].argv == (
-        str(python), "-I", str(tmp_path / "./run"), "x",
-    )  # fmt: skip
+        str(python),
+        "-I",
+        str(tmp_path / "./run"),
+        "x",
+    )
     assert commands([str(tool)], tmp_path, env)[0].argv == ("node", "--no-warnings", str(tool))
     assert commands(["no-such-program"], tmp_path, env) == []
 

@@ -130,10 +130,15 @@ def test_fixture_tree_contains_only_the_names_of_the_user() -> None:
         everything = {path.name for path in field.root.below()}
 
         assert {
-            "root/touchstone.pem", "root/secrets.yml", "root/config/secrets.yml",
-            "root/.ssh/config", "root/.ssh/refs/heads/main", "root/pkg/.ssh/m.pyc",
-            "root/private/hooks/pre-commit", "root/dir/sub/deep/secrets.yml",
-        } <= planted  # fmt: skip
+            "root/touchstone.pem",
+            "root/secrets.yml",
+            "root/config/secrets.yml",
+            "root/.ssh/config",
+            "root/.ssh/refs/heads/main",
+            "root/pkg/.ssh/m.pyc",
+            "root/private/hooks/pre-commit",
+            "root/dir/sub/deep/secrets.yml",
+        } <= planted
         assert "root/pkg/private/m.pyc" not in planted
         assert not {".git", ".env", "node_modules", "bin", "obj"} & everything
         assert {"private/HEAD", ".ssh/HEAD", "touchstone.pem"} <= reached(field, "deny.direct")

@@ -89,5 +89,8 @@ def test_dry_run_switch_is_recognised_by_name_and_type() -> None:
 
 def test_paths_are_encoded_into_uris_in_four_ways() -> None:
     assert [write("../a b") for write in WRITTEN] == [
-        "../a b", "..%2Fa%20b", "%2e%2e/a b", "..%252Fa%2520b",
-    ]  # fmt: skip
+        "../a b",
+        "..%2Fa%20b",
+        "%2e%2e/a b",
+        "..%252Fa%2520b",
+    ]

@@ -211,8 +211,9 @@ def test_clause_with_unmet_need_is_absent_with_a_reason(needs_registry: Registry
     run = judge_toy(needs_registry)
 
     assert {(row.clause, row.revision) for row in run.absent} == {
-        ("toy-slow", "2025-06-18"), ("toy-slow", LEGACY),
-    }  # fmt: skip
+        ("toy-slow", "2025-06-18"),
+        ("toy-slow", LEGACY),
+    }
     assert "no callable tool that lasts a second or more" in run.absent[0].why
 
 

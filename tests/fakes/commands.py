@@ -73,9 +73,9 @@ class RunsListsOfWords(RunsPrograms, tools=("run_words",)):
 class RunsProgramsWithWords(RunsPrograms, tools=("execute",)):
     """Takes a program, and its words as a list."""
 
-    schemas = MappingProxyType({
-        "execute": takes(command=STRING, args=STRINGS) | {"required": ["command"]}
-    })  # fmt: skip
+    schemas = MappingProxyType(
+        {"execute": takes(command=STRING, args=STRINGS) | {"required": ["command"]}}
+    )
 
     def execute(self, command: str, args: list[str] | None = None) -> str:
         return self.ran([command, *(args or [])])

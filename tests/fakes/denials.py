@@ -111,10 +111,17 @@ class DeniesItsOwnButLinks(DeniesItsOwn, trips={ALIAS}):
 
 
 fakes(__name__)(
-    DeniesItsOwnInAnyCase=has(DeniesItsOwn, "Compares names in lower case.",
-        is_named=lambda self, part: DeniesItsOwn.is_named(self, part.casefold())),
-    DeniesItsOwnPrefixes=has(DeniesItsOwn, "Matches prefixes of names.",
+    DeniesItsOwnInAnyCase=has(
+        DeniesItsOwn,
+        "Compares names in lower case.",
+        is_named=lambda self, part: DeniesItsOwn.is_named(self, part.casefold()),
+    ),
+    DeniesItsOwnPrefixes=has(
+        DeniesItsOwn,
+        "Matches prefixes of names.",
         NEAR,
-        is_named=lambda self, part:
-            DeniesItsOwn.is_named(self, part) or part.startswith((".ssh", "secrets.yml"))),
-)  # fmt: skip
+        is_named=lambda self, part: (
+            DeniesItsOwn.is_named(self, part) or part.startswith((".ssh", "secrets.yml"))
+        ),
+    ),
+)

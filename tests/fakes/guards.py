@@ -244,39 +244,77 @@ class RefusesAllAfterAClimb(Guard):
 
 
 fakes(__name__)(
-    TrimsBeforeCheck=has(OpensAnotherForm, "Trims the path for the check and opens the original.",
-        SIBLING, checked=lambda self, text: text.strip()),
-    ResolvesThenNormalises=has(OpensAnotherForm,
-        "Checks the resolved path, and opens the text without dot-dot.", TWO_READINGS,
-        opened_as=lambda self, text: os.path.normpath(text)),
-    TrimsAfterCheck=has(OpensAnotherForm, "Checks the path and trims it before it is opened.",
-        TWO_READINGS, opened_as=lambda self, text: text.strip()),
-    UnquotesAfterCheck=has(OpensAnotherForm,
-        "Checks the path and removes quotes before it is opened.", TWO_READINGS,
-        opened_as=lambda self, text: text.strip("\"'`")),
-    DecodesAfterCheck=has(OpensAnotherForm,
-        "Checks the path and decodes percent before it is opened.", ENCODED,
-        opened_as=lambda self, text: unquote(text)),
-    NormalisesUnicodeAfterCheck=has(OpensAnotherForm,
-        "Checks the path and normalises its characters before it is opened.", UNICODE,
-        opened_as=lambda self, text: unicodedata.normalize("NFKC", text)),
-    TurnsBackslashesAfterCheck=has(OpensAnotherForm,
-        "Turns backslashes into slashes after the check.", SEPARATORS,
-        opened_as=lambda self, text: text.replace("\\", "/")),
-    ExpandsAfterCheck=has(OpensAnotherForm, "Expands the tilde and variables after the check.",
-        EXPANSION, opened_as=lambda self, text: os.path.expandvars(os.path.expanduser(text))),
-    NetworkShare=has(Guard,
-        "Treats a path with two leading slashes as a network share and allows it.", ABSOLUTE,
-        place=lambda self, text, *, writing:
-            text if text.startswith("//") else self.strictly(text)),
-    TakesAbsoluteAsRelative=has(Guard, "Treats an absolute path as relative to the root.",
-        place=lambda self, text, *, writing: self.strictly(text.lstrip("/"))),
-    RefusesInSuccess=has(Guard,
+    TrimsBeforeCheck=has(
+        OpensAnotherForm,
+        "Trims the path for the check and opens the original.",
+        SIBLING,
+        checked=lambda self, text: text.strip(),
+    ),
+    ResolvesThenNormalises=has(
+        OpensAnotherForm,
+        "Checks the resolved path, and opens the text without dot-dot.",
+        TWO_READINGS,
+        opened_as=lambda self, text: os.path.normpath(text),
+    ),
+    TrimsAfterCheck=has(
+        OpensAnotherForm,
+        "Checks the path and trims it before it is opened.",
+        TWO_READINGS,
+        opened_as=lambda self, text: text.strip(),
+    ),
+    UnquotesAfterCheck=has(
+        OpensAnotherForm,
+        "Checks the path and removes quotes before it is opened.",
+        TWO_READINGS,
+        opened_as=lambda self, text: text.strip("\"'`"),
+    ),
+    DecodesAfterCheck=has(
+        OpensAnotherForm,
+        "Checks the path and decodes percent before it is opened.",
+        ENCODED,
+        opened_as=lambda self, text: unquote(text),
+    ),
+    NormalisesUnicodeAfterCheck=has(
+        OpensAnotherForm,
+        "Checks the path and normalises its characters before it is opened.",
+        UNICODE,
+        opened_as=lambda self, text: unicodedata.normalize("NFKC", text),
+    ),
+    TurnsBackslashesAfterCheck=has(
+        OpensAnotherForm,
+        "Turns backslashes into slashes after the check.",
+        SEPARATORS,
+        opened_as=lambda self, text: text.replace("\\", "/"),
+    ),
+    ExpandsAfterCheck=has(
+        OpensAnotherForm,
+        "Expands the tilde and variables after the check.",
+        EXPANSION,
+        opened_as=lambda self, text: os.path.expandvars(os.path.expanduser(text)),
+    ),
+    NetworkShare=has(
+        Guard,
+        "Treats a path with two leading slashes as a network share and allows it.",
+        ABSOLUTE,
+        place=lambda self, text, *, writing: text if text.startswith("//") else self.strictly(text),
+    ),
+    TakesAbsoluteAsRelative=has(
+        Guard,
+        "Treats an absolute path as relative to the root.",
+        place=lambda self, text, *, writing: self.strictly(text.lstrip("/")),
+    ),
+    RefusesInSuccess=has(
+        Guard,
         "Refuses in the text of a successful result, and repeats all arguments.",
-        refusal=lambda self, text, arguments:
-            {"content": [{"type": "text", "text": f"Error: {text} (you sent {arguments})"}]}),
-    DecodesBeforeCheck=has(Guard,
+        refusal=lambda self, text, arguments: {
+            "content": [{"type": "text", "text": f"Error: {text} (you sent {arguments})"}]
+        },
+    ),
+    DecodesBeforeCheck=has(
+        Guard,
         "Decodes, normalises and trims the path, then checks it, then opens the checked path.",
-        place=lambda self, text, *, writing:
-            self.strictly(unicodedata.normalize("NFKC", unquote(text)).strip())),
-)  # fmt: skip
+        place=lambda self, text, *, writing: self.strictly(
+            unicodedata.normalize("NFKC", unquote(text)).strip()
+        ),
+    ),
+)

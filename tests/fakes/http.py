@@ -409,22 +409,51 @@ class KeepsConnections(SpeaksHttp, trips={"requests-abandoned"}):
 
 
 fakes(__name__)(
-    SpeaksHttpWell=has(SpeaksHttp, "A correct server that is tested with all threats of HTTP.",
-        families=ALL),
-    KeepsTasksApart=has(SpeaksHttp, "Lists to each session its own tasks.",
-        families=("callers",), behind="RunsTasks"),
-    ListsTasksOfOthers=has(SpeaksHttp, "Lists the tasks of all sessions to everybody.",
-        "callers-listed", behind="ListsTasksOfAll"),
-    NotifiesSubscribersOnly=has(SpeaksHttp,
-        "Sends each session the updates to which it has subscribed.", families=("callers",),
-        behind="WatchesFiles"),
-    NotifiesItsUserOnly=has(ChecksTokens,
+    SpeaksHttpWell=has(
+        SpeaksHttp, "A correct server that is tested with all threats of HTTP.", families=ALL
+    ),
+    KeepsTasksApart=has(
+        SpeaksHttp,
+        "Lists to each session its own tasks.",
+        families=("callers",),
+        behind="RunsTasks",
+    ),
+    ListsTasksOfOthers=has(
+        SpeaksHttp,
+        "Lists the tasks of all sessions to everybody.",
+        "callers-listed",
+        behind="ListsTasksOfAll",
+    ),
+    NotifiesSubscribersOnly=has(
+        SpeaksHttp,
+        "Sends each session the updates to which it has subscribed.",
+        families=("callers",),
+        behind="WatchesFiles",
+    ),
+    NotifiesItsUserOnly=has(
+        ChecksTokens,
         "Sends each session the updates to which it has subscribed, and serves users only.",
-        families=("callers",), behind="WatchesFiles"),
-    BindsTasksToUsers=has(ChecksTokens, "Gives each session its own tasks.",
-        families=("users",), behind="RunsOwnTasks"),
-    SharesTasks=has(ChecksTokens, "Gives a task to any user who knows its id.",
-        "users-task", families=(), behind="RunsTasks"),
-    ListsTasksToUsers=has(ChecksTokens, "Lists the tasks of all users to each of them.",
-        "users-task", families=(), behind="ListsTasksOnly"),
-)  # fmt: skip
+        families=("callers",),
+        behind="WatchesFiles",
+    ),
+    BindsTasksToUsers=has(
+        ChecksTokens,
+        "Gives each session its own tasks.",
+        families=("users",),
+        behind="RunsOwnTasks",
+    ),
+    SharesTasks=has(
+        ChecksTokens,
+        "Gives a task to any user who knows its id.",
+        "users-task",
+        families=(),
+        behind="RunsTasks",
+    ),
+    ListsTasksToUsers=has(
+        ChecksTokens,
+        "Lists the tasks of all users to each of them.",
+        "users-task",
+        families=(),
+        behind="ListsTasksOnly",
+    ),
+)

@@ -42,9 +42,9 @@ class SortsAfterOptions(Guard, families=("injection",)):
 class Greps(SortsAfterOptions, tools=("read_file", "list_directory", "search_file")):
     """Searches with a shell, with correct quotes around every argument."""
 
-    schemas = MappingProxyType({
-        "search_file": takes(path=STRING, pattern=STRING) | {"required": ["path"]}
-    })  # fmt: skip
+    schemas = MappingProxyType(
+        {"search_file": takes(path=STRING, pattern=STRING) | {"required": ["path"]}}
+    )
 
     def search_file(self, path: str, pattern: str = "line") -> str:
         place = shlex.quote(self.place(path, writing=False))
@@ -173,17 +173,33 @@ class SortsWithoutEnd(SortsAfterOptions):
 
 
 fakes(__name__)(
-    PassesOptionsOn=has(SortsAfterOptions,
+    PassesOptionsOn=has(
+        SortsAfterOptions,
         "Sorts a file whose name may be an option: --output=PATH is inside the root.",
-        "injection-options", ended=()),
-    QuotesByHand=has(Greps, "Puts quotes around the search text without escaping quotes in it.",
-        "injection-commands", quoted=lambda self, text: '"' + text.replace('"', '\\"') + '"'),
-    ReportsByShell=has(Reports, "Puts the key of a report into the line of a shell.",
+        "injection-options",
+        ended=(),
+    ),
+    QuotesByHand=has(
+        Greps,
+        "Puts quotes around the search text without escaping quotes in it.",
         "injection-commands",
-        report=lambda self, subject: self.ran("sh", "-c", f'printf %s "report {subject}"')),
-    ExecutesInContainers=has(FetchesInContainers,
-        "Puts the name of the container into the line of a shell.", "injection-commands",
-        container_exec=lambda self, box, command: self.ran("sh", "-c", f"printf %s {box}")),
-    RunsCommandsAsNamed=has(FetchesInContainers, "Runs the command, as its tool says.",
-        container_exec=lambda self, box, command: self.ran("sh", "-c", command)),
-)  # fmt: skip
+        quoted=lambda self, text: '"' + text.replace('"', '\\"') + '"',
+    ),
+    ReportsByShell=has(
+        Reports,
+        "Puts the key of a report into the line of a shell.",
+        "injection-commands",
+        report=lambda self, subject: self.ran("sh", "-c", f'printf %s "report {subject}"'),
+    ),
+    ExecutesInContainers=has(
+        FetchesInContainers,
+        "Puts the name of the container into the line of a shell.",
+        "injection-commands",
+        container_exec=lambda self, box, command: self.ran("sh", "-c", f"printf %s {box}"),
+    ),
+    RunsCommandsAsNamed=has(
+        FetchesInContainers,
+        "Runs the command, as its tool says.",
+        container_exec=lambda self, box, command: self.ran("sh", "-c", command),
+    ),
+)

@@ -73,14 +73,30 @@ class Brief(Guard, promises=("read-limit",), families=("limits",)):
 
 
 fakes(__name__)(
-    ReturnsTheBeginning=has(Limited, "Returns the beginning of a file above its limit.",
-        read_file=lambda self, path: Guard.read_file(self, path)[:LARGEST]),
-    IsOffByOne=has(Limited, "Allows one byte more than its limit.",
-        "limits-size-read", fits=lambda self, size: size <= LARGEST + 1),
-    RefusesJustBelowTheLimit=has(Limited, "Reserves room for the rest of an answer.",
-        "limits-size-served", fits=lambda self, size: size < LARGEST - 64),
-    IgnoresItsReadLimit=has(Brief, "Ignores its limit.",
-        "limits-answer", length=lambda self, text: 0),
-    CountsBytes=has(Brief, "Counts bytes in place of characters.",
-        "limits-answer-served", length=lambda self, text: len(text.encode())),
-)  # fmt: skip
+    ReturnsTheBeginning=has(
+        Limited,
+        "Returns the beginning of a file above its limit.",
+        read_file=lambda self, path: Guard.read_file(self, path)[:LARGEST],
+    ),
+    IsOffByOne=has(
+        Limited,
+        "Allows one byte more than its limit.",
+        "limits-size-read",
+        fits=lambda self, size: size <= LARGEST + 1,
+    ),
+    RefusesJustBelowTheLimit=has(
+        Limited,
+        "Reserves room for the rest of an answer.",
+        "limits-size-served",
+        fits=lambda self, size: size < LARGEST - 64,
+    ),
+    IgnoresItsReadLimit=has(
+        Brief, "Ignores its limit.", "limits-answer", length=lambda self, text: 0
+    ),
+    CountsBytes=has(
+        Brief,
+        "Counts bytes in place of characters.",
+        "limits-answer-served",
+        length=lambda self, text: len(text.encode()),
+    ),
+)

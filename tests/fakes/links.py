@@ -146,15 +146,30 @@ class ChecksTheBase(TrustsTheBaseOfTheCall, trips=set()):
 
 
 fakes(__name__)(
-    FollowsLinks=has(Lexical,
-        "Normalises the path, compares it correctly, and follows links when it opens it.", READ,
-        WRITE, "moves-in", "moves-out", place=lambda self, text, *, writing: self.lexically(text)),
-    FollowsLinksToRead=has(Lexical, "Resolves links only for writes.",
+    FollowsLinks=has(
+        Lexical,
+        "Normalises the path, compares it correctly, and follows links when it opens it.",
         READ,
-        place=lambda self, text, *, writing:
-            self.strictly(text) if writing else self.lexically(text)),
-    FollowsLinksToWrite=has(Lexical, "Resolves links only for reads.",
-        WRITE, tools=("read_file", "list_directory", "write_file", "edit_file", "make_directory"),
-        place=lambda self, text, *, writing:
-            self.lexically(text) if writing else self.strictly(text)),
-)  # fmt: skip
+        WRITE,
+        "moves-in",
+        "moves-out",
+        place=lambda self, text, *, writing: self.lexically(text),
+    ),
+    FollowsLinksToRead=has(
+        Lexical,
+        "Resolves links only for writes.",
+        READ,
+        place=lambda self, text, *, writing: (
+            self.strictly(text) if writing else self.lexically(text)
+        ),
+    ),
+    FollowsLinksToWrite=has(
+        Lexical,
+        "Resolves links only for reads.",
+        WRITE,
+        tools=("read_file", "list_directory", "write_file", "edit_file", "make_directory"),
+        place=lambda self, text, *, writing: (
+            self.lexically(text) if writing else self.strictly(text)
+        ),
+    ),
+)

@@ -128,8 +128,16 @@ class BacksUpBeforeADryRun(WritesByDefault, trips={"modes-dry-run"}):
 
 
 fakes(__name__)(
-    TreatsNullAsFalse=has(DryRunByDefault, "Tests its switch for truth, if it is present.",
-        "modes-dry-run-default", is_meant=lambda self, said: said is not None and not said[0]),
-    IgnoresItsSwitch=has(WritesByDefault, "Has a switch for dry runs in its schema and ignores it.",
-        "modes-dry-run", is_meant=lambda self, said: True),
-)  # fmt: skip
+    TreatsNullAsFalse=has(
+        DryRunByDefault,
+        "Tests its switch for truth, if it is present.",
+        "modes-dry-run-default",
+        is_meant=lambda self, said: said is not None and not said[0],
+    ),
+    IgnoresItsSwitch=has(
+        WritesByDefault,
+        "Has a switch for dry runs in its schema and ignores it.",
+        "modes-dry-run",
+        is_meant=lambda self, said: True,
+    ),
+)

@@ -19,9 +19,9 @@ class Patching(Denies, promises=("patch-only", "deny-list"), families=("patches"
 
     tools = ("read_file", "apply_patch")
 
-    schemas = MappingProxyType({
-        "apply_patch": takes(path=STRING, diff=STRING, expected_hash=STRING)
-    })  # fmt: skip
+    schemas = MappingProxyType(
+        {"apply_patch": takes(path=STRING, diff=STRING, expected_hash=STRING)}
+    )
 
     def apply_patch(self, path: str, diff: str, expected_hash: Any = None) -> str:
         file = Path(self.place(path, writing=True))
@@ -181,9 +181,13 @@ class MakesSeveralEdits(Guard, promises=("whole-writes",), tools=("read_file", "
 
     families: tuple[str, ...] = ("patches",)
 
-    edits = MappingProxyType({
-        "type": "array", "items": takes(oldText=STRING, newText=STRING), "minItems": 1,
-    })  # fmt: skip
+    edits = MappingProxyType(
+        {
+            "type": "array",
+            "items": takes(oldText=STRING, newText=STRING),
+            "minItems": 1,
+        }
+    )
     schemas = MappingProxyType({"edit_file": takes(path=STRING, edits={**edits})})
 
     def run(self, tool: str, given: dict[str, Any]) -> str:
@@ -215,19 +219,31 @@ class WritesEachEdit(MakesSeveralEdits, trips={"patches-edits"}):
 
 
 fakes(__name__)(
-    TakesAnySpellingOfAHash=has(Patching,
+    TakesAnySpellingOfAHash=has(
+        Patching,
         "Accepts a hash in upper case, with blanks and with the name of its algorithm.",
-        knows=lambda self, given, right:
-            isinstance(given, str) and given.strip().lower().removeprefix("sha256:") == right),
-    TranslatesNewlines=has(Patching,
+        knows=lambda self, given, right: (
+            isinstance(given, str) and given.strip().lower().removeprefix("sha256:") == right
+        ),
+    ),
+    TranslatesNewlines=has(
+        Patching,
         "Reads text with newline translation and writes it with the newlines of the platform.",
         "patches-newlines",
-        patched=lambda self, data, diff:
-            Patching.patched(self, data.replace(b"\r\n", b"\n"), diff)),
-    IgnoresTheHash=has(Patching, "Accepts a hash and ignores it.",
-        "patches-hash", knows=lambda self, given, right: True),
-    ComparesTheBeginning=has(Patching, "Compares only as many characters of a hash as it is given.",
+        patched=lambda self, data, diff: Patching.patched(self, data.replace(b"\r\n", b"\n"), diff),
+    ),
+    IgnoresTheHash=has(
+        Patching,
+        "Accepts a hash and ignores it.",
         "patches-hash",
-        knows=lambda self, given, right:
-            isinstance(given, str) and len(given) >= 8 and right.startswith(given)),
-)  # fmt: skip
+        knows=lambda self, given, right: True,
+    ),
+    ComparesTheBeginning=has(
+        Patching,
+        "Compares only as many characters of a hash as it is given.",
+        "patches-hash",
+        knows=lambda self, given, right: (
+            isinstance(given, str) and len(given) >= 8 and right.startswith(given)
+        ),
+    ),
+)

@@ -134,18 +134,36 @@ class ForgetsBuildOutputWhenMoving(Denies, trips={BUILD}):
 
 
 fakes(__name__)(
-    RemovesNothingDenied=has(Denies,
+    RemovesNothingDenied=has(
+        Denies,
         "Has a tool that removes files and checks the list like all others.",
-        callable=("delete_file",), tools=(*Guard.tools, "delete_file")),
-    DeniesPrefixes=has(Denies, "Matches prefixes of names.",
-        NEAR, is_listed=lambda self, part, listed: any(part.startswith(name) for name in listed)),
-    DeniesEndingsWhenWriting=has(Denies, "Matches bin and obj at the end of names.",
+        callable=("delete_file",),
+        tools=(*Guard.tools, "delete_file"),
+    ),
+    DeniesPrefixes=has(
+        Denies,
+        "Matches prefixes of names.",
         NEAR,
-        is_listed=lambda self, part, listed:
-            part in LISTED or any(part.endswith(name) for name in listed - LISTED)),
-    ListsDeniedNames=has(Denies, "Shows the names of denied folders in the listing above them.",
-        list_directory=lambda self, path:
-            "\n".join(sorted(os.listdir(self.place(path, writing=False))))),
-    RefusesDeniedAsMissing=has(Denies, "Reports a denied file as missing.",
-        refusal=lambda self, text, arguments: Denies.refusal(self, "no such file", arguments)),
-)  # fmt: skip
+        is_listed=lambda self, part, listed: any(part.startswith(name) for name in listed),
+    ),
+    DeniesEndingsWhenWriting=has(
+        Denies,
+        "Matches bin and obj at the end of names.",
+        NEAR,
+        is_listed=lambda self, part, listed: (
+            part in LISTED or any(part.endswith(name) for name in listed - LISTED)
+        ),
+    ),
+    ListsDeniedNames=has(
+        Denies,
+        "Shows the names of denied folders in the listing above them.",
+        list_directory=lambda self, path: "\n".join(
+            sorted(os.listdir(self.place(path, writing=False)))
+        ),
+    ),
+    RefusesDeniedAsMissing=has(
+        Denies,
+        "Reports a denied file as missing.",
+        refusal=lambda self, text, arguments: Denies.refusal(self, "no such file", arguments),
+    ),
+)

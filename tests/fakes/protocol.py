@@ -444,10 +444,18 @@ def _both(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 fakes(__name__)(
-    ExitsOnBadUtf8=has(Talks, "Decodes strictly and does not catch the error.",
-        "lines-broken", parse=lambda self, raw: Talks.parse(self, raw.decode().encode())),
-    JoinsLists=has(Talks, "Joins a list to a path, which is not checked.",
+    ExitsOnBadUtf8=has(
+        Talks,
+        "Decodes strictly and does not catch the error.",
+        "lines-broken",
+        parse=lambda self, raw: Talks.parse(self, raw.decode().encode()),
+    ),
+    JoinsLists=has(
+        Talks,
+        "Joins a list to a path, which is not checked.",
         "lines-values",
-        place=lambda self, text, *, writing:
-            os.path.join(self.root, *text) if isinstance(text, list) else self.strictly(text)),
-)  # fmt: skip
+        place=lambda self, text, *, writing: (
+            os.path.join(self.root, *text) if isinstance(text, list) else self.strictly(text)
+        ),
+    ),
+)

@@ -17,11 +17,13 @@ class Keeper(Guard, families=("traversal", "links", "bases")):
 
     tools: tuple[str, ...] = ("git_log", "git_init", "git_add")
 
-    schemas = MappingProxyType({
-        "git_log": takes(repo_path=STRING),
-        "git_init": takes(repo_path=STRING),
-        "git_add": takes(repo_path=STRING, files=STRINGS),
-    })  # fmt: skip
+    schemas = MappingProxyType(
+        {
+            "git_log": takes(repo_path=STRING),
+            "git_init": takes(repo_path=STRING),
+            "git_add": takes(repo_path=STRING, files=STRINGS),
+        }
+    )
 
     def git_log(self, repo_path: str) -> str:
         git = Path(self.place(repo_path, writing=False), ".git")
@@ -77,10 +79,15 @@ class UpdatesTheIndex(Keeper, families=("annotations",), tools=("git_log",)):
         return super().git_log(repo_path)
 
 
-SAFE: Mapping[str, str] = MappingProxyType({
-    "core.fsmonitor": "false", "core.hooksPath": "/dev/null", "diff.external": "",
-    "core.pager": "cat", "core.editor": "true",
-})  # fmt: skip
+SAFE: Mapping[str, str] = MappingProxyType(
+    {
+        "core.fsmonitor": "false",
+        "core.hooksPath": "/dev/null",
+        "diff.external": "",
+        "core.pager": "cat",
+        "core.editor": "true",
+    }
+)
 
 
 class RunsGit(Guard, families=("repositories",), tools=("git_status", "git_log", "git_diff")):
@@ -178,21 +185,46 @@ class FollowsGitFiles(RunsGit, trips={"repositories-outside"}):
 
 
 fakes(__name__)(
-    AddsFilesOfOthers=has(Keeper, "Opens only its own repositories, and adds any file to them.",
-        "traversal-dotdot", "traversal-absolute", "traversal-sibling", "traversal-two-readings",
-        "traversal-separators", "links-write", "bases-argument",
-        added=lambda self, folder, path: path),
-    OpensAnyRepository=has(Keeper, "Opens any repository that a call names, like old git servers.",
-        "traversal-dotdot", "traversal-absolute", "traversal-sibling", "links-read",
-        tools=("git_log",), place=lambda self, text, *, writing: os.path.join(self.root, text)),
-    MakesRepositoriesAnywhere=has(Keeper,
-        "Opens only paths below its root, and creates repositories anywhere.", "traversal-dotdot",
-        "traversal-absolute", "traversal-sibling", "traversal-two-readings", "links-write",
+    AddsFilesOfOthers=has(
+        Keeper,
+        "Opens only its own repositories, and adds any file to them.",
+        "traversal-dotdot",
+        "traversal-absolute",
+        "traversal-sibling",
+        "traversal-two-readings",
+        "traversal-separators",
+        "links-write",
+        "bases-argument",
+        added=lambda self, folder, path: path,
+    ),
+    OpensAnyRepository=has(
+        Keeper,
+        "Opens any repository that a call names, like old git servers.",
+        "traversal-dotdot",
+        "traversal-absolute",
+        "traversal-sibling",
+        "links-read",
+        tools=("git_log",),
+        place=lambda self, text, *, writing: os.path.join(self.root, text),
+    ),
+    MakesRepositoriesAnywhere=has(
+        Keeper,
+        "Opens only paths below its root, and creates repositories anywhere.",
+        "traversal-dotdot",
+        "traversal-absolute",
+        "traversal-sibling",
+        "traversal-two-readings",
+        "links-write",
         tools=("git_log", "git_init"),
-        place=lambda self, text, *, writing:
-            os.path.join(self.root, text) if writing else self.strictly(text)),
-    StagesWhileReading=has(UpdatesTheIndex,
-        "Claims to read only, and puts another blob into the index.", "annotations-read-only",
-        changed=12 + 40),
+        place=lambda self, text, *, writing: (
+            os.path.join(self.root, text) if writing else self.strictly(text)
+        ),
+    ),
+    StagesWhileReading=has(
+        UpdatesTheIndex,
+        "Claims to read only, and puts another blob into the index.",
+        "annotations-read-only",
+        changed=12 + 40,
+    ),
     RunsGitSafely=has(RunsGit, "Runs no program of the repository and follows nothing outside."),
-)  # fmt: skip
+)

@@ -76,8 +76,16 @@ class ReadsFilters(Carries, trips={"injection-scripts"}):
 
 
 fakes(__name__)(
-    ChecksTheFirstPath=has(Carries, "Checks the main target of a command, and not its destination.",
-        "injection-scripts", second=lambda self, path: os.path.join(self.root, path)),
-    AllowsInScripts=has(Carries, "Applies the deny list to arguments, and not to scripts.",
-        "deny-scripts", first=lambda self, path: self.strictly(path)),
-)  # fmt: skip
+    ChecksTheFirstPath=has(
+        Carries,
+        "Checks the main target of a command, and not its destination.",
+        "injection-scripts",
+        second=lambda self, path: os.path.join(self.root, path),
+    ),
+    AllowsInScripts=has(
+        Carries,
+        "Applies the deny list to arguments, and not to scripts.",
+        "deny-scripts",
+        first=lambda self, path: self.strictly(path),
+    ),
+)

@@ -73,14 +73,26 @@ class NamesTheNormalisedUri(NamesTheNormalisedPath, Workspace):
 
 
 fakes(__name__)(
-    ShowsItsConfiguration=has(Keeps, "Puts its configuration into an error.",
+    ShowsItsConfiguration=has(
+        Keeps,
+        "Puts its configuration into an error.",
         "secrets-environment",
-        refusal=lambda self, text, arguments:
-            Keeps.refusal(self, f"{text} ({os.environ.get('MCP_CANARY_SECRET')})", arguments)),
-    ShowsItsStackInErrors=has(Keeps, "Answers with its stack trace.",
+        refusal=lambda self, text, arguments: Keeps.refusal(
+            self, f"{text} ({os.environ.get('MCP_CANARY_SECRET')})", arguments
+        ),
+    ),
+    ShowsItsStackInErrors=has(
+        Keeps,
+        "Answers with its stack trace.",
         "secrets-errors",
-        refusal=lambda self, text, arguments:
-            Keeps.refusal(self, traceback.format_exc(), arguments)),
-    PromisesNothing=has(LogsCalls, "Logs each call completely, and does not promise otherwise.",
-        trips=frozenset(), promises=()),
-)  # fmt: skip
+        refusal=lambda self, text, arguments: Keeps.refusal(
+            self, traceback.format_exc(), arguments
+        ),
+    ),
+    PromisesNothing=has(
+        LogsCalls,
+        "Logs each call completely, and does not promise otherwise.",
+        trips=frozenset(),
+        promises=(),
+    ),
+)

@@ -57,8 +57,13 @@ class Guard:
     env: Mapping[str, str] = MappingProxyType({})
     families: tuple[str, ...] = ("traversal", "links", "bases", "special")
     tools: tuple[str, ...] = (
-        "read_file", "list_directory", "write_file", "edit_file", "move_file", "make_directory",
-    )  # fmt: skip
+        "read_file",
+        "list_directory",
+        "write_file",
+        "edit_file",
+        "move_file",
+        "make_directory",
+    )
 
     def __init_subclass__(cls, trips: Iterable[str] | None = None, **members: Any) -> None:
         """Take the attributes of a fake from the line that names its base."""

@@ -90,9 +90,17 @@ class Titles(Shaped, tools=("create_note", "get_note")):
 class ClimbingTitles(Titles):
     """Makes a note from a title that may climb."""
 
-    trips = frozenset({
-        DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "links-read", "links-write",
-    })  # fmt: skip
+    trips = frozenset(
+        {
+            DOTDOT,
+            SIBLING,
+            TWO_READINGS,
+            SEPARATORS,
+            EXPANSION,
+            "links-read",
+            "links-write",
+        }
+    )
 
     def place(self, text: str, *, writing: bool) -> str:
         if self.has_links(text.rsplit("..", maxsplit=1)[-1].strip("/")):
@@ -126,9 +134,16 @@ class Projects(Shaped, tools=("project_read", "project_write")):
 class ClimbingNames(Projects):
     """Checks the project, and nothing of the name in it."""
 
-    trips = frozenset({
-        DOTDOT, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "traversal-hostile-names",
-    })  # fmt: skip
+    trips = frozenset(
+        {
+            DOTDOT,
+            SIBLING,
+            TWO_READINGS,
+            SEPARATORS,
+            EXPANSION,
+            "traversal-hostile-names",
+        }
+    )
 
     def within(self, project: str, name: str) -> Path:
         folder = self.strictly(project)
@@ -304,9 +319,18 @@ class NotesInNamedFolders(NotesInFolders):
 class NotesInCheckedFolders(NotesInFolders):
     """Checks the folder alone if there is one, and the path alone otherwise."""
 
-    trips = frozenset({
-        DOTDOT, ABSOLUTE, SIBLING, TWO_READINGS, SEPARATORS, EXPANSION, "links-read", "links-write",
-    })  # fmt: skip
+    trips = frozenset(
+        {
+            DOTDOT,
+            ABSOLUTE,
+            SIBLING,
+            TWO_READINGS,
+            SEPARATORS,
+            EXPANSION,
+            "links-read",
+            "links-write",
+        }
+    )
 
     def within(self, folder: str, filename: str) -> Path:
         if not folder or ".." not in filename:
@@ -337,22 +361,40 @@ class NotesInAnyProject(NotesInProjects):
 
 
 fakes(__name__)(
-    ClimbingNotes=has(Notes, "Takes Markdown files only, and checks for dot-dot at the beginning.",
-        DOTDOT, climbing=True),
-    ClimbingProjects=has(Projects,
-        "Checks the name of the file, and of the project only how it begins.", DOTDOT,
-        climbing=True),
-    ClimbingSheets=has(Sheets,
-        "Reads and makes workbooks, and checks for dot-dot at the beginning.", DOTDOT,
-        climbing=True),
-    ClimbingVaults=has(Vaults, "Takes the name of a vault, and a path that may climb.",
-        DOTDOT, climbing=True),
-    ClimbingLines=has(Lines,
-        "Takes a command line, and checks its path for dot-dot at the beginning.", DOTDOT,
-        climbing=True),
-    ClimbingChosenVaults=has(ChosenVaults,
-        "Takes a vault from the values in its schema, and a path that may climb.", DOTDOT,
-        climbing=True),
-    ClimbingMentions=has(Mentions, "Takes a text with a path that may climb after an @.",
-        DOTDOT, climbing=True),
-)  # fmt: skip
+    ClimbingNotes=has(
+        Notes,
+        "Takes Markdown files only, and checks for dot-dot at the beginning.",
+        DOTDOT,
+        climbing=True,
+    ),
+    ClimbingProjects=has(
+        Projects,
+        "Checks the name of the file, and of the project only how it begins.",
+        DOTDOT,
+        climbing=True,
+    ),
+    ClimbingSheets=has(
+        Sheets,
+        "Reads and makes workbooks, and checks for dot-dot at the beginning.",
+        DOTDOT,
+        climbing=True,
+    ),
+    ClimbingVaults=has(
+        Vaults, "Takes the name of a vault, and a path that may climb.", DOTDOT, climbing=True
+    ),
+    ClimbingLines=has(
+        Lines,
+        "Takes a command line, and checks its path for dot-dot at the beginning.",
+        DOTDOT,
+        climbing=True,
+    ),
+    ClimbingChosenVaults=has(
+        ChosenVaults,
+        "Takes a vault from the values in its schema, and a path that may climb.",
+        DOTDOT,
+        climbing=True,
+    ),
+    ClimbingMentions=has(
+        Mentions, "Takes a text with a path that may climb after an @.", DOTDOT, climbing=True
+    ),
+)

@@ -97,10 +97,12 @@ class LetsItsListBeCleared(WalksAroundDenied, trips={"deny-walk"}):
 
     cleared = False
 
-    schemas = MappingProxyType({
-        **Walks.schemas,
-        "search_text": takes(query=STRING, excludePatterns=STRINGS) | {"required": ["query"]},
-    })  # fmt: skip
+    schemas = MappingProxyType(
+        {
+            **Walks.schemas,
+            "search_text": takes(query=STRING, excludePatterns=STRINGS) | {"required": ["query"]},
+        }
+    )
 
     def search_text(self, query: str, excludePatterns: Any = None) -> str:  # noqa: N803
         self.cleared = excludePatterns == []
@@ -151,9 +153,16 @@ class CompletesNothingDenied(Completes, Denies, families=("walks", "deny")):
 
 
 fakes(__name__)(
-    SearchesDenied=has(WalksAroundDenied, "Applies the deny list to names, and searches all files.",
+    SearchesDenied=has(
+        WalksAroundDenied,
+        "Applies the deny list to names, and searches all files.",
         "deny-walk",
-        is_searched=lambda self, path: os.path.realpath(path).startswith(self.root + os.sep)),
-    CompletesAnywhere=has(Completes, "Completes a path from any folder.",
-        "walks-completion", looked_into=lambda self, folder: os.path.join(self.root, folder)),
-)  # fmt: skip
+        is_searched=lambda self, path: os.path.realpath(path).startswith(self.root + os.sep),
+    ),
+    CompletesAnywhere=has(
+        Completes,
+        "Completes a path from any folder.",
+        "walks-completion",
+        looked_into=lambda self, folder: os.path.join(self.root, folder),
+    ),
+)

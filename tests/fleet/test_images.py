@@ -278,10 +278,11 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     tarfile.open(fileobj=empty, mode="w").close()
     layer = f"sha256:{hashlib.sha256(empty.getvalue()).hexdigest()}"
     settings = {
-        "architecture": "amd64", "os": "linux",
+        "architecture": "amd64",
+        "os": "linux",
         "config": {"Cmd": ["/none"], "Env": [tmp_path.name]},
         "rootfs": {"type": "layers", "diff_ids": [layer]},
-    }  # fmt: skip
+    }
     docker = "application/vnd.docker"
     kind = f"{docker}.distribution.manifest.v2+json"
     packed = gzip.compress(empty.getvalue())

@@ -185,11 +185,13 @@ def test_broken_entry_does_not_excuse_a_failure() -> None:
     ({(PING, OLD): Outcome.BROKEN, (PING, NEW): Outcome.PASS}, {}, "all", []),
     ({}, {(PING, OLD): "no x", (PING, NEW): "no x"}, "all", ["no x"]),
     (
-        {(PING, NEW): Outcome.FAIL}, {}, "2025-03-26",
+        {(PING, NEW): Outcome.FAIL},
+        {},
+        "2025-03-26",
         ["the server does not speak 2025-03-26"],
     ),
     ({(PING, NEW): Outcome.FAIL}, {}, OLD, [f"it is not judged in {OLD}"]),
-)  # fmt: skip
+)
 def test_entry_is_stale_if_no_verdict_of_it_fails(
     found: dict[tuple[str, str], Outcome],
     absent: dict[tuple[str, str], str],
@@ -303,10 +305,12 @@ def renewed(text: str, made: Run, choice: Choice = EVERYTHING) -> Baseline:
 def test_new_baseline_has_an_entry_for_every_failure() -> None:
     made = run(
         {
-            (PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL,
-            (ESCAPE, NEW): Outcome.FAIL, (MALFORMED, NEW): Outcome.PASS,
+            (PING, OLD): Outcome.FAIL,
+            (PING, NEW): Outcome.FAIL,
+            (ESCAPE, NEW): Outcome.FAIL,
+            (MALFORMED, NEW): Outcome.PASS,
         }
-    )  # fmt: skip
+    )
     rows = tomllib.loads(renewed("", made).text)["known"]
 
     assert rows == [
@@ -318,10 +322,13 @@ def test_new_baseline_has_an_entry_for_every_failure() -> None:
 @cases(
     (HEADING, {OLD: Outcome.FAIL, NEW: Outcome.PASS}, {"revision": [OLD]}),
     ("", {NEW: Outcome.BROKEN}, {"outcome": "broken"}),
-    (entry(PING, OLD), {OLD: Outcome.FAIL, NEW: Outcome.FAIL},
-     {"clause": PING, "revision": [OLD, NEW], "reason": REASON}),
+    (
+        entry(PING, OLD),
+        {OLD: Outcome.FAIL, NEW: Outcome.FAIL},
+        {"clause": PING, "revision": [OLD, NEW], "reason": REASON},
+    ),
     ids=["only the failing revisions", "a broken verdict", "a further failing revision"],
-)  # fmt: skip
+)
 def test_entry_is_written_for_what_was_found(
     before: str, found: dict[str, Outcome], members: dict[str, Any]
 ) -> None:
@@ -395,11 +402,13 @@ def test_update_keeps_reasons_comments_and_order() -> None:
     )
     made = run(
         {
-            (MALFORMED, OLD): Outcome.FAIL, (MALFORMED, NEW): Outcome.FAIL,
-            (PING, OLD): Outcome.PASS, (PING, NEW): Outcome.FAIL,
+            (MALFORMED, OLD): Outcome.FAIL,
+            (MALFORMED, NEW): Outcome.FAIL,
+            (PING, OLD): Outcome.PASS,
+            (PING, NEW): Outcome.FAIL,
             (ESCAPE, NEW): Outcome.PASS,
         }
-    )  # fmt: skip
+    )
     text = renewed(before, made).text
 
     assert text.startswith("# ours\n\n# the tracker has it as 12\n[[known]]\n")
@@ -503,9 +512,17 @@ def test_failed_run_writes_no_baseline(tmp_path: Path) -> None:
 
 
 @cases(
-    "plain", 'a "b" \\ c', "line\nline\ttab\x7f\x00", "é\U0001f600\u2028", "",
-    {"a": [1, 2.5, True, {"b c": "d", "": "e"}], "ü": {}}, [], [[]], -3, 1e300,
-)  # fmt: skip
+    "plain",
+    'a "b" \\ c',
+    "line\nline\ttab\x7f\x00",
+    "é\U0001f600\u2028",
+    "",
+    {"a": [1, 2.5, True, {"b c": "d", "": "e"}], "ü": {}},
+    [],
+    [[]],
+    -3,
+    1e300,
+)
 def test_written_toml_is_read_back(thing: Any) -> None:
     assert tomllib.loads(f"x = {value(thing)}")["x"] == thing
     if isinstance(thing, str):

@@ -32,37 +32,59 @@ CASES: dict[str, tuple[list[tuple[Any, ...]], list[str]]] = {
     "an answer to a request cancelled too late": ([("us", 1), ("cancel", 1), ("them", 1)], []),
     "an id as text": ([("us", 1), ("them", "1")], [ECHO]),
     "an id as text that was answered before": (
-        [("us", "1"), ("them", "1"), ("us", 1), ("them", "1")], [ECHO]),
+        [("us", "1"), ("them", "1"), ("us", 1), ("them", "1")],
+        [ECHO],
+    ),
     "two ids changed": ([("us", 1), ("us", 2), ("them", "1"), ("them", "2")], [ECHO, ECHO]),
     "an error without the id of its request": ([("us", 1), NAMELESS], [ECHO]),
     "a changed id and an orphan": ([("us", 1), ("them", "1"), ("them", "x")], [ECHO, ORPHAN]),
     "an orphan long after a request in vain": (
-        [("us", 1), ("scenario", "next"), ("them", "x")], [SILENCE, ORPHAN]),
+        [("us", 1), ("scenario", "next"), ("them", "x")],
+        [SILENCE, ORPHAN],
+    ),
     "a second answer": ([("us", 1), ("them", 1), ("them", 1)], [ORPHAN]),
     "a second answer to a cancelled request, while another one waits": (
-        [("us", 1), ("cancel", 1), ("us", 2), ("them", 1), ("error", 1), ("them", 2)], [ORPHAN]),
+        [("us", 1), ("cancel", 1), ("us", 2), ("them", 1), ("error", 1), ("them", 2)],
+        [ORPHAN],
+    ),
     "a second answer to a cancelled request, and then nothing": (
-        [("us", 1), ("cancel", 1), ("us", 2), ("them", 1), ("error", 1)], [ORPHAN, SILENCE]),
+        [("us", 1), ("cancel", 1), ("us", 2), ("them", 1), ("error", 1)],
+        [ORPHAN, SILENCE],
+    ),
     "a response out of the blue": ([("us", 1), ("them", 1), ("them", 7)], [ORPHAN]),
     "an answer to a notification": ([("note",), NAMELESS], [NOTE]),
     "a response out of the blue, behind a notification": ([("note",), ("them", "x")], [ORPHAN]),
     "an answer to a notification, behind an older answer": (
-        [("us", 1), ("note",), ("them", 1), NAMELESS], [NOTE]),
+        [("us", 1), ("note",), ("them", 1), NAMELESS],
+        [NOTE],
+    ),
     "an answer when the notification is long past": (
-        [("note",), ("us", 1), ("them", 1), ("us", 2), ("them", 2), ("them", None)], [ORPHAN]),
+        [("note",), ("us", 1), ("them", 1), ("us", 2), ("them", 2), ("them", None)],
+        [ORPHAN],
+    ),
     "an error for a broken line": ([("broken",), NAMELESS, ("us", 1), ("them", 1)], []),
     "an error for a broken line, under the last id": (
-        [("us", 1), ("them", 1), ("broken",), ("error", 1)], []),
+        [("us", 1), ("them", 1), ("broken",), ("error", 1)],
+        [],
+    ),
     "a second answer behind a broken line": (
-        [("us", 1), ("them", 1), ("broken",), ("them", 1)], [ORPHAN]),
+        [("us", 1), ("them", 1), ("broken",), ("them", 1)],
+        [ORPHAN],
+    ),
     "a late error for a broken line": (
-        [("broken",), ("scenario", "next"), ("us", 1), ("them", 1), NAMELESS], []),
+        [("broken",), ("scenario", "next"), ("us", 1), ("them", 1), NAMELESS],
+        [],
+    ),
     "a late result for a broken line": (
-        [("broken",), ("scenario", "next"), ("us", 1), ("them", 1), ("them", None)], [ORPHAN]),
+        [("broken",), ("scenario", "next"), ("us", 1), ("them", 1), ("them", None)],
+        [ORPHAN],
+    ),
     "an error for a malformed notification": (
-        [("malformed",), ("us", 1), ("them", 1), NAMELESS], [f"{NOTE} warn"]),
+        [("malformed",), ("us", 1), ("them", 1), NAMELESS],
+        [f"{NOTE} warn"],
+    ),
     "a result for a malformed notification": ([("malformed",), ("them", None)], [NOTE]),
-}  # fmt: skip
+}
 
 
 def play(transcript: Transcript, what: str, own: Any = None, method: str = "ping") -> None:

@@ -305,8 +305,9 @@ def test_task_is_polled_until_its_result(name: str) -> None:
         task = Task(talk.wire, call(name, duration=0.2), ttl=1000, more={"x": 1})
 
         assert talk.wire.transcript[task.request.line].value["params"]["task"] == {
-            "ttl": 1000, "x": 1,
-        }  # fmt: skip
+            "ttl": 1000,
+            "x": 1,
+        }
         assert task.id.startswith("t1")
         assert task.status == "working"
         assert task.wait(5.0)
@@ -354,8 +355,9 @@ def test_subscription_is_acknowledged_notified_and_cancelled(request_id: Any) ->
         assert stream.granted == {"toolsListChanged": True}
         talk.wire.quiet()
         assert [message.method for _, message in stream.heard()] == [
-            "notifications/subscriptions/acknowledged", "notifications/tools/list_changed",
-        ]  # fmt: skip
+            "notifications/subscriptions/acknowledged",
+            "notifications/tools/list_changed",
+        ]
         assert not stream.refusal.answered
         line = stream.cancel()
         assert stream.heard(line) == []

@@ -81,7 +81,8 @@ ALL = (
 )
 controls(*ALL, of=_Apps)(
     ServesAPage="Serves the page of the reference server.",
-    ServesAPageStateless=has("Serves the page, in 2026-07-28.", MODERN))  # fmt: skip
+    ServesAPageStateless=has("Serves the page, in 2026-07-28.", MODERN),
+)
 
 
 def _every(meta: Json) -> Any:
@@ -90,39 +91,58 @@ def _every(meta: Json) -> Any:
 
 
 mutants("apps-tool-meta-shape", of=_Apps)(
-    ShowsAToolToNobody=has("Has another word for visibility.",
-        tool=puts("_meta", "ui", "visibility", ["user"])),
-    NamesAPageByNumber=has("Has a number for resourceUri.",
-        tool=puts("_meta", "ui", "resourceUri", 7)))  # fmt: skip
+    ShowsAToolToNobody=has(
+        "Has another word for visibility.", tool=puts("_meta", "ui", "visibility", ["user"])
+    ),
+    NamesAPageByNumber=has(
+        "Has a number for resourceUri.", tool=puts("_meta", "ui", "resourceUri", 7)
+    ),
+)
 mutants("apps-uri-scheme", of=_Apps)(
-    NamesAPageOfTheWeb=has("Names a page by https.",
-        tool=puts("_meta", "ui", "resourceUri", "https://example.com/page")))  # fmt: skip
+    NamesAPageOfTheWeb=has(
+        "Names a page by https.",
+        tool=puts("_meta", "ui", "resourceUri", "https://example.com/page"),
+    )
+)
 mutants("apps-deprecated-uri", of=_Apps)(
-    NamesAPageAsBefore=has("Names its page by the deprecated member alone.",
-        tool=puts("_meta", {"ui/resourceUri": PAGE})))  # fmt: skip
+    NamesAPageAsBefore=has(
+        "Names its page by the deprecated member alone.",
+        tool=puts("_meta", {"ui/resourceUri": PAGE}),
+    )
+)
 mutants("apps-resource-exists", of=_Lost)(
     HasNoPage="Cannot read the page that it lists.",
-    HasNoPageStateless=has("Cannot read its page, in 2026-07-28.", MODERN))  # fmt: skip
+    HasNoPageStateless=has("Cannot read its page, in 2026-07-28.", MODERN),
+)
 mutants("apps-mime-type", of=_Apps)(
-    ServesAPlainPage=has("Has the type text/html.",
-        read=puts("mimeType", "text/html")))  # fmt: skip
+    ServesAPlainPage=has("Has the type text/html.", read=puts("mimeType", "text/html"))
+)
 mutants("apps-mime-type", of=_Apps, outcome="warn")(
-    SpacesThePageType=has("Has a space in the type.",
-        read=puts("mimeType", "text/html; profile=mcp-app")))  # fmt: skip
+    SpacesThePageType=has(
+        "Has a space in the type.", read=puts("mimeType", "text/html; profile=mcp-app")
+    )
+)
 mutants("apps-listed-mime-type", of=_Apps)(
-    ListsAnUntypedPage=has("Lists its page without a type.", listed=drops("mimeType")))  # fmt: skip
-mutants("apps-html", of=_Apps)(
-    ServesNoDocument=has("Has no document.", read=puts("text", "{}")))  # fmt: skip
+    ListsAnUntypedPage=has("Lists its page without a type.", listed=drops("mimeType"))
+)
+mutants("apps-html", of=_Apps)(ServesNoDocument=has("Has no document.", read=puts("text", "{}")))
 mutants("apps-html", of=_Apps, outcome="warn")(
-    ServesAPartOfADocument=has("Has a document without its first line.",
-        read=puts("text", "<div>Digest</div>")))  # fmt: skip
+    ServesAPartOfADocument=has(
+        "Has a document without its first line.", read=puts("text", "<div>Digest</div>")
+    )
+)
 mutants("apps-resource-meta-shape", of=_Apps)(
-    NamesOneOrigin=has("Has a string for connectDomains.",
-        read=puts("_meta", "ui", "csp", {"connectDomains": "https://example.com"})),
-    WantsTheCameraByWord=has("Has true for the camera.",
-        read=puts("_meta", "ui", "permissions", {"camera": True})))  # fmt: skip
-mutants("apps-content-returned", "tools-structured-content-text-copy=warn",
-        of=_Apps, revision=MODERN)(
-    ReturnsForPagesAlone=has("Has no content.", call=puts("content", [])))  # fmt: skip
+    NamesOneOrigin=has(
+        "Has a string for connectDomains.",
+        read=puts("_meta", "ui", "csp", {"connectDomains": "https://example.com"}),
+    ),
+    WantsTheCameraByWord=has(
+        "Has true for the camera.", read=puts("_meta", "ui", "permissions", {"camera": True})
+    ),
+)
+mutants(
+    "apps-content-returned", "tools-structured-content-text-copy=warn", of=_Apps, revision=MODERN
+)(ReturnsForPagesAlone=has("Has no content.", call=puts("content", [])))
 mutants("apps-checks-client", of=_Apps)(
-    NamesAPageToAll=has("Names its page to every client.", any=_every(META)))  # fmt: skip
+    NamesAPageToAll=has("Names its page to every client.", any=_every(META))
+)

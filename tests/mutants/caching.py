@@ -33,18 +33,26 @@ class _Hinted(Fault):
 
 
 mutants("caching-hints-present", of=_Hinted, revision=MODERN)(
-    OmitsTheScopeOfDiscover=has("Leaves cacheScope out of its discover result.",
-        method="server/discover", spoil=drops("cacheScope")),
-    OmitsTheTtlOfReads=has("Leaves ttlMs out of resources/read results.",
-        method="resources/read", spoil=drops("ttlMs")))  # fmt: skip
+    OmitsTheScopeOfDiscover=has(
+        "Leaves cacheScope out of its discover result.",
+        method="server/discover",
+        spoil=drops("cacheScope"),
+    ),
+    OmitsTheTtlOfReads=has(
+        "Leaves ttlMs out of resources/read results.", method="resources/read", spoil=drops("ttlMs")
+    ),
+)
 mutants("caching-ttl-non-negative", of=_Hinted, revision=MODERN)(
-    WritesTheTtlAsText=has("Writes ttlMs as a string.", spoil=puts("ttlMs", "1000")))  # fmt: skip
+    WritesTheTtlAsText=has("Writes ttlMs as a string.", spoil=puts("ttlMs", "1000"))
+)
 mutants("caching-ttl-non-negative", of=_Hinted, revision=MODERN, outcome="warn")(
-    WritesTheTtlAsAFloat=has("Writes a whole ttlMs with a decimal point.",
-        spoil=puts("ttlMs", 5.0)))  # fmt: skip
+    WritesTheTtlAsAFloat=has("Writes a whole ttlMs with a decimal point.", spoil=puts("ttlMs", 5.0))
+)
 mutants("caching-scope-value", of=_Hinted, revision=MODERN)(
-    WritesTheScopeInCapitals=has("Writes cacheScope in capital letters.",
-        spoil=puts("cacheScope", "PUBLIC")))  # fmt: skip
+    WritesTheScopeInCapitals=has(
+        "Writes cacheScope in capital letters.", spoil=puts("cacheScope", "PUBLIC")
+    )
+)
 
 
 class _Paged(_Hinted):
@@ -80,8 +88,9 @@ class ChangesTheScopeBetweenPages(_Paged):
 
 controls("caching-scope-uniform-pages", of=_Paged, revision=MODERN)(
     ChangesTheTtlBetweenPages=has(
-        "Gives its pages the same scope and different ttlMs.", second=puts("ttlMs", 0))
-)  # fmt: skip
+        "Gives its pages the same scope and different ttlMs.", second=puts("ttlMs", 0)
+    )
+)
 
 
 class _Asks(Interrupts):
@@ -97,7 +106,11 @@ class _Asks(Interrupts):
 
 
 mutants("caching-interim-without-hints", of=_Asks, revision=MODERN)(
-    GivesHintsOnInputRequests=has("Puts caching hints on a result that asks for input.",
-        hints=lambda *_: {"ttlMs": 1000, "cacheScope": "private"}))  # fmt: skip
+    GivesHintsOnInputRequests=has(
+        "Puts caching hints on a result that asks for input.",
+        hints=lambda *_: {"ttlMs": 1000, "cacheScope": "private"},
+    )
+)
 controls("caching-interim-without-hints", of=_Asks, revision=MODERN)(
-    AsksWithoutHints="Asks for input without caching hints.")  # fmt: skip
+    AsksWithoutHints="Asks for input without caching hints."
+)

@@ -77,11 +77,17 @@ class AnswersACancelledCallAndReadsLate(AnswersACancelledCall):
         return super().cancelled(line, request)
 
 
-mutants("cancellation-no-response", "cancellation-stdio-no-further-messages",
-    of=_Cancelled, revision=MODERN, outcome="warn")(
+mutants(
+    "cancellation-no-response",
+    "cancellation-stdio-no-further-messages",
+    of=_Cancelled,
+    revision=MODERN,
+    outcome="warn",
+)(
     IgnoresCancellations=has(
-        "Continues a cancelled call as if nothing had happened.", cancelled=lambda *_: None)
-)  # fmt: skip
+        "Continues a cancelled call as if nothing had happened.", cancelled=lambda *_: None
+    )
+)
 
 
 class _Waits(AskingTool):
@@ -138,11 +144,13 @@ class _KeepsReporting(_Cancelled):
 
 
 mutants("cancellation-stop-work", of=_KeepsReporting)(
-    KeepsReporting="Stops the work of a cancelled call, and still reports progress.")  # fmt: skip
+    KeepsReporting="Stops the work of a cancelled call, and still reports progress."
+)
 mutants("cancellation-stdio-no-further-messages", of=_KeepsReporting, revision=MODERN)(
     KeepsReportingStatelessly=(
-        "Stops the work of a cancelled stateless request, and still reports progress.")
-)  # fmt: skip
+        "Stops the work of a cancelled stateless request, and still reports progress."
+    )
+)
 
 
 @mutant("cancellation-stop-work", revision=MODERN)
@@ -178,9 +186,13 @@ class WritesALogAllTheTime(_Cancelled):
 
 
 mutants("cancellation-invalid-ignored", of=Fault)(
-    DiesOfACancellationWithoutParams=has("Exits when a cancellation has no params.",
-        heard=lambda self, line, message:
-            os._exit(1) if _cancels(message) and "params" not in message else line))  # fmt: skip
+    DiesOfACancellationWithoutParams=has(
+        "Exits when a cancellation has no params.",
+        heard=lambda self, line, message: (
+            os._exit(1) if _cancels(message) and "params" not in message else line
+        ),
+    )
+)
 
 
 @mutant("cancellation-invalid-ignored", revision=MODERN)
@@ -213,7 +225,9 @@ class _LosesARace(Fault):
 mutants("cancellation-race-tolerated", of=_LosesARace)(
     HangsOnACancelledPing="Hangs when the ping it has just read is cancelled.",
     HangsOnACancelledDiscover=has(
-        "Hangs when the server/discover it has just read is cancelled.", MODERN))  # fmt: skip
+        "Hangs when the server/discover it has just read is cancelled.", MODERN
+    ),
+)
 
 
 class _Cancels(SaysMore):
@@ -230,10 +244,11 @@ class _Cancels(SaysMore):
 
 
 mutants("cancellation-server-own-requests", of=_Cancels)(
-    CancelsARequestOfItsClient="Cancels a request of its client.")  # fmt: skip
+    CancelsARequestOfItsClient="Cancels a request of its client."
+)
 mutants("cancellation-server-only-for-listen", of=_Cancels, revision=MODERN)(
     CancelsAStatelessRequest="Cancels a request of its client that is not a subscription."
-)  # fmt: skip
+)
 
 
 @mutant("cancellation-notification-shape")
@@ -275,10 +290,12 @@ class _Withdraws(AskingTool):
         self.emit({"jsonrpc": "2.0", "method": CANCELLED, "params": body})
 
 
-controls("cancellation-server-own-requests", "cancellation-ignore-late-response",
-    "cancellation-notification-shape", of=_Withdraws)(
-    CancelsItsOwnRequest="Cancels its request to the client when the call is cancelled."
-)  # fmt: skip
+controls(
+    "cancellation-server-own-requests",
+    "cancellation-ignore-late-response",
+    "cancellation-notification-shape",
+    of=_Withdraws,
+)(CancelsItsOwnRequest="Cancels its request to the client when the call is cancelled.")
 
 
 @control("cancellation-ignore-late-response")
@@ -320,9 +337,13 @@ class AnswersLateAnswers(_Withdraws):
 
 
 mutants("cancellation-ignore-late-response", of=AnswersLateAnswers)(
-    AnswersLateAnswersAndAsksLate=has("Sends its request late, as a busy server may.",
-        on_ask=lambda self, request:
-            self.later(LATE, partial(AnswersLateAnswers.on_ask, self, request))))  # fmt: skip
+    AnswersLateAnswersAndAsksLate=has(
+        "Sends its request late, as a busy server may.",
+        on_ask=lambda self, request: self.later(
+            LATE, partial(AnswersLateAnswers.on_ask, self, request)
+        ),
+    )
+)
 
 
 @mutant("cancellation-server-own-requests", outcome="warn")
@@ -413,7 +434,8 @@ class _AsksForATask(AskingTool):
 
 
 controls("cancellation-tasks-use-cancel", of=_AsksForATask)(
-    CancelsTheTask="Gives up a task of the client with tasks/cancel.")  # fmt: skip
+    CancelsTheTask="Gives up a task of the client with tasks/cancel."
+)
 
 
 @mutant("cancellation-tasks-use-cancel")

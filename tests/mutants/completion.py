@@ -68,23 +68,34 @@ class _Undeclared(_Completes):
 mutants("completion-capability-declared", of=_Undeclared)(
     CompletesUndeclared="Completes without declaring completions.",
     CompletesUndeclaredStateless=has(
-        "Completes in 2026-07-28 without declaring completions.", MODERN))  # fmt: skip
-controls("completion-capability-declared", "completion-undeclared-method-not-found",
-    of=_Undeclared)(
-    HasNoCompletion=has("Has no completions and no completion/complete.",
-        changed=lambda self, message, request: refusal(request, -32601, "Method not found"))
-)  # fmt: skip
+        "Completes in 2026-07-28 without declaring completions.", MODERN
+    ),
+)
+controls(
+    "completion-capability-declared", "completion-undeclared-method-not-found", of=_Undeclared
+)(
+    HasNoCompletion=has(
+        "Has no completions and no completion/complete.",
+        changed=lambda self, message, request: refusal(request, -32601, "Method not found"),
+    )
+)
 mutants("completion-undeclared-method-not-found", of=_Undeclared)(
-    CompletesNothing=has("Gives empty completions without declaring them.",
-        changed=lambda self, message, request: self.give(request)),
+    CompletesNothing=has(
+        "Gives empty completions without declaring them.",
+        changed=lambda self, message, request: self.give(request),
+    ),
     RefusesCompletionAsInternalError=has(
-        "Answers completion/complete with -32603 without having completions.", MODERN,
-        changed=lambda self, message, request: refusal(request, -32603, "NotImplementedError"))
-)  # fmt: skip
+        "Answers completion/complete with -32603 without having completions.",
+        MODERN,
+        changed=lambda self, message, request: refusal(request, -32603, "NotImplementedError"),
+    ),
+)
 mutants("completion-result-shape", of=_Completes, revision=OLD)(
     WritesATotalOfNull=has("Writes an unknown total as null.", spoil=puts("total", None)),
-    CountsInHasMore=has("Gives the number of further values as hasMore.", MODERN,
-        spoil=puts("hasMore", 0)))  # fmt: skip
+    CountsInHasMore=has(
+        "Gives the number of further values as hasMore.", MODERN, spoil=puts("hasMore", 0)
+    ),
+)
 
 
 class _Many(_Completes):
@@ -100,9 +111,11 @@ class _Many(_Completes):
 
 mutants("completion-max-100-values", of=_Many)(
     SuggestsTooMuch="Suggests 101 values.",
-    SuggestsEverything=has("Suggests all values at once.", MODERN, MANY=500))  # fmt: skip
+    SuggestsEverything=has("Suggests all values at once.", MODERN, MANY=500),
+)
 controls("completion-max-100-values", of=_Many, revision=OLD)(
-    SuggestsAHundred=has("Suggests 100 of 500 values.", MANY=100))  # fmt: skip
+    SuggestsAHundred=has("Suggests 100 of 500 values.", MANY=100)
+)
 
 
 class _WantsText(_Completes):
@@ -118,10 +131,12 @@ class _WantsText(_Completes):
 mutants("completion-listed-argument", of=_WantsText)(
     FailsOnTooManyValues="Answers a completion of an empty value by an internal error.",
     RefusesAnEmptyValue=has(
-        "Refuses a completion of an empty value as invalid.", MODERN, code=-32602))  # fmt: skip
+        "Refuses a completion of an empty value as invalid.", MODERN, code=-32602
+    ),
+)
 mutants("completion-total-has-more-consistent", of=_Completes)(
     CountsTheRest=has("Gives the number of omitted values as total.", spoil=puts("total", 0))
-)  # fmt: skip
+)
 
 
 @mutant("completion-total-has-more-consistent", revision=MODERN)
@@ -142,13 +157,21 @@ class OmitsTheTotal(_Completes):
 
 
 mutants("completion-unknown-prompt-error", of=_Completes)(
-    CompletesUnknownPrompts=has("Gives an empty completion for an unknown prompt.",
-        changed=lambda self, message, request:
-            self.give(request) if _is_unknown(request) else message))  # fmt: skip
+    CompletesUnknownPrompts=has(
+        "Gives an empty completion for an unknown prompt.",
+        changed=lambda self, message, request: (
+            self.give(request) if _is_unknown(request) else message
+        ),
+    )
+)
 mutants("completion-unknown-prompt-error", of=_Completes, revision=MODERN)(
-    FailsOnUnknownPrompts=has("Answers an unknown prompt with -32603.",
-        changed=lambda self, message, request:
-            refusal(request, -32603, "KeyError") if _is_unknown(request) else message))  # fmt: skip
+    FailsOnUnknownPrompts=has(
+        "Answers an unknown prompt with -32603.",
+        changed=lambda self, message, request: (
+            refusal(request, -32603, "KeyError") if _is_unknown(request) else message
+        ),
+    )
+)
 
 
 def _is_unknown(request: Json) -> bool:
@@ -159,11 +182,15 @@ def _is_unknown(request: Json) -> bool:
 
 
 mutants("completion-missing-arguments-error", of=_Completes)(
-    FailsOnMissingParams=has("Answers a request without its params with -32603.",
-        changed=lambda self, message, request:
+    FailsOnMissingParams=has(
+        "Answers a request without its params with -32603.",
+        changed=lambda self, message, request: (
             message
             if {"ref", "argument"} <= set(params(request))
-            else refusal(request, -32603, "KeyError")))  # fmt: skip
+            else refusal(request, -32603, "KeyError")
+        ),
+    )
+)
 
 
 @mutant("completion-missing-arguments-error", revision=MODERN)
@@ -177,11 +204,15 @@ class AcceptsAMissingValue(_Completes):
 
 
 mutants("completion-context-accepted", of=_Completes)(
-    RejectsContext=has("Rejects a request that has context.",
-        changed=lambda self, message, request:
+    RejectsContext=has(
+        "Rejects a request that has context.",
+        changed=lambda self, message, request: (
             refusal(request, -32602, "Unrecognized key: context")
             if "context" in params(request)
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)
 
 
 @mutant("completion-resource-ref-forms")

@@ -38,14 +38,18 @@ class RefusesALateDiscover(Fault):
 
 
 mutants("discover-implemented", "subscriptions-ack-subset=warn", of=Fault, revision=MODERN)(
-    HasNoDiscover=has("Serves the requests of 2026-07-28, and does not know server/discover.",
-        heard=lambda self, line, message:
+    HasNoDiscover=has(
+        "Serves the requests of 2026-07-28, and does not know server/discover.",
+        heard=lambda self, line, message: (
             self.refuse(message, -32601, "Method not found")
             if isinstance(message, dict) and message.get("method") == "server/discover"
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 mutants("discover-result-shape", of=_Discovered, revision=MODERN)(
     ListsNoVersions=has("Leaves supportedVersions out.", spoil=drops("supportedVersions"))
-)  # fmt: skip
+)
 
 
 @mutant("discover-result-shape", "subscriptions-ack-subset=warn", revision=MODERN)
@@ -65,13 +69,22 @@ class ListsItsCapabilities(_Discovered):
 
 mutants("discover-supported-versions-current", of=_Discovered, revision=MODERN)(
     SupportsNoVersion=has("Gives an empty list of versions.", spoil=puts("supportedVersions", []))
-)  # fmt: skip
+)
 mutants("discover-capabilities-shape", of=_Discovered, revision=MODERN)(
-    SaysTrueForACapability=has("Gives true in place of the object of a capability.",
-        spoil=puts("capabilities", "completions", True)),
-    SaysTrueForAnExperiment=has("Gives true for a member of experimental.",
-        spoil=puts("capabilities", "experimental", {"com.example/search": True})))  # fmt: skip
-mutants("discover-capabilities-shape", "subscriptions-ack-subset=warn",
-    of=_Discovered, revision=MODERN)(
-    WritesAFlagAsAString=has('Writes listChanged as "true".',
-        spoil=puts("capabilities", "tools", {"listChanged": "true"})))  # fmt: skip
+    SaysTrueForACapability=has(
+        "Gives true in place of the object of a capability.",
+        spoil=puts("capabilities", "completions", True),
+    ),
+    SaysTrueForAnExperiment=has(
+        "Gives true for a member of experimental.",
+        spoil=puts("capabilities", "experimental", {"com.example/search": True}),
+    ),
+)
+mutants(
+    "discover-capabilities-shape", "subscriptions-ack-subset=warn", of=_Discovered, revision=MODERN
+)(
+    WritesAFlagAsAString=has(
+        'Writes listChanged as "true".',
+        spoil=puts("capabilities", "tools", {"listChanged": "true"}),
+    )
+)

@@ -53,12 +53,19 @@ class ElicitsCorrectly(Elicits):
     ]
 
 
-controls("elicitation-string-format", "elicitation-default-types", of=Elicits,
-    revision="2025-06-18")(
+controls(
+    "elicitation-string-format", "elicitation-default-types", of=Elicits, revision="2025-06-18"
+)(
     ElicitsCorrectlyInTheFirstRevision=has(
         "Elicits a form of the first revision with elicitation.",
-        asks=[formed(mail={"type": "string", "format": "email", "default": 7}, sure={
-            "type": "boolean", "default": True})]))  # fmt: skip
+        asks=[
+            formed(
+                mail={"type": "string", "format": "email", "default": 7},
+                sure={"type": "boolean", "default": True},
+            )
+        ],
+    )
+)
 
 
 class _Links(Elicits, asks=[LINK]):
@@ -73,13 +80,21 @@ class _Links(Elicits, asks=[LINK]):
         self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {"elicitationId": own}})
 
 
-controls("elicitation-url-params-2025-11-25", "elicitation-url-valid",
-    "elicitation-url-https", "elicitation-url-no-sensitive-data",
-    "elicitation-complete-known-id", "elicitation-id-unique",
-    "elicitation-mode-supported", of=_Links)(
-    LinksCorrectly=has("Elicits visits of two URLs, one of them on this machine.",
-        asks=[LINK, {**LINK, "elicitationId": "f", "url": "http://localhost:8080/?state=0123"}])
-)  # fmt: skip
+controls(
+    "elicitation-url-params-2025-11-25",
+    "elicitation-url-valid",
+    "elicitation-url-https",
+    "elicitation-url-no-sensitive-data",
+    "elicitation-complete-known-id",
+    "elicitation-id-unique",
+    "elicitation-mode-supported",
+    of=_Links,
+)(
+    LinksCorrectly=has(
+        "Elicits visits of two URLs, one of them on this machine.",
+        asks=[LINK, {**LINK, "elicitationId": "f", "url": "http://localhost:8080/?state=0123"}],
+    )
+)
 
 
 class _Requires(AskingTool):
@@ -98,9 +113,11 @@ class _Requires(AskingTool):
         return "url" in self.client.get("elicitation", {})
 
 
-controls("elicitation-url-required-error-shape",
-    "elicitation-url-required-error-only-when-required", of=_Requires)(
-    RequiresAUrl="Answers that the user has to visit a URL first.")  # fmt: skip
+controls(
+    "elicitation-url-required-error-shape",
+    "elicitation-url-required-error-only-when-required",
+    of=_Requires,
+)(RequiresAUrl="Answers that the user has to visit a URL first.")
 
 
 @mutant("elicitation-not-in-revision", revision="2025-03-26")
@@ -116,60 +133,103 @@ class ElicitsBeforeElicitation(Elicits):
 
 
 mutants("elicitation-mode-supported", of=_Links)(
-    LinksWithoutUrlMode=has("Elicits a visit of a URL from every client with elicitation.",
-        able=lambda self, *_: "elicitation" in self.client))  # fmt: skip
+    LinksWithoutUrlMode=has(
+        "Elicits a visit of a URL from every client with elicitation.",
+        able=lambda self, *_: "elicitation" in self.client,
+    )
+)
 mutants("elicitation-mode-supported", of=Elicits)(
-    ElicitsFormsWithoutFormMode=has("Elicits a form from every client with elicitation.",
-        able=lambda self, *_: "elicitation" in self.client))  # fmt: skip
+    ElicitsFormsWithoutFormMode=has(
+        "Elicits a form from every client with elicitation.",
+        able=lambda self, *_: "elicitation" in self.client,
+    )
+)
 mutants("elicitation-mode-supported", of=_Requires, outcome="note")(
     RequiresAUrlOfEveryClient=has(
-        "Answers every client that the user has to visit a URL first.", able=lambda *_: True)
-)  # fmt: skip
+        "Answers every client that the user has to visit a URL first.", able=lambda *_: True
+    )
+)
 mutants("elicitation-form-params-shape", of=Elicits)(
-    ElicitsAnArray=has("Elicits a form that is not an object.",
-        asks=[{"message": "?", "requestedSchema": {"type": "array", "properties": {}}}])
-)  # fmt: skip
+    ElicitsAnArray=has(
+        "Elicits a form that is not an object.",
+        asks=[{"message": "?", "requestedSchema": {"type": "array", "properties": {}}}],
+    )
+)
 mutants("elicitation-form-schema-primitive-2025-06-18", of=Elicits, revision="2025-06-18")(
-    ElicitsSeveralChoicesTooEarly=has("Elicits several choices in a revision without such fields.",
-        asks=[formed(some=CHOICES["some"])]))  # fmt: skip
+    ElicitsSeveralChoicesTooEarly=has(
+        "Elicits several choices in a revision without such fields.",
+        asks=[formed(some=CHOICES["some"])],
+    )
+)
 mutants("elicitation-form-schema-primitive", of=Elicits)(
-    ElicitsAUnion=has("Gives a field a union type.",
-        asks=[formed(who={"anyOf": [{"type": "string"}, {"type": "null"}]})]))  # fmt: skip
+    ElicitsAUnion=has(
+        "Gives a field a union type.",
+        asks=[formed(who={"anyOf": [{"type": "string"}, {"type": "null"}]})],
+    )
+)
 mutants("elicitation-string-format", of=Elicits, revision="2025-06-18")(
-    ElicitsAnUnknownFormat=has("Elicits a string in an undefined format, with an enum.",
-        asks=[formed(phone={"type": "string", "format": "phone"}, kind={"type": "string",
-            "format": "kind", "enum": ["home", "work"]})]))  # fmt: skip
+    ElicitsAnUnknownFormat=has(
+        "Elicits a string in an undefined format, with an enum.",
+        asks=[
+            formed(
+                phone={"type": "string", "format": "phone"},
+                kind={"type": "string", "format": "kind", "enum": ["home", "work"]},
+            )
+        ],
+    )
+)
 mutants("elicitation-default-types", of=Elicits)(
-    GivesANullDefault=has("Gives a text field the default null.",
-        asks=[formed(who={"type": "string", "default": None})]))  # fmt: skip
+    GivesANullDefault=has(
+        "Gives a text field the default null.",
+        asks=[formed(who={"type": "string", "default": None})],
+    )
+)
 mutants("elicitation-default-types", of=Elicits, outcome="warn")(
-    GivesDefaultsOutsideTheOptions=has("Gives a multiple choice a default that is not an option.",
-        asks=[formed(some={**CHOICES["some"], "default": ["a", "z"]})]),
-    GivesADefaultAboveTheMaximum=has("Gives a number field a default above its maximum.",
-        asks=[formed(size={"type": "number", "maximum": 5, "default": 6})]),
-    GivesAFractionalDefaultForAnInteger=has("Gives an integer field a fraction as its default.",
-        asks=[formed(size={"type": "integer", "default": 0.5})]))  # fmt: skip
+    GivesDefaultsOutsideTheOptions=has(
+        "Gives a multiple choice a default that is not an option.",
+        asks=[formed(some={**CHOICES["some"], "default": ["a", "z"]})],
+    ),
+    GivesADefaultAboveTheMaximum=has(
+        "Gives a number field a default above its maximum.",
+        asks=[formed(size={"type": "number", "maximum": 5, "default": 6})],
+    ),
+    GivesAFractionalDefaultForAnInteger=has(
+        "Gives an integer field a fraction as its default.",
+        asks=[formed(size={"type": "integer", "default": 0.5})],
+    ),
+)
 mutants("elicitation-no-sensitive-information-2025-06-18", of=Elicits, revision="2025-06-18")(
     ElicitsAPassword=has("Elicits a password.", asks=[formed(userPassword={"type": "string"})])
-)  # fmt: skip
+)
 mutants("elicitation-form-no-credentials", of=Elicits)(
-    ElicitsAKey=has("Elicits an API key under a harmless name.",
-        asks=[formed(value={"type": "string", "title": "Your API key"})]))  # fmt: skip
+    ElicitsAKey=has(
+        "Elicits an API key under a harmless name.",
+        asks=[formed(value={"type": "string", "title": "Your API key"})],
+    )
+)
 mutants("elicitation-form-no-clickable-urls", of=Elicits)(
-    WritesAUrlIntoAForm=has("Puts a URL into the description of a field.",
-        asks=[formed(code={"type": "string", "description": "See https://a.example/code"})])
-)  # fmt: skip
+    WritesAUrlIntoAForm=has(
+        "Puts a URL into the description of a field.",
+        asks=[formed(code={"type": "string", "description": "See https://a.example/code"})],
+    )
+)
 mutants("elicitation-url-valid", of=_Links)(
-    LinksToAPathInAForm=has("Gives a path as the URL of an elicitation.",
-        asks=[{**LINK, "url": "/sign-in"}]),
-    LinksToNoHost=has("Gives a URL without a host.", asks=[{**LINK, "url": "https:///sign-in"}])
-)  # fmt: skip
+    LinksToAPathInAForm=has(
+        "Gives a path as the URL of an elicitation.", asks=[{**LINK, "url": "/sign-in"}]
+    ),
+    LinksToNoHost=has("Gives a URL without a host.", asks=[{**LINK, "url": "https:///sign-in"}]),
+)
 mutants("elicitation-url-https", of=_Links)(
-    LinksWithoutHttps=has("Gives an http URL of another machine.",
-        asks=[{**LINK, "url": "http://a.example/"}]))  # fmt: skip
+    LinksWithoutHttps=has(
+        "Gives an http URL of another machine.", asks=[{**LINK, "url": "http://a.example/"}]
+    )
+)
 mutants("elicitation-url-no-sensitive-data", of=_Links)(
-    LinksWithAPassword=has("Gives a URL with a user and a password.",
-        asks=[{**LINK, "url": "https://user:pass@a.example/"}]))  # fmt: skip
+    LinksWithAPassword=has(
+        "Gives a URL with a user and a password.",
+        asks=[{**LINK, "url": "https://user:pass@a.example/"}],
+    )
+)
 
 
 @mutant("elicitation-url-no-sensitive-data")
@@ -186,19 +246,30 @@ class LinksWithItsCredential(_Links):
 
 
 mutants("elicitation-url-no-sensitive-data", of=_Links, outcome="note")(
-    LinksWithAToken=has("Gives a URL with a parameter named token.",
-        asks=[{**LINK, "url": "https://a.example/?token=1"}]))  # fmt: skip
+    LinksWithAToken=has(
+        "Gives a URL with a parameter named token.",
+        asks=[{**LINK, "url": "https://a.example/?token=1"}],
+    )
+)
 mutants("elicitation-id-unique", of=_Links)(
-    LinksUnderOneId=has("Gives two URLs the same elicitationId.",
-        asks=[LINK, {**LINK, "url": "https://b.example/"}]))  # fmt: skip
+    LinksUnderOneId=has(
+        "Gives two URLs the same elicitationId.", asks=[LINK, {**LINK, "url": "https://b.example/"}]
+    )
+)
 mutants("elicitation-url-required-error-only-when-required", of=_Requires)(
-    RequiresNoUrl=has("Answers with error -32042 and an empty list.", listed=[]))  # fmt: skip
+    RequiresNoUrl=has("Answers with error -32042 and an empty list.", listed=[])
+)
 mutants("elicitation-url-required-error-shape", of=_Requires)(
-    RequiresAForm=has("Lists a form among the required URLs.",
-        listed=[LINK, {**WHO, "elicitationId": "g"}]))  # fmt: skip
+    RequiresAForm=has(
+        "Lists a form among the required URLs.", listed=[LINK, {**WHO, "elicitationId": "g"}]
+    )
+)
 mutants("elicitation-complete-known-id", of=_Links)(
-    CompletesAnUnknownElicitation=has("Announces the completion of an unknown elicitation.",
-        complete=lambda self, own: _Links.complete(self, f"{own}-other")))  # fmt: skip
+    CompletesAnUnknownElicitation=has(
+        "Announces the completion of an unknown elicitation.",
+        complete=lambda self, own: _Links.complete(self, f"{own}-other"),
+    )
+)
 
 
 @mutant("elicitation-complete-known-id", outcome="warn")
@@ -212,9 +283,11 @@ class CompletesAnEarlierElicitation(_Links):
 
 
 mutants("elicitation-complete-known-id", of=_Links)(
-    CompletesWithoutAnId=has("Announces a completion without an elicitationId.",
-        complete=lambda self, own:
-            self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {}})))  # fmt: skip
+    CompletesWithoutAnId=has(
+        "Announces a completion without an elicitationId.",
+        complete=lambda self, own: self.emit({"jsonrpc": "2.0", "method": COMPLETED, "params": {}}),
+    )
+)
 
 
 @mutant("elicitation-handles-refusal-legacy")
@@ -236,10 +309,13 @@ class HangsWhenDismissed(Elicits):
 
 
 mutants("elicitation-handles-refusal-legacy", of=Elicits)(
-    HangsOnAnError=has("Never answers a call whose elicitation got an error.",
-        on_answer=lambda self, request, message:
-            Elicits.on_answer(self, request, message) if "error" not in message else None)
-)  # fmt: skip
+    HangsOnAnError=has(
+        "Never answers a call whose elicitation got an error.",
+        on_answer=lambda self, request, message: (
+            Elicits.on_answer(self, request, message) if "error" not in message else None
+        ),
+    )
+)
 
 
 @mutant("elicitation-validates-content", revision="2025-06-18")
@@ -252,8 +328,14 @@ class AcceptsAnIncompleteForm(Elicits):
 
 
 mutants("elicitation-validates-content", of=Elicits)(
-    AcceptsAnyType=has("Accepts a form with values of any type.",
-        fits=lambda self, answer, *_: "who" in answer.get("content", {})),
-    AcceptsConsentWithoutContent=has("Accepts consent without the content of the form.",
-        fits=lambda self, answer, asked:
-            "content" not in answer or Elicits.fits(self, answer, asked)))  # fmt: skip
+    AcceptsAnyType=has(
+        "Accepts a form with values of any type.",
+        fits=lambda self, answer, *_: "who" in answer.get("content", {}),
+    ),
+    AcceptsConsentWithoutContent=has(
+        "Accepts consent without the content of the form.",
+        fits=lambda self, answer, asked: (
+            "content" not in answer or Elicits.fits(self, answer, asked)
+        ),
+    ),
+)

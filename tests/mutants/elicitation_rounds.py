@@ -29,10 +29,15 @@ class _Links(Interrupts, asks={"who": LINK}):
         return elicits(client_capabilities(request), "url")
 
 
-controls("elicitation-url-params", "elicitation-url-valid", "elicitation-url-https",
-    "elicitation-url-no-sensitive-data", "elicitation-mode-supported", of=_Links,
-    revision=MODERN)(
-    LinksInARound="Elicits a visit of a URL, only from clients in URL mode.")  # fmt: skip
+controls(
+    "elicitation-url-params",
+    "elicitation-url-valid",
+    "elicitation-url-https",
+    "elicitation-url-no-sensitive-data",
+    "elicitation-mode-supported",
+    of=_Links,
+    revision=MODERN,
+)(LinksInARound="Elicits a visit of a URL, only from clients in URL mode.")
 
 
 @control(
@@ -59,18 +64,31 @@ class FormsInARound(Interrupts):
 
 
 mutants("elicitation-mode-supported", of=_Links, revision=MODERN)(
-    LinksInEveryRound=has("Elicits a visit of a URL from every client with elicitation.",
-        able=lambda self, request: "elicitation" in client_capabilities(request)))  # fmt: skip
+    LinksInEveryRound=has(
+        "Elicits a visit of a URL from every client with elicitation.",
+        able=lambda self, request: "elicitation" in client_capabilities(request),
+    )
+)
 mutants("elicitation-mode-supported", of=Interrupts, revision=MODERN)(
-    FormsInEveryRound=has("Elicits a form from every client with elicitation.",
-        able=lambda self, request: "elicitation" in client_capabilities(request)))  # fmt: skip
+    FormsInEveryRound=has(
+        "Elicits a form from every client with elicitation.",
+        able=lambda self, request: "elicitation" in client_capabilities(request),
+    )
+)
 mutants("elicitation-url-params", of=_Links, revision=MODERN)(
-    LinksWithoutAUrl=has("Elicits a visit of a URL without giving it.",
-        asks={"who": {"method": "elicitation/create", "params": {"mode": "url",
-            "message": "Sign in"}}}))  # fmt: skip
+    LinksWithoutAUrl=has(
+        "Elicits a visit of a URL without giving it.",
+        asks={
+            "who": {"method": "elicitation/create", "params": {"mode": "url", "message": "Sign in"}}
+        },
+    )
+)
 mutants("elicitation-url-valid", of=_Links, revision=MODERN)(
-    LinksToAWord=has("Gives a word as the URL of an elicitation.",
-        asks={"who": {**LINK, "params": {**LINK["params"], "url": "somewhere else"}}}))  # fmt: skip
+    LinksToAWord=has(
+        "Gives a word as the URL of an elicitation.",
+        asks={"who": {**LINK, "params": {**LINK["params"], "url": "somewhere else"}}},
+    )
+)
 
 
 @mutant("elicitation-complete-removed", revision=MODERN)
@@ -101,5 +119,7 @@ class HangsWithoutResponses(Interrupts):
 
 
 mutants("elicitation-validates-content", of=Interrupts, revision=MODERN)(
-    AcceptsAnyContent=has("Accepts a form with any content.",
-        asks={"who": FORM}, fits=lambda *_: True))  # fmt: skip
+    AcceptsAnyContent=has(
+        "Accepts a form with any content.", asks={"who": FORM}, fits=lambda *_: True
+    )
+)

@@ -178,7 +178,7 @@ ALL = (
 )
 controls(*ALL, of=Hands, revision=MODERN)(
     HandsOutTasks="Keeps the rules of the extension, and serves clients without it too."
-)  # fmt: skip
+)
 
 
 class _Only(Hands):
@@ -193,12 +193,14 @@ _Only.TOOL = {**Hands.TOOL, "inputSchema": {"type": "object", "properties": {}}}
 
 
 controls("exttasks-required-capability-error", of=_Only, revision=MODERN)(
-    HandsOutTasksOnly="Names the extension to clients without it.")  # fmt: skip
+    HandsOutTasksOnly="Names the extension to clients without it."
+)
 mutants("exttasks-required-capability-error", of=_Only, revision=MODERN)(
     RefusesWithoutNamingTheExtension=has(
         "Refuses a client without the extension, and does not say what it lacks.",
-        on_plain=lambda self, request: self.refuse(request, -32602, "Tasks are needed"))
-)  # fmt: skip
+        on_plain=lambda self, request: self.refuse(request, -32602, "Tasks are needed"),
+    )
+)
 
 
 @mutant("exttasks-only-for-declaring-clients", revision=MODERN)
@@ -272,13 +274,20 @@ class CompletesWithoutAResult(Hands):
 
 
 mutants("exttasks-result-type", of=Hands, revision=MODERN, outcome="warn")(
-    ShowsTasksAsNew=has("Writes the resultType of a new task into tasks/get.",
-        shown=lambda self, own: {**Hands.shown(self, own), "resultType": "task"}))  # fmt: skip
+    ShowsTasksAsNew=has(
+        "Writes the resultType of a new task into tasks/get.",
+        shown=lambda self, own: {**Hands.shown(self, own), "resultType": "task"},
+    )
+)
 mutants("exttasks-result-of-request", of=Hands, revision=MODERN)(
-    CompletesWithoutContent=has("Has a result without content in a completed task.",
-        shown=lambda self, own: {**Hands.shown(self, own), **(
-            {"result": {"done": True}} if self.tasks[own]["status"] == "completed" else {})})
-)  # fmt: skip
+    CompletesWithoutContent=has(
+        "Has a result without content in a completed task.",
+        shown=lambda self, own: {
+            **Hands.shown(self, own),
+            **({"result": {"done": True}} if self.tasks[own]["status"] == "completed" else {}),
+        },
+    )
+)
 
 
 class _Fails(Hands):
@@ -298,12 +307,14 @@ class _Fails(Hands):
 
 
 controls("exttasks-result-of-request", "exttasks-failed-message", of=_Fails, revision=MODERN)(
-    FailsItsTasks="Fails its tasks, and says why.")  # fmt: skip
+    FailsItsTasks="Fails its tasks, and says why."
+)
 mutants("exttasks-failed-message", of=_Fails, revision=MODERN)(
-    FailsTasksInSilence=has("Fails its tasks without a statusMessage.", MESSAGE={}))  # fmt: skip
+    FailsTasksInSilence=has("Fails its tasks without a statusMessage.", MESSAGE={})
+)
 mutants("exttasks-result-of-request", of=_Fails, revision=MODERN)(
-    FailsWithAWord=has("Fails its tasks with an error without a code.",
-        ERROR={"message": "full"}))  # fmt: skip
+    FailsWithAWord=has("Fails its tasks with an error without a code.", ERROR={"message": "full"})
+)
 
 
 class _Notifies(Hands):
@@ -343,16 +354,28 @@ class _Notifies(Hands):
 
 
 controls("exttasks-stream-kinds", of=_Notifies, revision=MODERN)(
-    NotifiesOfTasks="Notifies subscribers of their tasks.")  # fmt: skip
-mutants("exttasks-stream-kinds", "progress-token-known", "subscriptions-id-only-on-stream=warn",
-        of=_Notifies, revision=MODERN)(
-    LogsToSubscribersOfTasks=has("Sends progress to subscribers of a task.",
-        more=lambda self, stream: self.notify(stream, "progress",
-                                              {"progressToken": 1, "progress": 1})))  # fmt: skip
+    NotifiesOfTasks="Notifies subscribers of their tasks."
+)
+mutants(
+    "exttasks-stream-kinds",
+    "progress-token-known",
+    "subscriptions-id-only-on-stream=warn",
+    of=_Notifies,
+    revision=MODERN,
+)(
+    LogsToSubscribersOfTasks=has(
+        "Sends progress to subscribers of a task.",
+        more=lambda self, stream: self.notify(
+            stream, "progress", {"progressToken": 1, "progress": 1}
+        ),
+    )
+)
 mutants("exttasks-result-type", of=Hands, revision=MODERN)(
-    AcknowledgesWithATask=has("Writes the resultType of a new task into its acknowledgments.",
-        acknowledge=lambda self, request, *_: self.answer(request, {"resultType": "task"}))
-)  # fmt: skip
+    AcknowledgesWithATask=has(
+        "Writes the resultType of a new task into its acknowledgments.",
+        acknowledge=lambda self, request, *_: self.answer(request, {"resultType": "task"}),
+    )
+)
 
 
 @mutant("exttasks-iserror-completes", revision=MODERN)
@@ -417,11 +440,14 @@ class _Knows(Hands):
 
 mutants("exttasks-unknown-id-get", of=_Knows, revision=MODERN)(
     FailsOnAnUnknownHandle=has(
-        "Answers tasks/get of an unknown task with another code.", methods=("tasks/get",))
-)  # fmt: skip
+        "Answers tasks/get of an unknown task with another code.", methods=("tasks/get",)
+    )
+)
 mutants("exttasks-unknown-id-others", of=_Knows, revision=MODERN)(
-    FailsToCancelAnUnknownTask=has("Answers tasks/cancel of an unknown task with another code.",
-        methods=("tasks/cancel",)))  # fmt: skip
+    FailsToCancelAnUnknownTask=has(
+        "Answers tasks/cancel of an unknown task with another code.", methods=("tasks/cancel",)
+    )
+)
 
 
 @mutant("exttasks-input-keys-unique", revision=MODERN)
@@ -464,4 +490,4 @@ class CancelsACompletedHandle(Hands):
 
 mutants("exttasks-id-unguessable", of=Hands, revision=MODERN)(
     CountsItsHandles=has("Numbers its tasks.", new_id=lambda self: f"task-{len(self.tasks) + 1}")
-)  # fmt: skip
+)

@@ -28,9 +28,11 @@ class Dies(Fault):
 
 
 mutants("generated-survived", of=Dies, examples=MANY)(
-    KeepsIdsInAShortBuffer=has("Exits at a string id of more than 30 characters.",
-        kills=lambda self, line, message: identified(message) and len(str(message["id"])) > 30)
-)  # fmt: skip
+    KeepsIdsInAShortBuffer=has(
+        "Exits at a string id of more than 30 characters.",
+        kills=lambda self, line, message: identified(message) and len(str(message["id"])) > 30,
+    )
+)
 
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
@@ -43,11 +45,15 @@ class OverflowsOnLargeIds(Dies):
 
 
 mutants("generated-same-answer", of=Fault, examples=MANY)(
-    QuotesIdsItself=has("Answers a request with an error if its id contains a quote.",
-        heard=lambda self, line, message:
+    QuotesIdsItself=has(
+        "Answers a request with an error if its id contains a quote.",
+        heard=lambda self, line, message: (
             self.refuse(message, -32603, "Internal error")
             if identified(message) and '"' in str(message["id"])
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 
 
 @mutant("jsonrpc-response-id-echo", examples=MANY)
@@ -82,16 +88,21 @@ class AnswersNegativeIdsTwice(Fault):
 
 
 mutants("generated-survived", of=Dies, examples=MANY)(
-    ReadsEscapesByHand=has("Dies of an escaped pair of surrogates, behind white space.",
-        kills=lambda self, line, *_: b" " in line and re.search(rb"\\u[dD]8", line) is not None)
-)  # fmt: skip
+    ReadsEscapesByHand=has(
+        "Dies of an escaped pair of surrogates, behind white space.",
+        kills=lambda self, line, *_: b" " in line and re.search(rb"\\u[dD]8", line) is not None,
+    )
+)
 mutants("generated-same-answer", of=Fault, examples=MANY)(
     FindsTheMethodByAPattern=has(
         "Detects a request by its first bytes, and refuses one with an escaped method.",
-        heard=lambda self, line, message:
+        heard=lambda self, line, message: (
             self.refuse(message, -32600, "Invalid Request")
             if identified(message) and b"method" not in line
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 
 
 @mutant("generated-survived", examples=MANY, revision=MODERN)
@@ -145,14 +156,19 @@ class RefusesUnknownParams(Fault):
 mutants("jsonrpc-method-not-found", of=Fault, examples=MANY)(
     LooksMethodsUpInAnObject=has(
         "Finds a method under every name that objects of its language already have.",
-        heard=lambda self, line, message:
+        heard=lambda self, line, message: (
             self.answer(message, {})
             if identified(message) and message["method"] in {"constructor", "toString", "__proto__"}
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 mutants("generated-survived", of=Dies, examples=MANY)(
-    CutsMethodsAtANul=has("Exits at a method name with a NUL.",
-        kills=lambda self, line, message:
-            identified(message) and "\0" in str(message["method"])))  # fmt: skip
+    CutsMethodsAtANul=has(
+        "Exits at a method name with a NUL.",
+        kills=lambda self, line, message: identified(message) and "\0" in str(message["method"]),
+    )
+)
 
 
 @mutant("jsonrpc-request-answered", examples=5 * MANY)

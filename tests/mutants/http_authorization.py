@@ -77,23 +77,40 @@ class Protected(HttpFault, headers_sent={"Authorization": TOKEN}):
         super().do_GET()
 
 
-controls("authorization-missing-401", "authorization-each-request",
-    "authorization-www-authenticate", *INVALID, "authorization-token-in-query",
-    "authorization-metadata-found", *DOCUMENT, "authorization-scope", of=Protected)(
-    ProtectsSessions="Keeps every rule on authorization in sessions.")  # fmt: skip
+controls(
+    "authorization-missing-401",
+    "authorization-each-request",
+    "authorization-www-authenticate",
+    *INVALID,
+    "authorization-token-in-query",
+    "authorization-metadata-found",
+    *DOCUMENT,
+    "authorization-scope",
+    of=Protected,
+)(ProtectsSessions="Keeps every rule on authorization in sessions.")
 controls("authorization-challenge", of=Protected, revision=OLDER)(
     ProtectsOlderSessions="Keeps every rule on authorization in sessions of 2025-06-18."
-)  # fmt: skip
-controls("authorization-server-metadata", "authorization-www-authenticate",
-    "authorization-registration", "authorization-endpoints-https",
-    of=Protected, revision=OLDEST)(
-    ProtectsOldestSessions="Keeps every rule on authorization in sessions of 2025-03-26."
-)  # fmt: skip
-controls("authorization-missing-401", "authorization-each-request",
-    "authorization-www-authenticate", *INVALID, "authorization-metadata-found",
-    *DOCUMENT, "authorization-scope", "authorization-no-offline-access", of=Protected,
-    revision=MODERN)(
-    ProtectsRequests="Keeps every rule on authorization without sessions.")  # fmt: skip
+)
+controls(
+    "authorization-server-metadata",
+    "authorization-www-authenticate",
+    "authorization-registration",
+    "authorization-endpoints-https",
+    of=Protected,
+    revision=OLDEST,
+)(ProtectsOldestSessions="Keeps every rule on authorization in sessions of 2025-03-26.")
+controls(
+    "authorization-missing-401",
+    "authorization-each-request",
+    "authorization-www-authenticate",
+    *INVALID,
+    "authorization-metadata-found",
+    *DOCUMENT,
+    "authorization-scope",
+    "authorization-no-offline-access",
+    of=Protected,
+    revision=MODERN,
+)(ProtectsRequests="Keeps every rule on authorization without sessions.")
 
 
 @mutant("authorization-missing-401", revision=OLDER)
@@ -131,16 +148,24 @@ class AdmitsAPlace(Protected):
 
 
 mutants("authorization-each-request", of=AdmitsAPlace)(
-    OpensStreamsForAll=has("Opens the stream of a GET without a token.",
-        is_open=lambda self: self.command == "GET"),
-    EndsSessionsForAll=has("Ends a session without a token.", OLDER,
-        is_open=lambda self: self.command == "DELETE"),
-    TakesNotificationsOfAll=has("Accepts a notification without a token.",
-        is_open=lambda self: bool(self.posted) and b'"id"' not in self.posted),
-    CallsToolsForAll=has("Calls a tool without a token.", OLDEST,
-        is_open=lambda self: b'"tools/call"' in self.posted),
-    AdmitsGarbageInSessions=has("Serves each request of a session with any token.",
-        is_open=lambda self: self.header("Authorization") is not None))  # fmt: skip
+    OpensStreamsForAll=has(
+        "Opens the stream of a GET without a token.", is_open=lambda self: self.command == "GET"
+    ),
+    EndsSessionsForAll=has(
+        "Ends a session without a token.", OLDER, is_open=lambda self: self.command == "DELETE"
+    ),
+    TakesNotificationsOfAll=has(
+        "Accepts a notification without a token.",
+        is_open=lambda self: bool(self.posted) and b'"id"' not in self.posted,
+    ),
+    CallsToolsForAll=has(
+        "Calls a tool without a token.", OLDEST, is_open=lambda self: b'"tools/call"' in self.posted
+    ),
+    AdmitsGarbageInSessions=has(
+        "Serves each request of a session with any token.",
+        is_open=lambda self: self.header("Authorization") is not None,
+    ),
+)
 
 
 class ProtectsCalls(AdmitsAPlace):
@@ -154,10 +179,10 @@ class ProtectsCalls(AdmitsAPlace):
 
 
 LAZY = ("authorization-missing-401", *INVALID, "authorization-scope")
-controls(*LAZY, of=ProtectsCalls)(
-    ProtectsCallsInSessions="Wants a token for calls, in sessions.")  # fmt: skip
+controls(*LAZY, of=ProtectsCalls)(ProtectsCallsInSessions="Wants a token for calls, in sessions.")
 controls(*LAZY, of=ProtectsCalls, revision=MODERN)(
-    ProtectsCallsOfRequests="Wants a token for calls, without sessions.")  # fmt: skip
+    ProtectsCallsOfRequests="Wants a token for calls, without sessions."
+)
 
 
 @control("jsonrpc-request-answered", "tools-list-result-shape", revision=LEGACY)
@@ -220,14 +245,23 @@ class ChallengesSome(Protected):
 mutants("authorization-www-authenticate", of=ChallengesSome, revision=OLDEST)(
     ChallengesNobody="Sends each 401 without a challenge.",
     ChallengesWithoutATokenOnly=has(
-        "Sends the 401 for an invalid token without a challenge.", LEGACY,
-        is_bare=lambda self: self.header("Authorization") is not None))  # fmt: skip
+        "Sends the 401 for an invalid token without a challenge.",
+        LEGACY,
+        is_bare=lambda self: self.header("Authorization") is not None,
+    ),
+)
 mutants("authorization-challenge", of=ChallengesSome, revision=OLDER)(
-    ChallengesOutsideSessionsOnly=has("Sends the 401 of a session without a challenge.",
-        is_bare=lambda self: self.header(SESSION) is not None))  # fmt: skip
+    ChallengesOutsideSessionsOnly=has(
+        "Sends the 401 of a session without a challenge.",
+        is_bare=lambda self: self.header(SESSION) is not None,
+    )
+)
 mutants("authorization-www-authenticate", of=Protected, revision=MODERN)(
-    ChallengesWithBasic=has("Sends each 401 with a challenge of the scheme Basic.",
-        challenge=lambda self: Protected.challenge(self).replace("Bearer", "Basic")))  # fmt: skip
+    ChallengesWithBasic=has(
+        "Sends each 401 with a challenge of the scheme Basic.",
+        challenge=lambda self: Protected.challenge(self).replace("Bearer", "Basic"),
+    )
+)
 
 
 @mutant("authorization-garbage-401", revision=LEGACY)
@@ -275,9 +309,13 @@ class AdmitsStrangersSignatures(Protected):
 
 
 mutants("authorization-altered-401", of=Protected, revision=LEGACY)(
-    AdmitsAlteredTokens=has("Compares the signature of a JWT only.",
-        admits=lambda self, authorization:
-            authorization.rpartition(".")[2] == BEARER.rpartition(".")[2]))  # fmt: skip
+    AdmitsAlteredTokens=has(
+        "Compares the signature of a JWT only.",
+        admits=lambda self, authorization: (
+            authorization.rpartition(".")[2] == BEARER.rpartition(".")[2]
+        ),
+    )
+)
 
 
 @mutant("authorization-token-in-query", revision=LEGACY)
@@ -290,23 +328,38 @@ class AdmitsTokensInTheQuery(Protected):
 
 
 mutants("authorization-challenge", of=Protected, revision=OLDER)(
-    NamesNoMetadata=has("Names no metadata in its challenge.",
-        challenge=lambda self: f'Bearer scope="{self.scope}"'))  # fmt: skip
+    NamesNoMetadata=has(
+        "Names no metadata in its challenge.", challenge=lambda self: f'Bearer scope="{self.scope}"'
+    )
+)
 mutants("authorization-metadata-found", of=Protected)(
-    HasNoMetadata=has("Has no metadata of the resource.",
-        challenge=lambda self: f'Bearer scope="{self.scope}"', document=lambda *_: None)
-)  # fmt: skip
+    HasNoMetadata=has(
+        "Has no metadata of the resource.",
+        challenge=lambda self: f'Bearer scope="{self.scope}"',
+        document=lambda *_: None,
+    )
+)
 mutants("authorization-metadata-document", of=Protected)(
-    NamesNoResource=has("Has metadata without the resource.",
-        document=lambda self: {"authorization_servers": [self.origin]}))  # fmt: skip
+    NamesNoResource=has(
+        "Has metadata without the resource.",
+        document=lambda self: {"authorization_servers": [self.origin]},
+    )
+)
 mutants("authorization-metadata-servers", of=Protected, revision=MODERN)(
-    NamesNoAuthorizationServer=has("Has metadata with an empty list of authorization servers.",
-        document=lambda self:
-            {**Protected.document(self), "authorization_servers": []}))  # fmt: skip
+    NamesNoAuthorizationServer=has(
+        "Has metadata with an empty list of authorization servers.",
+        document=lambda self: {**Protected.document(self), "authorization_servers": []},
+    )
+)
 mutants("authorization-metadata-resource", of=Protected, revision=LEGACY)(
-    NamesAnotherResource=has("Has the metadata of another resource.",
-        document=lambda self:
-            {**Protected.document(self), "resource": "https://elsewhere.example/mcp"}))  # fmt: skip
+    NamesAnotherResource=has(
+        "Has the metadata of another resource.",
+        document=lambda self: {
+            **Protected.document(self),
+            "resource": "https://elsewhere.example/mcp",
+        },
+    )
+)
 
 
 @mutant("authorization-metadata-document", outcome="warn", revision=LEGACY)
@@ -327,24 +380,37 @@ class NamesAPlainAuthorizationServer(Protected):
 
 
 mutants("authorization-scope", of=Protected)(
-    NamesNoScope=has("Names no scope in its challenge.",
-        challenge=lambda self: f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp"')
-)  # fmt: skip
+    NamesNoScope=has(
+        "Names no scope in its challenge.",
+        challenge=lambda self: f'Bearer resource_metadata="{self.origin}{WELL_KNOWN}/mcp"',
+    )
+)
 mutants("authorization-no-offline-access", of=Protected, revision=MODERN)(
-    WantsOfflineAccess=has("Asks for offline_access.",
+    WantsOfflineAccess=has(
+        "Asks for offline_access.",
         scope="mcp:use offline_access",
-        document=lambda self:
-            {**Protected.document(self), "scopes_supported": self.scope.split()}))  # fmt: skip
+        document=lambda self: {**Protected.document(self), "scopes_supported": self.scope.split()},
+    )
+)
 mutants("authorization-server-metadata", of=Protected, revision=OLDEST)(
-    HidesItsAuthorizationServer=has("Has no metadata of its authorization server.",
-        issuer_document=lambda *_: None))  # fmt: skip
+    HidesItsAuthorizationServer=has(
+        "Has no metadata of its authorization server.", issuer_document=lambda *_: None
+    )
+)
 mutants("authorization-registration", of=Protected, revision=OLDEST)(
-    RegistersNobody=has("Has metadata without registration.",
-        issuer_document=lambda self: {"issuer": self.origin}))  # fmt: skip
+    RegistersNobody=has(
+        "Has metadata without registration.", issuer_document=lambda self: {"issuer": self.origin}
+    )
+)
 mutants("authorization-endpoints-https", of=Protected, revision=OLDEST)(
-    NamesAPlainEndpoint=has("Has metadata with the http URL of another machine.",
-        issuer_document=lambda self: {**Protected.issuer_document(self),
-            "token_endpoint": "http://login.example.org/token"}))  # fmt: skip
+    NamesAPlainEndpoint=has(
+        "Has metadata with the http URL of another machine.",
+        issuer_document=lambda self: {
+            **Protected.issuer_document(self),
+            "token_endpoint": "http://login.example.org/token",
+        },
+    )
+)
 
 
 class IsAProxy(Protected):
@@ -376,13 +442,15 @@ class IsAProxy(Protected):
 
 
 mutants("authorization-proxy-consent", of=IsAProxy, revision=LEGACY)(
-    ForwardsWithoutConsent="Forwards each client under one id, without consent.")  # fmt: skip
+    ForwardsWithoutConsent="Forwards each client under one id, without consent."
+)
 mutants("authorization-proxy-consent", of=IsAProxy, revision=MODERN)(
-    ForwardsRequestsWithoutConsent="Forwards all clients under one id.")  # fmt: skip
+    ForwardsRequestsWithoutConsent="Forwards all clients under one id."
+)
 controls("authorization-proxy-consent", of=IsAProxy, revision=LEGACY)(
     AsksForConsent=has("Asks for consent before it forwards a client.", consent=True),
-    ForwardsUnderAnIdOfEach=has("Forwards each client under an id of its own.",
-        static=False))  # fmt: skip
+    ForwardsUnderAnIdOfEach=has("Forwards each client under an id of its own.", static=False),
+)
 
 
 class DefaultPaths(Protected):
@@ -406,16 +474,18 @@ class DefaultPaths(Protected):
         super().do_GET()
 
 
-mutants("authorization-server-metadata", of=DefaultPaths, revision=OLDEST,
-    passes=("authorization-default-paths",))(
-    HasDefaultPathsOnly="Has no metadata, and the default paths.")  # fmt: skip
-mutants("authorization-server-metadata", "authorization-default-paths", of=DefaultPaths,
-    revision=OLDEST)(
-    LacksADefaultPath=has("Has no metadata, and no /token.", missing="/token"))  # fmt: skip
-mutants("authorization-server-metadata", "authorization-registration", of=DefaultPaths,
-    revision=OLDEST)(
-    LacksTheDefaultRegistration=has("Has no metadata, and no /register.",
-        missing="/register"))  # fmt: skip
+mutants(
+    "authorization-server-metadata",
+    of=DefaultPaths,
+    revision=OLDEST,
+    passes=("authorization-default-paths",),
+)(HasDefaultPathsOnly="Has no metadata, and the default paths.")
+mutants(
+    "authorization-server-metadata", "authorization-default-paths", of=DefaultPaths, revision=OLDEST
+)(LacksADefaultPath=has("Has no metadata, and no /token.", missing="/token"))
+mutants(
+    "authorization-server-metadata", "authorization-registration", of=DefaultPaths, revision=OLDEST
+)(LacksTheDefaultRegistration=has("Has no metadata, and no /register.", missing="/register"))
 
 
 @mutant("authorization-garbage-401", revision=LEGACY)

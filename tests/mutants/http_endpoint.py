@@ -22,16 +22,28 @@ BATCHES = "2025-03-26"
 ERROR = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"Not wanted"}}'
 
 
-controls("endpoint-notification-accepted", "endpoint-response-accepted",
-    "endpoint-request-content-type", "endpoint-get-stream-or-405",
-    "endpoint-utf8-output", "endpoint-utf8-input", of=HttpFault)(
-    EndpointWithSessions="Keeps every rule on the endpoint with sessions.")  # fmt: skip
+controls(
+    "endpoint-notification-accepted",
+    "endpoint-response-accepted",
+    "endpoint-request-content-type",
+    "endpoint-get-stream-or-405",
+    "endpoint-utf8-output",
+    "endpoint-utf8-input",
+    of=HttpFault,
+)(EndpointWithSessions="Keeps every rule on the endpoint with sessions.")
 controls("endpoint-batch-accepted", of=HttpFault, revision=BATCHES)(
-    EndpointWithBatches="Accepts batches of notifications.")  # fmt: skip
-controls("endpoint-removed-methods", "endpoint-unknown-method-404",
-    "endpoint-missing-meta-400", "sessions-none-minted", "sessions-header-ignored",
-    "sessions-last-event-id-ignored", of=WithoutHandshake, revision=MODERN)(
-    EndpointWithoutSessions="Keeps every rule on the endpoint without sessions.")  # fmt: skip
+    EndpointWithBatches="Accepts batches of notifications."
+)
+controls(
+    "endpoint-removed-methods",
+    "endpoint-unknown-method-404",
+    "endpoint-missing-meta-400",
+    "sessions-none-minted",
+    "sessions-header-ignored",
+    "sessions-last-event-id-ignored",
+    of=WithoutHandshake,
+    revision=MODERN,
+)(EndpointWithoutSessions="Keeps every rule on the endpoint without sessions.")
 
 
 @control("endpoint-missing-capability-400", revision=MODERN)
@@ -63,9 +75,15 @@ class AcceptsNotificationsWith200(HttpFault):
 
 
 mutants("endpoint-notification-accepted", of=HttpFault, revision=MODERN)(
-    AcceptsNotificationsWithABody=has("Answers a notification by 202 with a text.",
-        answering=lambda self, status, body, extra:
-            (status, (b"Accepted" if status == 202 else body), extra)))  # fmt: skip
+    AcceptsNotificationsWithABody=has(
+        "Answers a notification by 202 with a text.",
+        answering=lambda self, status, body, extra: (
+            status,
+            (b"Accepted" if status == 202 else body),
+            extra,
+        ),
+    )
+)
 
 
 class AcceptsOneKindWith200(HttpFault):
@@ -78,11 +96,17 @@ class AcceptsOneKindWith200(HttpFault):
 
 
 mutants("endpoint-notification-accepted", of=AcceptsOneKindWith200)(
-    AcceptsTheHandshakeWith200=has("Answers notifications/initialized by 200.",
-        mark=b"notifications/initialized"))  # fmt: skip
+    AcceptsTheHandshakeWith200=has(
+        "Answers notifications/initialized by 200.", mark=b"notifications/initialized"
+    )
+)
 mutants("endpoint-response-accepted", of=AcceptsOneKindWith200)(
-    AcceptsWantedResponsesWith200=has("Answers the response to a request of its own by 200.",
-        behind="Samples", mark=b'"role":"assistant"'))  # fmt: skip
+    AcceptsWantedResponsesWith200=has(
+        "Answers the response to a request of its own by 200.",
+        behind="Samples",
+        mark=b'"role":"assistant"',
+    )
+)
 
 
 class AnswersInLatin1(HttpFault):
@@ -105,8 +129,8 @@ def _latin1(data: bytes) -> bytes:
 
 mutants("endpoint-utf8-output", of=AnswersInLatin1)(
     AnswersSessionsInLatin1="Writes its answers in Latin-1 in a session.",
-    AnswersRequestsInLatin1=has("Writes its answers in Latin-1 in 2026-07-28.", MODERN)
-)  # fmt: skip
+    AnswersRequestsInLatin1=has("Writes its answers in Latin-1 in 2026-07-28.", MODERN),
+)
 
 
 @mutant("endpoint-utf8-output", revision=LEGACY)
@@ -119,8 +143,11 @@ class StreamsInLatin1(AnswersInLatin1):
 
 
 mutants("endpoint-utf8-input", of=HttpFault, revision=LEGACY)(
-    ReadsPostsInLatin1=has("Reads its input as Latin-1.",
-        _body=lambda self: HttpFault._body(self).decode("latin-1").encode()))  # fmt: skip
+    ReadsPostsInLatin1=has(
+        "Reads its input as Latin-1.",
+        _body=lambda self: HttpFault._body(self).decode("latin-1").encode(),
+    )
+)
 
 
 @control("endpoint-request-content-type", revision=LEGACY)
@@ -165,8 +192,11 @@ class AcceptsBatchesWith200(HttpFault):
 
 
 mutants("endpoint-batch-accepted", of=AcceptsBatchesWith200, revision=BATCHES)(
-    AcceptsResponsesInBatchesWith200=has("Answers a batch with a response by 200.",
-        is_wrong=lambda self: b'"result"' in self.received))  # fmt: skip
+    AcceptsResponsesInBatchesWith200=has(
+        "Answers a batch with a response by 200.",
+        is_wrong=lambda self: b'"result"' in self.received,
+    )
+)
 
 
 @mutant("endpoint-request-content-type", revision=LEGACY)
@@ -184,10 +214,13 @@ class AnswersAsText(HttpFault):
 
 
 mutants("endpoint-get-stream-or-405", of=HttpFault)(
-    AnswersGetWith404=has("Answers GET by 404.", do_GET=lambda self: self.answer(404)))  # fmt: skip
+    AnswersGetWith404=has("Answers GET by 404.", do_GET=lambda self: self.answer(404))
+)
 mutants("endpoint-removed-methods", of=WithoutHandshake, revision=MODERN)(
-    AnswersGetWith400=has("Has no handshake, and answers GET by 400.",
-        do_GET=lambda self: self.answer(400)))  # fmt: skip
+    AnswersGetWith400=has(
+        "Has no handshake, and answers GET by 400.", do_GET=lambda self: self.answer(400)
+    )
+)
 
 
 class RefusesOneMethod(HttpFault):
@@ -204,11 +237,17 @@ class RefusesOneMethod(HttpFault):
 
 mutants("endpoint-unknown-method-404", of=RefusesOneMethod, revision=MODERN)(
     AnswersRemovedPingsWith200="Sends the error about ping with 200.",
-    AnswersRemovedLevelsAsInvalid=has("Sends another error about logging/setLevel.",
-        method="logging/setLevel", refusal=(404, b"-32600")),
+    AnswersRemovedLevelsAsInvalid=has(
+        "Sends another error about logging/setLevel.",
+        method="logging/setLevel",
+        refusal=(404, b"-32600"),
+    ),
     AnswersHiddenPromptsWith200=has(
         "Offers no prompts, and sends the error about their list with 200.",
-        behind="OffersNoPrompts", method="prompts/list"))  # fmt: skip
+        behind="OffersNoPrompts",
+        method="prompts/list",
+    ),
+)
 
 
 @control(revision=MODERN)
@@ -237,6 +276,12 @@ class AnswersAMissingMetaWith422(WithoutHandshake):
 
 
 mutants("endpoint-missing-capability-400", of=RefusesWithoutCapabilities, revision=MODERN)(
-    AnswersAMissingCapabilityWith200=has("Sends the error about a missing capability with 200.",
-        answering=lambda self, status, body, extra:
-            ((200 if b"-32021" in body else status), body, extra)))  # fmt: skip
+    AnswersAMissingCapabilityWith200=has(
+        "Sends the error about a missing capability with 200.",
+        answering=lambda self, status, body, extra: (
+            (200 if b"-32021" in body else status),
+            body,
+            extra,
+        ),
+    )
+)

@@ -24,7 +24,8 @@ VERSION = "MCP-Protocol-Version"
 
 
 controls("headers-version-invalid", "headers-version-absent", of=HttpFault)(
-    HttpWithSessions="Keeps every rule on headers with a session.")  # fmt: skip
+    HttpWithSessions="Keeps every rule on headers with a session."
+)
 
 
 class ServesSomeVersions(HttpFault):
@@ -41,12 +42,19 @@ class ServesSomeVersions(HttpFault):
 
 
 mutants("headers-version-invalid", of=ServesSomeVersions)(
-    ServesNotificationsOfEveryVersion=has("Ignores the version header of a notification.",
-        serves=lambda self, *_: self.command == "POST" and b'"id"' not in self.received),
-    OpensStreamsOfEveryVersion=has("Ignores the version header of a GET.",
-        serves=lambda self, *_: self.command == "GET"),
-    EndsSessionsOfEveryVersion=has("Ignores the version header of a DELETE.", "2025-06-18",
-        serves=lambda self, *_: self.command == "DELETE"))  # fmt: skip
+    ServesNotificationsOfEveryVersion=has(
+        "Ignores the version header of a notification.",
+        serves=lambda self, *_: self.command == "POST" and b'"id"' not in self.received,
+    ),
+    OpensStreamsOfEveryVersion=has(
+        "Ignores the version header of a GET.", serves=lambda self, *_: self.command == "GET"
+    ),
+    EndsSessionsOfEveryVersion=has(
+        "Ignores the version header of a DELETE.",
+        "2025-06-18",
+        serves=lambda self, *_: self.command == "DELETE",
+    ),
+)
 
 
 @control("headers-version-invalid", revision=LEGACY)
@@ -72,7 +80,9 @@ class SpeaksOlderRevisions(Fault):
 mutants("headers-version-invalid", of=HttpFault, revision="2025-06-18")(
     ServesARefusedRevision=has(
         "Serves requests whose version header is a revision that its handshake refuses.",
-        behind="SpeaksOlderRevisions"))  # fmt: skip
+        behind="SpeaksOlderRevisions",
+    )
+)
 
 
 @mutant("headers-version-absent", revision=LEGACY)
@@ -85,14 +95,24 @@ class WantsTheVersion(HttpFault):
         return super()._session()
 
 
-controls("headers-version-mismatch-rejected", "headers-version-missing-rejected",
-    "headers-version-unsupported-status", "headers-method-mismatch-rejected",
-    "headers-method-missing-rejected", "headers-value-case", "headers-name-case",
-    "headers-name-mismatch-rejected", "headers-name-missing-rejected",
-    "headers-name-decoded", "headers-name-decoded-mismatch",
-    "headers-invalid-characters", "headers-mismatch-status", "headers-mismatch-code",
-    of=WithoutHandshake, revision=MODERN)(
-    HttpWithoutSessions="Keeps every rule on headers without a session.")  # fmt: skip
+controls(
+    "headers-version-mismatch-rejected",
+    "headers-version-missing-rejected",
+    "headers-version-unsupported-status",
+    "headers-method-mismatch-rejected",
+    "headers-method-missing-rejected",
+    "headers-value-case",
+    "headers-name-case",
+    "headers-name-mismatch-rejected",
+    "headers-name-missing-rejected",
+    "headers-name-decoded",
+    "headers-name-decoded-mismatch",
+    "headers-invalid-characters",
+    "headers-mismatch-status",
+    "headers-mismatch-code",
+    of=WithoutHandshake,
+    revision=MODERN,
+)(HttpWithoutSessions="Keeps every rule on headers without a session.")
 controls(of=ModernOnly, revision=MODERN)(SpeaksModernOnly="Has no handshake.")
 
 
@@ -129,8 +149,13 @@ class NeedsNoVersionHeader(Corrects, WithoutHandshake):
 mutants("headers-version-unsupported-status", of=HttpFault, revision=MODERN)(
     AnswersAnUnsupportedVersionWith200=has(
         "Sends the error about an unsupported version with the status 200.",
-        answering=lambda self, status, body, extra:
-            (200 if b"-32022" in body else status, body, extra)))  # fmt: skip
+        answering=lambda self, status, body, extra: (
+            200 if b"-32022" in body else status,
+            body,
+            extra,
+        ),
+    )
+)
 
 
 @mutant("headers-method-mismatch-rejected", revision=MODERN)
@@ -264,8 +289,13 @@ class AnswersWrongNamesWith422(AnswersMismatchesWith422):
 mutants("headers-mismatch-code", of=HttpFault, revision=MODERN)(
     RejectsMismatchesAsInvalidRequests=has(
         "Rejects a request because of a header with the code -32600.",
-        answering=lambda self, status, body, extra:
-            (status, body.replace(b"-32020", b"-32600"), extra)))  # fmt: skip
+        answering=lambda self, status, body, extra: (
+            status,
+            body.replace(b"-32020", b"-32600"),
+            extra,
+        ),
+    )
+)
 
 
 @control("jsonrpc-invalid-params", revision=MODERN)

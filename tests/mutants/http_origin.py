@@ -8,12 +8,17 @@ from tests.mutants.kit import LEGACY, MODERN, controls, has, mutant, mutants
 SESSION = "Mcp-Session-Id"
 
 
-controls("origin-refused", "origin-refused-in-session", "origin-refused-on-get",
-    "origin-status-403", "origin-local-address", of=HttpFault)(
-    ChecksOrigins="Keeps every rule on Origin in sessions.")  # fmt: skip
-controls("origin-refused", "origin-status-403", "origin-local-address", of=HttpFault,
-    revision=MODERN)(
-    ChecksOriginsOfRequests="Keeps every rule on Origin without sessions.")  # fmt: skip
+controls(
+    "origin-refused",
+    "origin-refused-in-session",
+    "origin-refused-on-get",
+    "origin-status-403",
+    "origin-local-address",
+    of=HttpFault,
+)(ChecksOrigins="Keeps every rule on Origin in sessions.")
+controls(
+    "origin-refused", "origin-status-403", "origin-local-address", of=HttpFault, revision=MODERN
+)(ChecksOriginsOfRequests="Keeps every rule on Origin without sessions.")
 
 
 class Trusts(HttpFault):
@@ -31,8 +36,11 @@ class Trusts(HttpFault):
 
 mutants("origin-refused", of=Trusts, revision=MODERN)(
     TrustsEveryOrigin="Does not check the Origin of a request of 2026-07-28.",
-    TrustsLists=has("Does not check the Origin of a list of 2026-07-28.",
-        trusts=lambda self: (self.header("Mcp-Method") or "").endswith("/list")))  # fmt: skip
+    TrustsLists=has(
+        "Does not check the Origin of a list of 2026-07-28.",
+        trusts=lambda self: (self.header("Mcp-Method") or "").endswith("/list"),
+    ),
+)
 
 
 class TrustsOneOrigin(Trusts):
@@ -47,12 +55,16 @@ class TrustsOneOrigin(Trusts):
 
 
 mutants("origin-refused", of=TrustsOneOrigin)(
-    ComparesTheBeginningOfOrigins=has("Trusts each origin that begins like localhost.",
-        begins="http://localhost"),
-    ComparesTheBeginningOfAddresses=has("Trusts each origin that begins like 127.0.0.1.",
-        begins="http://127.0.0.1"),
-    ComparesTheEndOfOrigins=has("Trusts each origin that ends like localhost.", MODERN,
-        ends="localhost"))  # fmt: skip
+    ComparesTheBeginningOfOrigins=has(
+        "Trusts each origin that begins like localhost.", begins="http://localhost"
+    ),
+    ComparesTheBeginningOfAddresses=has(
+        "Trusts each origin that begins like 127.0.0.1.", begins="http://127.0.0.1"
+    ),
+    ComparesTheEndOfOrigins=has(
+        "Trusts each origin that ends like localhost.", MODERN, ends="localhost"
+    ),
+)
 
 
 @mutant("origin-refused", revision=LEGACY, outcome="warn")
@@ -73,18 +85,27 @@ class TrustsAKind(Trusts):
 
 mutants("origin-refused-in-session", of=TrustsAKind)(
     TrustsNotifications=has("Does not check the Origin of a notification.", lacks=b'"id"'),
-    TrustsResponses=has("Does not check the Origin of a response.", lacks=b'"method"'))  # fmt: skip
+    TrustsResponses=has("Does not check the Origin of a response.", lacks=b'"method"'),
+)
 mutants("origin-refused-in-session", of=Trusts, revision="2025-06-18")(
-    TrustsDeletions=has("Does not check the Origin of a DELETE.",
-        trusts=lambda self: self.command == "DELETE"),
-    TrustsCalls=has("Does not check the Origin of a call.",
-        trusts=lambda self: self.command == "POST" and b'"tools/call"' in self.rfile.peek(1)),
-    TrustsSessions=has("Does not check the Origin of a POST in a session.", "2025-03-26",
-        trusts=lambda self: self.header(SESSION) is not None and self.command == "POST")
-)  # fmt: skip
+    TrustsDeletions=has(
+        "Does not check the Origin of a DELETE.", trusts=lambda self: self.command == "DELETE"
+    ),
+    TrustsCalls=has(
+        "Does not check the Origin of a call.",
+        trusts=lambda self: self.command == "POST" and b'"tools/call"' in self.rfile.peek(1),
+    ),
+    TrustsSessions=has(
+        "Does not check the Origin of a POST in a session.",
+        "2025-03-26",
+        trusts=lambda self: self.header(SESSION) is not None and self.command == "POST",
+    ),
+)
 mutants("origin-refused-on-get", of=Trusts, revision="2025-06-18")(
-    TrustsStreams=has("Does not check the Origin of a GET.",
-        trusts=lambda self: self.command == "GET"))  # fmt: skip
+    TrustsStreams=has(
+        "Does not check the Origin of a GET.", trusts=lambda self: self.command == "GET"
+    )
+)
 
 
 @mutant("origin-status-403", revision=LEGACY)
@@ -109,7 +130,9 @@ mutants("origin-status-403", of=RefusesOneVerbWith400)(
     RefusesStreamsWith400=has("Refuses a GET with a foreign Origin with 400.", verb="GET"),
     RefusesDeletionsWith400=has("Refuses a DELETE with a foreign Origin with 400.", verb="DELETE"),
     RefusesPostsOfSessionsWith400=has(
-        "Refuses a POST with a foreign Origin in a session with 400.", verb="POST"))  # fmt: skip
+        "Refuses a POST with a foreign Origin in a session with 400.", verb="POST"
+    ),
+)
 mutants("origin-local-address", of=HttpFault)(
     ListensEverywhere=has(
         "Listens on every address.",

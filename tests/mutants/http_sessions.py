@@ -21,10 +21,15 @@ from tests.mutants.kit import (
 SESSION = "Mcp-Session-Id"
 
 
-controls("sessions-id-visible-ascii", "sessions-id-unique", "sessions-id-required",
-    "sessions-ended-404", "sessions-ended-get-404", "sessions-other-clients",
-    of=HttpFault)(
-    EndsSessions="Keeps every rule on sessions.")  # fmt: skip
+controls(
+    "sessions-id-visible-ascii",
+    "sessions-id-unique",
+    "sessions-id-required",
+    "sessions-ended-404",
+    "sessions-ended-get-404",
+    "sessions-other-clients",
+    of=HttpFault,
+)(EndsSessions="Keeps every rule on sessions.")
 
 
 @control(revision=LEGACY)
@@ -96,12 +101,17 @@ class RenamesSessions(HttpFault):
 
 
 mutants("sessions-id-visible-ascii", of=RenamesSessions)(
-    IssuesIdsWithSpaces=has("Issues session ids with a space in them.",
-        name=lambda self, session: f"session {session}"))  # fmt: skip
+    IssuesIdsWithSpaces=has(
+        "Issues session ids with a space in them.", name=lambda self, session: f"session {session}"
+    )
+)
 mutants("sessions-id-unique", of=RenamesSessions)(
-    CountsSessions=has("Issues session ids that count.",
-        numbers=itertools.count(1), name=lambda self, *_: f"session-{next(self.numbers)}")
-)  # fmt: skip
+    CountsSessions=has(
+        "Issues session ids that count.",
+        numbers=itertools.count(1),
+        name=lambda self, *_: f"session-{next(self.numbers)}",
+    )
+)
 
 
 class MistakesThePlace(HttpFault):
@@ -120,26 +130,43 @@ class MistakesThePlace(HttpFault):
 
 mutants("sessions-ended-404", of=MistakesThePlace)(
     AnswersAnEndedSessionWith400="Answers a request of an ended session by 400.",
-    AcceptsNotificationsOfEndedSessions=has("Answers a notification of an ended session by 202.",
+    AcceptsNotificationsOfEndedSessions=has(
+        "Answers a notification of an ended session by 202.",
         status=(404, 202),
-        mistakes=lambda self: self.command == "POST" and b'"id"' not in self.received),
-    AcceptsResponsesOfEndedSessions=has("Answers a response of an ended session by 400.",
-        mistakes=lambda self: self.command == "POST" and b'"method"' not in self.received),
-    EndsASessionTwice=has("Answers the DELETE of an ended session by 204.",
-        status=(404, 204), mistakes=lambda self: self.command == "DELETE"),
-    EndsASessionTwiceWithABody=has("Answers the DELETE of an ended session by 200 and an error.",
-        status=(404, 200), mistakes=lambda self: self.command == "DELETE"))  # fmt: skip
+        mistakes=lambda self: self.command == "POST" and b'"id"' not in self.received,
+    ),
+    AcceptsResponsesOfEndedSessions=has(
+        "Answers a response of an ended session by 400.",
+        mistakes=lambda self: self.command == "POST" and b'"method"' not in self.received,
+    ),
+    EndsASessionTwice=has(
+        "Answers the DELETE of an ended session by 204.",
+        status=(404, 204),
+        mistakes=lambda self: self.command == "DELETE",
+    ),
+    EndsASessionTwiceWithABody=has(
+        "Answers the DELETE of an ended session by 200 and an error.",
+        status=(404, 200),
+        mistakes=lambda self: self.command == "DELETE",
+    ),
+)
 mutants("sessions-id-required", of=MistakesThePlace)(
-    WantsAnIdForStreamsWith406=has("Answers a GET without a session id by 406.",
+    WantsAnIdForStreamsWith406=has(
+        "Answers a GET without a session id by 406.",
         status=(400, 406),
-        mistakes=lambda self: self.command == "GET" and self.header(SESSION) is None),
-    WantsAnIdForStreamsWith401=has("Answers a GET without a session id by 401.",
+        mistakes=lambda self: self.command == "GET" and self.header(SESSION) is None,
+    ),
+    WantsAnIdForStreamsWith401=has(
+        "Answers a GET without a session id by 401.",
         status=(400, 401),
-        mistakes=lambda self: self.command == "GET" and self.header(SESSION) is None),
-    WantsAnIdToEndWith404=has("Answers a DELETE without a session id by 404.",
+        mistakes=lambda self: self.command == "GET" and self.header(SESSION) is None,
+    ),
+    WantsAnIdToEndWith404=has(
+        "Answers a DELETE without a session id by 404.",
         status=(400, 404),
-        mistakes=lambda self: self.command == "DELETE" and self.header(SESSION) is None)
-)  # fmt: skip
+        mistakes=lambda self: self.command == "DELETE" and self.header(SESSION) is None,
+    ),
+)
 
 
 @mutant("sessions-id-required", revision=LEGACY)
@@ -180,10 +207,14 @@ class ForgetsSessions(RenamesSessions, names={}):
 
 mutants("sessions-ended-404", of=ForgetsSessions)(
     AnswersAForgottenSessionWith400=has(
-        "Answers a request of a session of an earlier process by 400.", verb="POST"))  # fmt: skip
+        "Answers a request of a session of an earlier process by 400.", verb="POST"
+    )
+)
 mutants("sessions-ended-get-404", of=ForgetsSessions)(
     AnswersGetOfAForgottenSessionWith400=has(
-        "Answers a GET of a session of an earlier process by 400.", verb="GET"))  # fmt: skip
+        "Answers a GET of a session of an earlier process by 400.", verb="GET"
+    )
+)
 
 
 @mutant("sessions-other-clients", revision=LEGACY)
@@ -246,7 +277,9 @@ class IssuesAnIdPerRequest(WithoutHandshake):
 controls(of=IssuesAnIdPerRequest, revision=MODERN)(
     IssuesIdsInBothEras=has(
         "Speaks revisions with a handshake too, and issues a session id with each answer.",
-        behind=""))  # fmt: skip
+        behind="",
+    )
+)
 
 
 @mutant("sessions-header-ignored", revision=MODERN)
@@ -264,10 +297,17 @@ class RefusesSessionIds(WithoutHandshake):
 
 
 mutants("sessions-header-ignored", of=RefusesSessionIds, revision=MODERN)(
-    RefusesSessionIdsWithLists=has("Has no handshake, and refuses a list with a session id.",
-        among="/list"))  # fmt: skip
+    RefusesSessionIdsWithLists=has(
+        "Has no handshake, and refuses a list with a session id.", among="/list"
+    )
+)
 mutants("sessions-last-event-id-ignored", of=RefusesSessionIds, revision=MODERN)(
-    RefusesLastEventIds=has("Has no handshake, and refuses a request with a Last-Event-ID.",
-        refused="Last-Event-ID"),
-    RefusesLastEventIdsWithLists=has("Has no handshake, and refuses a list with a Last-Event-ID.",
-        refused="Last-Event-ID", among="/list"))  # fmt: skip
+    RefusesLastEventIds=has(
+        "Has no handshake, and refuses a request with a Last-Event-ID.", refused="Last-Event-ID"
+    ),
+    RefusesLastEventIdsWithLists=has(
+        "Has no handshake, and refuses a list with a Last-Event-ID.",
+        refused="Last-Event-ID",
+        among="/list",
+    ),
+)

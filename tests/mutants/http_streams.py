@@ -16,20 +16,37 @@ CROSSING = 0.3
 """Seconds for a message on another stream to arrive before the next one of its request."""
 
 
-controls("streams-primed", "streams-end-after-response", "streams-no-response-on-get",
-    "streams-get-unrelated", "streams-post-related", "streams-event-ids-unique",
-    "streams-replay-own", "streams-disconnect-is-no-cancellation", of=HttpFault)(
-    StreamsOfSessions="Keeps every rule on streams with sessions.")  # fmt: skip
+controls(
+    "streams-primed",
+    "streams-end-after-response",
+    "streams-no-response-on-get",
+    "streams-get-unrelated",
+    "streams-post-related",
+    "streams-event-ids-unique",
+    "streams-replay-own",
+    "streams-disconnect-is-no-cancellation",
+    of=HttpFault,
+)(StreamsOfSessions="Keeps every rule on streams with sessions.")
 controls("streams-open-until-response", "streams-end-after-response", of=HttpFault, revision=OLDER)(
-    StreamsOfOlderSessions="Keeps every rule on streams of 2025-06-18.")  # fmt: skip
-controls("streams-end-after-response", "streams-notifications-related",
-    "streams-listen-scope", "streams-no-requests", "streams-no-buffering",
-    of=HttpFault, revision=MODERN)(
-    StreamsOfRequests="Keeps every rule on streams without sessions.")  # fmt: skip
+    StreamsOfOlderSessions="Keeps every rule on streams of 2025-06-18."
+)
+controls(
+    "streams-end-after-response",
+    "streams-notifications-related",
+    "streams-listen-scope",
+    "streams-no-requests",
+    "streams-no-buffering",
+    of=HttpFault,
+    revision=MODERN,
+)(StreamsOfRequests="Keeps every rule on streams without sessions.")
 mutants("streams-primed", of=HttpFault, revision=LEGACY)(
-    DoesNotPrime=has("Begins a stream with a message.",
-        write_stream=lambda self, stream, after, *, resumable:
-            HttpFault.write_stream(self, stream, after, resumable=False)))  # fmt: skip
+    DoesNotPrime=has(
+        "Begins a stream with a message.",
+        write_stream=lambda self, stream, after, *, resumable: HttpFault.write_stream(
+            self, stream, after, resumable=False
+        ),
+    )
+)
 
 
 class ClosesEarly(HttpFault):
@@ -47,9 +64,12 @@ class ClosesEarly(HttpFault):
 
 controls("streams-retry-before-close", of=ClosesEarly)(
     ClosesEarlyWithRetry=has(
-        "Sends retry before it closes the stream of a request.", FIRST=b"retry: 50\n"))  # fmt: skip
+        "Sends retry before it closes the stream of a request.", FIRST=b"retry: 50\n"
+    )
+)
 mutants("streams-retry-before-close", of=ClosesEarly)(
-    ClosesEarlyWithoutRetry="Closes the stream of a request without retry.")  # fmt: skip
+    ClosesEarlyWithoutRetry="Closes the stream of a request without retry."
+)
 
 
 class ClosesListening(HttpFault):
@@ -67,13 +87,17 @@ class ClosesListening(HttpFault):
 
 controls("streams-retry-before-close", of=ClosesListening)(
     ClosesListeningWithRetry=has(
-        "Sends retry before it closes the stream of a GET.", FIRST=b"retry: 50\n"))  # fmt: skip
+        "Sends retry before it closes the stream of a GET.", FIRST=b"retry: 50\n"
+    )
+)
 mutants("streams-retry-before-close", of=ClosesListening)(
-    ClosesListeningWithoutRetry="Closes the stream of a GET without retry.")  # fmt: skip
+    ClosesListeningWithoutRetry="Closes the stream of a GET without retry."
+)
 mutants("streams-open-until-response", of=ClosesEarly, revision=OLDER)(
     ClosesEarlyInAnOlderSession=has(
-        "Closes the stream of a request before its response in 2025-06-18.",
-        FIRST=b"retry: 50\n"))  # fmt: skip
+        "Closes the stream of a request before its response in 2025-06-18.", FIRST=b"retry: 50\n"
+    )
+)
 
 
 class NeverEndsStreams(HttpFault):
@@ -88,10 +112,12 @@ class NeverEndsStreams(HttpFault):
 
 mutants("streams-end-after-response", of=NeverEndsStreams)(
     NeverEndsStreamsOfSessions=(
-        "Leaves the stream of a request open after its response in a session."),
+        "Leaves the stream of a request open after its response in a session."
+    ),
     NeverEndsStatelessStreams=has(
-        "Leaves the stream of a request open after its response in 2026-07-28.", MODERN)
-)  # fmt: skip
+        "Leaves the stream of a request open after its response in 2026-07-28.", MODERN
+    ),
+)
 
 
 @mutant("streams-no-response-on-get", revision=LEGACY)
@@ -167,10 +193,10 @@ class SwapsProgress(Diverts):
 
 mutants("streams-post-related", of=SwapsProgress)(
     SwapsProgressOfSessions="Sends progress on the stream of another call of the session."
-)  # fmt: skip
+)
 mutants("streams-notifications-related", of=SwapsProgress, revision=MODERN)(
     SwapsStatelessProgress="Sends progress on the stream of another call in 2026-07-28."
-)  # fmt: skip
+)
 
 
 @mutant("jsonrpc-request-answered", revision=MODERN)
@@ -213,7 +239,7 @@ class PingsOnStreams(HttpFault):
 
 controls("streams-no-broadcast", of=HttpFault)(
     SendsRequestsOnce=has("Sends each request on the stream of its call.", behind="Samples")
-)  # fmt: skip
+)
 
 
 @mutant("streams-no-broadcast", revision=LEGACY)
@@ -275,8 +301,9 @@ class RepeatsEverything(HttpFault):
 
 mutants("streams-replay-own", of=RepeatsEverything, revision=LEGACY)(
     RepeatsAnswersOnTheStreamOfAGet=has(
-        "Repeats the messages of all streams on the resumed stream of a GET.",
-        behind_ids="0-"))  # fmt: skip
+        "Repeats the messages of all streams on the resumed stream of a GET.", behind_ids="0-"
+    )
+)
 
 
 @control("streams-disconnect-is-no-cancellation", revision=LEGACY)

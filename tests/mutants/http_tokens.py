@@ -89,8 +89,10 @@ class AsksTheIssuer(ChecksTokens, introspects=True):
 
 
 mutants("authorization-revoked-401", of=AsksTheIssuer, revision=LEGACY)(
-    AsksTheIssuerInVain=has("Asks the issuer, and accepts what is inactive.",
-        obeys=lambda self, claims: False))  # fmt: skip
+    AsksTheIssuerInVain=has(
+        "Asks the issuer, and accepts what is inactive.", obeys=lambda self, claims: False
+    )
+)
 
 
 def _server(name: str, clause: str, revision: str, words: str, **members: Any) -> None:
@@ -118,18 +120,38 @@ AUDIENCE = "authorization-audience"
 FORGED = "authorization-forged-401"
 for _row in (
     ("IgnoresTheAudienceOfRequests", AUDIENCE, MODERN, {"forgiven": _forgives("aud")}),
-    ("AcceptsNoAudience", AUDIENCE, LEGACY,
-     {"forgiven": lambda _self, claims: set() if "aud" in claims else {"aud"}}),
-    ("AcceptsAnyListOfAudiences", AUDIENCE, LEGACY,
-     {"forgiven": lambda _self, claims: {"aud"} if isinstance(claims.get("aud"), list) else set()}),
+    (
+        "AcceptsNoAudience",
+        AUDIENCE,
+        LEGACY,
+        {"forgiven": lambda _self, claims: set() if "aud" in claims else {"aud"}},
+    ),
+    (
+        "AcceptsAnyListOfAudiences",
+        AUDIENCE,
+        LEGACY,
+        {
+            "forgiven": lambda _self, claims: (
+                {"aud"} if isinstance(claims.get("aud"), list) else set()
+            )
+        },
+    ),
     ("FindsItsAudienceInAText", AUDIENCE, LEGACY, {"forgiven": _own_in_text}),
     ("ComparesTheBeginningOfTheAudience", AUDIENCE, LEGACY, {"forgiven": _own_begins_text}),
-    ("AcceptsIdTokens", AUDIENCE, LEGACY,
-     {"forgiven": lambda _self, claims: {"aud"} if "nonce" in claims else set()}),
+    (
+        "AcceptsIdTokens",
+        AUDIENCE,
+        LEGACY,
+        {"forgiven": lambda _self, claims: {"aud"} if "nonce" in claims else set()},
+    ),
     ("IgnoresTheIssuer", "authorization-issuer-401", LEGACY, {"forgiven": _forgives("iss")}),
     ("IgnoresTheExpiry", "authorization-expired-401", LEGACY, {"forgiven": _forgives("exp")}),
-    ("IgnoresTheExpiryOfRequests", "authorization-expired-401", MODERN,
-     {"forgiven": _forgives("exp")}),
+    (
+        "IgnoresTheExpiryOfRequests",
+        "authorization-expired-401",
+        MODERN,
+        {"forgiven": _forgives("exp")},
+    ),
     ("IgnoresTheBeginning", "authorization-early-401", LEGACY, {"forgiven": _forgives("nbf")}),
     ("AcceptsUnsignedTokens", FORGED, LEGACY, {"verify": "verify_unless_unsigned"}),
     ("AcceptsAnyAlgorithm", FORGED, LEGACY, {"verify": "verify_by_any_algorithm"}),
@@ -137,7 +159,7 @@ for _row in (
     ("TrustsTheKeyInTheToken", FORGED, LEGACY, {"verify": "verify_by_header"}),
     ("TrustsTheKeysThatTheTokenNames", FORGED, LEGACY, {"verify": "verify_by_url"}),
     ("TrustsTheCertificateThatTheTokenNames", FORGED, MODERN, {"verify": "verify_by_certificate"}),
-):  # fmt: skip
+):
     _server(*_row[:3], "Leaves out a check of the token.", **_row[3])
 
 
@@ -158,17 +180,27 @@ class ChecksOnlyOnce(ChecksTokens):
 
 
 mutants("authorization-each-request", of=ChecksOnlyOnce, revision=LEGACY)(
-    AcceptsExpiredTokensInSessions=has("Accepts a token in a session after its expiry.",
-        later=lambda self, claims: {"exp"}))  # fmt: skip
+    AcceptsExpiredTokensInSessions=has(
+        "Accepts a token in a session after its expiry.", later=lambda self, claims: {"exp"}
+    )
+)
 mutants("authorization-each-request", of=ChecksOnlyOnce, revision=MODERN)(
-    AcceptsOtherAudiencesInLists=has("Serves lists for tokens of other servers.",
-        later=lambda self, claims: {"aud"}))  # fmt: skip
+    AcceptsOtherAudiencesInLists=has(
+        "Serves lists for tokens of other servers.", later=lambda self, claims: {"aud"}
+    )
+)
 mutants("authorization-each-request", of=ChecksOnlyOnce, revision=LEGACY)(
-    AcceptsForgedTokensInSessions=has("Verifies the signature of a session's first token only.",
-        later=lambda self, claims: {"signature"}))  # fmt: skip
+    AcceptsForgedTokensInSessions=has(
+        "Verifies the signature of a session's first token only.",
+        later=lambda self, claims: {"signature"},
+    )
+)
 mutants("authorization-audience-list", of=ChecksTokens, revision=LEGACY)(
-    WantsOneAudience=has("Accepts no list of audiences.",
-        dislikes=lambda self, claims: isinstance(claims.get("aud"), list)))  # fmt: skip
+    WantsOneAudience=has(
+        "Accepts no list of audiences.",
+        dislikes=lambda self, claims: isinstance(claims.get("aud"), list),
+    )
+)
 
 
 @mutant("authorization-expired-401", revision=LEGACY)
@@ -192,8 +224,11 @@ class IgnoresTheScope(ChecksTokens):
 
 
 mutants(INSUFFICIENT, of=ChecksTokens, revision=MODERN)(
-    RefusesTheScopeWith401=has("Answers a token with too little scope by 401.",
-        refuse_scope=lambda self: self.refuse_token()))  # fmt: skip
+    RefusesTheScopeWith401=has(
+        "Answers a token with too little scope by 401.",
+        refuse_scope=lambda self: self.refuse_token(),
+    )
+)
 
 
 @mutant(INSUFFICIENT, revision=LEGACY)
@@ -267,7 +302,7 @@ class ListsByUserInPrivate(ListsByUser):
 
 mutants("authorization-cache-scope", of=ListsByUser, revision=MODERN)(
     ListsByUserInPublic=has("Lists one tool less to the second user, as public.", hints="public")
-)  # fmt: skip
+)
 
 
 class AsksAService(ChecksTokens):
@@ -307,9 +342,11 @@ class AsksAServiceWithItsOwnToken(AsksAService):
 
 
 mutants(PASSTHROUGH, of=AsksAService, revision=LEGACY)(
-    PassesTheTokenOn=has("Asks another service with the header of the client.",
-        passed_on=lambda self, authorization: ("/items", {"Authorization": authorization}))
-)  # fmt: skip
+    PassesTheTokenOn=has(
+        "Asks another service with the header of the client.",
+        passed_on=lambda self, authorization: ("/items", {"Authorization": authorization}),
+    )
+)
 
 
 @mutant(PASSTHROUGH, revision=MODERN)

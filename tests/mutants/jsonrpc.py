@@ -50,8 +50,11 @@ class ReadsDigitsAsNumbers(Fault):
 mutants("jsonrpc-response-id-echo", of=Fault)(
     KeepsIdsAsText=has(
         "Answers one-digit integer ids as strings, under an id that was answered before.",
-        said=lambda self, message, request:
-            {**message, "id": "7"} if message.get("id") == 7 else message))  # fmt: skip
+        said=lambda self, message, request: (
+            {**message, "id": "7"} if message.get("id") == 7 else message
+        ),
+    )
+)
 
 
 @mutant("jsonrpc-response-id-echo")
@@ -82,19 +85,31 @@ class ExchangesIds(Fault):
 
 
 mutants("jsonrpc-response-id-echo", of=Fault)(
-    RefusesWithoutTheId=has("Sends every error with the id null.",
-        said=lambda self, message, request:
+    RefusesWithoutTheId=has(
+        "Sends every error with the id null.",
+        said=lambda self, message, request: (
             {**message, "id": None}
             if "error" in message and str(request.get("method")).startswith("x-")
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)
 mutants("jsonrpc-request-answered", of=Fault)(
-    DropsRequestZero=has("Treats a request with the id 0 as a notification and never answers it.",
-        heard=lambda self, line, message:
-            None if isinstance(message, dict) and message.get("id") == 0 else line))  # fmt: skip
+    DropsRequestZero=has(
+        "Treats a request with the id 0 as a notification and never answers it.",
+        heard=lambda self, line, message: (
+            None if isinstance(message, dict) and message.get("id") == 0 else line
+        ),
+    )
+)
 mutants("jsonrpc-request-answered", of=Fault, revision=MODERN)(
-    DropsUnknownMethods=has("Does not answer requests for unknown methods.",
-        said=lambda self, message, request:
-            None if str(request.get("method")).startswith("x-") else message))  # fmt: skip
+    DropsUnknownMethods=has(
+        "Does not answer requests for unknown methods.",
+        said=lambda self, message, request: (
+            None if str(request.get("method")).startswith("x-") else message
+        ),
+    )
+)
 
 
 @mutant("jsonrpc-no-orphan-response", revision=MODERN)
@@ -108,9 +123,11 @@ class AnswersEverythingTwice(Fault):
 
 
 mutants("jsonrpc-no-orphan-response", of=SaysMore)(
-    ReportsJobsAsResponses=has("Reports the end of a job of its own as an unsolicited response.",
-        more=lambda self:
-            self.emit({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}})))  # fmt: skip
+    ReportsJobsAsResponses=has(
+        "Reports the end of a job of its own as an unsolicited response.",
+        more=lambda self: self.emit({"jsonrpc": "2.0", "id": "job-1", "result": {"done": True}}),
+    )
+)
 
 
 @mutant("jsonrpc-notification-no-response")
@@ -148,17 +165,21 @@ class AcknowledgesInitialized(Fault):
 
 
 mutants("jsonrpc-request-answered", of=Fault)(
-    DiesOfUnknownNotifications=has("Exits at a notification without a handler.",
-        heard=lambda self, line, message:
-            os._exit(1)
-            if notifies(message) and "unknown" in message["method"]
-            else line))  # fmt: skip
+    DiesOfUnknownNotifications=has(
+        "Exits at a notification without a handler.",
+        heard=lambda self, line, message: (
+            os._exit(1) if notifies(message) and "unknown" in message["method"] else line
+        ),
+    )
+)
 mutants("jsonrpc-invalid-request", of=Fault)(
-    DiesOfMalformedNotifications=has("Exits at a notification whose params are a list.",
-        heard=lambda self, line, message:
-            os._exit(1)
-            if notifies(message) and isinstance(message.get("params"), list)
-            else line))  # fmt: skip
+    DiesOfMalformedNotifications=has(
+        "Exits at a notification whose params are a list.",
+        heard=lambda self, line, message: (
+            os._exit(1) if notifies(message) and isinstance(message.get("params"), list) else line
+        ),
+    )
+)
 
 
 @mutant("jsonrpc-notification-no-response", outcome="warn")
@@ -190,7 +211,11 @@ class RemembersIds(Fault):
 
 
 mutants("jsonrpc-id-reuse-after-response", of=RemembersIds, revision=MODERN)(
-    RefusesReusedIds=has("Refuses an id that was used before, although its request was answered.",
-        on_spent=lambda self, request:
-            self.refuse(request, -32600, "Invalid request: duplicate id")),
-    DropsReusedIds="Drops a request under a used id as a retransmission.")  # fmt: skip
+    RefusesReusedIds=has(
+        "Refuses an id that was used before, although its request was answered.",
+        on_spent=lambda self, request: self.refuse(
+            request, -32600, "Invalid request: duplicate id"
+        ),
+    ),
+    DropsReusedIds="Drops a request under a used id as a retransmission.",
+)

@@ -43,8 +43,11 @@ class Batching(Fault):
 
 
 mutants("jsonrpc-batch-receive", of=Batching, revision=BATCHES)(
-    DropsBatches=has("Does not answer batches, like the official SDKs.",
-        on_batch=lambda self, batch: bool(requests(batch))))  # fmt: skip
+    DropsBatches=has(
+        "Does not answer batches, like the official SDKs.",
+        on_batch=lambda self, batch: bool(requests(batch)),
+    )
+)
 
 
 @mutant("jsonrpc-batch-receive", revision=BATCHES)
@@ -59,8 +62,11 @@ class AnswersTheFirstOfABatch(Batching):
 
 
 mutants("jsonrpc-batch-members-independent", of=Batching, revision=BATCHES)(
-    LosesABatchOverOneMember=has("Drops a whole batch because of one invalid member.",
-        on_batch=lambda self, batch: has_invalid(batch)))  # fmt: skip
+    LosesABatchOverOneMember=has(
+        "Drops a whole batch because of one invalid member.",
+        on_batch=lambda self, batch: has_invalid(batch),
+    )
+)
 
 
 @mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")
@@ -106,9 +112,11 @@ class RefusesABatchOfNotificationsAlone(Batching):
 
 
 mutants("jsonrpc-batch-notifications-only", of=Batching, revision=BATCHES)(
-    DiesOfABatchWithoutRequests=has("Exits at a batch without requests.",
-        on_batch=lambda self, batch:
-            os._exit(1) if is_notifications(batch) else False))  # fmt: skip
+    DiesOfABatchWithoutRequests=has(
+        "Exits at a batch without requests.",
+        on_batch=lambda self, batch: os._exit(1) if is_notifications(batch) else False,
+    )
+)
 
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES)
@@ -132,11 +140,13 @@ class WrapsTheRefusalOfAnEmptyBatch(Batching):
 
 
 mutants("jsonrpc-batch-empty", of=Batching, revision=BATCHES)(
-    DiesOfAnEmptyBatch=has("Exits at an empty array.",
-        on_batch=lambda self, batch: os._exit(1) if not batch else False))  # fmt: skip
+    DiesOfAnEmptyBatch=has(
+        "Exits at an empty array.", on_batch=lambda self, batch: os._exit(1) if not batch else False
+    )
+)
 mutants("jsonrpc-batch-empty", of=Batching, revision=BATCHES, outcome="warn")(
-    DropsAnEmptyBatch=has("Does not answer an empty array.",
-        on_batch=lambda self, batch: not batch))  # fmt: skip
+    DropsAnEmptyBatch=has("Does not answer an empty array.", on_batch=lambda self, batch: not batch)
+)
 
 
 @mutant("jsonrpc-batch-empty", revision=BATCHES, outcome="warn")
@@ -150,8 +160,10 @@ class RefusesAnEmptyBatchAsUnreadable(Batching):
 
 
 mutants("jsonrpc-batch-send", of=SaysMore, revision=BATCHES)(
-    SendsAnEmptyBatch=has("Sends its outgoing batch even if it is empty.",
-        more=lambda self: self.emit([])))  # fmt: skip
+    SendsAnEmptyBatch=has(
+        "Sends its outgoing batch even if it is empty.", more=lambda self: self.emit([])
+    )
+)
 
 
 @mutant("jsonrpc-batch-send", revision=BATCHES)
@@ -195,4 +207,5 @@ class AnswersArraysWithArrays(Batching):
 
 
 mutants("jsonrpc-no-batch-output", of=AnswersArraysWithArrays, revision="2025-06-18")(
-    StillAnswersArraysWithArrays="Serves batches one revision after their removal.")  # fmt: skip
+    StillAnswersArraysWithArrays="Serves batches one revision after their removal."
+)

@@ -28,13 +28,17 @@ class OmitsTheResultType(AskingTool):
 
 
 mutants("jsonrpc-result-type-required", of=AskingTool, revision=MODERN)(
-    WritesTheResultTypeAsAFlag=has("Writes true for resultType.",
-        on_ask=lambda self, request: self.answer(request, {"content": [], "resultType": True}))
-)  # fmt: skip
+    WritesTheResultTypeAsAFlag=has(
+        "Writes true for resultType.",
+        on_ask=lambda self, request: self.answer(request, {"content": [], "resultType": True}),
+    )
+)
 mutants("jsonrpc-result-type-known", of=AskingTool, revision=MODERN)(
-    InventsAResultType=has("Returns an undefined resultType.",
-        on_ask=lambda self, request:
-            self.answer(request, {"content": [], "resultType": "partial"})))  # fmt: skip
+    InventsAResultType=has(
+        "Returns an undefined resultType.",
+        on_ask=lambda self, request: self.answer(request, {"content": [], "resultType": "partial"}),
+    )
+)
 
 
 class Refuses(AskingTool):
@@ -48,13 +52,16 @@ class Refuses(AskingTool):
 
 
 mutants("jsonrpc-reserved-mcp-codes", of=Refuses, revision=MODERN)(
-    UsesACodeReservedForMcp=has(
-        "Uses an error code from the range reserved for MCP.", code=-32050))  # fmt: skip
+    UsesACodeReservedForMcp=has("Uses an error code from the range reserved for MCP.", code=-32050)
+)
 mutants("jsonrpc-defined-codes-meaning", of=Refuses, revision=MODERN)(
     UsesTheHeaderCode=has("Uses the error code for HTTP header mismatches.", code=-32020),
     MissesADeclaredCapability=has(
         "Claims that a client capability is missing, whether it was declared or not.",
-        code=-32021, data={"requiredCapabilities": {"elicitation": {}}}))  # fmt: skip
+        code=-32021,
+        data={"requiredCapabilities": {"elicitation": {}}},
+    ),
+)
 
 
 @control("jsonrpc-defined-codes-meaning", revision=MODERN)
@@ -68,10 +75,14 @@ class MissesAnUndeclaredCapability(AskingTool):
 
 mutants("jsonrpc-legacy-code-range", of=Refuses, revision=MODERN)(
     UsesTheLegacyServerError=has("Uses -32000 for every failure, like older SDKs.", code=-32000)
-)  # fmt: skip
+)
 mutants("jsonrpc-retired-codes", of=Refuses, revision=MODERN)(
-    UsesTheRetiredUrlCode=has("Refuses with -32042 until the user has opened a URL.",
-        code=-32042, data={"elicitations": []}))  # fmt: skip
+    UsesTheRetiredUrlCode=has(
+        "Refuses with -32042 until the user has opened a URL.",
+        code=-32042,
+        data={"elicitations": []},
+    )
+)
 
 
 @mutant("jsonrpc-retired-codes", revision=MODERN)
@@ -87,8 +98,12 @@ class UsesTheRetiredNotFoundCode(Fault):
 
 mutants("jsonrpc-app-code-range", of=Refuses, revision=MODERN)(
     UsesACodeReservedForJsonRpc=has(
-        "Uses an error code from the range reserved for JSON-RPC.", code=-32500))  # fmt: skip
+        "Uses an error code from the range reserved for JSON-RPC.", code=-32500
+    )
+)
 mutants("jsonrpc-reserved-code-range-legacy", of=Refuses)(
     UsesACodeReservedForJsonRpcInASession=has(
         "Uses an error code from the range reserved for JSON-RPC, in a handshake revision.",
-        code=-32500))  # fmt: skip
+        code=-32500,
+    )
+)

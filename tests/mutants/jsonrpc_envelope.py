@@ -28,8 +28,11 @@ class OmitsJsonrpc(Fault):
 
 
 mutants("jsonrpc-version-member", of=Fault, revision=MODERN)(
-    WritesTheVersionAsANumber=has("Writes jsonrpc as the number 2.0.",
-        said=lambda self, message, *_: {**message, "jsonrpc": 2.0}))  # fmt: skip
+    WritesTheVersionAsANumber=has(
+        "Writes jsonrpc as the number 2.0.",
+        said=lambda self, message, *_: {**message, "jsonrpc": 2.0},
+    )
+)
 
 
 @mutant("jsonrpc-version-member", revision=OLD_BATCHES)
@@ -54,20 +57,29 @@ class RepeatsTheMethod(Fault):
 mutants("jsonrpc-message-kind", of=SaysMore, revision=MODERN)(
     KeepsAliveWithEmptyObjects=has(
         "Writes objects with only jsonrpc, to keep the connection alive.",
-        more=lambda self: self.emit({"jsonrpc": "2.0"})))  # fmt: skip
+        more=lambda self: self.emit({"jsonrpc": "2.0"}),
+    )
+)
 mutants("jsonrpc-message-kind", of=Fault, outcome="warn")(
-    AddsAMemberToMessages=has("Adds a member next to result and error.",
-        said=lambda self, message, *_: {**message, "timestamp": "2026-01-01T00:00:00Z"})
-)  # fmt: skip
+    AddsAMemberToMessages=has(
+        "Adds a member next to result and error.",
+        said=lambda self, message, *_: {**message, "timestamp": "2026-01-01T00:00:00Z"},
+    )
+)
 mutants("jsonrpc-response-result-or-error", of=AskingTool)(
-    OmitsEmptyResults=has("Leaves out an empty result.",
-        on_ask=lambda self, request: self.emit({"jsonrpc": "2.0", "id": request["id"]}))
-)  # fmt: skip
+    OmitsEmptyResults=has(
+        "Leaves out an empty result.",
+        on_ask=lambda self, request: self.emit({"jsonrpc": "2.0", "id": request["id"]}),
+    )
+)
 mutants("jsonrpc-response-not-both", of=Fault)(
     WritesNullResultsWithErrors=has(
         "Writes result null into every error response, like JSON-RPC 1.0.",
-        said=lambda self, message, request:
-            {"result": None, **message} if "error" in message else message))  # fmt: skip
+        said=lambda self, message, request: (
+            {"result": None, **message} if "error" in message else message
+        ),
+    )
+)
 
 
 @mutant("jsonrpc-response-not-both", revision=MODERN)
@@ -88,9 +100,13 @@ class ReturnsABareString(AskingTool):
 
 
 mutants("jsonrpc-result-is-object", of=AskingTool, revision=MODERN)(
-    ReturnsNull=has("Returns null in place of an empty result.",
-        on_ask=lambda self, request:
-            self.emit({"jsonrpc": "2.0", "id": request["id"], "result": None})))  # fmt: skip
+    ReturnsNull=has(
+        "Returns null in place of an empty result.",
+        on_ask=lambda self, request: self.emit(
+            {"jsonrpc": "2.0", "id": request["id"], "result": None}
+        ),
+    )
+)
 
 
 class Announces(SaysMore):
@@ -117,11 +133,16 @@ class AnnouncesItsTools(Announces):
 
 
 mutants("jsonrpc-notification-no-id", of=Announces)(
-    NumbersItsNotifications=has("Puts an id on its notifications.",
-        more=lambda self: self.announce(id=self.turn)))  # fmt: skip
+    NumbersItsNotifications=has(
+        "Puts an id on its notifications.", more=lambda self: self.announce(id=self.turn)
+    )
+)
 mutants("jsonrpc-params-object", of=Announces)(
-    WritesNullParams=has("Writes the absent params of a notification as null.",
-        more=lambda self: self.announce(params=None)))  # fmt: skip
+    WritesNullParams=has(
+        "Writes the absent params of a notification as null.",
+        more=lambda self: self.announce(params=None),
+    )
+)
 
 
 class Pings(SaysMore):
@@ -153,8 +174,11 @@ class PingsItsClient(Pings):
 
 
 mutants("jsonrpc-server-request-id", of=Pings)(
-    PingsUnderIdNull=has("Pings the client under the id null.",
-        ping=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"})))  # fmt: skip
+    PingsUnderIdNull=has(
+        "Pings the client under the id null.",
+        ping=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "method": "ping"}),
+    )
+)
 
 
 @mutant("jsonrpc-server-request-id-unique")

@@ -31,23 +31,38 @@ class RewritesErrors(Fault):
 
 
 mutants("jsonrpc-error-shape", of=RewritesErrors)(
-    SendsErrorsAsText=has("Writes the text of an error in place of the error object.",
-        rewritten=lambda self, error: error["message"]),
-    SendsErrorsWithoutACode=has("Writes error objects with only a message.",
-        rewritten=lambda self, error: {"message": error["message"]}))  # fmt: skip
+    SendsErrorsAsText=has(
+        "Writes the text of an error in place of the error object.",
+        rewritten=lambda self, error: error["message"],
+    ),
+    SendsErrorsWithoutACode=has(
+        "Writes error objects with only a message.",
+        rewritten=lambda self, error: {"message": error["message"]},
+    ),
+)
 mutants("jsonrpc-error-shape", of=RewritesErrors, revision=MODERN)(
-    SendsErrorsWithoutAMessage=has("Writes error objects with only a code.",
-        rewritten=lambda self, error:
-            {member: error[member] for member in error if member != "message"}))  # fmt: skip
+    SendsErrorsWithoutAMessage=has(
+        "Writes error objects with only a code.",
+        rewritten=lambda self, error: {
+            member: error[member] for member in error if member != "message"
+        },
+    )
+)
 mutants("jsonrpc-error-shape", of=RewritesErrors, outcome="warn")(
-    SendsEmptyMessages=has("Leaves the message of its errors empty.",
-        rewritten=puts("message", "")))  # fmt: skip
+    SendsEmptyMessages=has("Leaves the message of its errors empty.", rewritten=puts("message", ""))
+)
 mutants("jsonrpc-error-code-integer", of=RewritesErrors)(
-    SendsCodesAsText=has("Writes error codes as strings.",
-        rewritten=lambda self, error: {**error, "code": str(error["code"])}))  # fmt: skip
+    SendsCodesAsText=has(
+        "Writes error codes as strings.",
+        rewritten=lambda self, error: {**error, "code": str(error["code"])},
+    )
+)
 mutants("jsonrpc-error-code-integer", of=RewritesErrors, outcome="warn")(
-    SendsCodesAsFloats=has("Writes error codes with a decimal point.",
-        rewritten=lambda self, error: {**error, "code": float(error["code"])}))  # fmt: skip
+    SendsCodesAsFloats=has(
+        "Writes error codes with a decimal point.",
+        rewritten=lambda self, error: {**error, "code": float(error["code"])},
+    )
+)
 
 
 @mutant("jsonrpc-error-message-concise")
@@ -81,12 +96,19 @@ class RefusesUnknownMethods(Fault):
 
 
 mutants("jsonrpc-method-not-found", of=RefusesUnknownMethods)(
-    RefusesUnknownMethodsAsBadParams=has("Answers an unknown method with -32602.",
-        on_unknown=lambda self, request:
-            self.refuse(request, -32602, "Invalid request parameters", "")))  # fmt: skip
+    RefusesUnknownMethodsAsBadParams=has(
+        "Answers an unknown method with -32602.",
+        on_unknown=lambda self, request: self.refuse(
+            request, -32602, "Invalid request parameters", ""
+        ),
+    )
+)
 mutants("jsonrpc-method-not-found", of=RefusesUnknownMethods, revision=MODERN)(
-    AcceptsUnknownMethods=has("Answers an unknown method with an empty result.",
-        on_unknown=lambda self, request: self.answer(request, {})))  # fmt: skip
+    AcceptsUnknownMethods=has(
+        "Answers an unknown method with an empty result.",
+        on_unknown=lambda self, request: self.answer(request, {}),
+    )
+)
 
 
 class HasOnlyTools(Fault):
@@ -113,9 +135,12 @@ class HasOnlyTools(Fault):
         self.refuse(request, -32601, f"Method not found: {request['method']}")
 
 
-controls("jsonrpc-unadvertised-method-not-found", of=HasOnlyTools, revision=MODERN,
-    breaks=("subscriptions-ack-subset=warn",))(
-    RefusesUndeclaredLists="Answers the lists of undeclared features with -32601.")  # fmt: skip
+controls(
+    "jsonrpc-unadvertised-method-not-found",
+    of=HasOnlyTools,
+    revision=MODERN,
+    breaks=("subscriptions-ack-subset=warn",),
+)(RefusesUndeclaredLists="Answers the lists of undeclared features with -32601.")
 
 
 @mutant("jsonrpc-unadvertised-method-not-found", "subscriptions-ack-subset=warn", revision=MODERN)
@@ -126,12 +151,20 @@ class RefusesUndeclaredListsAsInternalErrors(HasOnlyTools):
         self.refuse(request, -32603, f"no {feature}")
 
 
-mutants("jsonrpc-unadvertised-method-not-found", "subscriptions-ack-subset=warn",
-    of=HasOnlyTools, revision=MODERN, outcome="note")(
+mutants(
+    "jsonrpc-unadvertised-method-not-found",
+    "subscriptions-ack-subset=warn",
+    of=HasOnlyTools,
+    revision=MODERN,
+    outcome="note",
+)(
     ListsNothingForUndeclaredFeatures=has(
         "Answers the lists of undeclared features with an empty list.",
-        on_undeclared=lambda self, request, feature:
-            self.answer(request, {feature: [], "ttlMs": 0, "cacheScope": "public"})))  # fmt: skip
+        on_undeclared=lambda self, request, feature: self.answer(
+            request, {feature: [], "ttlMs": 0, "cacheScope": "public"}
+        ),
+    )
+)
 
 
 class OffersAPrompt(Fault):
@@ -167,7 +200,8 @@ class OffersAPrompt(Fault):
 
 
 controls("jsonrpc-invalid-params", of=OffersAPrompt)(
-    RefusesNamelessPrompts="Answers prompts/get without a name with -32602.")  # fmt: skip
+    RefusesNamelessPrompts="Answers prompts/get without a name with -32602."
+)
 
 
 @mutant("jsonrpc-invalid-params")

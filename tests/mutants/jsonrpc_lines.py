@@ -29,9 +29,11 @@ class BadJson(Fault):
 
 mutants("jsonrpc-parse-error", of=BadJson)(
     DiesOfBadJson=has("Exits at a line that is not JSON.", on_bad_json=lambda *_: os._exit(1)),
-    AcknowledgesBadJson=has("Answers a line that is not JSON with a result.",
-        on_bad_json=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "result": {}}))
-)  # fmt: skip
+    AcknowledgesBadJson=has(
+        "Answers a line that is not JSON with a result.",
+        on_bad_json=lambda self: self.emit({"jsonrpc": "2.0", "id": None, "result": {}}),
+    ),
+)
 
 
 @mutant("jsonrpc-parse-error", outcome="warn")
@@ -65,15 +67,22 @@ class HangsAfterBadJson(BadJson):
 
 
 mutants("jsonrpc-parse-error", of=BadJson, outcome="warn")(
-    RefusesBadJsonAsABadRequest=has("Answers a line that is not JSON with -32600.",
-        on_bad_json=lambda self: self.emit(without_id(INVALID))))  # fmt: skip
+    RefusesBadJsonAsABadRequest=has(
+        "Answers a line that is not JSON with -32600.",
+        on_bad_json=lambda self: self.emit(without_id(INVALID)),
+    )
+)
 mutants("jsonrpc-error-id-unreadable", of=BadJson)(
-    InventsAnId=has("Answers a line that is not JSON under an invented id.",
-        on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": "unknown"})),
+    InventsAnId=has(
+        "Answers a line that is not JSON under an invented id.",
+        on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": "unknown"}),
+    ),
     RepeatsTheLastId=has(
-        "Answers a line that is not JSON under the id of the last readable request.", MODERN,
-        on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": [*self.asked][-1]}))
-)  # fmt: skip
+        "Answers a line that is not JSON under the id of the last readable request.",
+        MODERN,
+        on_bad_json=lambda self: self.emit({**without_id(UNREADABLE), "id": [*self.asked][-1]}),
+    ),
+)
 
 
 def odd(message: Any) -> bool:
@@ -111,14 +120,21 @@ class AnswersObjectsWithoutAMethod(OddRequest):
 
 
 mutants("jsonrpc-invalid-request", of=OddRequest, revision=MODERN)(
-    DiesOfScalarParams=has("Exits if params is not an object.",
-        on_odd=lambda self, message:
+    DiesOfScalarParams=has(
+        "Exits if params is not an object.",
+        on_odd=lambda self, message: (
             os._exit(1)
             if isinstance(message, dict) and isinstance(message.get("params"), str)
-            else False))  # fmt: skip
+            else False
+        ),
+    )
+)
 mutants("jsonrpc-invalid-request", of=OddRequest, outcome="warn")(
-    DropsInvalidRequests=has("Does not answer JSON that is not a request, like the official SDKs.",
-        on_odd=lambda *_: True))  # fmt: skip
+    DropsInvalidRequests=has(
+        "Does not answer JSON that is not a request, like the official SDKs.",
+        on_odd=lambda *_: True,
+    )
+)
 
 
 @mutant("jsonrpc-invalid-request", outcome="warn")

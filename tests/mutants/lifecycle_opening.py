@@ -56,9 +56,11 @@ class AnnouncesItsToolsAtStart(Fault):
 
 
 mutants("lifecycle-initialize-first", of=Fault, outcome="warn")(
-    PingsAtStart=has("Pings before any message of the client.",
-        start=lambda self: self.emit({"jsonrpc": "2.0", "id": "early", "method": "ping"}))
-)  # fmt: skip
+    PingsAtStart=has(
+        "Pings before any message of the client.",
+        start=lambda self: self.emit({"jsonrpc": "2.0", "id": "early", "method": "ping"}),
+    )
+)
 
 
 @mutant("lifecycle-initialize-first", outcome="warn")
@@ -74,11 +76,16 @@ class DiesOfAnEarlyRequest(Fault):
 
 
 mutants("lifecycle-initialize-response", of=Introduction)(
-    OmitsServerInfo=has("Leaves serverInfo out of its initialize result.",
-        introduce=drops("result", "serverInfo")))  # fmt: skip
+    OmitsServerInfo=has(
+        "Leaves serverInfo out of its initialize result.", introduce=drops("result", "serverInfo")
+    )
+)
 mutants("lifecycle-initialize-response", of=OnlyHandshakes)(
-    OmitsTheVersion=has("Leaves protocolVersion out of its initialize result.",
-        introduce=drops("result", "protocolVersion")))  # fmt: skip
+    OmitsTheVersion=has(
+        "Leaves protocolVersion out of its initialize result.",
+        introduce=drops("result", "protocolVersion"),
+    )
+)
 
 
 @mutant("lifecycle-initialize-result-shape")
@@ -91,16 +98,28 @@ class GivesTheVersionAsANumber(OnlyHandshakes):
 
 
 mutants("lifecycle-initialize-result-shape", of=Introduction, revision="2024-11-05")(
-    ListsItsInstructions=has("Gives instructions as an array of sentences.",
-        introduce=puts("result", "instructions", ["Read files."])))  # fmt: skip
+    ListsItsInstructions=has(
+        "Gives instructions as an array of sentences.",
+        introduce=puts("result", "instructions", ["Read files."]),
+    )
+)
 mutants("lifecycle-capabilities-shape", of=Introduction)(
-    DeclaresLoggingAsTrue=has("Declares a capability as true in place of an object.",
-        introduce=puts("result", "capabilities", "logging", True)),
-    DeclaresAFlagAsText=has('Declares listChanged as "false".', OLD,
-        introduce=puts("result", "capabilities", "tools", "listChanged", "false")))  # fmt: skip
+    DeclaresLoggingAsTrue=has(
+        "Declares a capability as true in place of an object.",
+        introduce=puts("result", "capabilities", "logging", True),
+    ),
+    DeclaresAFlagAsText=has(
+        'Declares listChanged as "false".',
+        OLD,
+        introduce=puts("result", "capabilities", "tools", "listChanged", "false"),
+    ),
+)
 mutants("lifecycle-server-info-shape", of=Introduction)(
-    GivesItsOwnVersionAsANumber=has("Gives the version in serverInfo as a number.",
-        introduce=puts("result", "serverInfo", "version", 1.0)))  # fmt: skip
+    GivesItsOwnVersionAsANumber=has(
+        "Gives the version in serverInfo as a number.",
+        introduce=puts("result", "serverInfo", "version", 1.0),
+    )
+)
 
 
 @mutant("lifecycle-server-info-shape", outcome="warn", revision=OLD)
@@ -148,11 +167,14 @@ class RefusesRevisions(Introduction):
 
 
 mutants("lifecycle-version-counteroffer", of=RefusesRevisions, revision=MIDDLE)(
-    RefusesUnknownRevisions="Answers an unknown revision with an error without data.")  # fmt: skip
+    RefusesUnknownRevisions="Answers an unknown revision with an error without data."
+)
 mutants("lifecycle-version-counteroffer", of=RefusesRevisions, outcome="warn")(
     RefusesUnknownRevisionsWithAList=has(
         "Answers an unknown revision with the error of the specification's example.",
-        data={"supported": ["2025-11-25"]}))  # fmt: skip
+        data={"supported": ["2025-11-25"]},
+    )
+)
 
 
 @mutant("lifecycle-version-counteroffer", revision=OLD)
@@ -197,7 +219,9 @@ mutants("lifecycle-open-client-capabilities", of=Picky, revision="2024-11-05")(
     KnowsAllCapabilities="Validates client capabilities with additional properties forbidden.",
     KnowsAllCapabilitiesOfARequest=has(
         "Validates the client capabilities of each request with additional properties forbidden.",
-        MODERN))  # fmt: skip
+        MODERN,
+    ),
+)
 
 
 class Incomplete(Fault):
@@ -218,7 +242,8 @@ class Incomplete(Fault):
 
 
 mutants("lifecycle-negotiation-failures", of=Incomplete)(
-    DiesWithoutClientInfo="Exits at an initialize without clientInfo.")  # fmt: skip
+    DiesWithoutClientInfo="Exits at an initialize without clientInfo."
+)
 
 
 @mutant("lifecycle-negotiation-failures", revision="2024-11-05")
@@ -231,5 +256,6 @@ class HangsWithoutCapabilities(Incomplete, lacks="capabilities"):
 
 controls("lifecycle-negotiation-failures", of=Incomplete)(
     ExitsWithoutClientInfo=has(
-        "Exits cleanly at an initialize without clientInfo.", fall=lambda *_: os._exit(0))
-)  # fmt: skip
+        "Exits cleanly at an initialize without clientInfo.", fall=lambda *_: os._exit(0)
+    )
+)

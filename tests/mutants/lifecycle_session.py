@@ -96,11 +96,14 @@ class ReportsTasksUndeclared(Notifies, method="notifications/tasks/status", para
 mutants("lifecycle-declared-server-capabilities", of=Notifies, revision=MIDDLE)(
     NotifiesDeclaredFalse=has(
         "Sends tools/list_changed although it declared tools.listChanged false.",
-        capability={"tools": {"listChanged": False}}))  # fmt: skip
+        capability={"tools": {"listChanged": False}},
+    )
+)
 mutants("lifecycle-declared-server-capabilities-advisory", of=NotifiesUndeclared, revision=OLD)(
     NotifiesUndeclaredEarly=has(
-        "Sends tools/list_changed undeclared, in a revision that only advises against it.")
-)  # fmt: skip
+        "Sends tools/list_changed undeclared, in a revision that only advises against it."
+    )
+)
 
 
 @control("lifecycle-declared-server-capabilities", "lifecycle-respect-version")
@@ -108,25 +111,40 @@ class NotifiesDeclared(Notifies, capability={"tools": {"listChanged": True}}):
     """Declares tools.listChanged and sends tools/list_changed."""
 
 
-controls("lifecycle-declared-server-capabilities-advisory",
-    "lifecycle-respect-version-advisory", of=NotifiesDeclared, revision=OLD)(
+controls(
+    "lifecycle-declared-server-capabilities-advisory",
+    "lifecycle-respect-version-advisory",
+    of=NotifiesDeclared,
+    revision=OLD,
+)(
     NotifiesDeclaredEarly=(
-        "Declares tools.listChanged and sends tools/list_changed, in an old revision.")
-)  # fmt: skip
+        "Declares tools.listChanged and sends tools/list_changed, in an old revision."
+    )
+)
 mutants("lifecycle-respect-version", of=Notifies)(
     NotifiesFromALaterRevision=has(
         "Sends a notification of 2026-07-28 in a session of 2025-11-25.",
-        method="notifications/subscriptions/acknowledged"),
+        method="notifications/subscriptions/acknowledged",
+    ),
     CompletesFromALaterRevision=has(
-        "Sends a notification of 2025-11-25 in a session of 2025-06-18.", MIDDLE,
-        method="notifications/elicitation/complete"))  # fmt: skip
+        "Sends a notification of 2025-11-25 in a session of 2025-06-18.",
+        MIDDLE,
+        method="notifications/elicitation/complete",
+    ),
+)
 mutants("lifecycle-respect-version-advisory", of=Notifies, revision=OLD)(
-    ReportsTasksFromALaterRevision=has("Sends a task status in a session of 2025-03-26.",
-        method="notifications/tasks/status", params=TASK))  # fmt: skip
+    ReportsTasksFromALaterRevision=has(
+        "Sends a task status in a session of 2025-03-26.",
+        method="notifications/tasks/status",
+        params=TASK,
+    )
+)
 mutants("lifecycle-respect-version-advisory", of=AskingTool, revision="2024-11-05")(
     RequestsTasksFromALaterRevision=has(
         "Sends tasks/get, a request of 2025-11-25, in a session of 2024-11-05.",
-        on_ask=lambda self, request: self.ask(request, "tasks/get", {"taskId": "1"})))  # fmt: skip
+        on_ask=lambda self, request: self.ask(request, "tasks/get", {"taskId": "1"}),
+    )
+)
 
 
 @mutant("lifecycle-negotiated-client-capabilities")
@@ -142,8 +160,11 @@ class ElicitsFromAnyClient(AskingTool):
 
 
 mutants("lifecycle-negotiated-client-capabilities-advisory", of=AskingTool, revision=OLD)(
-    RequestsRootsOfAnyClient=has("Sends roots/list to a client that did not declare roots.",
-        on_ask=lambda self, request: self.ask(request, "roots/list")))  # fmt: skip
+    RequestsRootsOfAnyClient=has(
+        "Sends roots/list to a client that did not declare roots.",
+        on_ask=lambda self, request: self.ask(request, "roots/list"),
+    )
+)
 
 
 class Waits(AskingTool):
@@ -167,9 +188,11 @@ class Waits(AskingTool):
 
 
 mutants("lifecycle-timeout-cancels", of=Waits)(
-    GivesUpSilently=has("Gives up on a request to the client without cancelling it.",
-        after=lambda self, request, own: self.later(0.3, lambda: self.give_up(request, own)))
-)  # fmt: skip
+    GivesUpSilently=has(
+        "Gives up on a request to the client without cancelling it.",
+        after=lambda self, request, own: self.later(0.3, lambda: self.give_up(request, own)),
+    )
+)
 
 
 @control("lifecycle-timeout-cancels")

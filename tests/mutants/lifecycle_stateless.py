@@ -142,7 +142,8 @@ class Pages(Fault):
 
 
 controls("lifecycle-stateless-no-affinity", of=Pages, revision=MODERN)(
-    PagesItsTools="Gives cursors that every process of the server accepts.")  # fmt: skip
+    PagesItsTools="Gives cursors that every process of the server accepts."
+)
 
 
 @mutant("lifecycle-stateless-no-affinity", revision=MODERN)
@@ -168,7 +169,8 @@ class AsksForInput(Interrupts):
 
 
 controls("lifecycle-stateless-no-affinity", of=AsksForInput, revision=MODERN)(
-    SharesItsState="Gives request states that every process of the server accepts.")  # fmt: skip
+    SharesItsState="Gives request states that every process of the server accepts."
+)
 
 
 @mutant("lifecycle-stateless-no-affinity", revision=MODERN)

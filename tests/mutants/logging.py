@@ -87,11 +87,18 @@ def _severity(level: str) -> int:
 
 
 controls(*EVERYWHERE, "logging-no-sensitive-content", "logging-threshold-respected", of=_Logs)(
-    LogsAtTheLevelOfTheSession="Logs from the level of the session.")  # fmt: skip
-controls(*EVERYWHERE, "logging-no-messages-without-request-level",
-    "logging-request-level-threshold", "logging-request-scoped",
-    "logging-invalid-request-level-error", of=_Logs, revision=MODERN, breaks=(NOTED,))(
-    LogsAtTheLevelOfTheRequest="Logs from the level of the request.")  # fmt: skip
+    LogsAtTheLevelOfTheSession="Logs from the level of the session."
+)
+controls(
+    *EVERYWHERE,
+    "logging-no-messages-without-request-level",
+    "logging-request-level-threshold",
+    "logging-request-scoped",
+    "logging-invalid-request-level-error",
+    of=_Logs,
+    revision=MODERN,
+    breaks=(NOTED,),
+)(LogsAtTheLevelOfTheRequest="Logs from the level of the request.")
 
 
 @mutant("logging-capability-declared")
@@ -113,10 +120,13 @@ class LogsUndeclared(_Logs):
 mutants("logging-level-included", of=_Logs)(
     LogsOnlyAboveTheLevel=has(
         "Logs what is more severe than the level of the session, and not the level itself.",
-        wants=lambda self, request, level:
+        wants=lambda self, request, level: (
             _Logs.wants(self, request, level)
             if is_modern(request) or self.level == "debug"
-            else _severity(level) > _severity(self.level)))  # fmt: skip
+            else _severity(level) > _severity(self.level)
+        ),
+    )
+)
 
 
 class _LogsOne(_Logs, MESSAGES=[]):
@@ -127,16 +137,22 @@ class _LogsOne(_Logs, MESSAGES=[]):
 
 
 mutants("logging-message-shape", of=_LogsOne)(
-    LogsText=has("Logs a message member in place of data.",
-        MESSAGES=[{"level": "emergency", "message": "on fire"}]))  # fmt: skip
+    LogsText=has(
+        "Logs a message member in place of data.",
+        MESSAGES=[{"level": "emergency", "message": "on fire"}],
+    )
+)
 mutants("logging-message-shape", NOTED, of=_LogsOne, revision=MODERN)(
-    LogsWithoutALevel=has("Leaves the level out.", MESSAGES=[{"data": "on fire"}]))  # fmt: skip
+    LogsWithoutALevel=has("Leaves the level out.", MESSAGES=[{"data": "on fire"}])
+)
 mutants("logging-level-enum", of=_LogsOne, revision=OLD)(
     LogsWarn=has("Uses the level warn.", MESSAGES=[{"level": "warn", "data": "smoke"}])
-)  # fmt: skip
+)
 mutants("logging-level-enum", NOTED, of=_LogsOne, revision=MODERN)(
-    LogsWithNumericLevels=has("Uses the numeric levels of another system.",
-        MESSAGES=[{"level": 40, "data": "on fire"}]))  # fmt: skip
+    LogsWithNumericLevels=has(
+        "Uses the numeric levels of another system.", MESSAGES=[{"level": 40, "data": "on fire"}]
+    )
+)
 
 
 @mutant("logging-no-sensitive-content")
@@ -162,11 +178,15 @@ class _Sets(Fault):
 
 
 mutants("logging-set-level-accepted", of=_Sets)(
-    KnowsFourLevels=has("Refuses the levels that its language does not have.",
-        sets=lambda self, message, request, level:
+    KnowsFourLevels=has(
+        "Refuses the levels that its language does not have.",
+        sets=lambda self, message, request, level: (
             refusal(request, -32602, f"Unknown level {level}")
             if level in {"notice", "alert", "emergency"}
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)
 
 
 @mutant("logging-set-level-accepted", outcome="warn", revision=OLD)
@@ -178,14 +198,21 @@ class FailsToSetALevel(_Sets):
 
 
 mutants("logging-invalid-level-error-legacy", of=_Sets, revision=OLD)(
-    FailsOnAnUnknownLevel=has("Answers an unknown level with -32603.",
-        sets=lambda self, message, request, level:
-            refusal(request, -32603, "KeyError") if "error" in message else message))  # fmt: skip
+    FailsOnAnUnknownLevel=has(
+        "Answers an unknown level with -32603.",
+        sets=lambda self, message, request, level: (
+            refusal(request, -32603, "KeyError") if "error" in message else message
+        ),
+    )
+)
 mutants("logging-threshold-respected", of=_Logs)(
-    IgnoresTheLevel=has("Logs everything at any level.", wants=lambda *_: True))  # fmt: skip
+    IgnoresTheLevel=has("Logs everything at any level.", wants=lambda *_: True)
+)
 controls("logging-threshold-respected", of=_Logs, revision=OLD)(
-    LogsNothingAtEmergency=has("Logs nothing at the level emergency.",
-        MESSAGES=[{"level": "warning", "data": "smoke"}]))  # fmt: skip
+    LogsNothingAtEmergency=has(
+        "Logs nothing at the level emergency.", MESSAGES=[{"level": "warning", "data": "smoke"}]
+    )
+)
 
 
 @mutant("logging-no-messages-without-request-level", NOTED, revision=MODERN)
@@ -197,8 +224,11 @@ class LogsWithoutALevelInTheRequest(_Logs):
 
 
 mutants("logging-request-level-threshold", NOTED, of=_Logs, revision=MODERN)(
-    LogsBelowTheLevelOfTheRequest=has("Logs everything for a request at level error.",
-        wants=lambda self, request, *_: META + "logLevel" in meta(request)))  # fmt: skip
+    LogsBelowTheLevelOfTheRequest=has(
+        "Logs everything for a request at level error.",
+        wants=lambda self, request, *_: META + "logLevel" in meta(request),
+    )
+)
 
 
 @mutant("logging-request-scoped", NOTED, revision=MODERN)
@@ -243,17 +273,25 @@ class _Levelled(Fault):
 
 
 mutants("logging-request-level-accepted", of=_Levelled, revision=MODERN)(
-    RefusesSomeRequestLevels=has("Refuses a request at a level that its language does not have.",
-        levelled=lambda self, message, request, level:
+    RefusesSomeRequestLevels=has(
+        "Refuses a request at a level that its language does not have.",
+        levelled=lambda self, message, request, level: (
             refusal(request, -32602, f"Unknown level {level}")
             if level in {"notice", "alert"}
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)
 mutants("logging-invalid-request-level-error", NOTED, of=_Logs, revision=MODERN)(
-    FailsOnAnUnknownRequestLevel=has("Answers a request at an unknown level with -32603.",
-        said=lambda self, message, request:
+    FailsOnAnUnknownRequestLevel=has(
+        "Answers a request at an unknown level with -32603.",
+        said=lambda self, message, request: (
             refusal(request, -32603, "KeyError")
             if meta(request).get(META + "logLevel", "info") not in LEVELS and "error" in message
-            else _Logs.said(self, message, request)))  # fmt: skip
+            else _Logs.said(self, message, request)
+        ),
+    )
+)
 
 
 @mutant("logging-set-level-removed", revision=MODERN)

@@ -51,10 +51,15 @@ class _Keyed(_Listed):
 
 
 mutants("meta-object", of=_Listed)(
-    WritesANullMetaInATool=has("Writes the missing _meta of a tool as null.",
-        spoil=puts("tools", 0, "_meta", None)),
-    WritesItsMetaAsAList=has("Gives the _meta of a result as a list of pairs.", MODERN,
-        spoil=puts("_meta", [["cost", 1]])))  # fmt: skip
+    WritesANullMetaInATool=has(
+        "Writes the missing _meta of a tool as null.", spoil=puts("tools", 0, "_meta", None)
+    ),
+    WritesItsMetaAsAList=has(
+        "Gives the _meta of a result as a list of pairs.",
+        MODERN,
+        spoil=puts("_meta", [["cost", 1]]),
+    ),
+)
 
 
 @mutant("meta-object", revision=MODERN)
@@ -89,26 +94,39 @@ class WritesANullMetaInAPrompt(Fault, said=on("initialize", puts("capabilities",
 controls("meta-object", of=_Listed, revision=OLD)(
     NamesAToolMemberMeta=has(
         "Has tools with a member _meta, in a revision that does not define it there.",
-        spoil=edits(puts("tools", 0, "_meta", "cheap"), puts("_meta", {}))))  # fmt: skip
+        spoil=edits(puts("tools", 0, "_meta", "cheap"), puts("_meta", {})),
+    )
+)
 mutants("meta-key-format", of=_Keyed, revision=ITEMS)(
-    UnderscoresAKey=has("Begins a key with an underscore, like an SDK.",
-        own={"_fastmcp": {"tags": []}}),
-    BeginsALabelWithADigit=has("Has a prefix with a label that begins with a digit.", MODERN,
-        own={"com.7zip/level": 1}))  # fmt: skip
+    UnderscoresAKey=has(
+        "Begins a key with an underscore, like an SDK.", own={"_fastmcp": {"tags": []}}
+    ),
+    BeginsALabelWithADigit=has(
+        "Has a prefix with a label that begins with a digit.", MODERN, own={"com.7zip/level": 1}
+    ),
+)
 controls("meta-key-format", "meta-reverse-dns", "meta-reserved-prefix", of=_Keyed)(
-    UsesValidMetaKeys=has("Has keys of every valid form.",
-        own={"": 0, "cost": 1, "com.example/": 2, "com.example.mcp/a_b-c.d": 3, "ui/x": 4})
-)  # fmt: skip
+    UsesValidMetaKeys=has(
+        "Has keys of every valid form.",
+        own={"": 0, "cost": 1, "com.example/": 2, "com.example.mcp/a_b-c.d": 3, "ui/x": 4},
+    )
+)
 mutants("meta-reserved-prefix-2025-06-18", of=_Keyed, revision=ITEMS)(
-    UsesADomainOfTheProtocol=has("Has a key under mcp.dev/.", own={"mcp.dev/cost": 1}))  # fmt: skip
+    UsesADomainOfTheProtocol=has("Has a key under mcp.dev/.", own={"mcp.dev/cost": 1})
+)
 controls("meta-reserved-prefix-2025-06-18", "meta-key-format", of=_Keyed, revision=ITEMS)(
-    EndsItsPrefixWithMcp=has("Has a key under com.example.mcp/, which is not reserved.",
-        own={"com.example.mcp/cost": 1}))  # fmt: skip
+    EndsItsPrefixWithMcp=has(
+        "Has a key under com.example.mcp/, which is not reserved.", own={"com.example.mcp/cost": 1}
+    )
+)
 mutants("meta-reserved-prefix", of=_Keyed)(
     InventsAKeyOfTheProtocol=has(
-        "Has a key of its own under io.modelcontextprotocol/.", own={META + "cost": 1}),
-    UsesAReservedSecondLabel=has("Has a key under com.mcp.tools/.", MODERN,
-        own={"com.mcp.tools/cost": 1}))  # fmt: skip
+        "Has a key of its own under io.modelcontextprotocol/.", own={META + "cost": 1}
+    ),
+    UsesAReservedSecondLabel=has(
+        "Has a key under com.mcp.tools/.", MODERN, own={"com.mcp.tools/cost": 1}
+    ),
+)
 
 
 @control("meta-reserved-prefix", revision=MODERN)
@@ -123,7 +141,7 @@ class UsesAKeyOfAnExtension(_Keyed, own={META + "ui-hint": "wide"}):
 
 mutants("meta-reverse-dns", of=_Keyed)(
     WritesItsDomainForwards=has("Has a key under example.com/.", own={"example.com/cost": 1})
-)  # fmt: skip
+)
 
 
 @mutant("meta-reverse-dns", revision=MODERN)
@@ -148,7 +166,8 @@ class _Unknown(Fault):
 
 
 mutants("meta-no-assumptions", of=_Unknown, revision=ITEMS)(
-    RefusesAnUnknownMetaKey="Refuses a reserved key that is not an object.")  # fmt: skip
+    RefusesAnUnknownMetaKey="Refuses a reserved key that is not an object."
+)
 
 
 @mutant("meta-no-assumptions", revision=MODERN)
@@ -181,8 +200,10 @@ class _Demands(Fault):
 
 mutants("meta-required-fields", of=_Demands, revision=MODERN)(
     ServesWithoutCapabilities="Treats missing clientCapabilities as empty.",
-    ServesWithoutAVersion=has("Treats a missing protocolVersion as its own.",
-        lacking="protocolVersion", filling=MODERN))  # fmt: skip
+    ServesWithoutAVersion=has(
+        "Treats a missing protocolVersion as its own.", lacking="protocolVersion", filling=MODERN
+    ),
+)
 
 
 class _Rejects(_Demands):
@@ -198,7 +219,9 @@ class _Rejects(_Demands):
 mutants("meta-required-fields", of=_Rejects, revision=MODERN, outcome="warn")(
     RefusesAMissingVersionAsLegacy=has(
         "Refuses server/discover without protocolVersion as a request before initialize.",
-        lacking="protocolVersion"))  # fmt: skip
+        lacking="protocolVersion",
+    )
+)
 
 
 @mutant("meta-required-fields", revision=MODERN)
@@ -215,7 +238,7 @@ class ServesWithoutMeta(ModernOnly):
 
 mutants("meta-client-info-optional", of=_Rejects, revision=MODERN)(
     RequiresClientInfo=has("Refuses a request without clientInfo.", lacking="clientInfo")
-)  # fmt: skip
+)
 
 
 class _Prefers(Fault):
@@ -235,8 +258,10 @@ class _Prefers(Fault):
 
 mutants("meta-client-info-not-behavioural", of=_Prefers, revision=MODERN)(
     HidesAToolFromOneClient="Lists fewer tools for a client with a certain name.",
-    HidesAToolWithoutClientInfo=has("Lists fewer tools for a client without clientInfo.",
-        minds=lambda self, name: name is None))  # fmt: skip
+    HidesAToolWithoutClientInfo=has(
+        "Lists fewer tools for a client without clientInfo.", minds=lambda self, name: name is None
+    ),
+)
 
 
 class _Elicits(Interrupts):
@@ -249,13 +274,14 @@ class _Elicits(Interrupts):
         self.refuse(request, -32021, "Missing required client capability", data)
 
 
-controls("meta-capabilities-per-request", "meta-missing-capability-error",
-    of=_Elicits, revision=MODERN)(
-    ElicitsOnlyIfDeclared="Elicits if the request declares elicitation, else refuses with -32021."
-)  # fmt: skip
+controls(
+    "meta-capabilities-per-request", "meta-missing-capability-error", of=_Elicits, revision=MODERN
+)(ElicitsOnlyIfDeclared="Elicits if the request declares elicitation, else refuses with -32021.")
 controls("meta-capabilities-per-request", of=_Elicits, revision=MODERN)(
-    WorksWithoutElicitation=has("Completes the call of a client without elicitation.",
-        cannot=AskingTool.on_ask))  # fmt: skip
+    WorksWithoutElicitation=has(
+        "Completes the call of a client without elicitation.", cannot=AskingTool.on_ask
+    )
+)
 
 
 @mutant("meta-capabilities-per-request", revision=MODERN)
@@ -271,11 +297,17 @@ class RemembersCapabilities(_Elicits):
 
 
 mutants("meta-missing-capability-error", of=_Elicits, revision=MODERN)(
-    OmitsRequiredCapabilities=has("Refuses a client without elicitation with -32021 and no data.",
-        cannot=lambda self, request: self.refuse(request, -32021, "This client cannot elicit")),
-    RefusesAMissingCapabilityAsInternal=has("Refuses a client without elicitation with -32603.",
-        cannot=lambda self, request:
-            self.refuse(request, -32603, "Client does not support elicitation")))  # fmt: skip
+    OmitsRequiredCapabilities=has(
+        "Refuses a client without elicitation with -32021 and no data.",
+        cannot=lambda self, request: self.refuse(request, -32021, "This client cannot elicit"),
+    ),
+    RefusesAMissingCapabilityAsInternal=has(
+        "Refuses a client without elicitation with -32603.",
+        cannot=lambda self, request: self.refuse(
+            request, -32603, "Client does not support elicitation"
+        ),
+    ),
+)
 
 
 @mutant("meta-missing-capability-error", revision=MODERN)
@@ -316,10 +348,13 @@ class _Named(Fault):
 
 
 mutants("meta-server-info-shape", of=_Named, revision=MODERN)(
-    OmitsItsVersion=has("Leaves the version out of serverInfo.",
-        changed=lambda self, info: {"name": info["name"]}),
-    GivesServerInfoAsText=has("Gives serverInfo as a string.",
-        changed=lambda self, info: info["name"]))  # fmt: skip
+    OmitsItsVersion=has(
+        "Leaves the version out of serverInfo.", changed=lambda self, info: {"name": info["name"]}
+    ),
+    GivesServerInfoAsText=has(
+        "Gives serverInfo as a string.", changed=lambda self, info: info["name"]
+    ),
+)
 
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -335,23 +370,39 @@ class _Traced(_Listed):
 
 
 controls("meta-trace-context", of=_Traced, revision=MODERN)(
-    WritesATraceContext=has("Writes a trace context with all features of the W3C format.",
-        trace={"traceparent": PARENT,
+    WritesATraceContext=has(
+        "Writes a trace context with all features of the W3C format.",
+        trace={
+            "traceparent": PARENT,
             "tracestate": "rojo=00f067aa0ba902b7, tenant@congo=t61rcWkgMzE,",
-            "baggage": "userId=am%C3%A9lie , serverNode=DF%2028;secret;ttl=1"}))  # fmt: skip
+            "baggage": "userId=am%C3%A9lie , serverNode=DF%2028;secret;ttl=1",
+        },
+    )
+)
 mutants("meta-trace-context", of=_Traced, revision=MODERN)(
-    WritesABareTraceId=has("Writes only the trace id into traceparent.",
-        trace={"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"}),
-    WritesAnEmptyTrace=has("Writes a traceparent of zeros without a trace.",
-        trace={"traceparent": f"00-{'0' * 32}-{'0' * 16}-00"}),
-    WritesTraceStateWithoutAKey=has("Writes only a value into tracestate.",
-        trace={"traceparent": PARENT, "tracestate": "00f067aa0ba902b7"}),
-    WritesBaggageAsJson=has("Writes the JSON of an object into baggage.",
-        trace={"baggage": '{"userId": "amélie"}'}))  # fmt: skip
+    WritesABareTraceId=has(
+        "Writes only the trace id into traceparent.",
+        trace={"traceparent": "4bf92f3577b34da6a3ce929d0e0e4736"},
+    ),
+    WritesAnEmptyTrace=has(
+        "Writes a traceparent of zeros without a trace.",
+        trace={"traceparent": f"00-{'0' * 32}-{'0' * 16}-00"},
+    ),
+    WritesTraceStateWithoutAKey=has(
+        "Writes only a value into tracestate.",
+        trace={"traceparent": PARENT, "tracestate": "00f067aa0ba902b7"},
+    ),
+    WritesBaggageAsJson=has(
+        "Writes the JSON of an object into baggage.", trace={"baggage": '{"userId": "amélie"}'}
+    ),
+)
 mutants("meta-trace-context", of=Fault, revision=MODERN)(
     RefusesATraceContext=has(
         "Refuses a request with an unknown key in _meta, such as traceparent.",
-        said=lambda self, message, request:
+        said=lambda self, message, request: (
             refusal(request, -32602, "Invalid params: unknown key traceparent in _meta")
             if "traceparent" in meta(request) and "result" in message
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)

@@ -42,11 +42,16 @@ class Interviews(Interrupts):
             self.fail(request, "What about?")
 
 
-controls("mrtr-retry-served", "mrtr-request-state-binding",
-    "mrtr-request-state-integrity", "mrtr-validate-responses",
-    "mrtr-missing-responses-reprompt", "mrtr-ignore-extra-responses", of=Interviews,
-    revision=MODERN)(
-    InterviewsCorrectly="Asks for a name, and handles every answer correctly.")  # fmt: skip
+controls(
+    "mrtr-retry-served",
+    "mrtr-request-state-binding",
+    "mrtr-request-state-integrity",
+    "mrtr-validate-responses",
+    "mrtr-missing-responses-reprompt",
+    "mrtr-ignore-extra-responses",
+    of=Interviews,
+    revision=MODERN,
+)(InterviewsCorrectly="Asks for a name, and handles every answer correctly.")
 
 
 @control("mrtr-not-empty", "mrtr-retry-served", "mrtr-no-assumed-retry", revision=MODERN)
@@ -116,9 +121,11 @@ class AsksInLists(Fault):
 
 
 mutants("mrtr-not-empty", of=Interviews, revision=MODERN)(
-    OmitsInputRequests=has("Returns input_required without inputRequests.",
-        interrupt=lambda self, request: self.answer(request, {"resultType": "input_required"}))
-)  # fmt: skip
+    OmitsInputRequests=has(
+        "Returns input_required without inputRequests.",
+        interrupt=lambda self, request: self.answer(request, {"resultType": "input_required"}),
+    )
+)
 
 
 @mutant("mrtr-not-empty", revision=MODERN, outcome="warn")
@@ -131,11 +138,17 @@ class GivesEmptyInputRequests(Interviews):
 
 mutants("mrtr-request-kinds", of=Interviews, revision=MODERN)(
     AsksForTools=has("Asks the client for its tools.", asks={"what": {"method": "tools/list"}}),
-    AsksWithAMethodName=has("Gives the name of a method in place of a request.",
-        asks={"who": FORM, "roots": "roots/list"}))  # fmt: skip
+    AsksWithAMethodName=has(
+        "Gives the name of a method in place of a request.",
+        asks={"who": FORM, "roots": "roots/list"},
+    ),
+)
 mutants("mrtr-request-kinds", of=Interviews, revision=MODERN, outcome="note")(
-    AsksInMessages=has("Puts JSON-RPC messages into inputRequests.",
-        asks={"who": {"jsonrpc": "2.0", "id": 1, **FORM}}))  # fmt: skip
+    AsksInMessages=has(
+        "Puts JSON-RPC messages into inputRequests.",
+        asks={"who": {"jsonrpc": "2.0", "id": 1, **FORM}},
+    )
+)
 
 
 @mutant("mrtr-request-keys-unique", revision=MODERN)
@@ -222,8 +235,11 @@ class TrustsItsState(Interviews):
 
 
 mutants("mrtr-request-state-binding", of=Interviews, revision=MODERN)(
-    AcceptsAStateOfAnyRequest=has("Seals a state, and accepts it with any request.",
-        state=lambda *_: hashlib.sha256(b"key").hexdigest()))  # fmt: skip
+    AcceptsAStateOfAnyRequest=has(
+        "Seals a state, and accepts it with any request.",
+        state=lambda *_: hashlib.sha256(b"key").hexdigest(),
+    )
+)
 
 
 @mutant("mrtr-validate-responses", revision=MODERN)
@@ -235,16 +251,26 @@ class HangsOnOddResponses(Interviews):
 
 
 mutants("mrtr-validate-responses", of=Interviews, revision=MODERN, outcome="warn")(
-    AcceptsOddResponses=has("Accepts responses of any shape.",
-        malformed=lambda self, request: self.finish(request)))  # fmt: skip
+    AcceptsOddResponses=has(
+        "Accepts responses of any shape.", malformed=lambda self, request: self.finish(request)
+    )
+)
 mutants("mrtr-ignore-extra-responses", of=Interviews, revision=MODERN)(
-    RefusesExtraResponses=has("Refuses a retry with additional responses.",
-        unexpected=lambda self, request:
-            self.refuse(request, -32602, "Invalid params: unexpected inputResponses")))  # fmt: skip
+    RefusesExtraResponses=has(
+        "Refuses a retry with additional responses.",
+        unexpected=lambda self, request: self.refuse(
+            request, -32602, "Invalid params: unexpected inputResponses"
+        ),
+    )
+)
 mutants("mrtr-missing-responses-reprompt", of=Interviews, revision=MODERN)(
-    RefusesAnEmptyRetry=has("Refuses a retry without responses.",
-        missing=lambda self, request:
-            self.refuse(request, -32602, "Invalid params: inputResponses has no who")))  # fmt: skip
+    RefusesAnEmptyRetry=has(
+        "Refuses a retry without responses.",
+        missing=lambda self, request: self.refuse(
+            request, -32602, "Invalid params: inputResponses has no who"
+        ),
+    )
+)
 
 
 @mutant("mrtr-no-assumed-retry", revision=MODERN)

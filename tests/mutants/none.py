@@ -3,4 +3,5 @@
 from tests.mutants.kit import Fault, controls
 
 controls("jsonrpc-base-protocol-support", of=Fault)(
-    SaysNothingWrong="Passes every line on unchanged.")  # fmt: skip
+    SaysNothingWrong="Passes every line on unchanged."
+)

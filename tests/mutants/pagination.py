@@ -39,15 +39,25 @@ class _Pages(Fault, settings={"page_size": 3}):
         return message
 
 
-controls("pagination-own-cursor-accepted", "pagination-terminates",
-    "pagination-stable-cursors", "pagination-next-cursor-string",
-    "pagination-invalid-cursor-error", "pagination-invalid-cursor-graceful",
-    "tools-name-unique", of=_Pages)(
-    ListsPageByPage="Lists three items per page, in a session.")  # fmt: skip
-controls("pagination-own-cursor-accepted", "pagination-terminates",
-    "pagination-stable-cursors", "tools-list-not-per-connection",
-    "tools-list-deterministic-order", of=_Pages, revision=MODERN)(
-    ListsPageByPageStateless="Lists three items per page, in 2026-07-28.")  # fmt: skip
+controls(
+    "pagination-own-cursor-accepted",
+    "pagination-terminates",
+    "pagination-stable-cursors",
+    "pagination-next-cursor-string",
+    "pagination-invalid-cursor-error",
+    "pagination-invalid-cursor-graceful",
+    "tools-name-unique",
+    of=_Pages,
+)(ListsPageByPage="Lists three items per page, in a session.")
+controls(
+    "pagination-own-cursor-accepted",
+    "pagination-terminates",
+    "pagination-stable-cursors",
+    "tools-list-not-per-connection",
+    "tools-list-deterministic-order",
+    of=_Pages,
+    revision=MODERN,
+)(ListsPageByPageStateless="Lists three items per page, in 2026-07-28.")
 
 
 @mutant("pagination-next-cursor-string")
@@ -70,11 +80,13 @@ class EndsItsPagesWithFalse(_Pages):
 
 
 mutants("pagination-own-cursor-accepted", of=_Pages)(
-    ForgetsItsCursors=has("Refuses its own cursors.",
-        page=lambda self, message, request:
-            refusal(request, -32602, "Invalid cursor")
-            if "cursor" in params(request)
-            else message))  # fmt: skip
+    ForgetsItsCursors=has(
+        "Refuses its own cursors.",
+        page=lambda self, message, request: (
+            refusal(request, -32602, "Invalid cursor") if "cursor" in params(request) else message
+        ),
+    )
+)
 
 
 @mutant("pagination-own-cursor-accepted", "tools-name-unique", revision=MODERN, outcome="warn")
@@ -156,7 +168,8 @@ class ReturnsNothingForAReusedCursor(_Tickets):
 
 
 controls("pagination-stable-cursors", "pagination-own-cursor-accepted", of=_Tickets)(
-    GivesNewCursors="Gives new cursors each time, and accepts them repeatedly.")  # fmt: skip
+    GivesNewCursors="Gives new cursors each time, and accepts them repeatedly."
+)
 
 
 class _Cursors(Fault, settings={"page_size": 3}):
@@ -175,7 +188,8 @@ class _Cursors(Fault, settings={"page_size": 3}):
 
 
 mutants("pagination-invalid-cursor-error", of=_Cursors)(
-    FailsOnInvalidCursors="Answers an invalid cursor with an internal error.")  # fmt: skip
+    FailsOnInvalidCursors="Answers an invalid cursor with an internal error."
+)
 
 
 @mutant("pagination-invalid-cursor-error", revision=MODERN)
@@ -189,10 +203,12 @@ class ReturnsNothingForInvalidCursors(_Cursors):
 
 
 mutants("pagination-invalid-cursor-error", of=_Cursors, outcome="note")(
-    IgnoresCursors=has("Has no pages, and returns its list for any cursor.",
+    IgnoresCursors=has(
+        "Has no pages, and returns its list for any cursor.",
         settings={},
-        wrong=lambda self, message, request:
-            self.answer(request, {LISTS[request["method"]]: []})))  # fmt: skip
+        wrong=lambda self, message, request: self.answer(request, {LISTS[request["method"]]: []}),
+    )
+)
 
 
 @mutant("pagination-invalid-cursor-graceful")
@@ -215,10 +231,12 @@ class ReadsLinesUpTo64KiB(Fault):
         return None if self.full else line
 
 
-controls("pagination-invalid-cursor-graceful", "mrtr-request-state-untrusted",
-    of=ReadsLinesUpTo64KiB, revision=MODERN)(
-    ReadsLinesUpTo64KiBStateless="Stops reading at a line of more than 64 KiB, without a session."
-)  # fmt: skip
+controls(
+    "pagination-invalid-cursor-graceful",
+    "mrtr-request-state-untrusted",
+    of=ReadsLinesUpTo64KiB,
+    revision=MODERN,
+)(ReadsLinesUpTo64KiBStateless="Stops reading at a line of more than 64 KiB, without a session.")
 
 
 @mutant("pagination-invalid-cursor-graceful", revision=MODERN)

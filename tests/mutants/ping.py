@@ -154,10 +154,15 @@ class PingsAllTheTime(Fault):
 
 
 controls("ping-not-excessive", of=PingsAllTheTime)(
-    PingsOnce=has("Pings the client once, when the session is open.", pings=1))  # fmt: skip
+    PingsOnce=has("Pings the client once, when the session is open.", pings=1)
+)
 mutants("ping-removed", of=Fault, revision=MODERN)(
-    KeepsPing=has("Answers ping in 2026-07-28.",
-        heard=lambda self, line, message:
+    KeepsPing=has(
+        "Answers ping in 2026-07-28.",
+        heard=lambda self, line, message: (
             self.answer(message, {})
             if isinstance(message, dict) and message.get("method") == "ping" and is_modern(message)
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)

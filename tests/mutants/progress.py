@@ -86,10 +86,15 @@ class _RefusesTokens(Fault):
 
 
 mutants("progress-token-types-accepted", of=_RefusesTokens)(
-    RefusesZeroTokens=has("Refuses the token 0.",
-        refuses=lambda self, token: isinstance(token, int) and not token),
-    RefusesTextTokens=has("Refuses a token that is a string.", MODERN,
-        refuses=lambda self, token: isinstance(token, str)))  # fmt: skip
+    RefusesZeroTokens=has(
+        "Refuses the token 0.", refuses=lambda self, token: isinstance(token, int) and not token
+    ),
+    RefusesTextTokens=has(
+        "Refuses a token that is a string.",
+        MODERN,
+        refuses=lambda self, token: isinstance(token, str),
+    ),
+)
 
 
 class _ReportsTheEnd(_Reports):
@@ -107,7 +112,9 @@ class _ReportsTheEnd(_Reports):
 mutants("progress-stops-after-completion", of=_ReportsTheEnd)(
     ReportsAfterTheResponse="Reports progress after the response.",
     ReportsAfterAStatelessResponse=has(
-        "Reports progress after the response to a stateless request.", MODERN))  # fmt: skip
+        "Reports progress after the response to a stateless request.", MODERN
+    ),
+)
 
 
 @mutant("progress-task-stops-terminal")
@@ -148,8 +155,8 @@ class CountsDown(_Reports):
 
 
 mutants("progress-params-shape", of=_Reports)(
-    ReportsANullTotal=has("Writes an unknown total as null.",
-        report=puts("params", "total", None)))  # fmt: skip
+    ReportsANullTotal=has("Writes an unknown total as null.", report=puts("params", "total", None))
+)
 
 
 @mutant("progress-params-shape", revision=MODERN)
@@ -163,7 +170,7 @@ class ReportsProgressAsText(_Reports):
 
 mutants("progress-message-useful", of=_Reports)(
     ReportsBlanks=has("Sends a message of one space.", report=puts("params", "message", " "))
-)  # fmt: skip
+)
 
 
 class _AsksWithTokens(AskingTool):
@@ -184,9 +191,11 @@ class _AsksWithTokens(AskingTool):
 
 
 controls("progress-server-tokens", of=_AsksWithTokens)(
-    RequestsWithTokens="Requests the roots twice at once, with two tokens.")  # fmt: skip
+    RequestsWithTokens="Requests the roots twice at once, with two tokens."
+)
 mutants("progress-server-tokens", of=_AsksWithTokens)(
     RequestsWithOneToken=has(
-        "Requests the roots twice at once, with one token.", TOKENS=("roots", "roots")),
-    RequestsWithANullToken=has("Writes a missing token as null.", OLD, TOKENS=("first", None))
-)  # fmt: skip
+        "Requests the roots twice at once, with one token.", TOKENS=("roots", "roots")
+    ),
+    RequestsWithANullToken=has("Writes a missing token as null.", OLD, TOKENS=("first", None)),
+)

@@ -80,26 +80,40 @@ class _OneMore(_Prompts):
 mutants("prompts-capability-declared", of=(_Prompts, Undeclared))(
     ListsUndeclaredPrompts="Lists prompts without declaring them.",
     ListsUndeclaredPromptsStateless=has(
-        "Lists prompts without declaring them, in 2026-07-28.", MODERN))  # fmt: skip
+        "Lists prompts without declaring them, in 2026-07-28.", MODERN
+    ),
+)
 controls("prompts-capability-declared", of=(_Prompts, Undeclared))(
-    ListsNoUndeclaredPrompt=has("Returns an empty list of undeclared prompts.",
-        list=puts("prompts", [])))  # fmt: skip
+    ListsNoUndeclaredPrompt=has(
+        "Returns an empty list of undeclared prompts.", list=puts("prompts", [])
+    )
+)
 mutants("prompts-list-result-shape", of=(_Prompts, OmitsTheList), revision=OLD)(
-    OmitsAnEmptyList="Leaves prompts out of the result when it has none.")  # fmt: skip
+    OmitsAnEmptyList="Leaves prompts out of the result when it has none."
+)
 mutants("prompts-list-must-answer", of=(_Prompts, CannotList), revision=MODERN)(
     FailsToListPrompts=has("Answers prompts/list with an internal error.", CODE=-32603)
-)  # fmt: skip
+)
 mutants("prompts-list-not-per-connection", of=_OneMore, revision=MODERN)(
-    HasAPromptForEachConnection=has("Lists a prompt named after its process.",
-        list=lambda self, result: result["prompts"].append({"name": f"more-{os.getpid()}"}))
-)  # fmt: skip
+    HasAPromptForEachConnection=has(
+        "Lists a prompt named after its process.",
+        list=lambda self, result: result["prompts"].append({"name": f"more-{os.getpid()}"}),
+    )
+)
 mutants("prompts-definition-shape", of=_Prompts)(
-    DescribesPromptsAsNull=has("Writes the missing description of a prompt as null.",
-        list=puts("prompts", 0, "description", None)),
-    WritesRequiredAsText=has("Writes required as a string.", MODERN,
-        list=puts("prompts", 2, "arguments", 0, "required", "no")))  # fmt: skip
+    DescribesPromptsAsNull=has(
+        "Writes the missing description of a prompt as null.",
+        list=puts("prompts", 0, "description", None),
+    ),
+    WritesRequiredAsText=has(
+        "Writes required as a string.",
+        MODERN,
+        list=puts("prompts", 2, "arguments", 0, "required", "no"),
+    ),
+)
 mutants("prompts-name-unique", of=(_Prompts, ListsTheFirstTwice))(
-    ListsAPromptTwice="Lists the same prompt twice.")  # fmt: skip
+    ListsAPromptTwice="Lists the same prompt twice."
+)
 
 
 class _Changes(Growing, _OneMore):
@@ -111,9 +125,10 @@ class _Changes(Growing, _OneMore):
 
 mutants("prompts-list-changed-notification-legacy", of=_Changes)(
     ChangesItsPromptsSilently="Declares listChanged and does not announce changes of the list."
-)  # fmt: skip
+)
 controls("prompts-list-changed-notification-legacy", of=(Announcing, _Changes), revision=OLD)(
-    AnnouncesItsPrompts="Announces changes of the list.")  # fmt: skip
+    AnnouncesItsPrompts="Announces changes of the list."
+)
 
 
 class _Streams(Subscribed, _Changes):
@@ -138,13 +153,18 @@ class _Streams(Subscribed, _Changes):
 
 mutants("prompts-list-changed-notification", of=_Streams, revision=MODERN)(
     ChangesPromptsWithoutNotifyingSubscribers=(
-        "Declares listChanged and does not notify a subscription of a changed list."))  # fmt: skip
+        "Declares listChanged and does not notify a subscription of a changed list."
+    )
+)
 controls("prompts-list-changed-notification", of=(NotifyingSubscribers, _Streams), revision=MODERN)(
-    NotifiesSubscribersOfPrompts="Notifies a subscription of a changed list.")  # fmt: skip
+    NotifiesSubscribersOfPrompts="Notifies a subscription of a changed list."
+)
 controls("prompts-list-changed-notification", of=_Streams, revision=MODERN)(
     NotifiesSubscribersOfPromptsLate=has(
         "Collects changes for a while before it notifies a subscription.",
-        changed=lambda self: self.later(0.5, lambda: self.notify(CHANGED, {}))))  # fmt: skip
+        changed=lambda self: self.later(0.5, lambda: self.notify(CHANGED, {})),
+    )
+)
 
 
 @mutant("prompts-respect-capability-negotiation", "subscriptions-ack-subset=warn", revision=MODERN)
@@ -162,16 +182,26 @@ class NotifiesSubscribersUndeclared(_Streams):
 
 
 mutants("prompts-get-result-shape", of=_Prompts)(
-    RendersADescriptionOfNull=has("Writes the description of a rendered prompt as null.",
-        render=puts("description", None)))  # fmt: skip
+    RendersADescriptionOfNull=has(
+        "Writes the description of a rendered prompt as null.", render=puts("description", None)
+    )
+)
 mutants("prompts-get-result-shape", of=_Prompts, revision=MODERN)(
-    RendersOneMessageWithoutAList=has("Returns its single message in place of a list.",
-        render=lambda self, result: result.update(messages=result["messages"][0])))  # fmt: skip
+    RendersOneMessageWithoutAList=has(
+        "Returns its single message in place of a list.",
+        render=lambda self, result: result.update(messages=result["messages"][0]),
+    )
+)
 mutants("prompts-message-shape", of=_Prompts)(
-    UsesTheSystemRole=has("Gives a message the role system.",
-        render=puts("messages", 0, "role", "system")),
-    GivesContentAsText=has("Gives the content of a message as a bare string.", MODERN,
-        render=puts("messages", 0, "content", "Use the editor.")))  # fmt: skip
+    UsesTheSystemRole=has(
+        "Gives a message the role system.", render=puts("messages", 0, "role", "system")
+    ),
+    GivesContentAsText=has(
+        "Gives the content of a message as a bare string.",
+        MODERN,
+        render=puts("messages", 0, "content", "Use the editor."),
+    ),
+)
 
 
 class _Shows(_Prompts):
@@ -184,27 +214,47 @@ class _Shows(_Prompts):
 
 
 controls("prompts-image-base64-mime", of=_Shows, revision=OLD)(
-    ShowsAnImage=has("Renders a prompt with an image.",
-        BLOCK={"type": "image", "data": PNG, "mimeType": "image/png"}))  # fmt: skip
+    ShowsAnImage=has(
+        "Renders a prompt with an image.",
+        BLOCK={"type": "image", "data": PNG, "mimeType": "image/png"},
+    )
+)
 mutants("prompts-image-base64-mime", of=_Shows)(
-    ShowsAnImageAsHex=has("Gives the bytes of an image in hexadecimal, with colons.", OLD,
-        BLOCK={"type": "image", "data": "89:50:4e:47", "mimeType": "image/png"}),
-    NamesAnImageByItsExtension=has("Gives the extension of an image as its MIME type.", MODERN,
-        BLOCK={"type": "image", "data": PNG, "mimeType": "png"}))  # fmt: skip
+    ShowsAnImageAsHex=has(
+        "Gives the bytes of an image in hexadecimal, with colons.",
+        OLD,
+        BLOCK={"type": "image", "data": "89:50:4e:47", "mimeType": "image/png"},
+    ),
+    NamesAnImageByItsExtension=has(
+        "Gives the extension of an image as its MIME type.",
+        MODERN,
+        BLOCK={"type": "image", "data": PNG, "mimeType": "png"},
+    ),
+)
 mutants("prompts-image-base64-mime", of=_Shows, revision=MODERN, outcome="warn")(
-    BreaksAnImageIntoLines=has("Breaks the base64 of an image into lines.",
-        BLOCK={"type": "image", "data": f"{PNG[:76]}\n{PNG[76:]}", "mimeType": "image/png"})
-)  # fmt: skip
+    BreaksAnImageIntoLines=has(
+        "Breaks the base64 of an image into lines.",
+        BLOCK={"type": "image", "data": f"{PNG[:76]}\n{PNG[76:]}", "mimeType": "image/png"},
+    )
+)
 controls("prompts-audio-base64-mime", of=_Shows)(
-    GivesAudio=has("Renders a prompt with audio whose type has a parameter.",
-        BLOCK={"type": "audio", "data": "UklGRg==", "mimeType": "audio/ogg; codecs=opus"})
-)  # fmt: skip
+    GivesAudio=has(
+        "Renders a prompt with audio whose type has a parameter.",
+        BLOCK={"type": "audio", "data": "UklGRg==", "mimeType": "audio/ogg; codecs=opus"},
+    )
+)
 mutants("prompts-audio-base64-mime", of=_Shows)(
-    GivesAFileNameAsAudio=has("Gives the name of a file as the data of audio.",
-        BLOCK={"type": "audio", "data": "hello.wav", "mimeType": "audio/wav"}))  # fmt: skip
+    GivesAFileNameAsAudio=has(
+        "Gives the name of a file as the data of audio.",
+        BLOCK={"type": "audio", "data": "hello.wav", "mimeType": "audio/wav"},
+    )
+)
 mutants("prompts-audio-base64-mime", of=_Shows, revision=MODERN, outcome="warn")(
-    GivesAudioWithoutPadding=has("Leaves out the padding of base64.",
-        BLOCK={"type": "audio", "data": "UklGRg", "mimeType": "audio/wav"}))  # fmt: skip
+    GivesAudioWithoutPadding=has(
+        "Leaves out the padding of base64.",
+        BLOCK={"type": "audio", "data": "UklGRg", "mimeType": "audio/wav"},
+    )
+)
 
 
 class _Embeds(_Prompts):
@@ -218,16 +268,27 @@ class _Embeds(_Prompts):
 
 
 controls("prompts-embedded-resource-fields", of=_Embeds, revision=MODERN)(
-    EmbedsBytes=has("Embeds an unlisted resource as bytes.",
-        RESOURCE={"uri": "demo:logo", "mimeType": "image/png", "blob": PNG}))  # fmt: skip
+    EmbedsBytes=has(
+        "Embeds an unlisted resource as bytes.",
+        RESOURCE={"uri": "demo:logo", "mimeType": "image/png", "blob": PNG},
+    )
+)
 mutants("prompts-embedded-resource-fields", of=_Embeds)(
-    EmbedsAPath=has("Embeds a file with a path as its URI.",
-        RESOURCE={"uri": "notes/a.txt", "mimeType": "text/plain", "text": "one"}),
-    EmbedsRawBytes=has("Embeds a blob that is not base64.", MODERN,
-        RESOURCE={"uri": "demo:logo", "mimeType": "image/png", "blob": "%PNG%"}))  # fmt: skip
+    EmbedsAPath=has(
+        "Embeds a file with a path as its URI.",
+        RESOURCE={"uri": "notes/a.txt", "mimeType": "text/plain", "text": "one"},
+    ),
+    EmbedsRawBytes=has(
+        "Embeds a blob that is not base64.",
+        MODERN,
+        RESOURCE={"uri": "demo:logo", "mimeType": "image/png", "blob": "%PNG%"},
+    ),
+)
 mutants("prompts-embedded-resource-fields", of=_Embeds, revision=OLD, outcome="warn")(
-    EmbedsWithoutAType=has("Embeds a text without a MIME type.",
-        RESOURCE={"uri": "demo:notes", "text": "one"}))  # fmt: skip
+    EmbedsWithoutAType=has(
+        "Embeds a text without a MIME type.", RESOURCE={"uri": "demo:notes", "text": "one"}
+    )
+)
 
 
 class _Gets(Fault):
@@ -288,22 +349,37 @@ class _LinksToAResource(_Gets):
 
 
 controls("prompts-resource-link-readable", of=_LinksToAResource, revision=MODERN)(
-    LinksToItsResource="Links to a resource that it has.")  # fmt: skip
+    LinksToItsResource="Links to a resource that it has."
+)
 mutants("prompts-resource-link-readable", of=_LinksToAResource, revision=MODERN)(
-    LinksToNoResource=has("Links to a resource that it does not have.",
-        uri="workspace:///no-such-file.md"))  # fmt: skip
+    LinksToNoResource=has(
+        "Links to a resource that it does not have.", uri="workspace:///no-such-file.md"
+    )
+)
 mutants("prompts-unknown-name-error", of=_Gets)(
-    FailsOnAnUnknownPrompt=has("Answers an unknown prompt with -32603.",
-        gets=lambda self, request, name, values:
-            _is_unknown(name) and self.reject(request, -32603, f"KeyError: {name}")))  # fmt: skip
+    FailsOnAnUnknownPrompt=has(
+        "Answers an unknown prompt with -32603.",
+        gets=lambda self, request, name, values: (
+            _is_unknown(name) and self.reject(request, -32603, f"KeyError: {name}")
+        ),
+    )
+)
 mutants("prompts-unknown-name-error", of=_Gets, revision=MODERN)(
-    RendersAnyPrompt=has("Renders an apology for an unknown prompt.",
-        gets=lambda self, request, name, values:
-            _is_unknown(name) and self.write(request, "There is no such prompt.")))  # fmt: skip
+    RendersAnyPrompt=has(
+        "Renders an apology for an unknown prompt.",
+        gets=lambda self, request, name, values: (
+            _is_unknown(name) and self.write(request, "There is no such prompt.")
+        ),
+    )
+)
 mutants("prompts-missing-argument-error", of=_Gets)(
-    RendersBlanks=has("Leaves a missing required argument blank.",
-        gets=lambda self, request, name, values:
-            name == EDIT and not values and self.write(request, "Edit the file .")))  # fmt: skip
+    RendersBlanks=has(
+        "Leaves a missing required argument blank.",
+        gets=lambda self, request, name, values: (
+            name == EDIT and not values and self.write(request, "Edit the file .")
+        ),
+    )
+)
 
 
 @mutant("prompts-missing-argument-error", revision=MODERN)
@@ -339,8 +415,10 @@ class RequiresTheArgumentsMember(_Gets):
 
 
 mutants("prompts-listed-prompt-renders", of=_Prompts)(
-    ListsAMissingPrompt=has("Lists a prompt that it no longer has.",
-        list=adds("prompts", {"name": "retired"})))  # fmt: skip
+    ListsAMissingPrompt=has(
+        "Lists a prompt that it no longer has.", list=adds("prompts", {"name": "retired"})
+    )
+)
 
 
 @control("prompts-listed-prompt-renders", revision=OLD)
@@ -367,21 +445,36 @@ class _Fills(_Gets):
 
 
 controls("prompts-inputs-outputs-validated", of=_Fills)(
-    EchoesItsArgument="Puts its argument into its text unchanged.")  # fmt: skip
+    EchoesItsArgument="Puts its argument into its text unchanged."
+)
 mutants("prompts-inputs-outputs-validated", of=_Fills)(
-    EvaluatesTemplates=has("Renders the text of a prompt twice.",
-        fill=lambda self, request, values:
-            self.write(request, values["task"].replace("{{7*7}}", "49"))))  # fmt: skip
+    EvaluatesTemplates=has(
+        "Renders the text of a prompt twice.",
+        fill=lambda self, request, values: self.write(
+            request, values["task"].replace("{{7*7}}", "49")
+        ),
+    )
+)
 mutants("prompts-inputs-outputs-validated", of=_Fills, revision=MODERN)(
-    IncludesAnyFile=has("Includes a file if its argument is a path.",
-        fill=lambda self, request, values: self.write(request, _read(values["task"]))))  # fmt: skip
+    IncludesAnyFile=has(
+        "Includes a file if its argument is a path.",
+        fill=lambda self, request, values: self.write(request, _read(values["task"])),
+    )
+)
 mutants("prompts-inputs-outputs-validated", of=_Fills, outcome="note")(
-    IncludesTheFileOfItsArgument=has("Includes the file of its argument path, wherever it is.",
-        fill=lambda self, request, values: self.write(request, _read(values["path"]))))  # fmt: skip
+    IncludesTheFileOfItsArgument=has(
+        "Includes the file of its argument path, wherever it is.",
+        fill=lambda self, request, values: self.write(request, _read(values["path"])),
+    )
+)
 mutants("prompts-inputs-outputs-validated", of=_Fills, revision=OLD)(
-    HangsOnNul=has("Does not answer if a value contains NUL.",
-        fill=lambda self, request, values:
-            "\x00" in values["task"] or _Fills.fill(self, request, values)))  # fmt: skip
+    HangsOnNul=has(
+        "Does not answer if a value contains NUL.",
+        fill=lambda self, request, values: (
+            "\x00" in values["task"] or _Fills.fill(self, request, values)
+        ),
+    )
+)
 
 
 @mutant("prompts-inputs-outputs-validated", revision=OLD, outcome="warn", startup=6.0)

@@ -95,17 +95,22 @@ class MoreTemplates(Resources):
         result["resourceTemplates"] += [{"uriTemplate": one, "name": one} for one in self.made]
 
 
-mutants("resources-capability-declared", "subscriptions-ack-subset=warn",
-    of=Resources, revision=MODERN)(
-    HidesItsResources=has("Has resources without declaring them.", declare=drops("resources"))
-)  # fmt: skip
+mutants(
+    "resources-capability-declared", "subscriptions-ack-subset=warn", of=Resources, revision=MODERN
+)(HidesItsResources=has("Has resources without declaring them.", declare=drops("resources")))
 mutants("resources-capability-declared", of=Resources, revision=OLD)(
-    HidesItsTemplates=has("Declares and lists no resources, and has templates.",
-        declare=drops("resources"), list=lambda self, result: result["resources"].clear())
-)  # fmt: skip
+    HidesItsTemplates=has(
+        "Declares and lists no resources, and has templates.",
+        declare=drops("resources"),
+        list=lambda self, result: result["resources"].clear(),
+    )
+)
 mutants("resources-list-result-shape", of=Resources)(
-    ListsItems=has("Names its list of resources items.",
-        list=lambda self, result: result.update(items=result.pop("resources"))))  # fmt: skip
+    ListsItems=has(
+        "Names its list of resources items.",
+        list=lambda self, result: result.update(items=result.pop("resources")),
+    )
+)
 
 
 @mutant("resources-list-result-shape", revision=MODERN)
@@ -129,7 +134,8 @@ class _RefusesTheList(Fault):
 
 
 mutants("resources-list-must-answer", of=_RefusesTheList, revision=MODERN)(
-    FailsToListNothing="Reports an internal error in place of a list of resources.")  # fmt: skip
+    FailsToListNothing="Reports an internal error in place of a list of resources."
+)
 
 
 @mutant("resources-list-not-per-connection", revision=MODERN, outcome="warn")
@@ -168,15 +174,22 @@ class ListsAResourceWithoutAName(Resources):
 
 
 mutants("resources-definition-shape", of=Resources, revision=MODERN)(
-    DescribesAResourceWithNull=has("Writes the missing description of a resource as null.",
-        list=puts("resources", 0, "description", None)))  # fmt: skip
+    DescribesAResourceWithNull=has(
+        "Writes the missing description of a resource as null.",
+        list=puts("resources", 0, "description", None),
+    )
+)
 mutants("resources-definition-shape", of=Resources, revision=OLD, outcome="warn")(
-    GivesAFractionalSize=has("Gives the size of a resource as 1.5.",
-        list=puts("resources", 0, "size", 1.5)))  # fmt: skip
+    GivesAFractionalSize=has(
+        "Gives the size of a resource as 1.5.", list=puts("resources", 0, "size", 1.5)
+    )
+)
 mutants("resources-uri-unique", of=Resources)(
-    ListsAResourceTwice=has("Lists one resource at both ends of the list.",
-        list=lambda self, result: result["resources"].append(dict(result["resources"][0])))
-)  # fmt: skip
+    ListsAResourceTwice=has(
+        "Lists one resource at both ends of the list.",
+        list=lambda self, result: result["resources"].append(dict(result["resources"][0])),
+    )
+)
 
 
 @mutant("resources-listed-resource-readable")
@@ -191,39 +204,58 @@ mutants("resources-uri-has-scheme", of=OneMore)(
     ListsARelativePath=has("Gives a path as the URI of a resource.", uri="notes/more:1.txt"),
     UnderscoresItsSchemeEarly=has(
         "Has a scheme with an underscore, in a revision without a rule for custom schemes.",
-        UNSCHEMED, uri="my_notes://more"))  # fmt: skip
+        UNSCHEMED,
+        uri="my_notes://more",
+    ),
+)
 mutants("resources-uri-has-scheme", of=Resources, revision=MODERN)(
-    ListsAnEmptyUri=has("Lists a readable resource with an empty URI.",
-        read=puts("contents", 0, "uri", "")))  # fmt: skip
+    ListsAnEmptyUri=has(
+        "Lists a readable resource with an empty URI.", read=puts("contents", 0, "uri", "")
+    )
+)
 mutants("resources-uri-has-scheme", of=OneMore, outcome="warn")(
     LeavesASpaceInAUri=has("Has a URI with a space in it.", uri="workspace:///some more.txt")
-)  # fmt: skip
+)
 mutants("resources-custom-scheme-rfc3986", of=OneMore)(
     UnderscoresItsScheme=has("Has a scheme with an underscore.", uri="my_notes://more")
-)  # fmt: skip
+)
 mutants("resources-custom-scheme-rfc3986", of=MoreTemplates, revision=MODERN)(
-    UnderscoresTheSchemeOfATemplate=has("Has a template whose scheme has an underscore.",
-        made=("my_notes://{day}",)))  # fmt: skip
+    UnderscoresTheSchemeOfATemplate=has(
+        "Has a template whose scheme has an underscore.", made=("my_notes://{day}",)
+    )
+)
 controls("resources-uri-has-scheme", "resources-custom-scheme-rfc3986", of=OneMore)(
-    HasASchemeOfItsOwn=has("Has a custom scheme with every allowed character, and no authority.",
-        uri="x-my.notes+2:more"))  # fmt: skip
+    HasASchemeOfItsOwn=has(
+        "Has a custom scheme with every allowed character, and no authority.",
+        uri="x-my.notes+2:more",
+    )
+)
 mutants("resources-templates-list-shape", of=Resources)(
-    NamesItsTemplatesTemplates=has("Names the list of templates templates.",
-        templates=lambda self, result: result.update(templates=result.pop("resourceTemplates")))
-)  # fmt: skip
+    NamesItsTemplatesTemplates=has(
+        "Names the list of templates templates.",
+        templates=lambda self, result: result.update(templates=result.pop("resourceTemplates")),
+    )
+)
 mutants("resources-template-definition-shape", of=Resources, revision=MODERN)(
-    ListsATemplateWithoutAName=has("Leaves the name of a template out.",
-        templates=drops("resourceTemplates", 0, "name")))  # fmt: skip
+    ListsATemplateWithoutAName=has(
+        "Leaves the name of a template out.", templates=drops("resourceTemplates", 0, "name")
+    )
+)
 mutants("resources-template-rfc6570", of=MoreTemplates)(
     LeavesABraceOpen=has("Has a template with an unclosed brace.", made=("workspace:///{day",)),
-    OmitsAVariableName=has("Has a template with empty braces.", MODERN, made=("workspace:///{}",))
-)  # fmt: skip
+    OmitsAVariableName=has("Has a template with empty braces.", MODERN, made=("workspace:///{}",)),
+)
 mutants("resources-template-rfc6570", of=MoreTemplates, outcome="warn")(
-    LeavesABlankUnencoded=has("Has a template with a blank beside its expression.",
-        made=("workspace:///my files/{day}",)))  # fmt: skip
+    LeavesABlankUnencoded=has(
+        "Has a template with a blank beside its expression.", made=("workspace:///my files/{day}",)
+    )
+)
 controls("resources-template-rfc6570", of=MoreTemplates)(
-    UsesEveryOperator=has("Has templates with operators, with modifiers and without braces.",
-        made=("a:{+b,c*}{?d:3,e}{&f}{#g}", "a:b", "a:{/b}{;c}{.d%20e}")))  # fmt: skip
+    UsesEveryOperator=has(
+        "Has templates with operators, with modifiers and without braces.",
+        made=("a:{+b,c*}{?d:3,e}{&f}{#g}", "a:b", "a:{/b}{;c}{.d%20e}"),
+    )
+)
 
 
 class _Typed(Resources):
@@ -237,7 +269,9 @@ class _Typed(Resources):
 
 mutants("resources-template-mime-type-uniform", of=_Typed)(
     TypesAllItsFiles=has(
-        "Gives its template the type Markdown for all files.", kind="text/markdown"))  # fmt: skip
+        "Gives its template the type Markdown for all files.", kind="text/markdown"
+    )
+)
 
 
 @control("resources-template-mime-type-uniform", revision=MODERN)
@@ -250,36 +284,57 @@ class ReadsPlainTextOnly(_Typed):
 
 
 mutants("resources-read-result-shape", of=Resources)(
-    ReadsAnObject=has("Returns its single contents as an object.",
-        read=lambda self, result: result.update(contents=result["contents"][0])))  # fmt: skip
+    ReadsAnObject=has(
+        "Returns its single contents as an object.",
+        read=lambda self, result: result.update(contents=result["contents"][0]),
+    )
+)
 mutants("resources-read-result-shape", of=Resources, revision=MODERN)(
-    ReadsContent=has("Names its contents content.",
-        read=lambda self, result: result.update(content=result.pop("contents"))))  # fmt: skip
+    ReadsContent=has(
+        "Names its contents content.",
+        read=lambda self, result: result.update(content=result.pop("contents")),
+    )
+)
 mutants("resources-contents-text-or-blob", of=OneMore)(
-    ReadsNothing=has("Has a resource with neither text nor blob.",
-        more={"mimeType": "text/plain"}))  # fmt: skip
+    ReadsNothing=has("Has a resource with neither text nor blob.", more={"mimeType": "text/plain"})
+)
 mutants("resources-contents-text-or-blob", of=Resources, revision=MODERN)(
     ReadsWithoutAUri=has("Leaves the URI out of its contents.", read=drops("contents", 0, "uri"))
-)  # fmt: skip
+)
 mutants("resources-contents-text-or-blob", of=OneMore, outcome="warn")(
-    ReadsTextAndBlob=has("Returns a text as a blob as well.",
-        more={"text": "more", "blob": "bW9yZQ=="}))  # fmt: skip
+    ReadsTextAndBlob=has(
+        "Returns a text as a blob as well.", more={"text": "more", "blob": "bW9yZQ=="}
+    )
+)
 mutants("resources-text-only-for-text", of=OneMore)(
-    ReadsAnImageAsText=has("Returns an image as text.",
-        more={"text": "GIF89a", "mimeType": "image/gif"}),
-    ReadsBytesAsText=has("Returns bytes with NUL as text.", MODERN,
-        more={"text": "PK\0\0", "mimeType": "application/zip"}))  # fmt: skip
+    ReadsAnImageAsText=has(
+        "Returns an image as text.", more={"text": "GIF89a", "mimeType": "image/gif"}
+    ),
+    ReadsBytesAsText=has(
+        "Returns bytes with NUL as text.",
+        MODERN,
+        more={"text": "PK\0\0", "mimeType": "application/zip"},
+    ),
+)
 mutants("resources-binary-encoded", of=OneMore)(
-    EncodesInHexadecimal=has("Gives a blob in hexadecimal, with colons.",
-        more={"blob": "89:50:4e:47"}),
-    EncodesAsADataUri=has("Gives a blob as a data: URI.", MODERN,
-        more={"blob": "data:image/png;base64,iVBORw0KGgo="}))  # fmt: skip
+    EncodesInHexadecimal=has(
+        "Gives a blob in hexadecimal, with colons.", more={"blob": "89:50:4e:47"}
+    ),
+    EncodesAsADataUri=has(
+        "Gives a blob as a data: URI.", MODERN, more={"blob": "data:image/png;base64,iVBORw0KGgo="}
+    ),
+)
 mutants("resources-binary-encoded", of=OneMore, outcome="warn")(
-    BreaksItsBase64=has("Breaks a blob into lines.",
-        more={"blob": base64.encodebytes(bytes(100)).decode()}))  # fmt: skip
+    BreaksItsBase64=has(
+        "Breaks a blob into lines.", more={"blob": base64.encodebytes(bytes(100)).decode()}
+    )
+)
 controls("resources-binary-encoded", "resources-contents-text-or-blob", of=OneMore)(
-    ReadsABlob=has("Has an image, a text as a blob, and an empty blob.",
-        more={"blob": "", "mimeType": "image/png"}))  # fmt: skip
+    ReadsABlob=has(
+        "Has an image, a text as a blob, and an empty blob.",
+        more={"blob": "", "mimeType": "image/png"},
+    )
+)
 
 
 class _NotFound(Fault):
@@ -298,10 +353,13 @@ class _NotFound(Fault):
 
 
 mutants("resources-not-found-code-legacy", of=_NotFound)(
-    FailsOnAnUnknownResource="Answers an unknown resource with an internal error.")  # fmt: skip
+    FailsOnAnUnknownResource="Answers an unknown resource with an internal error."
+)
 mutants("resources-not-found-code", of=_NotFound, revision=MODERN)(
     FailsOnAnUnknownResourceStateless=(
-        "Answers an unknown resource with an internal error, in 2026-07-28."))  # fmt: skip
+        "Answers an unknown resource with an internal error, in 2026-07-28."
+    )
+)
 
 
 class _Unread(_NotFound):
@@ -314,7 +372,8 @@ class _Unread(_NotFound):
 
 
 mutants("resources-not-found-code", of=_Unread, revision=MODERN, outcome="warn")(
-    FailsOnEveryResource="Answers every resources/read with an internal error.")  # fmt: skip
+    FailsOnEveryResource="Answers every resources/read with an internal error."
+)
 
 
 @mutant("resources-not-found-no-empty-contents", revision=MODERN)
@@ -346,7 +405,8 @@ class _TakesAnything(Fault):
 
 
 mutants("resources-validate-uris", of=_TakesAnything)(
-    ReadsAMalformedUri="Returns contents for a text that is not a URI.")  # fmt: skip
+    ReadsAMalformedUri="Returns contents for a text that is not a URI."
+)
 
 
 @mutant("resources-validate-uris", revision=MODERN)
@@ -358,6 +418,10 @@ class HangsOnANumericUri(_TakesAnything, uri=7):
 
 
 mutants("resources-validate-uris", of=_TakesAnything, outcome="warn")(
-    SubscribesToAnEmptyUri=has("Accepts a subscription to an empty URI.",
-        method="resources/subscribe", uri="", take=lambda self, request: self.answer(request, {}))
-)  # fmt: skip
+    SubscribesToAnEmptyUri=has(
+        "Accepts a subscription to an empty URI.",
+        method="resources/subscribe",
+        uri="",
+        take=lambda self, request: self.answer(request, {}),
+    )
+)

@@ -36,7 +36,8 @@ class _Open(Fault):
 
 
 mutants("resources-path-traversal-legacy", of=_Open)(
-    ClimbsOutOfTheTree="Follows .. in a URI out of the tree.")  # fmt: skip
+    ClimbsOutOfTheTree="Follows .. in a URI out of the tree."
+)
 
 
 @mutant("resources-path-traversal", revision=MODERN)
@@ -58,8 +59,12 @@ class TurnsBackslashesAfterTheCheck(_Open):
 
 
 mutants("resources-path-traversal-legacy", of=_Open, revision=OLD, outcome="warn")(
-    ReadsByAbsolutePath=has("Reads any file by its plain address.",
-        prefix="file://", file=lambda self, path: Path(unquote(path))))  # fmt: skip
+    ReadsByAbsolutePath=has(
+        "Reads any file by its plain address.",
+        prefix="file://",
+        file=lambda self, path: Path(unquote(path)),
+    )
+)
 
 
 class _Swallows(Fault):
@@ -74,18 +79,23 @@ class _Swallows(Fault):
 
 
 mutants("resources-list-changed-notification-legacy", of=_Swallows)(
-    DropsListChanges="Declares listChanged and never announces changes of the list.")  # fmt: skip
+    DropsListChanges="Declares listChanged and never announces changes of the list."
+)
 mutants("resources-list-changed-notification", of=_Swallows, revision=MODERN)(
     DropsListChangesOfSubscriptions=(
-        "Accepts a subscription to the list and never announces changes."))  # fmt: skip
+        "Accepts a subscription to the list and never announces changes."
+    )
+)
 mutants("resources-updated-notification-legacy", of=_Swallows)(
     DropsUpdates=has(
-        "Accepts a subscription to a resource and never announces changes.", method=UPDATED)
-)  # fmt: skip
+        "Accepts a subscription to a resource and never announces changes.", method=UPDATED
+    )
+)
 mutants("resources-updated-notification", of=_Swallows, revision=MODERN)(
     DropsUpdatesOfSubscriptions=has(
-        "Acknowledges a subscription to a resource and never announces changes.",
-        method=UPDATED))  # fmt: skip
+        "Acknowledges a subscription to a resource and never announces changes.", method=UPDATED
+    )
+)
 
 
 class _Requested(Fault):
@@ -105,13 +115,18 @@ class _Requested(Fault):
 
 
 mutants("resources-subscribe-result", of=_Requested)(
-    RefusesSubscriptions=has("Declares subscribe and refuses subscriptions to listed resources.",
-        take=lambda self, line, request:
+    RefusesSubscriptions=has(
+        "Declares subscribe and refuses subscriptions to listed resources.",
+        take=lambda self, line, request: (
             self.refuse(request, -32603, "Too busy")
             if params(request).get("uri") not in {"", "not a uri", 7}
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 mutants("resources-subscribe-removed", of=_Requested, revision=MODERN)(
-    AcceptsTheRemovedSubscribe="Accepts resources/subscribe in a stateless revision.")  # fmt: skip
+    AcceptsTheRemovedSubscribe="Accepts resources/subscribe in a stateless revision."
+)
 
 
 @mutant("resources-updated-shape")
@@ -133,8 +148,10 @@ class UpdatesWithoutSubscription(SaysMore):
 
 
 mutants("resources-no-updates-after-unsubscribe", of=_Requested)(
-    IgnoresUnsubscribe=has("Confirms unsubscribe and still sends updates.",
-        method="resources/unsubscribe"))  # fmt: skip
+    IgnoresUnsubscribe=has(
+        "Confirms unsubscribe and still sends updates.", method="resources/unsubscribe"
+    )
+)
 
 
 @mutant("resources-not-found-code", revision=MODERN, outcome="warn")

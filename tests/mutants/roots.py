@@ -62,11 +62,16 @@ class _Rooted(Fault):
 
 
 mutants("roots-handles-error", of=_Rooted)(
-    HangsOnAnErrorForRoots=has("Hangs when roots/list gets an error of the client's own.",
-        trips=lambda self, answer: bool(answer.get("error", {}).get("code") == -32603)),
-    HangsWithoutRootsList=has("Hangs when its client does not have roots/list.", OLD,
-        trips=lambda self, answer: bool(answer.get("error", {}).get("code") == -32601))
-)  # fmt: skip
+    HangsOnAnErrorForRoots=has(
+        "Hangs when roots/list gets an error of the client's own.",
+        trips=lambda self, answer: bool(answer.get("error", {}).get("code") == -32603),
+    ),
+    HangsWithoutRootsList=has(
+        "Hangs when its client does not have roots/list.",
+        OLD,
+        trips=lambda self, answer: bool(answer.get("error", {}).get("code") == -32601),
+    ),
+)
 
 
 @mutant("roots-handles-unavailable")
@@ -112,11 +117,13 @@ class HangsOnAMissingRootLate(HangsOnAMissingRoot):
 
 
 mutants("roots-handles-list-changes", of=Fault)(
-    ExitsWhenRootsChange=has("Exits when the roots change.",
-        heard=lambda self, line, message:
-            os._exit(1)
-            if isinstance(message, dict) and message.get("method") == CHANGED
-            else line))  # fmt: skip
+    ExitsWhenRootsChange=has(
+        "Exits when the roots change.",
+        heard=lambda self, line, message: (
+            os._exit(1) if isinstance(message, dict) and message.get("method") == CHANGED else line
+        ),
+    )
+)
 
 
 @mutant("roots-handles-list-changes", outcome="note", revision=OLD)
@@ -166,9 +173,11 @@ class _Looks(AskingTool):
 
 
 mutants("roots-respects-boundaries", of=_Looks)(
-    ReadsOutsideTheRoots="Requests the roots, and reads any path.")  # fmt: skip
+    ReadsOutsideTheRoots="Requests the roots, and reads any path."
+)
 mutants("roots-respects-boundaries", NOTED, of=_Looks, revision=MODERN, outcome="note")(
-    ReadsOutsideStatelessRoots="Requests the roots of a request, and reads any path.")  # fmt: skip
+    ReadsOutsideStatelessRoots="Requests the roots of a request, and reads any path."
+)
 
 
 class _LooksInside(_Looks):
@@ -181,15 +190,25 @@ class _LooksInside(_Looks):
             self.refuse(request, -32602, "Outside of the roots")
 
 
-controls("roots-list-request-shape", "roots-respects-boundaries",
-    "roots-handles-unavailable", of=_LooksInside, revision=MODERN, breaks=(NOTED,))(
-    ReadsInsideStatelessRoots="Requests the roots of a request, and reads only below them."
-)  # fmt: skip
+controls(
+    "roots-list-request-shape",
+    "roots-respects-boundaries",
+    "roots-handles-unavailable",
+    of=_LooksInside,
+    revision=MODERN,
+    breaks=(NOTED,),
+)(ReadsInsideStatelessRoots="Requests the roots of a request, and reads only below them.")
 mutants("roots-list-request-shape", NOTED, of=_LooksInside, revision=MODERN)(
-    RequestsRootsWithAList=has("Requests the roots with an array as params.",
-        question=lambda *_: {"method": "roots/list", "params": []}))  # fmt: skip
+    RequestsRootsWithAList=has(
+        "Requests the roots with an array as params.",
+        question=lambda *_: {"method": "roots/list", "params": []},
+    )
+)
 mutants("roots-handles-unavailable", NOTED, of=_LooksInside, revision=MODERN)(
-    HangsWithoutAStatelessRoot=has("Never answers a request without a root.",
-        read=lambda self, request, path, roots:
-            _LooksInside.read(self, request, path, roots) if roots.get("roots") != [] else None)
-)  # fmt: skip
+    HangsWithoutAStatelessRoot=has(
+        "Never answers a request without a root.",
+        read=lambda self, request, path, roots: (
+            _LooksInside.read(self, request, path, roots) if roots.get("roots") != [] else None
+        ),
+    )
+)

@@ -90,14 +90,25 @@ class _Samples(AskingTool):
         self.answer(request, {"content": [{"type": "text", "text": text}]})
 
 
-controls("sampling-params-shape", "sampling-message-shape",
-    "sampling-include-context", "sampling-tools-require-capability",
-    "sampling-handles-refusal", "sampling-validates-content", of=_Samples)(
-    Samples="Samples once in a session.")  # fmt: skip
-controls("sampling-params-shape", "sampling-message-shape",
-    "sampling-include-context", "sampling-tools-require-capability",
-    "sampling-validates-content", of=_Samples, revision=MODERN, breaks=(NOTED,))(
-    SamplesStatelessly="Samples once without a session.")  # fmt: skip
+controls(
+    "sampling-params-shape",
+    "sampling-message-shape",
+    "sampling-include-context",
+    "sampling-tools-require-capability",
+    "sampling-handles-refusal",
+    "sampling-validates-content",
+    of=_Samples,
+)(Samples="Samples once in a session.")
+controls(
+    "sampling-params-shape",
+    "sampling-message-shape",
+    "sampling-include-context",
+    "sampling-tools-require-capability",
+    "sampling-validates-content",
+    of=_Samples,
+    revision=MODERN,
+    breaks=(NOTED,),
+)(SamplesStatelessly="Samples once without a session.")
 
 
 class _SamplesWithTools(_Samples):
@@ -108,36 +119,51 @@ class _SamplesWithTools(_Samples):
 
 
 mutants("sampling-tools-require-capability", of=_SamplesWithTools)(
-    SamplesWithTools="Offers a tool without regard to the client's capabilities.")  # fmt: skip
+    SamplesWithTools="Offers a tool without regard to the client's capabilities."
+)
 mutants("sampling-tools-require-capability", NOTED, of=_SamplesWithTools, revision=MODERN)(
     SamplesWithToolsStatelessly="Offers a tool without regard to the request's capabilities."
-)  # fmt: skip
+)
 mutants("sampling-tools-require-capability", of=_Samples, outcome="note")(
     SamplesWithNoTools=has(
         "Offers an empty list of tools without regard to the client's capabilities.",
-        wish=lambda *_: {"tools": []}))  # fmt: skip
+        wish=lambda *_: {"tools": []},
+    )
+)
 mutants("sampling-include-context", of=_Samples)(
     SamplesWithContext=has(
         "Requests the context of all servers without regard to the client's capabilities.",
-        wish=lambda *_: {"includeContext": "allServers"}))  # fmt: skip
+        wish=lambda *_: {"includeContext": "allServers"},
+    )
+)
 mutants("sampling-include-context", NOTED, of=_Samples, revision=MODERN, outcome="note")(
     SamplesWithDeclaredContext=has(
         "Requests the context of this server if the request declared it.",
-        wish=lambda self, able: {"includeContext": "thisServer"} if "context" in able else {})
-)  # fmt: skip
+        wish=lambda self, able: {"includeContext": "thisServer"} if "context" in able else {},
+    )
+)
 mutants("sampling-params-shape", of=_Samples, outcome="note")(
-    SamplesWithoutMessages=has("Sends an empty list of messages.",
-        sample=lambda self, request, messages: _Samples.sample(self, request, [])))  # fmt: skip
+    SamplesWithoutMessages=has(
+        "Sends an empty list of messages.",
+        sample=lambda self, request, messages: _Samples.sample(self, request, []),
+    )
+)
 mutants("sampling-params-shape", NOTED, of=_Samples, revision=MODERN)(
     WritesMaxTokensAsText=has("Writes maxTokens as text.", wish=lambda *_: {"maxTokens": "many"})
-)  # fmt: skip
+)
 mutants("sampling-model-preferences-shape", NOTED, of=_Samples, revision=MODERN)(
-    GivesAPriorityAboveOne=has("Gives a priority above 1.",
-        wish=lambda *_: {"modelPreferences": {"speedPriority": 2}}))  # fmt: skip
+    GivesAPriorityAboveOne=has(
+        "Gives a priority above 1.", wish=lambda *_: {"modelPreferences": {"speedPriority": 2}}
+    )
+)
 controls("sampling-model-preferences-shape", of=_Samples)(
-    GivesValidPreferences=has("Gives valid model preferences.",
-        wish=lambda self, able:
-            {"modelPreferences": {"hints": [{"name": "fast"}], "costPriority": 0.5}}))  # fmt: skip
+    GivesValidPreferences=has(
+        "Gives valid model preferences.",
+        wish=lambda self, able: {
+            "modelPreferences": {"hints": [{"name": "fast"}], "costPriority": 0.5}
+        },
+    )
+)
 
 
 @mutant("sampling-message-shape-2024-11-05", revision=OLD)
@@ -150,9 +176,11 @@ class SamplesWithAudio(_Samples):
 
 
 mutants("sampling-tool-definitions-shape", of=_Samples)(
-    OffersAToolWithoutASchema=has("Leaves the inputSchema of a tool out.",
-        wish=lambda self, able: {"tools": [{"name": "look"}]} if "tools" in able else {})
-)  # fmt: skip
+    OffersAToolWithoutASchema=has(
+        "Leaves the inputSchema of a tool out.",
+        wish=lambda self, able: {"tools": [{"name": "look"}]} if "tools" in able else {},
+    )
+)
 
 
 @mutant("sampling-tool-definitions-shape", NOTED, revision=MODERN)
@@ -205,7 +233,8 @@ LOOPED = (
 )
 controls(*LOOPED, of=_Loops)(LoopsThrice="Runs three rounds of tools in a session.")
 controls(*LOOPED, of=_Loops, revision=MODERN, breaks=(NOTED,))(
-    LoopsThriceStatelessly="Runs three rounds of tools without a session.")  # fmt: skip
+    LoopsThriceStatelessly="Runs three rounds of tools without a session."
+)
 
 
 class _MixesResults(_Loops):
@@ -216,18 +245,25 @@ class _MixesResults(_Loops):
 
 
 mutants("sampling-tool-results-alone", of=_MixesResults)(
-    MixesResults="Sends text with the tool results.")  # fmt: skip
+    MixesResults="Sends text with the tool results."
+)
 mutants("sampling-tool-results-alone", NOTED, of=_MixesResults, revision=MODERN)(
-    MixesResultsStatelessly="Sends text with the tool results of a stateless request.")  # fmt: skip
+    MixesResultsStatelessly="Sends text with the tool results of a stateless request."
+)
 mutants("sampling-tool-use-balance", of=_Loops)(
-    AnswersOneUse=has("Sends the result of the first tool use only.",
-        replies=lambda self, results: _Loops.replies(self, results[:1])),
+    AnswersOneUse=has(
+        "Sends the result of the first tool use only.",
+        replies=lambda self, results: _Loops.replies(self, results[:1]),
+    ),
     SendsToolResultsAsTheAssistant=has(
         "Sends the results of the tools in a message of the assistant.",
-        replies=lambda self, results: [{"role": "assistant", "content": results}]),
-    AddsAResult=has("Sends one additional result with an id of its own.",
-        replies=lambda self, results:
-            _Loops.replies(self, [*results, self.result("call-1")])))  # fmt: skip
+        replies=lambda self, results: [{"role": "assistant", "content": results}],
+    ),
+    AddsAResult=has(
+        "Sends one additional result with an id of its own.",
+        replies=lambda self, results: _Loops.replies(self, [*results, self.result("call-1")]),
+    ),
+)
 
 
 @mutant("sampling-tool-use-balance", NOTED, revision=MODERN)
@@ -240,19 +276,25 @@ class DelaysToolResults(_Loops):
 
 
 mutants("sampling-tool-result-structured", of=_Loops)(
-    GivesAnotherStructure=has("Sends a structure that does not fit the tool's outputSchema.",
-        result=lambda self, own:
-            {**_Loops.result(self, own), "structuredContent": {"celsius": 20}}))  # fmt: skip
+    GivesAnotherStructure=has(
+        "Sends a structure that does not fit the tool's outputSchema.",
+        result=lambda self, own: {**_Loops.result(self, own), "structuredContent": {"celsius": 20}},
+    )
+)
 mutants("sampling-tool-result-structured", NOTED, of=_Loops, revision=MODERN)(
-    GivesANumber=has("Sends a number for a tool whose outputSchema is an object.",
-        result=lambda self, own:
-            {**_Loops.result(self, own), "structuredContent": 20}))  # fmt: skip
+    GivesANumber=has(
+        "Sends a number for a tool whose outputSchema is an object.",
+        result=lambda self, own: {**_Loops.result(self, own), "structuredContent": 20},
+    )
+)
 mutants("sampling-tool-loop-limit", of=_Loops)(
-    LoopsForEver=has("Continues the tool loop as long as the model does.", LIMIT=1000))  # fmt: skip
+    LoopsForEver=has("Continues the tool loop as long as the model does.", LIMIT=1000)
+)
 mutants("sampling-tool-loop-limit", NOTED, of=_Loops, revision=MODERN)(
     LoopsForEverStatelessly=has(
-        "Continues the tool loop as long as the model does, without a session.", LIMIT=1000)
-)  # fmt: skip
+        "Continues the tool loop as long as the model does, without a session.", LIMIT=1000
+    )
+)
 
 
 @mutant("sampling-handles-refusal")
@@ -264,14 +306,24 @@ class HangsOnASamplingError(_Samples):
 
 
 mutants("sampling-validates-content", of=_Samples)(
-    HangsWithoutContent=has("Never ends a call that got an answer without content.",
-        on_said=lambda self, request, said:
-            _Samples.on_said(self, request, said) if "content" in said else None))  # fmt: skip
+    HangsWithoutContent=has(
+        "Never ends a call that got an answer without content.",
+        on_said=lambda self, request, said: (
+            _Samples.on_said(self, request, said) if "content" in said else None
+        ),
+    )
+)
 mutants("sampling-validates-content", NOTED, of=_Samples, revision=MODERN)(
-    HangsWithoutContentStatelessly=has("Never answers a retry with an answer without content.",
-        on_said=lambda self, request, said:
-            _Samples.on_said(self, request, said) if "content" in said else None))  # fmt: skip
+    HangsWithoutContentStatelessly=has(
+        "Never answers a retry with an answer without content.",
+        on_said=lambda self, request, said: (
+            _Samples.on_said(self, request, said) if "content" in said else None
+        ),
+    )
+)
 mutants("sampling-validates-content", of=_Samples, revision=OLD, outcome="warn")(
-    AcceptsAnyAnswer=has("Passes on any text of the model, in any role.",
-        on_said=lambda self, request, said: self.end_with(request, str(said.get("content"))))
-)  # fmt: skip
+    AcceptsAnyAnswer=has(
+        "Passes on any text of the model, in any role.",
+        on_said=lambda self, request, said: self.end_with(request, str(said.get("content"))),
+    )
+)

@@ -33,8 +33,11 @@ class Lists(Fault):
 
 
 mutants("schema-icon-shape", of=Lists)(
-    GivesIconSizesAsText=has("Gives the sizes of an icon as one string.",
-        tool={"icons": [{"src": "https://a.example/i.png", "sizes": "48x48"}]}))  # fmt: skip
+    GivesIconSizesAsText=has(
+        "Gives the sizes of an icon as one string.",
+        tool={"icons": [{"src": "https://a.example/i.png", "sizes": "48x48"}]},
+    )
+)
 
 
 @mutant("schema-icon-shape", revision=MODERN)
@@ -49,19 +52,32 @@ class NamesItsIconUrl(Fault):
 
 
 mutants("schema-icon-src-scheme", of=Lists)(
-    GivesAnIconAScriptUrl=has("Gives an icon a javascript: URL.",
-        tool={"icons": [{"src": "javascript:draw()"}]}),
-    GivesAnIconAsPlainData=has("Writes an SVG into a data URI without base64.", MODERN,
-        tool={"icons": [{"src": "data:image/svg+xml,%3Csvg/%3E"}]}))  # fmt: skip
+    GivesAnIconAScriptUrl=has(
+        "Gives an icon a javascript: URL.", tool={"icons": [{"src": "javascript:draw()"}]}
+    ),
+    GivesAnIconAsPlainData=has(
+        "Writes an SVG into a data URI without base64.",
+        MODERN,
+        tool={"icons": [{"src": "data:image/svg+xml,%3Csvg/%3E"}]},
+    ),
+)
 mutants("schema-icon-src-scheme", of=Lists, outcome="note")(
-    GivesAnIconAnHttpUrl=has("Gives an icon an http URL.",
-        tool={"icons": [{"src": "http://a.example/i.png"}]}))  # fmt: skip
+    GivesAnIconAnHttpUrl=has(
+        "Gives an icon an http URL.", tool={"icons": [{"src": "http://a.example/i.png"}]}
+    )
+)
 mutants("schema-icon-sizes-format", of=Lists)(
-    GivesAnIconOnlyAWidth=has("Gives the width of an icon, and not the height.",
-        tool={"icons": [{"src": "https://a.example/i.png", "sizes": ["any", "48"]}]}))  # fmt: skip
+    GivesAnIconOnlyAWidth=has(
+        "Gives the width of an icon, and not the height.",
+        tool={"icons": [{"src": "https://a.example/i.png", "sizes": ["any", "48"]}]},
+    )
+)
 mutants("schema-icon-sizes-format", of=Lists, revision=MODERN, outcome="note")(
-    GivesIconSizesWithACapitalX=has("Joins width and height with an upper-case X.",
-        tool={"icons": [{"src": "https://a.example/i.png", "sizes": ["48X48"]}]}))  # fmt: skip
+    GivesIconSizesWithACapitalX=has(
+        "Joins width and height with an upper-case X.",
+        tool={"icons": [{"src": "https://a.example/i.png", "sizes": ["48X48"]}]},
+    )
+)
 
 
 @control("schema-icon-shape", "schema-icon-src-scheme", "schema-icon-sizes-format")
@@ -79,21 +95,30 @@ class GivesValidIcons(Lists):
 
 controls(of=Lists, revision="2025-06-18")(
     NamesAMemberIconsTooEarly=has(
-        "Has a member named icons in a revision without icons.", tool={"icons": {"src": 5}})
-)  # fmt: skip
+        "Has a member named icons in a revision without icons.", tool={"icons": {"src": 5}}
+    )
+)
 mutants("schema-valid-for-dialect", of=Lists)(
-    MisspellsAType=has("Gives an argument a type that JSON Schema does not have.",
-        tool={"inputSchema": {**SCHEMA, "properties": {"at": {"type": "datetime"}}}}),
+    MisspellsAType=has(
+        "Gives an argument a type that JSON Schema does not have.",
+        tool={"inputSchema": {**SCHEMA, "properties": {"at": {"type": "datetime"}}}},
+    ),
     GivesAnOldTupleWithoutADialect=has(
-        "Describes a tuple as in earlier dialects, without naming one.", MODERN,
-        tool={"outputSchema": {"type": "array", "items": [{"type": "string"}, {
-            "type": "number"}]}}),
-    NumbersItsDialect=has("Gives the dialect of a schema as a number.",
-        tool={"inputSchema": {**SCHEMA, "$schema": 2020}}))  # fmt: skip
+        "Describes a tuple as in earlier dialects, without naming one.",
+        MODERN,
+        tool={"outputSchema": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]}},
+    ),
+    NumbersItsDialect=has(
+        "Gives the dialect of a schema as a number.",
+        tool={"inputSchema": {**SCHEMA, "$schema": 2020}},
+    ),
+)
 mutants("schema-2020-12-recommended", of=Lists)(
-    UsesDraft04=has("Uses draft-04 for its schemas.",
-        tool={"inputSchema": {**SCHEMA, "$schema": "http://json-schema.org/draft-04/schema#"}})
-)  # fmt: skip
+    UsesDraft04=has(
+        "Uses draft-04 for its schemas.",
+        tool={"inputSchema": {**SCHEMA, "$schema": "http://json-schema.org/draft-04/schema#"}},
+    )
+)
 
 
 @control("schema-valid-for-dialect", "schema-2020-12-recommended")
@@ -114,8 +139,12 @@ class UsesDraft07(Lists):
 controls(of=Lists, revision=MODERN)(
     HasAnOpenOutputSchema=has(
         "Has an output schema without a type, and a property without constraints.",
-        tool={"inputSchema": {**SCHEMA, "properties": {"any": True}}, "outputSchema": {
-            "oneOf": [{"type": "string"}, False]}}))  # fmt: skip
+        tool={
+            "inputSchema": {**SCHEMA, "properties": {"any": True}},
+            "outputSchema": {"oneOf": [{"type": "string"}, False]},
+        },
+    )
+)
 
 
 class Validates(AskingTool):
@@ -159,8 +188,11 @@ class SkipsPrefixItems(Validates):
 
 
 mutants("schema-2020-12-supported", of=Validates, revision=MODERN)(
-    SkipsDependentRequired=has("Ignores dependentRequired.",
-        accepts=lambda self, given: Validates.accepts(self, {"owner": "", **given})))  # fmt: skip
+    SkipsDependentRequired=has(
+        "Ignores dependentRequired.",
+        accepts=lambda self, given: Validates.accepts(self, {"owner": "", **given}),
+    )
+)
 
 
 @mutant("schema-2020-12-supported")
@@ -172,5 +204,6 @@ class SkipsUnevaluatedProperties(Validates):
 
 
 controls("schema-2020-12-supported", of=Validates)(
-    ValidatesBy2020="Refuses arguments that do not fit its schema.")  # fmt: skip
+    ValidatesBy2020="Refuses arguments that do not fit its schema."
+)
 controls(of=Validates)(RefusesEveryCall=has("Refuses every call.", accepts=lambda *_: False))

@@ -50,39 +50,72 @@ def formed(**properties: Any) -> Json:
 
 
 mutants("schema-result-conformance", of=Asks, revision="2024-11-05", moves="sampling-params-shape")(
-    SamplesWithoutALimit=has("Samples without maxTokens.",
-        method="sampling/createMessage", params={"messages": SAMPLING["messages"]}))  # fmt: skip
-mutants("schema-result-conformance", of=Asks, revision="2025-03-26",
-    moves="sampling-message-shape-2025-03-26")(
-    SamplesWithAnArray=has("Puts the one content block of a sampling message into an array.",
+    SamplesWithoutALimit=has(
+        "Samples without maxTokens.",
         method="sampling/createMessage",
-        params={"messages": [{"role": "user", "content": [TEXT]}], "maxTokens": 5}))  # fmt: skip
+        params={"messages": SAMPLING["messages"]},
+    )
+)
+mutants(
+    "schema-result-conformance",
+    of=Asks,
+    revision="2025-03-26",
+    moves="sampling-message-shape-2025-03-26",
+)(
+    SamplesWithAnArray=has(
+        "Puts the one content block of a sampling message into an array.",
+        method="sampling/createMessage",
+        params={"messages": [{"role": "user", "content": [TEXT]}], "maxTokens": 5},
+    )
+)
 mutants("schema-result-conformance", of=Asks, moves="sampling-message-shape")(
-    SamplesAsTheSystem=has("Sends a sampling message with the role system.",
+    SamplesAsTheSystem=has(
+        "Sends a sampling message with the role system.",
         method="sampling/createMessage",
-        params={"messages": [{"role": "system", "content": TEXT}], "maxTokens": 5}))  # fmt: skip
+        params={"messages": [{"role": "system", "content": TEXT}], "maxTokens": 5},
+    )
+)
 mutants("schema-result-conformance", of=Asks, moves="sampling-model-preferences-shape")(
-    GivesHintsAsText=has("Gives model hints as strings.",
+    GivesHintsAsText=has(
+        "Gives model hints as strings.",
         method="sampling/createMessage",
-        params={**SAMPLING, "modelPreferences": {"hints": ["fast"]}}))  # fmt: skip
-mutants("schema-result-conformance", of=Asks, revision="2025-06-18",
-    moves="elicitation-form-schema-primitive-2025-06-18")(
-    ElicitsANestedForm=has("Elicits an object inside the form.",
-        method="elicitation/create", params=formed(address={"type": "object", "properties": {}}))
-)  # fmt: skip
-mutants("schema-result-conformance", of=Asks, moves="elicitation-string-format")(
-    ElicitsACustomFormat=has("Elicits a string in an undefined format.",
-        method="elicitation/create", params=formed(phone={"type": "string", "format": "phone"}))
-)  # fmt: skip
-mutants("schema-result-conformance", of=Asks, moves="elicitation-url-params-2025-11-25")(
-    LinksWithoutAnId=has("Elicits a visit of a URL without an elicitationId.",
+        params={**SAMPLING, "modelPreferences": {"hints": ["fast"]}},
+    )
+)
+mutants(
+    "schema-result-conformance",
+    of=Asks,
+    revision="2025-06-18",
+    moves="elicitation-form-schema-primitive-2025-06-18",
+)(
+    ElicitsANestedForm=has(
+        "Elicits an object inside the form.",
         method="elicitation/create",
-        params={"mode": "url", "message": "Sign in", "url": "https://a.example/"}))  # fmt: skip
+        params=formed(address={"type": "object", "properties": {}}),
+    )
+)
+mutants("schema-result-conformance", of=Asks, moves="elicitation-string-format")(
+    ElicitsACustomFormat=has(
+        "Elicits a string in an undefined format.",
+        method="elicitation/create",
+        params=formed(phone={"type": "string", "format": "phone"}),
+    )
+)
+mutants("schema-result-conformance", of=Asks, moves="elicitation-url-params-2025-11-25")(
+    LinksWithoutAnId=has(
+        "Elicits a visit of a URL without an elicitationId.",
+        method="elicitation/create",
+        params={"mode": "url", "message": "Sign in", "url": "https://a.example/"},
+    )
+)
 mutants("schema-result-conformance", of=Asks)(
-    GivesATextTtl=has("Requests a task with a ttl that is text.",
+    GivesATextTtl=has(
+        "Requests a task with a ttl that is text.",
         method="elicitation/create",
         params={**FORM, "task": {"ttl": "long"}},
-        questions=lambda self: Asks.questions(self) if "tasks" in self.client else []))  # fmt: skip
+        questions=lambda self: Asks.questions(self) if "tasks" in self.client else [],
+    )
+)
 
 
 @mutant("schema-result-conformance", moves="elicitation-url-required-error-shape")
@@ -111,14 +144,27 @@ class _InterruptsTheWilling(AskingTool):
             super().on_ask(request)
 
 
-mutants("schema-result-conformance", of=_InterruptsTheWilling, revision=MODERN,
-    moves="elicitation-form-params-shape")(
-    ElicitsWithoutAForm=has("Elicits with only a message.",
-        asks={"who": {"method": "elicitation/create", "params": {"message": "?"}}}))  # fmt: skip
-mutants("schema-result-conformance", of=_InterruptsTheWilling, revision=MODERN,
-    moves="mrtr-request-kinds")(
-    RequestsAnUnknownInput=has("Requests an undefined kind of input.",
-        asks={"what": {"method": "prompts/list"}}))  # fmt: skip
+mutants(
+    "schema-result-conformance",
+    of=_InterruptsTheWilling,
+    revision=MODERN,
+    moves="elicitation-form-params-shape",
+)(
+    ElicitsWithoutAForm=has(
+        "Elicits with only a message.",
+        asks={"who": {"method": "elicitation/create", "params": {"message": "?"}}},
+    )
+)
+mutants(
+    "schema-result-conformance",
+    of=_InterruptsTheWilling,
+    revision=MODERN,
+    moves="mrtr-request-kinds",
+)(
+    RequestsAnUnknownInput=has(
+        "Requests an undefined kind of input.", asks={"what": {"method": "prompts/list"}}
+    )
+)
 
 
 @control("schema-result-conformance")
@@ -146,8 +192,12 @@ class RequestsCorrectly(Asks):
 
 
 controls("schema-result-conformance", of=Asks, revision="2025-06-18")(
-    ElicitsValidForms=has("Elicits with the fields of the first revision with elicitation.",
-        method="elicitation/create", params=FORM))  # fmt: skip
+    ElicitsValidForms=has(
+        "Elicits with the fields of the first revision with elicitation.",
+        method="elicitation/create",
+        params=FORM,
+    )
+)
 
 
 @control("schema-result-conformance", revision="2024-11-05")

@@ -45,11 +45,15 @@ class _HasNo(Fault):
 
 
 mutants("server-declared-feature-methods-implemented", of=_HasNo)(
-    HasNoMethodToListPrompts=has("Declares prompts and has no prompts/list.",
-        METHOD="prompts/list"),
+    HasNoMethodToListPrompts=has(
+        "Declares prompts and has no prompts/list.", METHOD="prompts/list"
+    ),
     HasNoMethodToUnsubscribe=has(
-        "Declares resources.subscribe and has no resources/unsubscribe.", "2024-11-05",
-        METHOD="resources/unsubscribe"))  # fmt: skip
+        "Declares resources.subscribe and has no resources/unsubscribe.",
+        "2024-11-05",
+        METHOD="resources/unsubscribe",
+    ),
+)
 
 
 @mutant("server-list-requests-accept-no-params")
@@ -66,54 +70,97 @@ class RequiresParams(Fault):
 
 mutants("server-content-block-types-2024-11-05", of=Calls, revision="2024-11-05")(
     SendsAudioInTheFirstRevision=has("Sends audio in the first revision.", RESULT=_gives(AUDIO))
-)  # fmt: skip
+)
 mutants("server-content-block-types-2025-03-26", of=Calls, revision="2025-03-26")(
-    SendsLinksInTheSecondRevision=has("Sends a resource link in the second revision.",
-        RESULT=_gives(LINK)))  # fmt: skip
+    SendsLinksInTheSecondRevision=has(
+        "Sends a resource link in the second revision.", RESULT=_gives(LINK)
+    )
+)
 mutants("server-content-block-types", of=Calls, revision=MODERN)(
-    SendsToolUseInResults=has("Sends a block of type tool_use, which belongs to sampling.",
-        RESULT=_gives({"type": "tool_use", "id": "1", "name": "more", "input": {}})))  # fmt: skip
+    SendsToolUseInResults=has(
+        "Sends a block of type tool_use, which belongs to sampling.",
+        RESULT=_gives({"type": "tool_use", "id": "1", "name": "more", "input": {}}),
+    )
+)
 mutants("server-text-content-shape", of=Calls)(
-    GivesTextAsNull=has("Sends a text block whose text is null.",
-        RESULT=_gives({"type": "text", "text": None})))  # fmt: skip
+    GivesTextAsNull=has(
+        "Sends a text block whose text is null.", RESULT=_gives({"type": "text", "text": None})
+    )
+)
 mutants("server-image-content-shape", of=Calls, revision="2024-11-05")(
-    OmitsTheTypeOfAnImage=has("Sends an image without a MIME type.",
-        RESULT=_gives(_without(IMAGE, "mimeType"))))  # fmt: skip
+    OmitsTheTypeOfAnImage=has(
+        "Sends an image without a MIME type.", RESULT=_gives(_without(IMAGE, "mimeType"))
+    )
+)
 mutants("server-audio-content-shape", of=Calls, revision=MODERN)(
     OmitsTheDataOfAudio=has("Sends audio without data.", RESULT=_gives(_without(AUDIO, "data")))
-)  # fmt: skip
+)
 mutants("server-resource-link-shape", of=Calls)(
-    LinksWithoutAName=has("Links to a resource without a name.",
-        RESULT=_gives(_without(LINK, "name"))),
-    LinksToAPath=has("Links to a resource by a path in place of a URI.", MODERN,
-        RESULT=_gives({**LINK, "uri": "notes/today.txt"})))  # fmt: skip
+    LinksWithoutAName=has(
+        "Links to a resource without a name.", RESULT=_gives(_without(LINK, "name"))
+    ),
+    LinksToAPath=has(
+        "Links to a resource by a path in place of a URI.",
+        MODERN,
+        RESULT=_gives({**LINK, "uri": "notes/today.txt"}),
+    ),
+)
 mutants("server-embedded-resource-shape", of=Calls)(
-    EmbedsNothing=has("Embeds a resource with neither text nor blob.",
-        RESULT=_gives({"type": "resource", "resource": {"uri": "workspace:///notes/today.txt"}}))
-)  # fmt: skip
+    EmbedsNothing=has(
+        "Embeds a resource with neither text nor blob.",
+        RESULT=_gives({"type": "resource", "resource": {"uri": "workspace:///notes/today.txt"}}),
+    )
+)
 mutants("server-binary-content-base64", of=Calls, revision=MODERN)(
-    WritesImagesInHex=has("Writes the data of an image in hexadecimal digits with separators.",
-        RESULT=_gives({**IMAGE, "data": "89:50:4e:47"})),
-    EmbedsABlobAsText=has("Embeds a blob that is plain text.", "2024-11-05",
-        RESULT=_gives({"type": "resource", "resource": {
-            "uri": "workspace:///notes/today.txt", "blob": "buy milk!"}})))  # fmt: skip
+    WritesImagesInHex=has(
+        "Writes the data of an image in hexadecimal digits with separators.",
+        RESULT=_gives({**IMAGE, "data": "89:50:4e:47"}),
+    ),
+    EmbedsABlobAsText=has(
+        "Embeds a blob that is plain text.",
+        "2024-11-05",
+        RESULT=_gives(
+            {
+                "type": "resource",
+                "resource": {"uri": "workspace:///notes/today.txt", "blob": "buy milk!"},
+            }
+        ),
+    ),
+)
 mutants("server-binary-content-base64", of=Calls, revision="2025-06-18", outcome="warn")(
-    BreaksBase64IntoLines=has("Breaks the data of an image into lines.",
-        RESULT=_gives({**IMAGE, "data": PNG[:76] + "\n" + PNG[76:]})))  # fmt: skip
+    BreaksBase64IntoLines=has(
+        "Breaks the data of an image into lines.",
+        RESULT=_gives({**IMAGE, "data": PNG[:76] + "\n" + PNG[76:]}),
+    )
+)
 mutants("server-annotations-audience-roles", of=Calls)(
-    WritesTheAudienceAsText=has("Writes the audience as a string.",
-        RESULT=_gives({**TEXT, "annotations": {"audience": "user"}})))  # fmt: skip
+    WritesTheAudienceAsText=has(
+        "Writes the audience as a string.",
+        RESULT=_gives({**TEXT, "annotations": {"audience": "user"}}),
+    )
+)
 mutants("server-annotations-priority-range", of=Calls, revision=MODERN)(
-    GivesAPriorityInPercent=has("Gives a priority of 90.",
-        RESULT=_gives({**TEXT, "annotations": {"priority": 90}})),
-    GivesAPriorityAsText=has("Gives a priority as text.", "2024-11-05",
-        RESULT=_gives({**TEXT, "annotations": {"priority": "high"}})))  # fmt: skip
+    GivesAPriorityInPercent=has(
+        "Gives a priority of 90.", RESULT=_gives({**TEXT, "annotations": {"priority": 90}})
+    ),
+    GivesAPriorityAsText=has(
+        "Gives a priority as text.",
+        "2024-11-05",
+        RESULT=_gives({**TEXT, "annotations": {"priority": "high"}}),
+    ),
+)
 mutants("server-annotations-last-modified", of=Calls)(
-    DatesAsANumber=has("Gives lastModified as a number of seconds.",
-        RESULT=_gives({**TEXT, "annotations": {"lastModified": 1767312000}})))  # fmt: skip
+    DatesAsANumber=has(
+        "Gives lastModified as a number of seconds.",
+        RESULT=_gives({**TEXT, "annotations": {"lastModified": 1767312000}}),
+    )
+)
 mutants("server-annotations-last-modified", of=Calls, revision=MODERN, outcome="warn")(
-    DatesAsFreeText=has("Gives lastModified in words.",
-        RESULT=_gives({**TEXT, "annotations": {"lastModified": "2 January 2026"}})))  # fmt: skip
+    DatesAsFreeText=has(
+        "Gives lastModified in words.",
+        RESULT=_gives({**TEXT, "annotations": {"lastModified": "2 January 2026"}}),
+    )
+)
 
 
 class _All(Calls):
@@ -129,20 +176,34 @@ class _All(Calls):
     )
 
 
-controls("server-content-block-types", "server-image-content-shape",
-    "server-audio-content-shape", "server-resource-link-shape",
-    "server-embedded-resource-shape", "server-binary-content-base64",
-    "server-annotations-audience-roles", "server-annotations-priority-range",
-    "server-annotations-last-modified", of=_All)(
-    SendsAllContent="Sends every kind of content, annotated.")  # fmt: skip
+controls(
+    "server-content-block-types",
+    "server-image-content-shape",
+    "server-audio-content-shape",
+    "server-resource-link-shape",
+    "server-embedded-resource-shape",
+    "server-binary-content-base64",
+    "server-annotations-audience-roles",
+    "server-annotations-priority-range",
+    "server-annotations-last-modified",
+    of=_All,
+)(SendsAllContent="Sends every kind of content, annotated.")
 controls("server-content-block-types-2025-03-26", of=_All, revision="2025-03-26")(
-    SendsAllContentOfTheSecondRevision=has("Sends every kind of content of the second revision.",
-        RESULT=_gives(*(one for one in _All.RESULT["content"] if one is not LINK))))  # fmt: skip
+    SendsAllContentOfTheSecondRevision=has(
+        "Sends every kind of content of the second revision.",
+        RESULT=_gives(*(one for one in _All.RESULT["content"] if one is not LINK)),
+    )
+)
 controls("server-content-block-types", of=_All, revision=MODERN)(
-    SendsAllContentStateless="Sends every kind of content in the stateless revision.")  # fmt: skip
+    SendsAllContentStateless="Sends every kind of content in the stateless revision."
+)
 controls("server-list-requests-accept-no-params", of=Fault, revision="2025-06-18")(
-    FailsToListWithAndWithoutParams=has("Fails to list prompts, with params or without.",
-        said=lambda self, message, request:
+    FailsToListWithAndWithoutParams=has(
+        "Fails to list prompts, with params or without.",
+        said=lambda self, message, request: (
             refusal(request, -32603, "Not now")
             if request.get("method") == "prompts/list" and "cursor" not in params(request)
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)

@@ -201,135 +201,238 @@ ALL = (
     "skills-directory-invalid",
 )
 controls(*ALL, of=_Skills, revision=MODERN)(
-    ServesSkills="Serves the skills of the reference server.")  # fmt: skip
+    ServesSkills="Serves the skills of the reference server."
+)
 controls("skills-entry-atomic", of=_Paged, revision=MODERN)(
-    ServesSkillsInPages="Serves its skills in two pages.")  # fmt: skip
+    ServesSkillsInPages="Serves its skills in two pages."
+)
 controls("skills-meta-prefix", of=_Skills, revision=MODERN)(
-    DescribesSkillsWithPrefix=has("Has the licence of a skill under the prefix of the extension.",
-        resources=puts(0, "_meta", {"io.modelcontextprotocol.skills/license": "MIT"})))  # fmt: skip
+    DescribesSkillsWithPrefix=has(
+        "Has the licence of a skill under the prefix of the extension.",
+        resources=puts(0, "_meta", {"io.modelcontextprotocol.skills/license": "MIT"}),
+    )
+)
 controls("skills-files-read", "skills-entry-resources", of=_Skills, revision=MODERN)(
-    MakesSkillsAnew=has("Has skills whose content is generated.",
-        any=puts("resources", "dynamic")))  # fmt: skip
+    MakesSkillsAnew=has("Has skills whose content is generated.", any=puts("resources", "dynamic"))
+)
 controls("skills-files-read", of=_Crlf, revision=MODERN)(
-    ReturnsSkillsWithLf="Returns the files of skills without the CR of their lines.")  # fmt: skip
+    ReturnsSkillsWithLf="Returns the files of skills without the CR of their lines."
+)
 mutants("skills-directory-setting", of=_Skills, revision=MODERN)(
-    SetsDirectoriesByWord=has("Gives directoryRead as a string.",
-        declare=puts("extensions", EXTENSION, "directoryRead", "yes")))  # fmt: skip
-mutants("skills-resources-capability", "subscriptions-ack-subset=warn", of=_Skills,
-        revision=MODERN, elsewhere=("resources-capability-declared",))(
-    ServesSkillsWithoutResources=has("Does not declare resources.",
-        declare=drops("resources")))  # fmt: skip
+    SetsDirectoriesByWord=has(
+        "Gives directoryRead as a string.",
+        declare=puts("extensions", EXTENSION, "directoryRead", "yes"),
+    )
+)
+mutants(
+    "skills-resources-capability",
+    "subscriptions-ack-subset=warn",
+    of=_Skills,
+    revision=MODERN,
+    elsewhere=("resources-capability-declared",),
+)(ServesSkillsWithoutResources=has("Does not declare resources.", declare=drops("resources")))
 mutants("skills-list-answered", of=_Refuses, revision=MODERN)(
-    HasNoListOfSkills=has("Does not know skills/list.", CODE=-32601))  # fmt: skip
+    HasNoListOfSkills=has("Does not know skills/list.", CODE=-32601)
+)
 mutants("skills-get-answered", of=_Refuses, revision=MODERN)(
-    GetsNoSkill=has("Answers skills/get of a skill with an error.",
-        METHOD="skills/get", URI=EDIT, CODE=-32602))  # fmt: skip
+    GetsNoSkill=has(
+        "Answers skills/get of a skill with an error.", METHOD="skills/get", URI=EDIT, CODE=-32602
+    )
+)
 mutants("skills-get-unknown", of=_Refuses, revision=MODERN)(
-    FailsOnUnknownSkills=has("Gives an internal error for a skill that it does not have.",
-        METHOD="skills/get", URI="skill://touchstone", CODE=-32603))  # fmt: skip
+    FailsOnUnknownSkills=has(
+        "Gives an internal error for a skill that it does not have.",
+        METHOD="skills/get",
+        URI="skill://touchstone",
+        CODE=-32603,
+    )
+)
 mutants("skills-result-shape", of=_Skills, revision=MODERN)(
-    GetsAnotherSkill=has("Returns another skill than was asked for.",
-        get=puts("skill", {"uri": TREES, "resources": "dynamic", "frontmatter": {
-            "name": "compare-trees", "description": "Another one."}})),
-    GivesACursorForOneSkill=has("Has a nextCursor in skills/get.",
-        get=puts("nextCursor", "more")))  # fmt: skip
+    GetsAnotherSkill=has(
+        "Returns another skill than was asked for.",
+        get=puts(
+            "skill",
+            {
+                "uri": TREES,
+                "resources": "dynamic",
+                "frontmatter": {"name": "compare-trees", "description": "Another one."},
+            },
+        ),
+    ),
+    GivesACursorForOneSkill=has("Has a nextCursor in skills/get.", get=puts("nextCursor", "more")),
+)
 mutants("skills-result-type", "versioning-extension-fallback", of=_Skills, revision=MODERN)(
-    NamesAnotherResultType=has("Has resultType skill in skills/get.",
-        get=puts("resultType", "skill")))  # fmt: skip
+    NamesAnotherResultType=has(
+        "Has resultType skill in skills/get.", get=puts("resultType", "skill")
+    )
+)
 mutants("skills-cache-hints", of=_Skills, revision=MODERN)(
-    HintsNothingOnSkills=has("Has no ttlMs in skills/list.", list=drops("ttlMs")))  # fmt: skip
+    HintsNothingOnSkills=has("Has no ttlMs in skills/list.", list=drops("ttlMs"))
+)
 mutants("skills-entry-atomic", of=_Again, revision=MODERN)(
-    ListsASkillOnEachPage="Lists the first skill on each page.")  # fmt: skip
+    ListsASkillOnEachPage="Lists the first skill on each page."
+)
 mutants("skills-names-unique", of=_More, revision=MODERN)(
-    NamesTwoSkillsAlike=has("Has two skills named edit-text.",
-        MORE={"skill://more/edit-text": _manifest("edit-text")}))  # fmt: skip
+    NamesTwoSkillsAlike=has(
+        "Has two skills named edit-text.", MORE={"skill://more/edit-text": _manifest("edit-text")}
+    )
+)
 mutants("skills-entry-shape", of=_Skills, revision=MODERN)(
-    DescribesNoSkill=has("Has a skill without a description.",
-        any=drops("frontmatter", "description")))  # fmt: skip
+    DescribesNoSkill=has(
+        "Has a skill without a description.", any=drops("frontmatter", "description")
+    )
+)
 mutants("skills-entry-resources", of=_Skills, revision=MODERN)(
     ListsNoFilesOfSkills=has("Has no resources in its entries.", any=drops("resources"))
-)  # fmt: skip
+)
 mutants("skills-file-shape", of=_Skills, revision=MODERN)(
-    WritesDigestsInCapitals=has("Writes a digest in capitals.",
-        edit=puts("resources", 1, "digest", "sha256:" + "A" * 64)),
-    GivesNoSizes=has("Has no size of a file.", edit=drops("resources", 1, "size")))  # fmt: skip
+    WritesDigestsInCapitals=has(
+        "Writes a digest in capitals.", edit=puts("resources", 1, "digest", "sha256:" + "A" * 64)
+    ),
+    GivesNoSizes=has("Has no size of a file.", edit=drops("resources", 1, "size")),
+)
 mutants("skills-resources-complete", of=_Skills, revision=MODERN)(
     ForgetsTheManifest=has("Does not list the SKILL.md.", edit=drops("resources", 0)),
-    ListsAFileTwice=has("Lists a file twice.",
-        edit=lambda _self, skill: skill["resources"].append(skill["resources"][1])))  # fmt: skip
+    ListsAFileTwice=has(
+        "Lists a file twice.",
+        edit=lambda _self, skill: skill["resources"].append(skill["resources"][1]),
+    ),
+)
 mutants("skills-resources-complete", of=_More, revision=MODERN)(
-    ForgetsNestedSkills=has("Does not list the files of a skill in a skill.",
-        MORE={"skill://edit-text/inner": _manifest("inner")}))  # fmt: skip
+    ForgetsNestedSkills=has(
+        "Does not list the files of a skill in a skill.",
+        MORE={"skill://edit-text/inner": _manifest("inner")},
+    )
+)
 controls("skills-resources-complete", of=_More, revision=MODERN)(
-    NestsASkill=has("Has a skill in a skill, which lists its files.",
-        MORE={"skill://outer": _manifest("outer", more={"sub/SKILL.md": _SUB}),
-              "skill://outer/sub": {"SKILL.md": _SUB}}))  # fmt: skip
+    NestsASkill=has(
+        "Has a skill in a skill, which lists its files.",
+        MORE={
+            "skill://outer": _manifest("outer", more={"sub/SKILL.md": _SUB}),
+            "skill://outer/sub": {"SKILL.md": _SUB},
+        },
+    )
+)
 mutants("skills-resources-inside", of=_Skills, revision=MODERN)(
-    ListsForeignFiles=has("Lists a file of another skill.",
+    ListsForeignFiles=has(
+        "Lists a file of another skill.",
         list=lambda _self, result: result["skills"][0]["resources"].append(
-            result["skills"][1]["resources"][0])))  # fmt: skip
+            result["skills"][1]["resources"][0]
+        ),
+    )
+)
 mutants("skills-uri-ends-in-name", of=_More, revision=MODERN)(
-    NamesASkillUnlikeItsFolder=has("Has a skill whose name differs from its URI.",
-        MORE={"skill://more/other": _manifest("more-text")}))  # fmt: skip
+    NamesASkillUnlikeItsFolder=has(
+        "Has a skill whose name differs from its URI.",
+        MORE={"skill://more/other": _manifest("more-text")},
+    )
+)
 mutants("skills-uri-of-manifest", of=_Folder, revision=MODERN)(
-    NamesSkillsByTheirFolder="Has the URI of the directory, not that of SKILL.md.")  # fmt: skip
+    NamesSkillsByTheirFolder="Has the URI of the directory, not that of SKILL.md."
+)
 mutants("skills-name-rules", of=_More, revision=MODERN)(
-    NamesSkillsWithTwoHyphens=has("Has a name with two hyphens in a row.",
-        MORE={"skill://more/edit--more": _manifest("edit--more")}),
-    NamesSkillsAtLength=has("Has a name of 65 characters.",
-        MORE={"skill://more/" + "a" * 65: _manifest("a" * 65)}))  # fmt: skip
+    NamesSkillsWithTwoHyphens=has(
+        "Has a name with two hyphens in a row.",
+        MORE={"skill://more/edit--more": _manifest("edit--more")},
+    ),
+    NamesSkillsAtLength=has(
+        "Has a name of 65 characters.", MORE={"skill://more/" + "a" * 65: _manifest("a" * 65)}
+    ),
+)
 controls("skills-name-rules", of=_More, revision=MODERN)(
-    NamesSkillsBeyondAscii=has("Has a name with a letter beyond a-z.",
-        MORE={"skill://more/%C3%A9dit": _manifest("\u00e9dit")}))  # fmt: skip
+    NamesSkillsBeyondAscii=has(
+        "Has a name with a letter beyond a-z.",
+        MORE={"skill://more/%C3%A9dit": _manifest("\u00e9dit")},
+    )
+)
 mutants("skills-format", of=_More, revision=MODERN)(
-    DescribesSkillsAtLength=has("Has a description of 1,025 characters.",
-        MORE={"skill://more/long": _manifest("long", "x" * 1025)}))  # fmt: skip
+    DescribesSkillsAtLength=has(
+        "Has a description of 1,025 characters.",
+        MORE={"skill://more/long": _manifest("long", "x" * 1025)},
+    )
+)
 mutants("skills-authority", of=_More, revision=MODERN)(
-    OwnsSkillsByAPerson=has("Has an authority with an at sign.",
-        MORE={"skill://me@here/more": _manifest("more")}))  # fmt: skip
+    OwnsSkillsByAPerson=has(
+        "Has an authority with an at sign.", MORE={"skill://me@here/more": _manifest("more")}
+    )
+)
 mutants("skills-limits", of=_More, revision=MODERN)(
-    ServesManyFiles=has("Has a skill of 513 files.", MORE={
-        "skill://more": _manifest("more", more={f"{n}.md": "x" for n in range(512)})}))  # fmt: skip
+    ServesManyFiles=has(
+        "Has a skill of 513 files.",
+        MORE={"skill://more": _manifest("more", more={f"{n}.md": "x" for n in range(512)})},
+    )
+)
 mutants("skills-files-read", of=_Refuses, revision=MODERN)(
-    ReadsNoManifest=has("Refuses to read a SKILL.md.", METHOD="resources/read", URI=TREES,
-        CODE=-32602))  # fmt: skip
+    ReadsNoManifest=has(
+        "Refuses to read a SKILL.md.", METHOD="resources/read", URI=TREES, CODE=-32602
+    )
+)
 mutants("skills-size-true", of=_Skills, revision=MODERN)(
-    CountsCharacters=has("Has another size than the file.",
-        edit=puts("resources", 1, "size", 7)))  # fmt: skip
+    CountsCharacters=has("Has another size than the file.", edit=puts("resources", 1, "size", 7))
+)
 mutants("skills-digest-true", of=_Skills, revision=MODERN)(
-    HashesAnotherFile=has("Has the digest of another file.",
-        edit=puts("resources", 1, "digest", WRONG)))  # fmt: skip
+    HashesAnotherFile=has(
+        "Has the digest of another file.", edit=puts("resources", 1, "digest", WRONG)
+    )
+)
 mutants("skills-frontmatter-present", of=_Skills, revision=MODERN)(
-    WritesNoFrontmatter=has("Returns a SKILL.md without frontmatter.",
+    WritesNoFrontmatter=has(
+        "Returns a SKILL.md without frontmatter.",
         any=puts("resources", "dynamic"),
-        read=lambda _self, contents: contents.update(
-            text=contents["text"].rpartition("---\n")[2])))  # fmt: skip
+        read=lambda _self, contents: contents.update(text=contents["text"].rpartition("---\n")[2]),
+    )
+)
 mutants("skills-frontmatter-identical", of=_Skills, revision=MODERN)(
-    DropsTheLicence=has("Leaves a field of the frontmatter out of the entry.",
-        any=drops("frontmatter", "license")),
-    DescribesSkillsOtherwise=has("Has another description in the entry.",
+    DropsTheLicence=has(
+        "Leaves a field of the frontmatter out of the entry.", any=drops("frontmatter", "license")
+    ),
+    DescribesSkillsOtherwise=has(
+        "Has another description in the entry.",
         edit=puts("frontmatter", "description", "Edits."),
-        resources=lambda _self, listed: listed[0].update(description="Edits.")))  # fmt: skip
+        resources=lambda _self, listed: listed[0].update(description="Edits."),
+    ),
+)
 mutants("skills-manifest-described", of=_Skills, revision=MODERN)(
-    TypesManifestsAsText=has("Has the type text/plain for a SKILL.md.",
-        resources=puts(0, "mimeType", "text/plain")))  # fmt: skip
+    TypesManifestsAsText=has(
+        "Has the type text/plain for a SKILL.md.", resources=puts(0, "mimeType", "text/plain")
+    )
+)
 mutants("skills-meta-prefix", of=_Skills, revision=MODERN)(
-    DescribesSkillsWithoutPrefix=has("Has the licence of a skill without a prefix.",
-        resources=puts(0, "_meta", {"license": "MIT"})))  # fmt: skip
+    DescribesSkillsWithoutPrefix=has(
+        "Has the licence of a skill without a prefix.",
+        resources=puts(0, "_meta", {"license": "MIT"}),
+    )
+)
 mutants("skills-directory-answered", of=_Refuses, revision=MODERN)(
-    ReadsNoFolder=has("Does not know resources/directory/read.",
-        METHOD="resources/directory/read", URI="skill://edit-text", CODE=-32602))  # fmt: skip
+    ReadsNoFolder=has(
+        "Does not know resources/directory/read.",
+        METHOD="resources/directory/read",
+        URI="skill://edit-text",
+        CODE=-32602,
+    )
+)
 mutants("skills-directory-shape", of=_Skills, revision=MODERN)(
-    ListsChildrenWithoutNames=has("Has no name of a child.",
-        children=drops("resources", 0, "name")))  # fmt: skip
+    ListsChildrenWithoutNames=has("Has no name of a child.", children=drops("resources", 0, "name"))
+)
 mutants("skills-directory-children", of=_Skills, revision=MODERN)(
     HidesAChild=has("Leaves a child out.", children=drops("resources", 0)),
-    ListsGrandchildren=has("Lists a file of a directory below.",
-        children=adds("resources", {"uri": "skill://edit-text/references/deep/x.md", "name": "x"})),
-    TypesFoldersAsText=has("Has the type text/plain for a directory.",
+    ListsGrandchildren=has(
+        "Lists a file of a directory below.",
+        children=adds("resources", {"uri": "skill://edit-text/references/deep/x.md", "name": "x"}),
+    ),
+    TypesFoldersAsText=has(
+        "Has the type text/plain for a directory.",
         children=lambda _self, result: [
-            one.update(mimeType="text/plain") for one in result["resources"]
-            if one["mimeType"] == "inode/directory"]))  # fmt: skip
+            one.update(mimeType="text/plain")
+            for one in result["resources"]
+            if one["mimeType"] == "inode/directory"
+        ],
+    ),
+)
 mutants("skills-directory-invalid", of=_Answers, revision=MODERN)(
-    ReadsAnyFolder=has("Returns an empty directory for every URI.",
-        METHOD="resources/directory/read", RESULT={"resources": []}))  # fmt: skip
+    ReadsAnyFolder=has(
+        "Returns an empty directory for every URI.",
+        METHOD="resources/directory/read",
+        RESULT={"resources": []},
+    )
+)

@@ -18,13 +18,21 @@ def is_listing(request: Json) -> bool:
 
 
 mutants("stdio-stdout-only-messages", of=Fault)(
-    PrintsABanner=has("Prints a greeting to stdout before it serves.",
-        start=lambda self: self.emit(b"filesystem server 1.0 running on stdio\n")),
-    SaysGoodbye=has("Prints a farewell to stdout when its input ends.", "2024-11-05",
-        end=lambda self: self.emit(b"\x1b[32mbye\x1b[0m\n")),
+    PrintsABanner=has(
+        "Prints a greeting to stdout before it serves.",
+        start=lambda self: self.emit(b"filesystem server 1.0 running on stdio\n"),
+    ),
+    SaysGoodbye=has(
+        "Prints a farewell to stdout when its input ends.",
+        "2024-11-05",
+        end=lambda self: self.emit(b"\x1b[32mbye\x1b[0m\n"),
+    ),
     StartsWithAByteOrderMark=has(
-        "Begins its output with a byte order mark, like a Windows text stream.", "2025-03-26",
-        start=lambda self: self.emit(b"\xef\xbb\xbf")))  # fmt: skip
+        "Begins its output with a byte order mark, like a Windows text stream.",
+        "2025-03-26",
+        start=lambda self: self.emit(b"\xef\xbb\xbf"),
+    ),
+)
 
 
 @mutant("stdio-stdout-only-messages", revision=MODERN)
@@ -56,12 +64,19 @@ class WritesNotANumber(Fault):
 
 
 mutants("stdio-stdout-only-messages", of=Fault)(
-    WritesABareScalar=has("Prints the return value of a handler: JSON that is not a message.",
-        said=lambda self, message, request:
-            encode(message) + (b"true\n" if is_listing(request) else b"")))  # fmt: skip
+    WritesABareScalar=has(
+        "Prints the return value of a handler: JSON that is not a message.",
+        said=lambda self, message, request: (
+            encode(message) + (b"true\n" if is_listing(request) else b"")
+        ),
+    )
+)
 mutants("stdio-stdout-only-messages", of=Fault, outcome="warn")(
-    EndsMessagesWithABlankLine=has("Ends each message with two line feeds.",
-        said=lambda self, message, *_: encode(message) + b"\n"))  # fmt: skip
+    EndsMessagesWithABlankLine=has(
+        "Ends each message with two line feeds.",
+        said=lambda self, message, *_: encode(message) + b"\n",
+    )
+)
 
 
 @mutant("stdio-stdout-only-messages", outcome="warn")
@@ -75,17 +90,25 @@ class SendsAnUndefinedNotification(Fault):
 
 
 mutants("stdio-no-embedded-newlines", of=Fault)(
-    PrettyPrints=has("Writes its messages indented, over several lines.",
-        said=lambda self, message, *_: json.dumps(message, indent=2).encode() + b"\n"))  # fmt: skip
+    PrettyPrints=has(
+        "Writes its messages indented, over several lines.",
+        said=lambda self, message, *_: json.dumps(message, indent=2).encode() + b"\n",
+    )
+)
 mutants("stdio-no-embedded-newlines", of=Fault, revision=MODERN)(
-    PrettyPrintsListsOnly=has("Writes only the list of tools over several lines.",
-        said=lambda self, message, request:
-            json.dumps(message, indent="\t").encode() + b"\n"
-            if is_listing(request)
-            else message))  # fmt: skip
+    PrettyPrintsListsOnly=has(
+        "Writes only the list of tools over several lines.",
+        said=lambda self, message, request: (
+            json.dumps(message, indent="\t").encode() + b"\n" if is_listing(request) else message
+        ),
+    )
+)
 mutants("stdio-newline-terminated", of=Fault)(
-    OmitsLineFeeds=has("Writes messages without line feeds.",
-        said=lambda self, message, *_: encode(message).rstrip(b"\n")))  # fmt: skip
+    OmitsLineFeeds=has(
+        "Writes messages without line feeds.",
+        said=lambda self, message, *_: encode(message).rstrip(b"\n"),
+    )
+)
 
 
 @mutant("stdio-newline-terminated", startup=3.0)
@@ -103,16 +126,28 @@ class NeverFlushes(Fault):
 
 
 mutants("stdio-newline-terminated", of=Fault, outcome="warn")(
-    OmitsTheLastLineFeed=has("Ends its output with a message without a line feed.",
-        end=lambda self: self.emit(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')))  # fmt: skip
+    OmitsTheLastLineFeed=has(
+        "Ends its output with a message without a line feed.",
+        end=lambda self: self.emit(b'{"jsonrpc":"2.0","id":"last","method":"ping"}'),
+    )
+)
 mutants("stdio-utf8-output", of=Fault)(
-    WritesUtf16=has("Writes UTF-16 with a byte order mark, like a redirected PowerShell.",
+    WritesUtf16=has(
+        "Writes UTF-16 with a byte order mark, like a redirected PowerShell.",
         start=lambda self: self.emit(b"\xff\xfe"),
-        said=lambda self, message, *_: encode(message).decode().encode("utf-16-le")),
-    WritesUtf16BigEndian=has("Writes UTF-16 in big-endian order.", MODERN,
-        said=lambda self, message, *_: encode(message).decode().encode("utf-16-be")),
-    WritesOnlyAByteOrderMark=has("Writes the byte order mark of UTF-16 and exits.", "2025-03-26",
-        end=lambda self: self.emit(b"\xff\xfe")))  # fmt: skip
+        said=lambda self, message, *_: encode(message).decode().encode("utf-16-le"),
+    ),
+    WritesUtf16BigEndian=has(
+        "Writes UTF-16 in big-endian order.",
+        MODERN,
+        said=lambda self, message, *_: encode(message).decode().encode("utf-16-be"),
+    ),
+    WritesOnlyAByteOrderMark=has(
+        "Writes the byte order mark of UTF-16 and exits.",
+        "2025-03-26",
+        end=lambda self: self.emit(b"\xff\xfe"),
+    ),
+)
 
 
 @mutant("stdio-utf8-output", revision="2025-03-26")
@@ -136,11 +171,15 @@ class WritesInTheEncodingOfTheSystem(Fault):
 
 
 mutants("stdio-utf8-output", of=Fault, outcome="note", revision=MODERN)(
-    ExitsInAForeignLocale=has("Exits at a letter that the encoding of the system lacks.",
-        heard=lambda self, line, message:
+    ExitsInAForeignLocale=has(
+        "Exits at a letter that the encoding of the system lacks.",
+        heard=lambda self, line, message: (
             os._exit(1)
             if os.environ.get("PYTHONIOENCODING", "utf-8") != "utf-8" and not line.isascii()
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 
 
 @mutant("stdio-utf8-output", outcome="warn")
@@ -154,14 +193,22 @@ class EscapesHalfASurrogatePair(Fault):
 
 
 mutants("stdio-utf8-input", of=Fault)(
-    ReadsLatin1=has("Reads each byte as one character.",
-        heard=lambda self, line, *_: line.decode("latin-1").encode()),
+    ReadsLatin1=has(
+        "Reads each byte as one character.",
+        heard=lambda self, line, *_: line.decode("latin-1").encode(),
+    ),
     ReadsNonAsciiAsQuestionMarks=has(
-        "Reads ASCII and replaces other characters by question marks.", MODERN,
-        heard=lambda self, line, *_: line.decode().encode("ascii", "replace")))  # fmt: skip
+        "Reads ASCII and replaces other characters by question marks.",
+        MODERN,
+        heard=lambda self, line, *_: line.decode().encode("ascii", "replace"),
+    ),
+)
 mutants("stdio-utf8-input", of=Fault, revision="2025-06-18")(
-    DiesOfAnEmoji=has("Exits at a character outside the BMP.",
-        heard=lambda self, line, message: os._exit(1) if b"\xf0" in line else line))  # fmt: skip
+    DiesOfAnEmoji=has(
+        "Exits at a character outside the BMP.",
+        heard=lambda self, line, message: os._exit(1) if b"\xf0" in line else line,
+    )
+)
 
 
 @mutant("stdio-utf8-input")
@@ -179,4 +226,5 @@ class RefusesNonAsciiNames(Fault):
 
 
 mutants("stdio-utf8-input", of=RefusesNonAsciiNames, revision=MODERN)(
-    RefusesNonAsciiNamesPerRequest="Refuses a client name in _meta that is not ASCII.")  # fmt: skip
+    RefusesNonAsciiNamesPerRequest="Refuses a client name in _meta that is not ASCII."
+)

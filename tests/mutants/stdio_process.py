@@ -107,7 +107,8 @@ class Stays(Fault):
 
 
 mutants("stdio-exit-on-eof", of=Stays, revision=MODERN)(
-    StaysAfterItsInputEnds="Ignores the end of its input; SIGTERM ends it.")  # fmt: skip
+    StaysAfterItsInputEnds="Ignores the end of its input; SIGTERM ends it."
+)
 
 
 @mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
@@ -120,7 +121,8 @@ class HasToBeKilled(Stays):
 
 
 mutants("lifecycle-shutdown-on-stdin-close", of=Stays)(
-    ExitsOnSigterm="Ignores the end of its input, but exits on SIGTERM.")  # fmt: skip
+    ExitsOnSigterm="Ignores the end of its input, but exits on SIGTERM."
+)
 
 
 @mutant("lifecycle-shutdown-on-stdin-close", revision=LEGACY)
@@ -134,8 +136,11 @@ class LeavesAProcessBehind(Fault):
 
 
 controls("lifecycle-shutdown-on-stdin-close", of=Fault)(
-    StartsAShortProcess=has("Starts a process that exits soon after the end of the input.",
-        end=lambda *_: subprocess.Popen(["sleep", "0.3"], stdin=subprocess.DEVNULL)))  # fmt: skip
+    StartsAShortProcess=has(
+        "Starts a process that exits soon after the end of the input.",
+        end=lambda *_: subprocess.Popen(["sleep", "0.3"], stdin=subprocess.DEVNULL),
+    )
+)
 
 
 @control("stdio-newline-terminated", "lifecycle-shutdown-on-stdin-close")
@@ -236,15 +241,22 @@ class ExitsAtOnce(Fault):
 
 controls("stdio-server-initiated-close", "lifecycle-version-counteroffer", of=ExitsAtOnce)(
     ExitsWhenVersionsDiffer="Exits cleanly after it answered a client without a common revision."
-)  # fmt: skip
+)
 mutants("stdio-server-initiated-close", of=ExitsAtOnce, passes=("lifecycle-version-counteroffer",))(
     AbortsWhenVersionsDiffer=has(
         "Dies by a signal after it answered a client without a common revision.",
-        leave=lambda *_: os.kill(os.getpid(), signal.SIGKILL)),
+        leave=lambda *_: os.kill(os.getpid(), signal.SIGKILL),
+    ),
     ClosesItsOutputAndStays=has(
         "Closes its output for a client without a common revision, and runs on.",
-        leave=lambda *_: os.close(sys.stdout.fileno())))  # fmt: skip
+        leave=lambda *_: os.close(sys.stdout.fileno()),
+    ),
+)
 mutants("lifecycle-shutdown-answers-pending", of=Fault)(
-    ForgetsOpenCallsAtTheEnd=has("Writes no answer to a call any more when its input has ended.",
-        said=lambda self, message, request:
-            None if self.done and request.get("method") == "tools/call" else message))  # fmt: skip
+    ForgetsOpenCallsAtTheEnd=has(
+        "Writes no answer to a call any more when its input has ended.",
+        said=lambda self, message, request: (
+            None if self.done and request.get("method") == "tools/call" else message
+        ),
+    )
+)

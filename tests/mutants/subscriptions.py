@@ -81,7 +81,7 @@ class _Unlistened(Fault):
 
 mutants("subscriptions-listen-supported", of=_Unlistened, revision=MODERN)(
     PromisesChangesWithoutListen="Promises change notifications and has no subscriptions/listen."
-)  # fmt: skip
+)
 
 
 @mutant("subscriptions-listen-supported", revision=MODERN, outcome="warn")
@@ -117,13 +117,21 @@ class NotifiesBeforeItAcknowledges(_Streams):
 mutants("subscriptions-ack-first", of=_Streams, revision=MODERN)(
     AcknowledgesWithAResult=has(
         "Answers a subscription to everything with an empty result at once.",
-        acknowledge=lambda self, message, request:
-            self.close(request) if len(self.wanted(request)) > 1 else message))  # fmt: skip
+        acknowledge=lambda self, message, request: (
+            self.close(request) if len(self.wanted(request)) > 1 else message
+        ),
+    )
+)
 mutants("subscriptions-ack-subset", of=_Streams, revision=MODERN)(
-    AcknowledgesMoreThanRequested=has("Acknowledges tools for every filter.",
-        acknowledge=puts("params", "notifications", "toolsListChanged", True)),
-    AcknowledgesWithoutAFilter=has("Acknowledges a subscription without the supported filter.",
-        acknowledge=drops("params", "notifications")))  # fmt: skip
+    AcknowledgesMoreThanRequested=has(
+        "Acknowledges tools for every filter.",
+        acknowledge=puts("params", "notifications", "toolsListChanged", True),
+    ),
+    AcknowledgesWithoutAFilter=has(
+        "Acknowledges a subscription without the supported filter.",
+        acknowledge=drops("params", "notifications"),
+    ),
+)
 
 
 @mutant("subscriptions-ack-subset", revision=MODERN)
@@ -175,16 +183,23 @@ class AcceptsAMissingFilter(_Streams):
 controls("subscriptions-filter-required", of=Fault, revision=MODERN)(
     RefusesAMissingFilterLate=has(
         "Refuses a subscription without a filter late, as a busy server may.",
-        said=lambda self, message, request:
+        said=lambda self, message, request: (
             message
             if request.get("method") != LISTEN or "error" not in message
-            else self.later(LATE, lambda: self.emit(message))))  # fmt: skip
+            else self.later(LATE, lambda: self.emit(message))
+        ),
+    )
+)
 mutants("subscriptions-filter-required", of=Fault, revision=MODERN)(
-    FailsWithoutAFilter=has("Answers a subscription without a filter with an internal error.",
-        said=lambda self, message, request:
+    FailsWithoutAFilter=has(
+        "Answers a subscription without a filter with an internal error.",
+        said=lambda self, message, request: (
             refusal(request, -32603, "Internal error")
             if request.get("method") == LISTEN and "error" in message
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)
 
 
 @mutant("subscriptions-only-requested", revision=MODERN)
@@ -397,10 +412,12 @@ class _EndsItself(Fault):
         self.answer(stream, _closing(stream["id"]))
 
 
-controls("subscriptions-graceful-close", "subscriptions-close-result-shape",
-    of=_EndsItself, revision=MODERN)(
-    EndsAStreamGracefully="Ends a subscription by itself, with a notification and a result."
-)  # fmt: skip
+controls(
+    "subscriptions-graceful-close",
+    "subscriptions-close-result-shape",
+    of=_EndsItself,
+    revision=MODERN,
+)(EndsAStreamGracefully="Ends a subscription by itself, with a notification and a result.")
 
 
 @mutant("subscriptions-graceful-close", revision=MODERN)
@@ -412,8 +429,11 @@ class EndsAStreamWithoutAResult(_EndsItself):
 
 
 mutants("subscriptions-graceful-close", of=Fault, revision=MODERN, outcome="note")(
-    LeavesAtOnceOnSigterm=has("Ends on SIGTERM without a word on its open subscriptions.",
-        terminated=lambda *_: os._exit(0)))  # fmt: skip
+    LeavesAtOnceOnSigterm=has(
+        "Ends on SIGTERM without a word on its open subscriptions.",
+        terminated=lambda *_: os._exit(0),
+    )
+)
 
 
 @mutant("cancellation-server-only-for-listen", revision=MODERN)
@@ -435,11 +455,18 @@ class CancelsAStreamLongAfterItsEnd(_EndsItself):
 
 
 mutants("subscriptions-close-result-shape", of=_EndsItself, revision=MODERN, outcome="note")(
-    AddsNewsToTheFinalResult=has("Adds a member of its own to the final result.",
-        finish=lambda self, stream: self.answer(stream, {**_closing(stream["id"]), "sent": 0}))
-)  # fmt: skip
+    AddsNewsToTheFinalResult=has(
+        "Adds a member of its own to the final result.",
+        finish=lambda self, stream: self.answer(stream, {**_closing(stream["id"]), "sent": 0}),
+    )
+)
 mutants("subscriptions-close-result-shape", of=_EndsItself, revision=MODERN)(
-    EndsAStreamWithoutItsId=has("Leaves the subscription id out of the final result.",
-        finish=lambda self, stream: self.answer(stream, {})),
-    EndsAStreamWithAnotherId=has("Names another subscription in the final result.",
-        finish=lambda self, stream: self.answer(stream, _closing(0))))  # fmt: skip
+    EndsAStreamWithoutItsId=has(
+        "Leaves the subscription id out of the final result.",
+        finish=lambda self, stream: self.answer(stream, {}),
+    ),
+    EndsAStreamWithAnotherId=has(
+        "Names another subscription in the final result.",
+        finish=lambda self, stream: self.answer(stream, _closing(0)),
+    ),
+)

@@ -106,7 +106,8 @@ class _Undeclared(Fault):
 
 
 mutants("tasks-ignored-when-undeclared", of=_Undeclared)(
-    RefusesUndeclaredTasks="Declares no tasks, and refuses a call with a task member.")  # fmt: skip
+    RefusesUndeclaredTasks="Declares no tasks, and refuses a call with a task member."
+)
 
 
 @mutant("tasks-ignored-when-undeclared")
@@ -156,10 +157,14 @@ class _Requires(Fault):
 
 
 controls("tasks-required-tool-error", "tasks-create-result", "tasks-result-final", of=_Requires)(
-    RequiresATask="Has a tool that requires a task, and declares that.")  # fmt: skip
+    RequiresATask="Has a tool that requires a task, and declares that."
+)
 mutants("tasks-required-tool-error", of=_Requires)(
-    RunsATaskOnlyToolPlainly=has("Has a tool that requires a task, and runs it without.",
-        on_plain=lambda self, line, *_: line))  # fmt: skip
+    RunsATaskOnlyToolPlainly=has(
+        "Has a tool that requires a task, and runs it without.",
+        on_plain=lambda self, line, *_: line,
+    )
+)
 
 
 @mutant("tasks-required-tool-error", outcome="warn")
@@ -172,12 +177,12 @@ class RefusesAPlainCallAsInvalid(_Requires):
 
 
 mutants("tasks-declared-operations-work", of=Lacks)(
-    DeclaresAMissingList=has("Declares tasks.list and has no tasks/list.",
-        methods=("tasks/list",)),
-    DeclaresAMissingCancel=has("Declares tasks.cancel and has no tasks/cancel.",
-        methods=("tasks/cancel",)),
-    HasNoResultsOfTasks=has("Makes tasks and has no tasks/result.", methods=("tasks/result",))
-)  # fmt: skip
+    DeclaresAMissingList=has("Declares tasks.list and has no tasks/list.", methods=("tasks/list",)),
+    DeclaresAMissingCancel=has(
+        "Declares tasks.cancel and has no tasks/cancel.", methods=("tasks/cancel",)
+    ),
+    HasNoResultsOfTasks=has("Makes tasks and has no tasks/result.", methods=("tasks/result",)),
+)
 
 
 @control("tasks-declared-operations-work")
@@ -226,10 +231,16 @@ class _Strangers(Fault):
 
 mutants("tasks-unknown-id-error", of=_Strangers)(
     FailsOnAnUnknownTask=has(
-        "Answers an unknown task id with an internal error.", method="tasks/get"))  # fmt: skip
+        "Answers an unknown task id with an internal error.", method="tasks/get"
+    )
+)
 mutants("tasks-unknown-id-error", "tasks-result-of-cancelled-answered", of=_Strangers)(
-    WaitsForAnUnknownTask=has("Waits for the result of an unknown task.",
-        method="tasks/result", on_stranger=lambda *_: None))  # fmt: skip
+    WaitsForAnUnknownTask=has(
+        "Waits for the result of an unknown task.",
+        method="tasks/result",
+        on_stranger=lambda *_: None,
+    )
+)
 
 
 @mutant("tasks-unknown-id-error")
@@ -247,8 +258,12 @@ class CancelsAnUnknownTask(_Strangers, method="tasks/cancel"):
 
 
 mutants("tasks-informative-errors", of=_Strangers)(
-    RefusesWithABlankMessage=has("Refuses an unknown task with a blank message.",
-        method="tasks/get", on_stranger=puts("error", "message", " ")))  # fmt: skip
+    RefusesWithABlankMessage=has(
+        "Refuses an unknown task with a blank message.",
+        method="tasks/get",
+        on_stranger=puts("error", "message", " "),
+    )
+)
 
 
 class _Cursors(_Strangers, method="tasks/list"):
@@ -256,4 +271,5 @@ class _Cursors(_Strangers, method="tasks/list"):
 
 
 mutants("tasks-invalid-cursor-error", of=_Cursors)(
-    FailsOnAnUnknownCursor="Answers an invalid cursor with an internal error.")  # fmt: skip
+    FailsOnAnUnknownCursor="Answers an invalid cursor with an internal error."
+)

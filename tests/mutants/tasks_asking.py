@@ -103,9 +103,12 @@ class TaskThatAsks(AskingTool, TOOL={**AskingTool.TOOL, "execution": {"taskSuppo
             self.give(request, own)
 
 
-controls("tasks-input-required-status", "tasks-leaves-input-required",
-    "tasks-related-meta-on-requests", of=TaskThatAsks)(
-    AsksInATask="Sends a request in a task, with the right state.")  # fmt: skip
+controls(
+    "tasks-input-required-status",
+    "tasks-leaves-input-required",
+    "tasks-related-meta-on-requests",
+    of=TaskThatAsks,
+)(AsksInATask="Sends a request in a task, with the right state.")
 
 
 @control(
@@ -125,8 +128,11 @@ class AsksAfterTasksResult(TaskThatAsks):
 
 
 mutants("tasks-input-required-status", of=TaskThatAsks)(
-    IsWorkingWhileItAsks=has("Shows a task that waits for the client as working.",
-        waits=lambda self, own: self.status[own]))  # fmt: skip
+    IsWorkingWhileItAsks=has(
+        "Shows a task that waits for the client as working.",
+        waits=lambda self, own: self.status[own],
+    )
+)
 
 
 @mutant("tasks-leaves-input-required")
@@ -139,7 +145,9 @@ class StaysInInputRequired(TaskThatAsks):
 
 mutants("tasks-related-meta-on-requests", of=TaskThatAsks)(
     AsksWithoutTheTask=has(
-        "Sends a request in a task without naming the task.", related=lambda *_: {}))  # fmt: skip
+        "Sends a request in a task without naming the task.", related=lambda *_: {}
+    )
+)
 
 
 class Augments(AskingTool):
@@ -180,11 +188,15 @@ class Augments(AskingTool):
 
 controls("tasks-no-undeclared-augmentation", "tasks-requestor-poll-interval", of=Augments)(
     RespectsThePollInterval="Requests tasks if it may, and polls them at the pace of the client."
-)  # fmt: skip
+)
 mutants("tasks-requestor-poll-interval", of=Augments)(
     PollsTooFast=has(
-        "Polls tasks of the client ten times as fast as pollInterval allows.", interval=0.1)
-)  # fmt: skip
+        "Polls tasks of the client ten times as fast as pollInterval allows.", interval=0.1
+    )
+)
 mutants("tasks-no-undeclared-augmentation", of=Augments)(
-    RequestsTasksOfAnyClient=has("Requests tasks of clients with or without tasks.",
-        augmentation=lambda *_: {"task": {"ttl": 60_000}}))  # fmt: skip
+    RequestsTasksOfAnyClient=has(
+        "Requests tasks of clients with or without tasks.",
+        augmentation=lambda *_: {"task": {"ttl": 60_000}},
+    )
+)

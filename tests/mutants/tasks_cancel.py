@@ -76,9 +76,12 @@ class _Writes(TaskThatAsks):
 
 mutants("tasks-cancel-stops-execution", of=_Writes)(
     WorksOnAfterTheCancellation=has(
-        "Goes on writing a file after its task was cancelled.", stops=False))  # fmt: skip
+        "Goes on writing a file after its task was cancelled.", stops=False
+    )
+)
 controls("tasks-cancel-stops-execution", "tasks-result-of-cancelled-answered", of=_Writes)(
-    StopsItsWork=has("Writes a file until its task is cancelled.", stops=True))  # fmt: skip
+    StopsItsWork=has("Writes a file until its task is cancelled.", stops=True)
+)
 
 
 @mutant("tasks-not-cancelled-by-notification")
@@ -155,9 +158,11 @@ class KeepsTheTimeOfTheFirstUpdate(Shows):
 
 
 mutants("tasks-last-updated-at", of=Shows, outcome="warn")(
-    UpdatesATaskBeforeItsCreation=has("Shows a last update before the creation.",
-        on_state=lambda self, method, state: state.update(lastUpdatedAt="2020-01-02T03:04:05Z"))
-)  # fmt: skip
+    UpdatesATaskBeforeItsCreation=has(
+        "Shows a last update before the creation.",
+        on_state=lambda self, method, state: state.update(lastUpdatedAt="2020-01-02T03:04:05Z"),
+    )
+)
 
 
 @mutant("tasks-create-result", outcome="note")
@@ -224,7 +229,7 @@ class KeepsExpiredTasks(Shows):
 
 controls("tasks-requestor-polling", "tasks-requestor-no-reliance-on-notifications", of=Augments)(
     FetchesResultsOfTheClient="Polls tasks of the client until they are over or need input."
-)  # fmt: skip
+)
 
 
 @mutant("tasks-requestor-polling")
@@ -274,5 +279,8 @@ class WaitsForTheNotification(Augments):
 mutants("tasks-requestor-no-reliance-on-notifications", of=WaitsForTheNotification)(
     WaitsForTheNotificationAndAsksLate=has(
         "Sends its request late, as a busy server may, and never polls.",
-        on_ask=lambda self, request:
-            self.later(LATE, partial(WaitsForTheNotification.on_ask, self, request))))  # fmt: skip
+        on_ask=lambda self, request: self.later(
+            LATE, partial(WaitsForTheNotification.on_ask, self, request)
+        ),
+    )
+)

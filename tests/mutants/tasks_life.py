@@ -55,10 +55,14 @@ class ChangesItsResultOverTime(Fault):
 
 
 mutants("tasks-result-final", of=_Results)(
-    NeverReturnsAResult=has("Never answers tasks/result.", on_result=lambda *_: None))  # fmt: skip
+    NeverReturnsAResult=has("Never answers tasks/result.", on_result=lambda *_: None)
+)
 mutants("tasks-result-related-meta", of=_Results)(
-    OmitsTheTaskOfAResult=has("Leaves the task out of the metadata of a result.",
-        on_result=drops("result", "_meta", RELATED)))  # fmt: skip
+    OmitsTheTaskOfAResult=has(
+        "Leaves the task out of the metadata of a result.",
+        on_result=drops("result", "_meta", RELATED),
+    )
+)
 
 
 class Watches(Fault):
@@ -81,11 +85,15 @@ class Watches(Fault):
 
 
 mutants("tasks-result-blocks", of=Watches)(
-    RefusesToWait=has("Refuses tasks/result while the task works.",
-        heard=lambda self, line, message:
+    RefusesToWait=has(
+        "Refuses tasks/result while the task works.",
+        heard=lambda self, line, message: (
             self.refuse(message, -32602, "The task is not over yet")
             if self.works(message)
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 
 
 @control("tasks-result-blocks")
@@ -175,13 +183,21 @@ class ExitsWithAResult(Watches):
 
 
 mutants("tasks-failed-status-message", of=Shows)(
-    OmitsTheReasonOfAFailure=has("Gives no reason for a failed task.",
-        on_state=lambda self, method, state:
-            state.pop("statusMessage", None) if state["status"] == "failed" else None))  # fmt: skip
+    OmitsTheReasonOfAFailure=has(
+        "Gives no reason for a failed task.",
+        on_state=lambda self, method, state: (
+            state.pop("statusMessage", None) if state["status"] == "failed" else None
+        ),
+    )
+)
 mutants("tasks-iserror-means-failed", of=Shows)(
-    CompletesFailedTasks=has("Shows every task as completed, whatever its result.",
-        on_state=lambda self, method, state:
-            state.update(status="completed") if state["status"] == "failed" else None))  # fmt: skip
+    CompletesFailedTasks=has(
+        "Shows every task as completed, whatever its result.",
+        on_state=lambda self, method, state: (
+            state.update(status="completed") if state["status"] == "failed" else None
+        ),
+    )
+)
 
 
 class _Cancels(Fault):
@@ -211,10 +227,14 @@ class _CancelsAgain(_Cancels):
 mutants("tasks-cancel-terminal-rejected", of=_CancelsAgain)(
     RefusesToCancelWithAnotherCode=has(
         "Refuses the cancellation of a finished task with another code.",
-        on_cancel=puts("error", "code", -32600)))  # fmt: skip
+        on_cancel=puts("error", "code", -32600),
+    )
+)
 mutants("tasks-cancel-transition", of=_Cancels)(
-    AnswersCancelWithAWorkingTask=has("Answers tasks/cancel with a working task.",
-        on_cancel=puts("result", "status", "working")))  # fmt: skip
+    AnswersCancelWithAWorkingTask=has(
+        "Answers tasks/cancel with a working task.", on_cancel=puts("result", "status", "working")
+    )
+)
 
 
 @mutant("tasks-cancel-transition")
@@ -232,11 +252,15 @@ class ShowsACancelledTaskAsWorking(Shows):
 
 
 mutants("tasks-cancel-transition", of=Fault)(
-    RefusesToCancel=has("Refuses to cancel any task.",
-        heard=lambda self, line, message:
+    RefusesToCancel=has(
+        "Refuses to cancel any task.",
+        heard=lambda self, line, message: (
             self.refuse(message, -32602, "The task cannot be cancelled, it is already under way")
             if isinstance(message, dict) and message.get("method") == "tasks/cancel"
-            else line))  # fmt: skip
+            else line
+        ),
+    )
+)
 
 
 class _Lists(Fault):
@@ -272,8 +296,12 @@ class ReadsTheTaskFromTheMetadata(Fault):
 
 
 mutants("tasks-id-param-authoritative", of=Fault)(
-    RefusesAnotherTaskInTheMetadata=has("Refuses tasks/get if its metadata names another task.",
-        said=lambda self, message, request:
+    RefusesAnotherTaskInTheMetadata=has(
+        "Refuses tasks/get if its metadata names another task.",
+        said=lambda self, message, request: (
             refusal(request, -32602, "Which of the two tasks?")
             if request.get("method") == "tasks/get" and RELATED in meta(request)
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)

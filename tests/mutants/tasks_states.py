@@ -62,13 +62,19 @@ class GivesOnlyTheIdOfATask(Fault):
 
 
 mutants("tasks-task-shape", of=Shows)(
-    InventsATaskState=has("Uses a state of its own for working, in lists.",
-        on_state=lambda self, method, state:
-            state.update(status="running") if method == "tasks/list" else None),
-    WritesANullStatusMessage=has("Writes the missing statusMessage of a created task as null.",
-        on_state=lambda self, method, state:
-            state.setdefault("statusMessage", None) if method == "tools/call" else None)
-)  # fmt: skip
+    InventsATaskState=has(
+        "Uses a state of its own for working, in lists.",
+        on_state=lambda self, method, state: (
+            state.update(status="running") if method == "tasks/list" else None
+        ),
+    ),
+    WritesANullStatusMessage=has(
+        "Writes the missing statusMessage of a created task as null.",
+        on_state=lambda self, method, state: (
+            state.setdefault("statusMessage", None) if method == "tools/call" else None
+        ),
+    ),
+)
 
 
 @mutant("tasks-task-shape", outcome="warn")
@@ -120,10 +126,14 @@ class TakesIdsFromTheClient(Renames):
 
 
 mutants("tasks-id-unique", of=Renames)(
-    HasOneIdForAllTasks=has("Gives all tasks the same id, and reports no progress.",
-        said=lambda self, message, request:
-            None if progresses(message) else Renames.said(self, message, request),
-        name=lambda self, number, request: "the-task-of-this-server"))  # fmt: skip
+    HasOneIdForAllTasks=has(
+        "Gives all tasks the same id, and reports no progress.",
+        said=lambda self, message, request: (
+            None if progresses(message) else Renames.said(self, message, request)
+        ),
+        name=lambda self, number, request: "the-task-of-this-server",
+    )
+)
 
 
 @mutant("tasks-id-unique")
@@ -138,8 +148,11 @@ class ListsAnotherTaskUnderTheSameId(Fault):
 
 
 mutants("tasks-id-unguessable", of=Renames)(
-    GivesTimesAsTaskIds=has("Uses the creation time in milliseconds as the id of a task.",
-        name=lambda self, number, *_: str(int(time.time() * 1000) + number)))  # fmt: skip
+    GivesTimesAsTaskIds=has(
+        "Uses the creation time in milliseconds as the id of a task.",
+        name=lambda self, number, *_: str(int(time.time() * 1000) + number),
+    )
+)
 
 
 class _Holds(Fault):
@@ -187,11 +200,17 @@ class AnswersAfterTheEndOfATask(_Holds):
 mutants("tasks-create-result-prompt", of=_Holds)(
     AnswersLateWithAWorkingTask=has(
         "Works before it answers with the task, and shows it as working.",
-        release=lambda self, created, *_: self.emit(created)))  # fmt: skip
+        release=lambda self, created, *_: self.emit(created),
+    )
+)
 mutants("tasks-initial-status", of=Shows)(
-    BeginsWithInputRequired=has("Shows a new task as input_required without reason.",
-        on_state=lambda self, method, state:
-            state.update(status="input_required") if method == "tools/call" else None))  # fmt: skip
+    BeginsWithInputRequired=has(
+        "Shows a new task as input_required without reason.",
+        on_state=lambda self, method, state: (
+            state.update(status="input_required") if method == "tools/call" else None
+        ),
+    )
+)
 
 
 @mutant("tasks-terminal-final")
@@ -234,11 +253,15 @@ class NotifiesOfAnEarlierState(Fault):
 
 
 mutants("tasks-created-at", of=Shows)(
-    WritesCreatedAtInWords=has("Writes createdAt in words.",
-        on_state=lambda self, method, state: state.update(createdAt="a moment ago")),
-    ChangesCreatedAt=has("Writes the time of the last update as createdAt.",
-        on_state=lambda self, method, state: state.update(createdAt=state["lastUpdatedAt"]))
-)  # fmt: skip
+    WritesCreatedAtInWords=has(
+        "Writes createdAt in words.",
+        on_state=lambda self, method, state: state.update(createdAt="a moment ago"),
+    ),
+    ChangesCreatedAt=has(
+        "Writes the time of the last update as createdAt.",
+        on_state=lambda self, method, state: state.update(createdAt=state["lastUpdatedAt"]),
+    ),
+)
 
 
 @mutant("tasks-created-at", outcome="warn")
@@ -250,9 +273,11 @@ class OmitsTheTimeZone(Shows):
 
 
 mutants("tasks-last-updated-at", of=Shows)(
-    WritesLastUpdatedAtAsSeconds=has("Writes lastUpdatedAt as seconds since 1970, as text.",
-        on_state=lambda self, method, state: state.update(lastUpdatedAt=f"{time.time():.3f}"))
-)  # fmt: skip
+    WritesLastUpdatedAtAsSeconds=has(
+        "Writes lastUpdatedAt as seconds since 1970, as text.",
+        on_state=lambda self, method, state: state.update(lastUpdatedAt=f"{time.time():.3f}"),
+    )
+)
 
 
 @mutant("tasks-last-updated-at", outcome="warn")
@@ -278,10 +303,13 @@ class NotifiesOfPartOfATask(Shows):
 
 
 mutants("tasks-status-notification-shape", of=Shows, outcome="warn")(
-    NotifiesOfAnotherTask=has("Announces an unknown task.",
-        on_state=lambda self, method, state:
-            state.update(taskId="nobody-s-" + state["taskId"]) if method == STATUS else None)
-)  # fmt: skip
+    NotifiesOfAnotherTask=has(
+        "Announces an unknown task.",
+        on_state=lambda self, method, state: (
+            state.update(taskId="nobody-s-" + state["taskId"]) if method == STATUS else None
+        ),
+    )
+)
 
 
 @mutant("tasks-status-notification-no-related-meta")
@@ -303,8 +331,11 @@ class NamesTheTaskInTasksGet(Shows):
 
 
 mutants("tasks-no-related-meta-in-get-list-cancel", of=Fault)(
-    NamesATaskInTheList=has("Names a task in the metadata of the list.",
-        said=on("tasks/list", puts("_meta", {RELATED: {"taskId": "one"}}))))  # fmt: skip
+    NamesATaskInTheList=has(
+        "Names a task in the metadata of the list.",
+        said=on("tasks/list", puts("_meta", {RELATED: {"taskId": "one"}})),
+    )
+)
 
 
 class _Progress(Fault):
@@ -321,8 +352,10 @@ class _Progress(Fault):
 
 
 mutants("tasks-related-meta-on-messages", of=_Progress)(
-    NamesAnotherTaskInProgress=has("Names another task in the progress of a task.",
-        on_meta=puts(RELATED, "taskId", "another")))  # fmt: skip
+    NamesAnotherTaskInProgress=has(
+        "Names another task in the progress of a task.", on_meta=puts(RELATED, "taskId", "another")
+    )
+)
 mutants("tasks-related-meta-on-messages", of=_Progress, outcome="warn")(
     NamesNoTaskInProgress=has("Names no task in the progress of a task.", on_meta=drops(RELATED))
-)  # fmt: skip
+)

@@ -78,7 +78,7 @@ class _Hides(Calls):
 
 mutants("tools-input-schema-complete", of=_Hides)(
     HidesItsArguments="Lists no argument for a tool that refuses each call without one."
-)  # fmt: skip
+)
 
 
 @mutant("tools-input-schema-complete", revision=MODERN)
@@ -102,13 +102,18 @@ class FailsAtEachCall(RefusesEachAllowedCall, CODE=-32603):
 
 
 controls("tools-input-schema-complete", of=_Hides)(
-    NeedsAKey=has("Has a tool without arguments that fails for another reason.",
-        RESULT={"content": [{"type": "text", "text": "API_KEY is required"}], "isError": True})
-)  # fmt: skip
+    NeedsAKey=has(
+        "Has a tool without arguments that fails for another reason.",
+        RESULT={"content": [{"type": "text", "text": "API_KEY is required"}], "isError": True},
+    )
+)
 controls("tools-input-schema-complete", of=RefusesEachAllowedCall)(
-    KnowsNoExample=has("Refuses each name that we make, which its schema requires.",
+    KnowsNoExample=has(
+        "Refuses each name that we make, which its schema requires.",
         TOOL=FailsAtEachCall.TOOL,
-        answer=Calls.answer))  # fmt: skip
+        answer=Calls.answer,
+    )
+)
 
 
 class _Unknown(_Calls):
@@ -124,11 +129,17 @@ class _Unknown(_Calls):
 
 
 mutants("tools-unknown-tool-error", of=_Unknown, revision=OLD)(
-    RefusesUnknownToolsAsUnknownMethods=has("Answers a call of an unknown tool with -32601.",
-        unknown=lambda self, request: refusal(request, -32601, "No such tool")))  # fmt: skip
+    RefusesUnknownToolsAsUnknownMethods=has(
+        "Answers a call of an unknown tool with -32601.",
+        unknown=lambda self, request: refusal(request, -32601, "No such tool"),
+    )
+)
 mutants("tools-unknown-tool-error", of=_Unknown, revision=MODERN)(
-    RunsUnknownTools=has("Answers a call of an unknown tool with success.",
-        unknown=lambda self, request: self.answer(request, {"content": [TEXT]})))  # fmt: skip
+    RunsUnknownTools=has(
+        "Answers a call of an unknown tool with success.",
+        unknown=lambda self, request: self.answer(request, {"content": [TEXT]}),
+    )
+)
 
 
 @mutant("tools-name-case-sensitive")
@@ -156,8 +167,11 @@ class RunsCallsWithoutAName(_Calls):
 
 
 mutants("tools-malformed-call-error", of=_Calls, revision=MODERN)(
-    HangsOnANumericName=has("Does not answer a call with a number as its name.",
-        call=lambda self, message, given: not isinstance(given.get("name"), int)))  # fmt: skip
+    HangsOnANumericName=has(
+        "Does not answer a call with a number as its name.",
+        call=lambda self, message, given: not isinstance(given.get("name"), int),
+    )
+)
 
 
 @mutant("tools-malformed-call-error", outcome="warn")
@@ -216,14 +230,16 @@ class _Invalid(_Calls):
 
 
 mutants("tools-input-validation-is-error", of=_Invalid)(
-    FailsOnInvalidArguments="Answers invalid arguments with an internal error.")  # fmt: skip
+    FailsOnInvalidArguments="Answers invalid arguments with an internal error."
+)
 mutants("tools-input-validation-is-error", of=_Invalid, revision=MODERN, outcome="note")(
     RefusesInvalidArguments=has("Answers invalid arguments with error -32602.", CODE=-32602)
-)  # fmt: skip
+)
 controls("tools-validate-inputs", of=_Invalid, revision="2025-06-18")(
     RefusesInvalidArgumentsInAnOldRevision=has(
-        "Answers invalid arguments with error -32602, in a revision that allows it.",
-        CODE=-32602))  # fmt: skip
+        "Answers invalid arguments with error -32602, in a revision that allows it.", CODE=-32602
+    )
+)
 
 
 @mutant("tools-execution-error-in-result")
@@ -233,7 +249,9 @@ class FailsOnMissingFiles(_Invalid, KIND="NOT_FOUND"):
 
 mutants("tools-execution-error-in-result", of=FailsOnMissingFiles, revision=OLD)(
     FailsOnMissingFilesInTheFirstRevision=(
-        "Answers a missing file with an internal error, in the first revision."))  # fmt: skip
+        "Answers a missing file with an internal error, in the first revision."
+    )
+)
 
 
 @mutant("tools-sanitize-outputs")
@@ -251,8 +269,11 @@ class ShowsItsStack(_Calls):
 
 
 mutants("tools-sanitize-outputs", of=ShowsItsStack, revision=OLD)(
-    ShowsItsEnvironment=has("Puts its environment into every error of a tool.",
-        more=lambda *_: json.dumps(dict(os.environ))))  # fmt: skip
+    ShowsItsEnvironment=has(
+        "Puts its environment into every error of a tool.",
+        more=lambda *_: json.dumps(dict(os.environ)),
+    )
+)
 
 
 class _Structured(_Calls):
@@ -270,14 +291,24 @@ class _Structured(_Calls):
 mutants("tools-structured-content-conforms", of=_Structured)(
     OmitsStructuredContent=has(
         "Returns no structured content, though the tool has an output schema.",
-        structure=drops("structuredContent")),
+        structure=drops("structuredContent"),
+    ),
     BreaksItsOutputSchema=has(
-        "Returns structured content of another type than its output schema.", MODERN,
-        structure=edits(puts("structuredContent", ["nothing"]), puts("content", [{
-            "type": "text", "text": '["nothing"]'}]))),
-    OmitsARequiredMember=has("Returns structured content without a required member.", "2025-06-18",
-        structure=edits(puts("structuredContent", {}), puts("content", [{"type": "text",
-            "text": "{}"}]))))  # fmt: skip
+        "Returns structured content of another type than its output schema.",
+        MODERN,
+        structure=edits(
+            puts("structuredContent", ["nothing"]),
+            puts("content", [{"type": "text", "text": '["nothing"]'}]),
+        ),
+    ),
+    OmitsARequiredMember=has(
+        "Returns structured content without a required member.",
+        "2025-06-18",
+        structure=edits(
+            puts("structuredContent", {}), puts("content", [{"type": "text", "text": "{}"}])
+        ),
+    ),
+)
 
 
 @mutant("tools-structured-content-conforms", outcome="note")
@@ -308,11 +339,13 @@ class RepeatsItsOutputSchemaInErrors(_Calls):
 
 mutants("tools-structured-content-text-copy", of=_Structured)(
     OmitsTheTextCopy=has("Returns structured content and no text.", structure=puts("content", []))
-)  # fmt: skip
+)
 mutants("tools-structured-content-text-copy", of=_Structured, revision=MODERN, outcome="note")(
-    ReplacesTheTextCopyByProse=has("Returns prose with structured content.",
-        structure=puts("content", [{"type": "text", "text": "See the structured content."}]))
-)  # fmt: skip
+    ReplacesTheTextCopyByProse=has(
+        "Returns prose with structured content.",
+        structure=puts("content", [{"type": "text", "text": "See the structured content."}]),
+    )
+)
 
 
 EMBEDDED: Json = {"type": "resource", "resource": {"uri": "x-more:1", "text": "more"}}
@@ -335,19 +368,39 @@ class EmbedsWithoutResources(Calls, RESULT={"content": [EMBEDDED]}):
 
 
 controls("tools-embedded-resources-capability", of=Calls, revision=MODERN)(
-    EmbedsWithResources=has("Embeds an unreadable resource, and declares resources.",
-        RESULT={"content": [EMBEDDED]}))  # fmt: skip
+    EmbedsWithResources=has(
+        "Embeds an unreadable resource, and declares resources.", RESULT={"content": [EMBEDDED]}
+    )
+)
 mutants("tools-embedded-resource-readable", of=Calls, revision=OLD)(
-    EmbedsAnUnreadableResource=has("Embeds a resource that cannot be read.",
-        RESULT={"content": [EMBEDDED]}))  # fmt: skip
+    EmbedsAnUnreadableResource=has(
+        "Embeds a resource that cannot be read.", RESULT={"content": [EMBEDDED]}
+    )
+)
 controls("tools-embedded-resource-readable", of=Calls, revision="2025-03-26")(
-    EmbedsAReadableResource=has("Embeds a resource that can be read.",
-        RESULT={"content": [{"type": "resource", "resource": {
-            "uri": "workspace:///notes/today.txt", "text": "more"}}]}))  # fmt: skip
+    EmbedsAReadableResource=has(
+        "Embeds a resource that can be read.",
+        RESULT={
+            "content": [
+                {
+                    "type": "resource",
+                    "resource": {"uri": "workspace:///notes/today.txt", "text": "more"},
+                }
+            ]
+        },
+    )
+)
 mutants("tools-resource-link-readable", of=Calls)(
     LinksToAMissingResource=has("Links to a missing resource.", RESULT={"content": [LINK]})
-)  # fmt: skip
+)
 controls("tools-resource-link-readable", "server-resource-link-shape", of=Calls, revision=MODERN)(
-    LinksToAResource=has("Links to a readable resource, and to the web.",
-        RESULT={"content": [{**LINK, "uri": "workspace:///notes/today.txt"}, {**LINK,
-            "uri": "https://example.com/"}]}))  # fmt: skip
+    LinksToAResource=has(
+        "Links to a readable resource, and to the web.",
+        RESULT={
+            "content": [
+                {**LINK, "uri": "workspace:///notes/today.txt"},
+                {**LINK, "uri": "https://example.com/"},
+            ]
+        },
+    )
+)

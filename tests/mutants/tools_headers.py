@@ -15,32 +15,64 @@ def _marked(header: Any, kind: Any = "string") -> dict[str, Any]:
 
 
 mutants("tools-x-mcp-header-value", of=OneMore, revision=MODERN)(
-    MarksWithANewline=has("Ends the name of a header with a newline.",
-        TOOL=_takes(region=_marked("Region\n"))),
-    MarksWithTrue=has("Marks a property with true in place of a name.",
-        TOOL=_takes(region=_marked(True))))  # fmt: skip
+    MarksWithANewline=has(
+        "Ends the name of a header with a newline.", TOOL=_takes(region=_marked("Region\n"))
+    ),
+    MarksWithTrue=has(
+        "Marks a property with true in place of a name.", TOOL=_takes(region=_marked(True))
+    ),
+)
 mutants("tools-x-mcp-header-unique", of=OneMore, revision=MODERN)(
-    MarksTwoPropertiesAlike=has("Gives two properties the same header in different case.",
-        TOOL=_takes(region=_marked("Region"), area=_marked("REGION"))))  # fmt: skip
+    MarksTwoPropertiesAlike=has(
+        "Gives two properties the same header in different case.",
+        TOOL=_takes(region=_marked("Region"), area=_marked("REGION")),
+    )
+)
 mutants("tools-x-mcp-header-primitive", of=OneMore, revision=MODERN)(
-    MarksANumber=has("Marks a property of type number.",
-        TOOL=_takes(share=_marked("Share", "number"))))  # fmt: skip
+    MarksANumber=has(
+        "Marks a property of type number.", TOOL=_takes(share=_marked("Share", "number"))
+    )
+)
 mutants("tools-x-mcp-header-primitive", of=OneMore, revision=MODERN, outcome="note")(
-    MarksAUnion=has("Marks a property that is a string or null.",
-        TOOL=_takes(region=_marked("Region", ["string", "null"]))))  # fmt: skip
+    MarksAUnion=has(
+        "Marks a property that is a string or null.",
+        TOOL=_takes(region=_marked("Region", ["string", "null"])),
+    )
+)
 mutants("tools-x-mcp-header-reachable", of=OneMore, revision=MODERN)(
-    MarksAnItem=has("Marks the items of a list.",
-        TOOL=_takes(regions={"type": "array", "items": _marked("Region")})),
-    MarksAReference=has("Marks a definition that properties refer to.",
-        TOOL={"inputSchema": {"type": "object", "properties": {"region": {
-            "$ref": "#/$defs/region"}}, "$defs": {"region": _marked("Region")}}}))  # fmt: skip
+    MarksAnItem=has(
+        "Marks the items of a list.",
+        TOOL=_takes(regions={"type": "array", "items": _marked("Region")}),
+    ),
+    MarksAReference=has(
+        "Marks a definition that properties refer to.",
+        TOOL={
+            "inputSchema": {
+                "type": "object",
+                "properties": {"region": {"$ref": "#/$defs/region"}},
+                "$defs": {"region": _marked("Region")},
+            }
+        },
+    ),
+)
 mutants("tools-x-mcp-header-not-sensitive", of=OneMore, revision=MODERN)(
-    MarksAPassword=has("Marks a password.", TOOL=_takes(password=_marked("Pass"))))  # fmt: skip
-controls("tools-x-mcp-header-value", "tools-x-mcp-header-unique",
-    "tools-x-mcp-header-primitive", "tools-x-mcp-header-reachable",
-    "tools-x-mcp-header-not-sensitive", of=OneMore, revision=MODERN)(
+    MarksAPassword=has("Marks a password.", TOOL=_takes(password=_marked("Pass")))
+)
+controls(
+    "tools-x-mcp-header-value",
+    "tools-x-mcp-header-unique",
+    "tools-x-mcp-header-primitive",
+    "tools-x-mcp-header-reachable",
+    "tools-x-mcp-header-not-sensitive",
+    of=OneMore,
+    revision=MODERN,
+)(
     MarksCorrectly=has(
         "Marks two properties, one of them in an object; another property has that name.",
-        TOOL=_takes(region=_marked("Region"), place={"type": "object", "properties": {
-            "zone": _marked("Zone", "integer")}}, **{"x-mcp-header": {"type": "string",
-            "default": {"x-mcp-header": "no mark"}}})))  # fmt: skip
+        TOOL=_takes(
+            region=_marked("Region"),
+            place={"type": "object", "properties": {"zone": _marked("Zone", "integer")}},
+            **{"x-mcp-header": {"type": "string", "default": {"x-mcp-header": "no mark"}}},
+        ),
+    )
+)

@@ -59,29 +59,42 @@ def as_legacy(message: Any) -> Any:
 
 
 mutants("versioning-unsupported-version-error", of=Fault, revision=MODERN)(
-    ChecksTheVersionInDiscoverOnly=has("Serves every other method under any version.",
-        heard=lambda self, line, message:
+    ChecksTheVersionInDiscoverOnly=has(
+        "Serves every other method under any version.",
+        heard=lambda self, line, message: (
             under(line, message, MODERN)
             if isinstance(message, dict) and message.get("method") != "server/discover"
-            else line),
+            else line
+        ),
+    ),
     ServesAnUnknownVersionAsAHandshakeRevision=has(
         "Answers requests under an unknown version with results of the older revisions.",
-        heard=lambda self, line, message:
-            under(line, deepcopy(message), MODERN) if is_unknown(asks_for(message)) else line,
-        said=lambda self, message, request:
-            as_legacy(message) if is_unknown(asks_for(request)) else message),
-    RefusesAnUnknownVersionAsInvalidParams=has("Refuses an unknown version with -32602.",
-        said=lambda self, message, request:
+        heard=lambda self, line, message: (
+            under(line, deepcopy(message), MODERN) if is_unknown(asks_for(message)) else line
+        ),
+        said=lambda self, message, request: (
+            as_legacy(message) if is_unknown(asks_for(request)) else message
+        ),
+    ),
+    RefusesAnUnknownVersionAsInvalidParams=has(
+        "Refuses an unknown version with -32602.",
+        said=lambda self, message, request: (
             refusal(request, -32602, "Invalid params: unknown protocolVersion")
             if "error" in message and message["error"]["code"] == -32022
-            else message))  # fmt: skip
+            else message
+        ),
+    ),
+)
 mutants("versioning-unsupported-version-error", of=ModernOnly, revision=MODERN)(
     ServesAHandshakeRevisionWithoutAHandshake=has(
         "Supports only 2026-07-28, and serves stateless requests under 2025-11-25 too.",
-        heard=lambda self, line, message:
+        heard=lambda self, line, message: (
             under(line, message, MODERN)
             if asks_for(message) == LEGACY
-            else ModernOnly.heard(self, line, message)))  # fmt: skip
+            else ModernOnly.heard(self, line, message)
+        ),
+    )
+)
 
 
 class _Refuses(Fault):
@@ -106,11 +119,14 @@ class RefusesAVersionWithoutData(_Refuses):
 
 
 mutants("versioning-unsupported-version-data", of=_Refuses, revision=MODERN)(
-    OmitsTheRequestedVersion=has("Leaves requested out of the data of -32022.",
-        spoil=drops("data", "requested")),
-    OffersTheVersionItRefuses=has("Lists the rejected version among the supported ones.",
-        spoil=lambda self, error: error["data"]["supported"].append(error["data"]["requested"]))
-)  # fmt: skip
+    OmitsTheRequestedVersion=has(
+        "Leaves requested out of the data of -32022.", spoil=drops("data", "requested")
+    ),
+    OffersTheVersionItRefuses=has(
+        "Lists the rejected version among the supported ones.",
+        spoil=lambda self, error: error["data"]["supported"].append(error["data"]["requested"]),
+    ),
+)
 
 
 @mutant("versioning-per-request-independence", revision=MODERN)
@@ -137,7 +153,7 @@ class _Lists(Fault):
 
 mutants("versioning-supported-list-truthful", of=_Lists, revision=MODERN)(
     ListsAVersionItRefuses=has("Lists a future version, which it refuses.", more=("2027-03-26",))
-)  # fmt: skip
+)
 
 
 @mutant("versioning-supported-list-truthful", revision=MODERN)
@@ -154,23 +170,38 @@ class ListsADroppedHandshakeRevision(_Lists):
 
 
 mutants("versioning-supported-list-truthful", of=_Refuses, revision=MODERN)(
-    OffersAVersionItRefuses=has("Offers a version in the data of -32022 that it refuses as well.",
-        spoil=adds("data", "supported", "2027-03-26")))  # fmt: skip
+    OffersAVersionItRefuses=has(
+        "Offers a version in the data of -32022 that it refuses as well.",
+        spoil=adds("data", "supported", "2027-03-26"),
+    )
+)
 controls("versioning-supported-list-truthful", of=_Lists, revision=MODERN)(
-    ListsBothEras=has("Lists every revision it supports, including those of the handshake.",
-        more=("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")))  # fmt: skip
-controls("versioning-initialize-rejected", "versioning-initialize-names-versions",
-    "versioning-unsupported-version-error", "meta-required-fields", of=ModernOnly,
-    revision=MODERN)(
-    SpeaksNoHandshakeRevision="Refuses a handshake and names its versions.")  # fmt: skip
+    ListsBothEras=has(
+        "Lists every revision it supports, including those of the handshake.",
+        more=("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"),
+    )
+)
+controls(
+    "versioning-initialize-rejected",
+    "versioning-initialize-names-versions",
+    "versioning-unsupported-version-error",
+    "meta-required-fields",
+    of=ModernOnly,
+    revision=MODERN,
+)(SpeaksNoHandshakeRevision="Refuses a handshake and names its versions.")
 mutants("versioning-initialize-rejected", of=ModernOnly, revision=MODERN)(
-    ExitsOnAHandshake=has("Exits at an initialize without an answer.",
-        on_initialize=lambda *_: os._exit(1)))  # fmt: skip
+    ExitsOnAHandshake=has(
+        "Exits at an initialize without an answer.", on_initialize=lambda *_: os._exit(1)
+    )
+)
 mutants("versioning-initialize-names-versions", of=ModernOnly, revision=MODERN)(
     RefusesAHandshakeWithoutAHint=has(
         "Refuses initialize as an unknown method without naming its versions.",
-        on_initialize=lambda self, request:
-            self.refuse(request, -32601, "Method not found: initialize")))  # fmt: skip
+        on_initialize=lambda self, request: self.refuse(
+            request, -32601, "Method not found: initialize"
+        ),
+    )
+)
 
 
 @mutant(
@@ -193,10 +224,13 @@ class WantsAHandshakeUnlessDiscovered(Fault):
 mutants("versioning-dual-era-initialize", of=Fault, revision=MODERN)(
     RefusesAHandshakeForAStatelessRevision=has(
         "Answers an initialize with 2026-07-28 with an error.",
-        said=lambda self, message, request:
+        said=lambda self, message, request: (
             refusal(request, -32602, f"{MODERN} has no handshake")
             if params(request).get("protocolVersion") == MODERN and "result" in message
-            else message))  # fmt: skip
+            else message
+        ),
+    )
+)
 
 
 @control(
@@ -231,22 +265,32 @@ class _Extended(Fault):
         return super().said(message, request)
 
 
-controls("versioning-extension-identifiers", "versioning-extension-fallback",
-    of=_Extended, revision=MODERN)(
-    HasExtensions=has("Advertises two extensions and does not use them.",
-        extensions={"com.example/jobs": {}, "com.example.tools/search": {"fuzzy": True}})
-)  # fmt: skip
+controls(
+    "versioning-extension-identifiers",
+    "versioning-extension-fallback",
+    of=_Extended,
+    revision=MODERN,
+)(
+    HasExtensions=has(
+        "Advertises two extensions and does not use them.",
+        extensions={"com.example/jobs": {}, "com.example.tools/search": {"fuzzy": True}},
+    )
+)
 mutants("versioning-extension-identifiers", of=_Extended, revision=MODERN)(
     NamesAnExtensionWithoutAPrefix=has("Names its extension search.", extensions={"search": {}}),
-    NamesAnExtensionByItsAddress=has("Names its extension by a URL.",
-        extensions={"https://example.com/search": {}}),
-    SaysTrueForAnExtension=has("Gives true for the settings of an extension.",
-        extensions={"com.example/search": True}))  # fmt: skip
+    NamesAnExtensionByItsAddress=has(
+        "Names its extension by a URL.", extensions={"https://example.com/search": {}}
+    ),
+    SaysTrueForAnExtension=has(
+        "Gives true for the settings of an extension.", extensions={"com.example/search": True}
+    ),
+)
 mutants("versioning-extension-fallback", of=(_Extended, AskingTool), revision=MODERN)(
     AnswersWithATypeOfAnExtension=has(
         "Answers a tool call with a type of result that the client did not declare.",
-        on_ask=lambda self, request: self.answer(request, {"resultType": "job", "jobId": "1"}))
-)  # fmt: skip
+        on_ask=lambda self, request: self.answer(request, {"resultType": "job", "jobId": "1"}),
+    )
+)
 
 
 @mutant("versioning-extension-fallback", revision=MODERN)
@@ -260,5 +304,8 @@ class NotifiesWithAnExtension(_Extended, AskingTool):
 
 
 mutants("versioning-deprecated-features", of=Fault, revision=MODERN)(
-    OffersLogging=has("Advertises logging, which is deprecated.",
-        said=on("server/discover", puts("capabilities", "logging", {}))))  # fmt: skip
+    OffersLogging=has(
+        "Advertises logging, which is deprecated.",
+        said=on("server/discover", puts("capabilities", "logging", {})),
+    )
+)

@@ -73,20 +73,25 @@ LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "claude/tool-name-length": ([tool(name="n" * 65)], [tool(name="n" * 64)]),
     "claude/property-keys": (
         [takes(properties={"filter[name]": {}}), takes(properties={"k" * 65: {}})],
-        [takes(properties={"a_b.c-1": {}}), has({"properties": {"in[side]": {}}})]),
+        [takes(properties={"a_b.c-1": {}}), has({"properties": {"in[side]": {}}})],
+    ),
     "claude/root-keywords": ([takes(**ONE_OF)], [has(ONE_OF), takes(**{"not": {}})]),
     "claude-code/tool-name-length": ([tool(name="n" * 118)], [tool(name="n" * 117)]),
     "claude-code/tool-name-characters": ([tool(name="a b")], [tool(name="a_b-1")]),
     "claude-code/root-keywords": ([takes(**{"if": {}})], [has(ONE_OF)]),
     "claude-code/property-keys": ([takes(properties={"a b": {}})], [GOOD]),
     "claude-code/description-length": (
-        [tool(description="d" * 2049)], [tool(description="d" * 2048), tool(description=None)]),
+        [tool(description="d" * 2049)],
+        [tool(description="d" * 2048), tool(description=None)],
+    ),
     "claude-directory/title": (
         [UNTITLED, tool(title=""), tool(title=1)],
-        [GOOD, {**UNTITLED, "annotations": {**HINTS, "title": "Read"}}]),
+        [GOOD, {**UNTITLED, "annotations": {**HINTS, "title": "Read"}}],
+    ),
     "claude-directory/hints": (
         [tool(annotations={}), tool(annotations={"readOnlyHint": "yes"}), tool(annotations=1)],
-        [tool(annotations={"readOnlyHint": False}), tool(annotations={"destructiveHint": True})]),
+        [tool(annotations={"readOnlyHint": False}), tool(annotations={"destructiveHint": True})],
+    ),
     "claude-directory/tool-name-length": ([tool(name="n" * 65)], [tool(name="n" * 64)]),
     "openai/tool-name-characters": ([tool(name="kanban.move")], [tool(name="kanban-move")]),
     "openai/tool-name-length": ([tool(name="n" * 65)], [tool(name="n" * 64)]),
@@ -95,7 +100,8 @@ LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "openai-directory/hints": ([tool(annotations={"readOnlyHint": True})], [GOOD]),
     "vscode/array-items": (
         [has(ARRAY), has({"anyOf": [ARRAY, {"type": "null"}]}), has({"items": ARRAY})],
-        [has({"type": "array", "items": {}}), has({"type": ["array", "null"]}), has(PAIR)]),
+        [has({"type": "array", "items": {}}), has({"type": ["array", "null"]}), has(PAIR)],
+    ),
     "vscode/draft-07": (
         [has({"exclusiveMinimum": True}), has({"required": True}), has({"type": "text"})],
         [has({"exclusiveMinimum": 1}), has({"$dynamicRef": "#a", "prefixItems": []})],
@@ -104,13 +110,15 @@ LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "vscode/root-keywords": ([takes(**ONE_OF)], [has(ONE_OF)]),
     "vscode/required-names": (
         [takes(required=["missing"]), tool(inputSchema={"type": "object", "required": ["a"]})],
-        [GOOD, has({"type": "object", "required": ["a"]})]),
+        [GOOD, has({"type": "object", "required": ["a"]})],
+    ),
     "vscode/tuple-items": ([has(PAIR)], [has({"type": "array", "items": {}})]),
     "vscode/tool-name-characters": ([tool(name="a.b"), tool(name="a/b")], [tool(name="a_b-C1")]),
     "vscode/tool-name-length": ([tool(name="n" * 56)], [tool(name="n" * 55)]),
     "vscode/not-read-only": (
         [tool(annotations={"readOnlyHint": False}), tool(annotations=None)],
-        [tool(annotations={"readOnlyHint": True})]),
+        [tool(annotations={"readOnlyHint": True})],
+    ),
     "cursor/tool-name-length": ([tool(name="n" * 56)], [tool(name="n" * 55)]),
     "cursor/tool-count": (many(81), many(80)),
     "gemini/tool-name-characters": ([tool(name="a/b")], [tool(name="a.b:c-d_e")]),
@@ -121,7 +129,7 @@ LISTS: Final[dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     ),
     "windsurf/tool-count": (many(101), many(100)),
     "letta/no-properties": ([tool(inputSchema={"type": "object"})], [takes()]),
-}  # fmt: skip
+}
 """Rule -> lists of tools with which it applies and does not. The server is named ``note``."""
 
 RECORDS: Final[dict[str, tuple[dict[str, Any], dict[str, Any]]]] = {
@@ -359,9 +367,16 @@ def test_explain_shows_a_rule_of_a_profile(capsys: pytest.CaptureFixture[str]) -
 def test_a_wrong_profile_is_an_error_with_its_place(change: dict[str, Any], said: str) -> None:
     good = RULES["windsurf/tool-count"]
     row = {
-        "id": good.id, "measures": good.measures, "limit": 1, "effect": "cut", "says": "It is cut.",
-        "cure": "Less.", "source": good.source, "read": good.read, "version": "1",
-    }  # fmt: skip
+        "id": good.id,
+        "measures": good.measures,
+        "limit": 1,
+        "effect": "cut",
+        "says": "It is cut.",
+        "cure": "Less.",
+        "source": good.source,
+        "read": good.read,
+        "version": "1",
+    }
     table = {"name": "A", "summary": "B", "rule": [row]}
     assert load.parse("a", table).rules[0].limit == 1
 

@@ -152,9 +152,11 @@ def test_actionlint_accepts_the_workflows() -> None:
 def test_conforming_server_passes_the_step(tmp_path: Path) -> None:
     server = shlex.join([sys.executable, "-m", "mcp_touchstone", "serve", "--root"])
     done = run_step(
-        tmp_path, "judge", command=f"{server} {{root}}", arguments="--select ping --revision "
-        "'2025-11-25'",
-    )  # fmt: skip
+        tmp_path,
+        "judge",
+        command=f"{server} {{root}}",
+        arguments="--select ping --revision '2025-11-25'",
+    )
 
     assert done.code == 0, done.log
     assert done.outputs["exit-code"] == "0"
@@ -170,9 +172,11 @@ def test_conforming_server_passes_the_step(tmp_path: Path) -> None:
 @needs_bash
 def test_breached_clause_fails_the_step_and_is_reported(tmp_path: Path) -> None:
     done = run_step(
-        tmp_path, "judge", command=shlex.join(mutant_command("RefusesPings")),
+        tmp_path,
+        "judge",
+        command=shlex.join(mutant_command("RefusesPings")),
         arguments="--select ping --revision 2025-11-25",
-    )  # fmt: skip
+    )
 
     assert done.code == 1, done.log
     assert done.outputs["verdict"].startswith("failed, ")
@@ -270,9 +274,15 @@ def test_configured_targets_share_the_outputs(tmp_path: Path) -> None:
     assert done.outputs["verdict"] == "1 of 2 targets failed"
     reports = Path(done.outputs["reports"])
     assert {path.name for path in reports.iterdir()} == {
-        "report-good.json", "report-bad.json", "report-good.html", "report-bad.html",
-        "report.sarif", "junit.xml", "summary.md", "badge.json",
-    }  # fmt: skip
+        "report-good.json",
+        "report-bad.json",
+        "report-good.html",
+        "report-bad.html",
+        "report.sarif",
+        "junit.xml",
+        "summary.md",
+        "badge.json",
+    }
     assert "# good" in done.summary
     assert "# bad" in done.summary
     assert "::error title=mcp-touchstone::1 of 2 targets failed: ping-empty" in done.log
@@ -297,10 +307,16 @@ for line in sys.stdin:
 
 
 TOKENS = (
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_RUNTIME_TOKEN",
-    "ACTIONS_RUNTIME_URL", "ACTIONS_CACHE_URL", "ACTIONS_RESULTS_URL", "GITHUB_TOKEN", "GH_TOKEN",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+    "ACTIONS_ID_TOKEN_REQUEST_URL",
+    "ACTIONS_RUNTIME_TOKEN",
+    "ACTIONS_RUNTIME_URL",
+    "ACTIONS_CACHE_URL",
+    "ACTIONS_RESULTS_URL",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
     "GH_ENTERPRISE_TOKEN",
-)  # fmt: skip
+)
 
 
 @needs_bash
@@ -342,9 +358,11 @@ def test_token_that_a_header_names_is_kept(
 def test_server_output_cannot_issue_workflow_commands(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(COMMANDING, "utf-8")
     done = run_step(
-        tmp_path, "judge", command=f"{shlex.quote(sys.executable)} server.py",
+        tmp_path,
+        "judge",
+        command=f"{shlex.quote(sys.executable)} server.py",
         arguments="--select ping --revision 2025-11-25",
-    )  # fmt: skip
+    )
 
     mute = re.search(r"(?m)^::stop-commands::([0-9a-f]{32})$", done.log)
     assert mute is not None

@@ -153,22 +153,21 @@ SCREENS = {
     "list": (0, ["list", "basic/ping"]),
     "quiet": (0, ["check", "--self", "-q", "--select", "ping"]),
     "verbose": (1, ["check", "-v", "--select", "ping", *REFUSES_PINGS]),
-    "below the threshold": (
-        0, ["check", "--select", "ping", "--fail-on", "never", *REFUSES_PINGS]
-    ),
+    "below the threshold": (0, ["check", "--select", "ping", "--fail-on", "never", *REFUSES_PINGS]),
     "warning": (0, ["check", "--select", "ping", "--", *mutant_command("AnswersPingsWithAPong")]),
     "unsupported revision": (
         2,
         ["check", "--revision", "2025-11-25", "--", *mutant_command("SpeaksNoHandshakeRevision")],
     ),
     "recon": (
-        0, ["recon", "--revision", "2025-11-25", "--sandbox", "off", "--", *TOY, "echo", "note"]
+        0,
+        ["recon", "--revision", "2025-11-25", "--sandbox", "off", "--", *TOY, "echo", "note"],
     ),
     "recon of no server": (
         2,
         ["recon", "--timeout", "5", "--", sys.executable, "-c", "exit('the key is missing')"],
     ),
-}  # fmt: skip
+}
 """Name -> the exit status, and the command line."""
 
 
@@ -217,9 +216,16 @@ def test_relative_program_is_found_in_the_working_directory(tmp_path: Path) -> N
     script.chmod(0o755)
 
     done = touchstone(
-        "check", "-q", "--select", "answers_a_ping", "--env", f"PYTHONPATH={ROOT}",
-        "--", "./server.sh", cwd=tmp_path,
-    )  # fmt: skip
+        "check",
+        "-q",
+        "--select",
+        "answers_a_ping",
+        "--env",
+        f"PYTHONPATH={ROOT}",
+        "--",
+        "./server.sh",
+        cwd=tmp_path,
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -242,9 +248,19 @@ def test_server_gets_its_own_home_and_the_root_placeholder_is_replaced(tmp_path:
 
 def test_recon_json_lists_examples_and_reasons() -> None:
     done = touchstone(
-        "recon", "--json", "--call", 'write={"path": "x"}', "--call", "gone", "--", *TOY,
-        "echo", "write", "elicit", "old",
-    )  # fmt: skip
+        "recon",
+        "--json",
+        "--call",
+        'write={"path": "x"}',
+        "--call",
+        "gone",
+        "--",
+        *TOY,
+        "echo",
+        "write",
+        "elicit",
+        "old",
+    )
 
     found = json.loads(done.stdout)
     assert found["name"] == "toy 1"
@@ -298,9 +314,13 @@ def complete(line: str) -> list[str]:
         "from mcp_touchstone.cli import main; main()"
     )
     env = {
-        **os.environ, "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line,
-        "COMP_POINT": str(len(line)), "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
-    }  # fmt: skip
+        **os.environ,
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+        "_ARGCOMPLETE_SUPPRESS_SPACE": "1",
+    }
     done = ran([sys.executable, "-c", program], env=env)
     return [word.strip() for word in done.stdout.splitlines()]
 

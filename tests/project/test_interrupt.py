@@ -181,15 +181,38 @@ def test_signal_at_any_moment_ends_the_program_and_leaves_nothing(
     number = BOTH[MOMENTS.index(moment) % 2]
     token = secrets.token_hex(8)
     server = hostile("leaves_children_behind", "{root}", str(tmp_path))
-    words = ["check", "--select", "ping", "--revision", "2025-11-25", "--examples", "0",
-             "--report", f"json:{tmp_path / 'report.json'}", "--", *server]  # fmt: skip
+    words = [
+        "check",
+        "--select",
+        "ping",
+        "--revision",
+        "2025-11-25",
+        "--examples",
+        "0",
+        "--report",
+        f"json:{tmp_path / 'report.json'}",
+        "--",
+        *server,
+    ]
 
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, when, place, str(int(number)), str(tmp_path / "worlds"),
-         *words],
-        capture_output=True, text=True, cwd=tmp_path, timeout=SECONDS, check=False,
+        [
+            sys.executable,
+            "-c",
+            DRIVER,
+            when,
+            place,
+            str(int(number)),
+            str(tmp_path / "worlds"),
+            *words,
+        ],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=SECONDS,
+        check=False,
         env={**os.environ, TOKEN: token, "NO_COLOR": "1"},
-    )  # fmt: skip
+    )
 
     said = done.stdout + done.stderr
     assert done.returncode == 130, said

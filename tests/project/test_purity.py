@@ -30,10 +30,27 @@ PURE = (
 LOCKING = ("mcp_touchstone.wire.transcript", "mcp_touchstone.wire.allowance")
 
 FOREIGN = (
-    "asyncio", "concurrent", "ctypes", "multiprocessing", "os", "psutil", "pytest", "random",
-    "rich", "selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile",
-    "time", "urllib", "uuid",
-)  # fmt: skip
+    "asyncio",
+    "concurrent",
+    "ctypes",
+    "multiprocessing",
+    "os",
+    "psutil",
+    "pytest",
+    "random",
+    "rich",
+    "selectors",
+    "shutil",
+    "signal",
+    "socket",
+    "ssl",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "time",
+    "urllib",
+    "uuid",
+)
 """Modules that a pure module must not import. Only LOCKING may import ``threading``; every module
 may import ``urllib.parse``, which handles text only."""
 

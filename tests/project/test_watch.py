@@ -91,9 +91,16 @@ def test_code_is_that_of_the_last_check_that_finished() -> None:
 
 def test_files_below_folders_are_watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
-        "a.py", "src/b.py", "report.json", "saved/x.log", ".git/index", "node_modules/c.js",
-        "src/__pycache__/b.pyc", "env/pyvenv.cfg", "env/lib/d.py",
-    ):  # fmt: skip
+        "a.py",
+        "src/b.py",
+        "report.json",
+        "saved/x.log",
+        ".git/index",
+        "node_modules/c.js",
+        "src/__pycache__/b.pyc",
+        "env/pyvenv.cfg",
+        "env/lib/d.py",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / "link").symlink_to("/")
@@ -116,8 +123,10 @@ def test_files_of_the_command_are_watched(tmp_path: Path, monkeypatch: pytest.Mo
     settings = [Settings(command=("python", server, "--root", "{root}"))]
 
     assert watched(settings, (), tmp_path / "t.toml") == [
-        Path(), Path(server), tmp_path / "t.toml",
-    ]  # fmt: skip
+        Path(),
+        Path(server),
+        tmp_path / "t.toml",
+    ]
     assert watched(settings, [tmp_path], None) == [tmp_path]
     with pytest.raises(UserError, match="--watch gone"):
         watched(settings, [Path("gone")], None)
@@ -139,8 +148,10 @@ def watching(
     words = ["check", "--watch", "--select", "ping", "--", sys.executable, "server.py"]
     with subprocess.Popen(
         [sys.executable, "-m", "mcp_touchstone", *words],
-        stdout=subprocess.PIPE, text=True, start_new_session=True,
-    ) as process:  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
         stdout = process.stdout
         assert stdout is not None
 

@@ -52,9 +52,14 @@ def test_findings_that_could_be_used_against_a_server_are_neither_listed_nor_cou
 
 def test_the_page_of_pairs_says_who_talks_and_what_breaks() -> None:
     talked = {
-        "client": "one", "server": "a", "transport": "stdio", "revision": "2025-11-25",
-        "trouble": "", "client breaks": ["client-initialized"], "server breaks": [],
-    }  # fmt: skip
+        "client": "one",
+        "server": "a",
+        "transport": "stdio",
+        "revision": "2025-11-25",
+        "trouble": "",
+        "client breaks": ["client-initialized"],
+        "server breaks": [],
+    }
     silent = {**talked, "server": "b", "revision": "", "trouble": "no", "client breaks": []}
 
     text = "\n".join(pairs.page([talked, silent]))

@@ -118,9 +118,15 @@ def test_each_target_has_its_own_items_and_fixtures(run: Run, pytester: pytest.P
     result = run("--mcp", "-v", "-n", "2")
 
     result.stdout.fnmatch_lines_random(
-        [f"*PASSED*{PING}[[]good]*", f"*FAILED*{PING}[[]bad]*", "*PASSED*test_mine[[]good]*",
-         "*PASSED*test_mine[[]bad]*", "*mcp-touchstone: *[[]good]*", "*mcp-touchstone: *[[]bad]*"]
-    )  # fmt: skip
+        [
+            f"*PASSED*{PING}[[]good]*",
+            f"*FAILED*{PING}[[]bad]*",
+            "*PASSED*test_mine[[]good]*",
+            "*PASSED*test_mine[[]bad]*",
+            "*mcp-touchstone: *[[]good]*",
+            "*mcp-touchstone: *[[]bad]*",
+        ]
+    )
     one = run(f"{PING}[good]", "--mcp", "--mcp-target", "good")
     one.assert_outcomes(passed=1)
 

@@ -79,10 +79,18 @@ def differences(held: GoldenResult) -> dict[str, list[tuple[str, Any, Any]]]:
 
 def test_recording_has_one_file_per_request(recorded: Path) -> None:
     assert {path.stem for path in (recorded / REVISION).iterdir()} == {
-        "opening", "ping", "list-tools", "call-echo", "call-look", "unasked",
-        "error-unknown-method", "error-unknown-tool", "error-tool-without-a-name",
-        "error-argument-missing", "error-argument-mistyped",
-    }  # fmt: skip
+        "opening",
+        "ping",
+        "list-tools",
+        "call-echo",
+        "call-look",
+        "unasked",
+        "error-unknown-method",
+        "error-unknown-tool",
+        "error-tool-without-a-name",
+        "error-argument-missing",
+        "error-argument-mistyped",
+    }
     assert [path.name for path in recorded.iterdir()] == [REVISION]
 
 
@@ -206,8 +214,18 @@ def test_intermittent_difference_is_reported_as_unsteady_and_passes(
 ) -> None:
     counter = tmp_path / "counter"
     counter.write_text("0")  # recon calls it too, so the first tour finds an odd number
-    words = ["golden", "verify", "--folder", str(folder), "--env", f"COUNTER={counter}",
-             *ENV, "--", *SERVER, "sometimes"]  # fmt: skip
+    words = [
+        "golden",
+        "verify",
+        "--folder",
+        str(folder),
+        "--env",
+        f"COUNTER={counter}",
+        *ENV,
+        "--",
+        *SERVER,
+        "sometimes",
+    ]
 
     assert main(words) == 0
     assert "unsteady tools/call look" in capsys.readouterr().out
@@ -241,8 +259,10 @@ def test_new_tool_changes_the_list_and_has_a_missing_record(folder: Path) -> Non
 
 
 def test_unused_record_is_a_failure(folder: Path) -> None:
-    (folder / REVISION / "call-gone.json").write_text('{"ask": {"method": "tools/call", '
-        '"params": {"name": "gone", "arguments": {}}}, "answer": {}}')  # fmt: skip
+    (folder / REVISION / "call-gone.json").write_text(
+        '{"ask": {"method": "tools/call", '
+        '"params": {"name": "gone", "arguments": {}}}, "answer": {}}'
+    )
     (folder / "2024-11-05").mkdir()
     (folder / "2024-11-05" / "opening.json").write_text("{}")
 

@@ -165,9 +165,16 @@ def test_serve_imports_no_judging_or_slow_module() -> None:
     assert json.loads(done.stdout)["id"] == 1
     ours = {one for one in loaded if one.startswith("mcp_touchstone") and "_suites" not in one}
     expected = {
-        "", ".cli", ".commands", ".commands.output", ".server", ".catalog", ".catalog.home",
-        ".runtime", ".runtime.console",
-    }  # fmt: skip
+        "",
+        ".cli",
+        ".commands",
+        ".commands.output",
+        ".server",
+        ".catalog",
+        ".catalog.home",
+        ".runtime",
+        ".runtime.console",
+    }
     assert ours == {f"mcp_touchstone{name}" for name in expected}
     slow = {
         *("argparse", "typing", "pathlib", "inspect", "runpy", "importlib.metadata"),

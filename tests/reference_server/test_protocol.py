@@ -123,7 +123,9 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     "13 method empty": (of(b'"id":5,"method":""'), refusal(-32601, 5)),
     "13 method unknown": (of(b'"id":5,"method":"a/b"'), refusal(-32601, 5)),
     "13 initialized with id": (
-        of(b'"id":5,"method":"notifications/initialized"'), refusal(-32601, 5)),
+        of(b'"id":5,"method":"notifications/initialized"'),
+        refusal(-32601, 5),
+    ),
     "14 params null": (of(b'"id":5,"method":"ping","params":null'), refusal(-32600, 5)),
     "14 extra member": (of(b'"id":5,"method":"ping","x":1'), success(5)),
     "14 method and result": (of(b'"id":5,"method":"ping","result":{}'), refusal(-32600, 5)),
@@ -138,24 +140,35 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     "26 notification with params array": (of(b'"method":"notifications/x","params":[]'), silence),
     "26 notification without jsonrpc": (b'{"method":"notifications/x"}', silence),
     "27 cancelled unknown": (
-        of(b'"method":"notifications/cancelled","params":{"requestId":99}'), silence),
+        of(b'"method":"notifications/cancelled","params":{"requestId":99}'),
+        silence,
+    ),
     "27 cancelled object": (
-        of(b'"method":"notifications/cancelled","params":{"requestId":{}}'), silence),
+        of(b'"method":"notifications/cancelled","params":{"requestId":{}}'),
+        silence,
+    ),
     "27 cancelled true": (
-        of(b'"method":"notifications/cancelled","params":{"requestId":true}'), silence),
+        of(b'"method":"notifications/cancelled","params":{"requestId":true}'),
+        silence,
+    ),
     "27 cancelled without params": (of(b'"method":"notifications/cancelled"'), silence),
     "38 _meta number": (of(b'"id":5,"method":"ping","params":{"_meta":5}'), refusal(-32602, 5)),
     "39 progressToken true": (
         of(b'"id":5,"method":"ping","params":{"_meta":{"progressToken":true}}'),
-        refusal(-32602, 5)),
+        refusal(-32602, 5),
+    ),
     "40 a method that is the client's own": (
-        of(b'"id":5,"method":"sampling/createMessage","params":{}'), refusal(-32601, 5)),
+        of(b'"id":5,"method":"sampling/createMessage","params":{}'),
+        refusal(-32601, 5),
+    ),
     "42 invalid UTF-8": (ping(b'"\xff"'), refusal(-32700)),
     "42 encoded surrogate": (ping(b'"\xed\xa0\x80"'), refusal(-32700)),
     "42 overlong": (ping(b'"\xc0\xaf"'), refusal(-32700)),
     "43 lone surrogate in id": (ping(rb'"\ud800"'), refusal(-32600)),
     "43 lone surrogate elsewhere": (
-        of(rb'"id":5,"method":"ping","params":{"x":"\uDC00"}'), refusal(-32600, 5)),
+        of(rb'"id":5,"method":"ping","params":{"x":"\uDC00"}'),
+        refusal(-32600, 5),
+    ),
     "44 NUL escape": (ping(rb'"\u0000"'), success("\0")),
     "44 surrogate pair": (ping(rb'"\ud83d\ude00"'), success("😀")),
     "44 line separators": (ping('"\u2028\u0085"'.encode()), success("\u2028\u0085")),
@@ -172,7 +185,7 @@ LEGACY_ROWS: dict[str, tuple[bytes, Check]] = {
     "51 nesting bomb": (CALL % DEEP, refusal(-32700)),
     "51 open nesting bomb": (b'{"a":' * 100_000, refusal(-32700)),
     "55 Content-Length": (b"Content-Length: 5", refusal(-32700)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("row", LEGACY_ROWS)

@@ -393,9 +393,8 @@ def test_lost_extended_attributes_are_logged(root: Path, monkeypatch: pytest.Mon
 ACL = "system.posix_acl_access"
 # version 2; owner rw, user 1000 r, group r, mask r, others nothing
 GRANT = bytes.fromhex(
-    "02000000" "01000600ffffffff" "02000400e8030000" "04000400ffffffff" "10000400ffffffff"
-    "20000000ffffffff"
-)  # fmt: skip
+    "0200000001000600ffffffff02000400e803000004000400ffffffff10000400ffffffff20000000ffffffff"
+)
 
 
 def test_access_list_is_kept(root: Path) -> None:

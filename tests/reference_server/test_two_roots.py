@@ -79,8 +79,9 @@ def test_client_roots_hide_the_other_root(place: Path) -> None:
         client.send(*opening(SESSION, {"roots": {}}))
         client.hear()
         uri = (place / "two").as_uri()
-        client.send({"jsonrpc": "2.0", "id": client.hear()["id"],
-                     "result": {"roots": [{"uri": uri}]}})  # fmt: skip
+        client.send(
+            {"jsonrpc": "2.0", "id": client.hear()["id"], "result": {"roots": [{"uri": uri}]}}
+        )
         view = {"name": "text_editor", "arguments": {"command": "view", "path": "."}}
         client.send(ask(SESSION, 1, "tools/call", **view))
         found = client.hear()["result"]["structuredContent"]

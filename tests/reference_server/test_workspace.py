@@ -180,11 +180,34 @@ def test_root_stays_the_same_directory_after_a_rename(root: Path) -> None:
     assert (moved / "new.txt").read_bytes() == b"new"
 
 
-DENIED = [".git/config", "a/.git/hooks/x", "wt/.git", "node_modules/p/i.js", "v/node_modules/x",
-          "__pycache__/m.pyc", ".env", "config/.env", ".vs/x"]  # fmt: skip
-NEAR = [".gitignore", ".github/ci.yml", "my.git/config", "environment.txt", ".envrc", ".env.local",
-        "node_modules_old/x.js", "__pycache__x/x", ".vscode/s.json", "binary.txt", "robin/x",
-        "cabin/obj.txt", "a..b.txt", "x...y", "dir/.hidden"]  # fmt: skip
+DENIED = [
+    ".git/config",
+    "a/.git/hooks/x",
+    "wt/.git",
+    "node_modules/p/i.js",
+    "v/node_modules/x",
+    "__pycache__/m.pyc",
+    ".env",
+    "config/.env",
+    ".vs/x",
+]
+NEAR = [
+    ".gitignore",
+    ".github/ci.yml",
+    "my.git/config",
+    "environment.txt",
+    ".envrc",
+    ".env.local",
+    "node_modules_old/x.js",
+    "__pycache__x/x",
+    ".vscode/s.json",
+    "binary.txt",
+    "robin/x",
+    "cabin/obj.txt",
+    "a..b.txt",
+    "x...y",
+    "dir/.hidden",
+]
 
 
 def plant(root: Path, path: str, text: str = "CANARY") -> None:
@@ -226,8 +249,20 @@ def test_build_output_is_read_and_not_written(root: Path, path: str) -> None:
     assert code(lambda: files.edit("t").put("bin/new", b"x")) == "WRITE_DENIED"
 
 
-GITS = [".GIT", ".gIt", ".g\u200cit", "\uff0egit", ".ｇit", ".git.", ".GIT . ", ".git. .", "git~1",
-        "GIT~2", ".git::$INDEX_ALLOCATION", ".git:x"]  # fmt: skip
+GITS = [
+    ".GIT",
+    ".gIt",
+    ".g\u200cit",
+    "\uff0egit",
+    ".ｇit",
+    ".git.",
+    ".GIT . ",
+    ".git. .",
+    "git~1",
+    "GIT~2",
+    ".git::$INDEX_ALLOCATION",
+    ".git:x",
+]
 
 
 @pytest.mark.parametrize("name", [".ENV", "NODE_MODULES", ".env.", "node_modules ", "NODE_M~1"])

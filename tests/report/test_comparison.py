@@ -30,22 +30,38 @@ def report(
     rows = []
     for rule, revision, word in verdicts:
         row: dict[str, Any] = {
-            "clause": rule, "group": "g", "chapter": "c", "level": "MUST", "revision": revision,
-            "outcome": word.strip("!"), "spec": [],
+            "clause": rule,
+            "group": "g",
+            "chapter": "c",
+            "level": "MUST",
+            "revision": revision,
+            "outcome": word.strip("!"),
+            "spec": [],
             "judgements": [
                 {
-                    "scenario": "s", "outcome": word.strip("!"), "expected": "", "count": 1,
-                    "actual": f"it is {word}", "source": "", "process": "", "wire": [],
+                    "scenario": "s",
+                    "outcome": word.strip("!"),
+                    "expected": "",
+                    "count": 1,
+                    "actual": f"it is {word}",
+                    "source": "",
+                    "process": "",
+                    "wire": [],
                 }
             ],
-        }  # fmt: skip
+        }
         if word.endswith("!"):
             row["known"] = "so it is"
         if severity:
             row["threat"] = {
-                "severity": severity, "promise": "containment", "effect": "", "cause": "",
-                "cwe": [], "owasp": [], "seen_in": [],
-            }  # fmt: skip
+                "severity": severity,
+                "promise": "containment",
+                "effect": "",
+                "cause": "",
+                "cwe": [],
+                "owasp": [],
+                "seen_in": [],
+            }
         rows.append(row)
     made = {
         "format": FORMAT,
@@ -57,14 +73,21 @@ def report(
         },
         "revisions": {"spoken": list(spoken), "refused": {}},
         "summary": {
-            "exit_code": 0, "interrupted": False, "trouble": trouble, "clauses": {}, "planned": 0,
-            "processes": 0, "strays": 0, "seconds": 0, "startup_seconds": 0,
+            "exit_code": 0,
+            "interrupted": False,
+            "trouble": trouble,
+            "clauses": {},
+            "planned": 0,
+            "processes": 0,
+            "strays": 0,
+            "seconds": 0,
+            "startup_seconds": 0,
         },
         "verdicts": rows,
         "not_applicable": [
             {"clause": rule, "revision": revision, "why": "no x"} for rule, revision in absent
         ],
-    }  # fmt: skip
+    }
     jsonschema.validate(made, json.loads(SCHEMA.read_text("utf-8")))
     return made
 
@@ -142,9 +165,12 @@ def test_known_finding_in_another_tool_or_argument_is_new(
 
 
 @cases(
-    (["read", "write"], "read"), (["read"], "read"), ([], "read"),
-    (["read"], "read(to)"), (["read(to)"], "read"),
-)  # fmt: skip
+    (["read", "write"], "read"),
+    (["read"], "read"),
+    ([], "read"),
+    (["read"], "read(to)"),
+    (["read(to)"], "read"),
+)
 def test_known_finding_in_no_other_tool_is_open(old: list[str], new: str) -> None:
     """A report of an older version lists no tools, or no arguments."""
     found = compared(with_tools(*old), with_tools(new))
@@ -230,9 +256,12 @@ def test_same_change_in_several_revisions_is_listed_once() -> None:
 def mixed_comparison() -> Comparison:
     old = report(("a-b", NEW, "pass"), ("c-d", NEW, "fail"), ("e-f", NEW, "fail"))
     new = report(
-        ("a-b", NEW, "fail"), ("c-d", NEW, "pass"), ("e-f", NEW, "fail"), ("g-h", NEW, "fail"),
+        ("a-b", NEW, "fail"),
+        ("c-d", NEW, "pass"),
+        ("e-f", NEW, "fail"),
+        ("g-h", NEW, "fail"),
         version="2",
-    )  # fmt: skip
+    )
     return compared(old, new)
 
 

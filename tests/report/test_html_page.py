@@ -32,8 +32,10 @@ class Browser:
         program = f'exec 3<&{theirs} 4>&{back}; exec "$@"'
         self._process = subprocess.Popen(
             ["bash", "-c", program, "-", *words, "--remote-debugging-pipe", "about:blank"],
-            pass_fds=(theirs, back), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=(theirs, back),
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(theirs)
         os.close(back)
         self._ids = itertools.count(1)
@@ -75,9 +77,13 @@ class Browser:
         for kind in ("keyDown", "keyUp"):
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
             self.ask(
-                "Input.dispatchKeyEvent", type=kind, key=key, code=key,
-                windowsVirtualKeyCode=code, **text,
-            )  # fmt: skip
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
+                **text,
+            )
 
     def close(self) -> None:
         self._process.kill()
@@ -87,8 +93,10 @@ class Browser:
 
     def _note(self, event: dict[str, Any]) -> str:
         if event.get("method") in {
-            "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded",
-        }:  # fmt: skip
+            "Runtime.exceptionThrown",
+            "Runtime.consoleAPICalled",
+            "Log.entryAdded",
+        }:
             self.complaints.append(event["params"])
         return str(event.get("method"))
 
@@ -175,8 +183,11 @@ class Display:
     def show(self, *, scheme: str = "light", media: str = "", width: int = 1100) -> None:
         self.browser.ask(
             "Emulation.setDeviceMetricsOverride",
-            width=width, height=900, deviceScaleFactor=1, mobile=False,
-        )  # fmt: skip
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.browser.ask("Emulation.setEmulatedMedia", media=media, features=[feature])
 

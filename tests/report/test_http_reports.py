@@ -36,9 +36,16 @@ def test_reports_show_requests_responses_and_curl_without_a_secret(tmp_path: Pat
         paths += ["--report", f"{kind}:{tmp_path / name}"]
     with serving(broken()) as server:
         done = check(
-            "-v", "--select", "ping", *paths, "--save", str(tmp_path / "wire"), *header, server.url,
+            "-v",
+            "--select",
+            "ping",
+            *paths,
+            "--save",
+            str(tmp_path / "wire"),
+            *header,
+            server.url,
             MY_TOKEN=f"Bearer {SECRET}",
-        )  # fmt: skip
+        )
 
     assert done.returncode == 1, done.stdout + done.stderr
     found = json.loads((tmp_path / "r.json").read_text())["verdicts"]

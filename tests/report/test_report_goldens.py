@@ -17,10 +17,17 @@ from tests import canned
 from tests.goldens import GOLDEN, Golden
 
 ENDINGS = {
-    "badge": "json", "html": "html", "json": "json", "junit": "xml", "markdown": "md",
-    "sarif": "json", "terminal": "txt", "terminal-interrupted": "txt", "terminal-quiet": "txt",
+    "badge": "json",
+    "html": "html",
+    "json": "json",
+    "junit": "xml",
+    "markdown": "md",
+    "sarif": "json",
+    "terminal": "txt",
+    "terminal-interrupted": "txt",
+    "terminal-quiet": "txt",
     "terminal-verbose": "txt",
-}  # fmt: skip
+}
 
 
 def rendered(kind: str, made: Run) -> str:

@@ -61,9 +61,15 @@ def known(made: Run, rule: str, reason: str = "so it is") -> Run:
 
 def since(change: Change) -> Comparison:
     item = ComparedFinding(
-        rule=PING, revision=NEW, change=change, was="pass", now="fail", grade="MUST",
-        counts=change is Change.NEW, actual="no answer",
-    )  # fmt: skip
+        rule=PING,
+        revision=NEW,
+        change=change,
+        was="pass",
+        now="fail",
+        grade="MUST",
+        counts=change is Change.NEW,
+        actual="no answer",
+    )
     return Comparison("old.json", (item,), ("a", "a"), same=True)
 
 
@@ -94,9 +100,12 @@ def test_sarif_fingerprint_depends_only_on_the_rule() -> None:
     later = run({**MIXED, (PING, NEW): Outcome.WARN}, actual="something else")
     for verdict in later.verdicts:
         verdict.gravest = Judgement(
-            clause=verdict.clause.id, revision=verdict.revision, outcome=verdict.outcome,
-            scenario="other.py::other", source="other.py:99",
-        )  # fmt: skip
+            clause=verdict.clause.id,
+            revision=verdict.revision,
+            outcome=verdict.outcome,
+            scenario="other.py::other",
+            source="other.py:99",
+        )
 
     assert results(later)[PING]["partialFingerprints"] == before
     assert len({str(r["partialFingerprints"]) for r in results(later).values()}) == 3

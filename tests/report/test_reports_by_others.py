@@ -90,11 +90,21 @@ TOLERATED = {"SARIF2005"}
 def test_sarif_passes_the_code_scanning_validator(make: Callable[[], Run], tmp_path: Path) -> None:
     (tmp_path / "in.sarif").write_text(sarif.render(make()), "utf-8")
     subprocess.run(
-        [os.environ["SARIF_MULTITOOL"], "validate", "in.sarif", "--rule-kind", "Sarif;Ghas",
-         "--output", "out.sarif"],
-        cwd=tmp_path, env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"},
-        capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
+        [
+            os.environ["SARIF_MULTITOOL"],
+            "validate",
+            "in.sarif",
+            "--rule-kind",
+            "Sarif;Ghas",
+            "--output",
+            "out.sarif",
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1"},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
     log = json.loads((tmp_path / "out.sarif").read_text("utf-8-sig"))["runs"][0]
 
     assert [r for r in log["results"] if r["ruleId"] not in TOLERATED] == []

@@ -22,7 +22,7 @@ from tests.commands import touchstone
     ("OTHER", "ghp_abcdefghijklmnop", ["ghp_abcdefghijklmnop"]),
     ("PATH", "/usr/local/bin:/usr/bin:/bin", []),
     ("LANG", "en_US.UTF-8", []),
-)  # fmt: skip
+)
 def test_secrets_are_found_by_name_and_by_form(name: str, value: str, hidden: list[str]) -> None:
     assert [one for _, one in secrets({name: value})] == hidden
 
@@ -44,10 +44,22 @@ def test_no_output_of_a_check_contains_a_planted_secret(tmp_path: Path) -> None:
     words = [word for kind in kinds for word in ("--report", f"{kind}:{tmp_path / kind}")]
 
     done = touchstone(
-        "check", "-v", "--timeout", "2", "--select", "ping", "--env", f"NPM_TOKEN={planted}",
-        "--save", str(tmp_path / "wire"), *words, "--", sys.executable, "-c",
+        "check",
+        "-v",
+        "--timeout",
+        "2",
+        "--select",
+        "ping",
+        "--env",
+        f"NPM_TOKEN={planted}",
+        "--save",
+        str(tmp_path / "wire"),
+        *words,
+        "--",
+        sys.executable,
+        "-c",
         program.replace(planted, "'+__import__('os').environ['NPM_TOKEN']+'"),
-    )  # fmt: skip
+    )
 
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) > len(kinds)

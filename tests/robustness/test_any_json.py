@@ -41,19 +41,48 @@ from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.schema_dialect import LATEST, allows, dialect_of, violations
 
 KEYWORDS = [
-    "type", "properties", "required", "items", "allOf", "anyOf", "oneOf", "enum", "const",
-    "default", "examples", "$ref", "$defs", "$schema", "pattern", "format", "minimum", "maximum",
-    "exclusiveMinimum", "multipleOf", "minLength", "maxLength", "minItems", "maxItems",
-    "uniqueItems", "delay", "path", "seconds", "a",
-]  # fmt: skip
+    "type",
+    "properties",
+    "required",
+    "items",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "enum",
+    "const",
+    "default",
+    "examples",
+    "$ref",
+    "$defs",
+    "$schema",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "delay",
+    "path",
+    "seconds",
+    "a",
+]
 TYPES = ["object", "string", "integer", "number", "array", "boolean", "null", "#", "#/$defs/a", ""]
 NUMBERS: st.SearchStrategy[Any] = st.one_of(
     st.integers(-3, 3), st.just(10**400), st.floats(allow_nan=False), st.sampled_from([5e-324])
 )
 LEAVES = st.one_of(
-    st.none(), st.booleans(), NUMBERS, st.sampled_from(TYPES), st.text(max_size=4),
+    st.none(),
+    st.booleans(),
+    NUMBERS,
+    st.sampled_from(TYPES),
+    st.text(max_size=4),
     st.sampled_from(["^(a|b)+$", "[", "(", "a{1000}{1000}", "\\", "{x}", "file:///{path}"]),
-)  # fmt: skip
+)
 JSON = st.recursive(
     LEAVES,
     lambda below: st.one_of(
@@ -62,25 +91,38 @@ JSON = st.recursive(
     max_leaves=12,
 )
 MEMBERS = [
-    "uri", "uriTemplate", "title", "inputSchema", "outputSchema", "annotations", "execution",
-    "arguments", "icons", "mimeType", "_meta",
-]  # fmt: skip
+    "uri",
+    "uriTemplate",
+    "title",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "execution",
+    "arguments",
+    "icons",
+    "mimeType",
+    "_meta",
+]
 ITEMS = st.one_of(
     JSON,
     st.fixed_dictionaries(
         {"name": st.one_of(st.sampled_from(["echo", "wait"]), JSON)},
         optional=dict.fromkeys(MEMBERS, JSON),
     ),
-    st.fixed_dictionaries({
-        "name": st.just("wait"),
-        "inputSchema": st.fixed_dictionaries({
-            "type": st.one_of(st.just("object"), JSON),
-            "properties": st.one_of(st.dictionaries(st.sampled_from(KEYWORDS), JSON), JSON),
-            "required": st.one_of(st.lists(st.sampled_from(KEYWORDS)), JSON),
-        }),
-        "annotations": st.just({"readOnlyHint": True}),
-    }),
-)  # fmt: skip
+    st.fixed_dictionaries(
+        {
+            "name": st.just("wait"),
+            "inputSchema": st.fixed_dictionaries(
+                {
+                    "type": st.one_of(st.just("object"), JSON),
+                    "properties": st.one_of(st.dictionaries(st.sampled_from(KEYWORDS), JSON), JSON),
+                    "required": st.one_of(st.lists(st.sampled_from(KEYWORDS)), JSON),
+                }
+            ),
+            "annotations": st.just({"readOnlyHint": True}),
+        }
+    ),
+)
 
 
 def sent_over_the_wire(value: Any) -> Any:
@@ -117,9 +159,15 @@ def test_server_profile_accepts_any_json_in_server_lists(items: list[Any], resul
         profile.lacks((need,), rev.LATEST_LEGACY)
         profile.why(need, rev.LATEST_MODERN)
     for known in (
-        spoken.harmless, spoken.plain_prompts, spoken.completable, spoken.versions,
-        spoken.extensions, spoken.server_info, spoken.listing, profile.name,
-    ):  # fmt: skip
+        spoken.harmless,
+        spoken.plain_prompts,
+        spoken.completable,
+        spoken.versions,
+        spoken.extensions,
+        spoken.server_info,
+        spoken.listing,
+        profile.name,
+    ):
         brief(known)
     for item in spoken.items("tools"):
         is_read_only(item)

@@ -69,9 +69,12 @@ def ran(*words: object, folder: Path, status: Iterable[int] = (0, 1, 2)) -> str:
     """Run a command of its own; assert that its output is tame; return it."""
     done = subprocess.run(
         [sys.executable, "-m", "mcp_touchstone", *map(str, words)],
-        cwd=folder, capture_output=True, timeout=300, check=False,
+        cwd=folder,
+        capture_output=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"},
-    )  # fmt: skip
+    )
     text = (done.stdout + done.stderr).decode("utf-8")
     assert done.returncode in status, text
     assert_tame(text)
@@ -83,8 +86,13 @@ def ran(*words: object, folder: Path, status: Iterable[int] = (0, 1, 2)) -> str:
 def checked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with every report on the hostile server."""
     folder = tmp_path_factory.mktemp("checked")
-    kinds = {"html": "a.html", "markdown": "a.md", "junit": "a.xml", "sarif": "a.sarif",
-             "badge": "b.json"}  # fmt: skip
+    kinds = {
+        "html": "a.html",
+        "markdown": "a.md",
+        "junit": "a.xml",
+        "sarif": "a.sarif",
+        "badge": "b.json",
+    }
     reports = [word for kind, name in kinds.items() for word in ("--report", f"{kind}:{name}")]
     words = ("check", "-v", "--for", "all", *CHOSEN, *SELECTED, "--json", "a.json", *reports)
     text = ran(*words, "--save", "wire", "--scripts", "sh", "--", *SERVER, folder=folder)
@@ -102,10 +110,27 @@ def test_reports_hold_no_control_and_no_markup_of_the_server(checked: Path) -> N
 
 def test_colours_are_the_only_sequences_of_a_terminal(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", "check", "-v", "--color", "always", *CHOSEN,
-         "--for", "all", "--select", "lifecycle", "--", *SERVER],
-        cwd=tmp_path, capture_output=True, timeout=300, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "mcp_touchstone",
+            "check",
+            "-v",
+            "--color",
+            "always",
+            *CHOSEN,
+            "--for",
+            "all",
+            "--select",
+            "lifecycle",
+            "--",
+            *SERVER,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
     text = done.stdout.decode("utf-8")
 
     assert "\x1b[1m" in text
@@ -237,11 +262,23 @@ def test_registry_record_is_compared_tame(tmp_path: Path) -> None:
     npx.write_text(f'#!/bin/sh\nexec "{SERVER[0]}" "{SERVER[1]}"\n', "utf-8")
     npx.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-m", "mcp_touchstone", "check", "--from", "server.json", "--select",
-         "lifecycle", *CHOSEN],
-        cwd=tmp_path, capture_output=True, timeout=300, check=False,
+        [
+            sys.executable,
+            "-m",
+            "mcp_touchstone",
+            "check",
+            "--from",
+            "server.json",
+            "--select",
+            "lifecycle",
+            *CHOSEN,
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=300,
+        check=False,
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
-    )  # fmt: skip
+    )
     text = (done.stdout + done.stderr).decode("utf-8")
 
     assert "record: " in text
@@ -250,11 +287,29 @@ def test_registry_record_is_compared_tame(tmp_path: Path) -> None:
 
 def test_pytest_prints_tame(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--mcp-server",
-         f'"{SERVER[0]}" "{SERVER[1]}"', "--mcp-revision", "2025-11-25", "--mcp-select", "tools",
-         "--mcp-select", "lifecycle", "--junitxml", "a.xml"],
-        cwd=tmp_path, capture_output=True, timeout=300, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-rA",
+            "-p",
+            "no:cacheprovider",
+            "--mcp-server",
+            f'"{SERVER[0]}" "{SERVER[1]}"',
+            "--mcp-revision",
+            "2025-11-25",
+            "--mcp-select",
+            "tools",
+            "--mcp-select",
+            "lifecycle",
+            "--junitxml",
+            "a.xml",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
     text = (done.stdout + done.stderr).decode("utf-8")
 
     assert "evil" in text

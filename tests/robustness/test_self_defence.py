@@ -47,12 +47,24 @@ def check(nursery: Nursery, folder: Path, name: str, case: Case, *options: str) 
     (folder / "outside" / "keep").write_text("this is none of its business\n")
     server = hostile(name.partition(" ")[0], "{root}", str(folder / "outside"), case.argument)
     return nursery.run(
-        ["check", "--timeout", str(case.patience), "--revision", "2025-11-25", "--examples", "0",
-         "--select", case.select, *options, "--", *server],
+        [
+            "check",
+            "--timeout",
+            str(case.patience),
+            "--revision",
+            "2025-11-25",
+            "--examples",
+            "0",
+            "--select",
+            case.select,
+            *options,
+            "--",
+            *server,
+        ],
         folder,
         seconds=SECONDS,
         env={"COLUMNS": "100", "NO_COLOR": "1"},
-    )  # fmt: skip
+    )
 
 
 def wrong(ran: Ran, case: Case, folder: Path) -> list[str]:

@@ -16,13 +16,48 @@ PACKAGES: Final = (
     *("security", "bindings", "recordings", "engine", "runtime", "discovery", "judging"),
 )
 
-FUNCTIONS: Final = frozenset({
-    "access", "chmod", "chown", "close", "copyfile", "fchmod", "fsencode", "link", "listdir",
-    "lstat", "makedirs", "mkdir", "mkfifo", "mknod", "open", "read", "readlink", "realpath",
-    "remove",
-    "removedirs", "rename", "renames", "replace", "rmdir", "scandir", "stat", "symlink", "truncate",
-    "unlink", "utime", "walk", "write", "exists", "isdir", "isfile", "islink", "lexists", "getsize",
-})  # fmt: skip
+FUNCTIONS: Final = frozenset(
+    {
+        "access",
+        "chmod",
+        "chown",
+        "close",
+        "copyfile",
+        "fchmod",
+        "fsencode",
+        "link",
+        "listdir",
+        "lstat",
+        "makedirs",
+        "mkdir",
+        "mkfifo",
+        "mknod",
+        "open",
+        "read",
+        "readlink",
+        "realpath",
+        "remove",
+        "removedirs",
+        "rename",
+        "renames",
+        "replace",
+        "rmdir",
+        "scandir",
+        "stat",
+        "symlink",
+        "truncate",
+        "unlink",
+        "utime",
+        "walk",
+        "write",
+        "exists",
+        "isdir",
+        "isfile",
+        "islink",
+        "lexists",
+        "getsize",
+    }
+)
 """Functions of ``os`` and ``os.path`` that take a path or a descriptor."""
 
 MODULES: Final = frozenset({"shutil", "glob", "tempfile", "io", "fileinput", "mmap"})
@@ -31,18 +66,41 @@ MODULES: Final = frozenset({"shutil", "glob", "tempfile", "io", "fileinput", "mm
 ALLOWED: Final[dict[str, dict[str, int]]] = {
     # the door itself
     "runtime/open_folder.py": {
-        "Path": 1, "open": 1, "os.chmod": 2, "os.close": 4, "os.fchmod": 1, "os.fsencode": 4,
-        "os.link": 1, "os.lstat": 1, "os.mkdir": 1, "os.mkfifo": 1, "os.open": 8, "os.read": 1,
-        "os.readlink": 1, "os.replace": 1, "os.rmdir": 1, "os.scandir": 2, "os.stat": 1,
-        "os.symlink": 1, "os.unlink": 1, "os.utime": 1, "os.write": 2,
+        "Path": 1,
+        "open": 1,
+        "os.chmod": 2,
+        "os.close": 4,
+        "os.fchmod": 1,
+        "os.fsencode": 4,
+        "os.link": 1,
+        "os.lstat": 1,
+        "os.mkdir": 1,
+        "os.mkfifo": 1,
+        "os.open": 8,
+        "os.read": 1,
+        "os.readlink": 1,
+        "os.replace": 1,
+        "os.rmdir": 1,
+        "os.scandir": 2,
+        "os.stat": 1,
+        "os.symlink": 1,
+        "os.unlink": 1,
+        "os.utime": 1,
+        "os.write": 2,
     },
     # the folder of the tree is removed; links outside the tree are computed, not followed
     "runtime/safe_path.py": {"Path": 1, "os.lstat": 1, "os.readlink": 2, "os.rmdir": 2},
     # the folder of the world is made and found in a folder that no server can change; the
     # user's working folder is listed, and its links are not entered
     "runtime/scratch.py": {
-        "Path": 19, "os.access": 1, "os.close": 2, "os.open": 2, "os.scandir": 1, "os.walk": 1,
-        "tempfile.gettempdir": 3, "tempfile.mkdtemp": 1,
+        "Path": 19,
+        "os.access": 1,
+        "os.close": 2,
+        "os.open": 2,
+        "os.scandir": 1,
+        "os.walk": 1,
+        "tempfile.gettempdir": 3,
+        "tempfile.mkdtemp": 1,
     },
     # the size of the user's own folder is taken before any server is started
     "runtime/copy_root.py": {"Path": 4, "os.walk": 1},
@@ -69,7 +127,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "engine/runner.py": {"Path": 2},
     "engine/stages.py": {"Path": 2},
     "judging/run_settings.py": {"Path": 2},
-}  # fmt: skip
+}
 """Module -> what it may use, and how often; a comment says why it reaches no file of a server."""
 
 
@@ -109,9 +167,14 @@ def test_modules_reach_files_only_as_the_table_says() -> None:
 
 def test_search_finds_each_kind_of_access(tmp_path: Path) -> None:
     lines = (
-        "open(place)", "Path(place).read_bytes()", "os.unlink(place)", "shutil.rmtree(place)",
-        "from os import scandir", "from glob import glob", "os.path.realpath(place)",
-    )  # fmt: skip
+        "open(place)",
+        "Path(place).read_bytes()",
+        "os.unlink(place)",
+        "shutil.rmtree(place)",
+        "from os import scandir",
+        "from glob import glob",
+        "os.path.realpath(place)",
+    )
     for line in lines:
         (tmp_path / "module.py").write_text(line, encoding="utf-8")
         assert used(tmp_path / "module.py"), line

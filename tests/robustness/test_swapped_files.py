@@ -33,9 +33,17 @@ SERVER = Path(__file__).parents[1] / "swapping_server.py"
 PRECIOUS = "precious-7f3a9c51e2d84b06"
 
 NAMES = (
-    "ok.txt", "control.txt", "existing.txt", "m.py", "new.txt", "p.txt", "edits.txt", "README.md",
-    "canary-file.txt", "src.py",
-)  # fmt: skip
+    "ok.txt",
+    "control.txt",
+    "existing.txt",
+    "m.py",
+    "new.txt",
+    "p.txt",
+    "edits.txt",
+    "README.md",
+    "canary-file.txt",
+    "src.py",
+)
 """Names of our files, which the folder of the user has too."""
 
 

@@ -37,10 +37,17 @@ DEADLINE = "300"
 """Seconds of the attacks on a released server."""
 
 TEN = (
-    "WreaksHavoc", "Joined", "FetchesAnyScheme", "PassesOptionsOn", "QuotesByHand",
-    "MovesIntoFolders", "CopiesTreesThroughLinks", "UndoesByName", "WalksThroughLinks",
+    "WreaksHavoc",
+    "Joined",
+    "FetchesAnyScheme",
+    "PassesOptionsOn",
+    "QuotesByHand",
+    "MovesIntoFolders",
+    "CopiesTreesThroughLinks",
+    "UndoesByName",
+    "WalksThroughLinks",
     "ReadsFilters",
-)  # fmt: skip
+)
 """Fakes that write outside their root, run commands, or do whatever they can."""
 
 CHECKED = re.compile(r"threats?\s+checked")

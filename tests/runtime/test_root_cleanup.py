@@ -59,9 +59,13 @@ def test_git_accepts_the_repository(tmp_path: Path) -> None:
     def git(*words: str) -> str:
         done = subprocess.run(
             ["git", "-c", f"safe.directory={world.root}", *words],
-            cwd=str(world.root), capture_output=True, text=True, check=True, timeout=60,
+            cwd=str(world.root),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
             env={"PATH": os.environ["PATH"], "HOME": str(world.home), "LC_ALL": "C"},
-        )  # fmt: skip
+        )
         return done.stdout + done.stderr
 
     with World(tmp_path, is_repository=True) as world:
@@ -134,16 +138,30 @@ def test_seed_is_copied_without_links_that_lead_out(tmp_path: Path, project: Pat
 def test_attacks_run_in_a_copy_of_the_seed(project: Path) -> None:
     fake = target_of("NetworkShare")
 
-    status = main([
-        "check", "-q", "--suite", "security", "--select", "traversal-absolute",
-        "--root-from", str(project), "--", *fake.command,
-    ])  # fmt: skip
+    status = main(
+        [
+            "check",
+            "-q",
+            "--suite",
+            "security",
+            "--select",
+            "traversal-absolute",
+            "--root-from",
+            str(project),
+            "--",
+            *fake.command,
+        ]
+    )
 
     assert status == 1
     assert Target(command=("x",), root_from=project).words()[:2] == ["--root-from", str(project)]
     assert sorted(path.name for path in project.iterdir()) == [
-        "absolute", "far", "near", "pipe", "src",
-    ]  # fmt: skip
+        "absolute",
+        "far",
+        "near",
+        "pipe",
+        "src",
+    ]
 
 
 def test_missing_root_from_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,8 +192,10 @@ def test_world_is_abandoned_only_after_its_process_ends(tmp_path: Path) -> None:
     made += "w = World(Path(sys.argv[1])); print(w.path, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", made, str(tmp_path)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as holder:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as holder:
         assert holder.stdout is not None
         path = Path(holder.stdout.readline().strip())
         assert path.is_dir()
@@ -196,8 +216,9 @@ def test_tidy_removes_world_and_servers_of_a_killed_run(tmp_path: Path) -> None:
     words = ["check", "--suite", "security", *outside, "--", sys.executable, "-c", stubborn, ROOT]
     with subprocess.Popen(
         [sys.executable, "-m", "mcp_touchstone", *words],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    ) as run:  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as run:
         while not (pids.exists() and len(pids.read_text().split()) >= 5):
             assert run.poll() is None
         servers = [psutil.Process(int(pid)) for pid in pids.read_text().split()]

@@ -44,8 +44,10 @@ def first(**properties: Any) -> dict[str, Any]:
         ({"type": ["null", "integer"]}, 1),
         ({"type": "array", "items": {"type": "integer"}}, [1]),
         ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
-        ({"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True},
-         [1, 2]),
+        (
+            {"type": "array", "items": {"type": "integer"}, "minItems": 2, "uniqueItems": True},
+            [1, 2],
+        ),
         ({"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2}, ["a", "b"]),
         ({"type": "array", "maxItems": 0}, []),
         ({"type": "string", "format": "email"}, "user@example.com"),
@@ -61,7 +63,7 @@ def first(**properties: Any) -> dict[str, Any]:
         ({}, "hello"),
         (True, "hello"),
     ],
-)  # fmt: skip
+)
 def test_generated_value_fits_its_schema(kind: Any, value: Any) -> None:
     made = first(text=kind)
 
@@ -102,8 +104,11 @@ def test_path_candidates_are_distinct_paths_in_the_world() -> None:
     made = candidates(schema(path={"type": "string"}), WORLD)
 
     assert [one["path"] for one in made] == [
-        "/world/root/notes/today.txt", "notes/today.txt", "/world/root", ".",
-    ]  # fmt: skip
+        "/world/root/notes/today.txt",
+        "notes/today.txt",
+        "/world/root",
+        ".",
+    ]
 
 
 @pytest.mark.parametrize("name", ["repo_path", "rootDir", "directory", "cwd"])
@@ -154,17 +159,22 @@ def test_form_fills_every_field_and_agrees() -> None:
         age={"type": "integer", "minimum": 18, "maximum": 99},
         mail={"type": "string", "format": "email"},
         colours={
-            "type": "array", "minItems": 2, "items": {"anyOf": [{"const": "r"}, {"const": "g"}]},
+            "type": "array",
+            "minItems": 2,
+            "items": {"anyOf": [{"const": "r"}, {"const": "g"}]},
         },
         shade={"type": "string", "oneOf": [{"const": "dark", "title": "Dark"}]},
-    )  # fmt: skip
+    )
 
     content = form(wanted)
 
     assert content == {
-        "confirm": True, "age": 18, "mail": "user@example.com", "colours": ["r", "g"],
+        "confirm": True,
+        "age": 18,
+        "mail": "user@example.com",
+        "colours": ["r", "g"],
         "shade": "dark",
-    }  # fmt: skip
+    }
     jsonschema.validate(content, wanted)
     assert form("nonsense") == {}
 
@@ -238,12 +248,27 @@ def found(pattern: str, text: str) -> bool:
 @pytest.mark.parametrize(
     "pattern",
     [
-        "", "abc", "^abc$", r"^\d{3}$", r"^[a-z][a-z0-9-]*$", r"^(foo|bar)+$", r"^[^a-z]{2}$",
-        r"^(?:[0-9a-f]{2}:){5}[0-9a-f]{2}$", r"^\w+@\w+\.\w+$", r"^#[0-9A-Fa-f]{6}$", r"^a?b*c+$",
-        r"^[\]\\]+$", r"^\x41\u0042$", r"^(?P<year>\d{4})-(?:0[1-9]|1[0-2])$", r"^\S+\.py$",
-        r"^a{2,5}?$", r"^[^\\/]+$", r"^v\d+(\.\d+)*$", r"[[]",
+        "",
+        "abc",
+        "^abc$",
+        r"^\d{3}$",
+        r"^[a-z][a-z0-9-]*$",
+        r"^(foo|bar)+$",
+        r"^[^a-z]{2}$",
+        r"^(?:[0-9a-f]{2}:){5}[0-9a-f]{2}$",
+        r"^\w+@\w+\.\w+$",
+        r"^#[0-9A-Fa-f]{6}$",
+        r"^a?b*c+$",
+        r"^[\]\\]+$",
+        r"^\x41\u0042$",
+        r"^(?P<year>\d{4})-(?:0[1-9]|1[0-2])$",
+        r"^\S+\.py$",
+        r"^a{2,5}?$",
+        r"^[^\\/]+$",
+        r"^v\d+(\.\d+)*$",
+        r"[[]",
     ],
-)  # fmt: skip
+)
 def test_supported_pattern_gets_a_matching_text(pattern: str) -> None:
     text = text_for(pattern)
 
@@ -322,16 +347,25 @@ VALUES = {"var": "value", "hello": "Hello World!", "path": "/foo/bar", "x": "102
 @pytest.mark.parametrize(
     ("template", "uri"),
     [
-        ("{var}", "value"), ("{hello}", "Hello%20World%21"), ("{+hello}", "Hello%20World!"),
-        ("{+path}/here", "/foo/bar/here"), ("X{#var}", "X#value"),
-        ("{x,hello}", "1024,Hello%20World%21"), ("?fixed=yes{&x}", "?fixed=yes&x=1024"),
-        ("X{.var,x}", "X.value.1024"), ("{/var,x}/here", "/value/1024/here"),
-        ("{;x,empty}", ";x=1024;empty"), ("{?x,empty}", "?x=1024&empty="),
-        ("{var:3}", "val"), ("{undef}", ""), ("{/var*}", "/value"),
+        ("{var}", "value"),
+        ("{hello}", "Hello%20World%21"),
+        ("{+hello}", "Hello%20World!"),
+        ("{+path}/here", "/foo/bar/here"),
+        ("X{#var}", "X#value"),
+        ("{x,hello}", "1024,Hello%20World%21"),
+        ("?fixed=yes{&x}", "?fixed=yes&x=1024"),
+        ("X{.var,x}", "X.value.1024"),
+        ("{/var,x}/here", "/value/1024/here"),
+        ("{;x,empty}", ";x=1024;empty"),
+        ("{?x,empty}", "?x=1024&empty="),
+        ("{var:3}", "val"),
+        ("{undef}", ""),
+        ("{/var*}", "/value"),
         ("file:///{+path}", "file:////foo/bar"),
-        ("demo://ü/{var}", "demo://ü/value"), ("plain:one", "plain:one"),
+        ("demo://ü/{var}", "demo://ü/value"),
+        ("plain:one", "plain:one"),
     ],
-)  # fmt: skip
+)
 def test_uri_template_is_expanded_as_in_the_rfc(template: str, uri: str) -> None:
     assert uri_template.expand(template, VALUES) == uri
 
@@ -343,7 +377,7 @@ def test_template_variables_are_listed_once_in_order() -> None:
 @pytest.mark.parametrize(
     "template",
     ["a{", "a}", "{}", "{a b}", "{=a}", "{a:0}", "{a:99999}", "{,a}", "a b", "a<b", "%zz"],
-)  # fmt: skip
+)
 def test_invalid_uri_template_is_refused(template: str) -> None:
     assert uri_template.variables(template) == []
     with pytest.raises(ValueError, match=r"."):
@@ -364,10 +398,20 @@ ANY_JSON = st.recursive(
 @pytest.mark.parametrize(
     "kind",
     [
-        ["integer", "null"], ["null", "number"], ["string", "null"], [], [[]], [{}], {}, None, 7,
-        True, "integer", "no-such-type",
+        ["integer", "null"],
+        ["null", "number"],
+        ["string", "null"],
+        [],
+        [[]],
+        [{}],
+        {},
+        None,
+        7,
+        True,
+        "integer",
+        "no-such-type",
     ],
-)  # fmt: skip
+)
 def test_any_type_of_a_duration_property_gives_arguments(kind: Any, needed: str) -> None:
     made = candidates(schema(needed, delay={"type": kind}), WORLD)
     assert made

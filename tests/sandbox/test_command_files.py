@@ -189,9 +189,13 @@ def test_installation_is_shown_with_changes_that_vanish(home: Path, tmp_path: Pa
     world = tmp_path / "world"
     world.mkdir()
     box = sandbox_for(
-        Method.UNSHARE, ["sh", str(script), str(tool)], world=world, cwd=world,
-        env={"PATH": "/usr/bin"}, home=home,
-    )  # fmt: skip
+        Method.UNSHARE,
+        ["sh", str(script), str(tool)],
+        world=world,
+        cwd=world,
+        env={"PATH": "/usr/bin"},
+        home=home,
+    )
 
     assert script.parent in box.copied
     assert not [path for path in box.readable if path.is_dir()]

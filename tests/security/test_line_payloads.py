@@ -37,8 +37,10 @@ def test_payload_includes_the_required_tool_arguments() -> None:
     made = line_payloads.load(ROWS["rpc.type-14"], names, (1, 2))
 
     assert json.loads(made.data)["params"]["arguments"] == {
-        "command": "view", "path": "/r/ok.txt", "extra": 1,
-    }  # fmt: skip
+        "command": "view",
+        "path": "/r/ok.txt",
+        "extra": 1,
+    }
 
 
 @cases("json.string-10", "json.string-17", "frame.smuggle-02", "rpc.id-16")

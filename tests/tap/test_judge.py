@@ -13,14 +13,25 @@ from mcp_touchstone.tap.recording import Recorder, Side
 INFO = {"name": "x", "version": "1"}
 TASKS: dict[str, Any] = {"requests": {"tools": {"call": {}}}}
 OPENING: list[Any] = [
-    {"id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": INFO,
-    }},
-    {"id": 1, "result": {
-        "protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO,
-    }},
+    {
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": INFO,
+        },
+    },
+    {
+        "id": 1,
+        "result": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"tools": {}},
+            "serverInfo": INFO,
+        },
+    },
     {"method": "notifications/initialized"},
-]  # fmt: skip
+]
 
 
 def write(folder: Path, *said: tuple[Side, Any] | str, name: str = "1") -> Path:
@@ -173,15 +184,18 @@ def test_reports_of_one_side_only_are_json(
     assert "add --side" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("can", "support", "task", "outcome"), [
-    ({}, "optional", True, "fail"),
-    ({}, "required", False, "pass"),
-    ({"tasks": TASKS}, "optional", True, "unseen"),
-    ({"tasks": TASKS}, "required", True, "pass"),
-    ({"tasks": TASKS}, "required", False, "warn"),
-    ({"tasks": TASKS}, "forbidden", True, "warn"),
-    ({"tasks": TASKS}, "forbidden", False, "pass"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("can", "support", "task", "outcome"),
+    [
+        ({}, "optional", True, "fail"),
+        ({}, "required", False, "pass"),
+        ({"tasks": TASKS}, "optional", True, "unseen"),
+        ({"tasks": TASKS}, "required", True, "pass"),
+        ({"tasks": TASKS}, "required", False, "warn"),
+        ({"tasks": TASKS}, "forbidden", True, "warn"),
+        ({"tasks": TASKS}, "forbidden", False, "pass"),
+    ],
+)
 def test_a_call_is_a_task_where_the_server_and_the_tool_say_so(
     can: dict[str, Any],
     support: str,

@@ -225,9 +225,9 @@ def test_a_recording_has_no_secret_of_the_environment_or_the_command(folder: Pat
     secret, token = "hunter2hunter2", "ghp_" + "a1B2" * 8
     code = "import os, sys\nprint(os.environ['API_KEY'])\nsys.stderr.write(os.environ['API_KEY'])"
 
-    out, stderr = tap(
-        folder, sys.executable, "-c", code, token, API_KEY=secret
-    ).communicate(timeout=60)  # fmt: skip
+    out, stderr = tap(folder, sys.executable, "-c", code, token, API_KEY=secret).communicate(
+        timeout=60
+    )
 
     assert secret.encode() in out
     assert secret.encode() in stderr
@@ -249,8 +249,11 @@ def test_a_full_disk_does_not_stop_the_conversation(folder: Path) -> None:
     )
     process = subprocess.run(
         [sys.executable, "-c", code, str(folder.with_suffix(".jsonl"))],
-        input=ODD, capture_output=True, timeout=60, check=False,
-    )  # fmt: skip
+        input=ODD,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
 
     assert process.stdout == ODD
     assert process.stderr.count(b"records no more") == 1

@@ -293,28 +293,33 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     "never answers": (silent, "no answer within"),
     "closes at once": (fixed(b""), "closed the connection"),
     "endless headers": (
-        endless(b"HTTP/1.1 200 OK\r\n", b"X-More: " + b"x" * 1000 + b"\r\n"), "HTTP"),
+        endless(b"HTTP/1.1 200 OK\r\n", b"X-More: " + b"x" * 1000 + b"\r\n"),
+        "HTTP",
+    ),
     "endless body": (endless(CHUNKED, b"10000\r\n" + LONG + b"\r\n"), "stopped listening"),
     "slow by bytes": (trickle(response(body=b"{}"), 0.3), "no answer within"),
     "compressed": (
         fixed(response("200 OK", "application/json", b"\x1f\x8b", "Content-Encoding: gzip")),
-        "encoded as gzip"),
+        "encoded as gzip",
+    ),
     "wrong chunks": (fixed(CHUNKED + b"zz\r\n{}\r\n"), "broken HTTP"),
     "short body": (
         fixed(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"),
-        "broken HTTP"),
+        "broken HTTP",
+    ),
     "interim responses": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), "interim"),
     "endless event": (endless(ENDLESS_STREAM, b"data: " + LONG + b"\n"), "stopped listening"),
     "gzip bomb": (
         endless(ENDLESS_STREAM.replace(b"\r\n\r\n", b"\r\nContent-Encoding: gzip\r\n\r\n"), BOMB),
-        "encoded as gzip"),
+        "encoded as gzip",
+    ),
     "slow headers": (trickle(b"HTTP/1.1 200 OK\r\nX-A: b\r\n" * 20, 0.2), "no answer within"),
     "endless comments": (endless(ENDLESS_STREAM, b": still here\n" * 1000), "no answer within"),
     "endless events": (endless(ENDLESS_STREAM, b"id: 1\n\n" * 1000), "more than 50,000 events"),
     "status of no meaning": (fixed(b"HTTP/1.1 99999 What\r\n\r\n"), "broken HTTP"),
     "no HTTP": (fixed(b"SSH-2.0-OpenSSH_9.6\r\n"), "broken HTTP"),
     "redirect loop": (fixed(response("307 Temporary Redirect", "text/plain")), "HTTP 307"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

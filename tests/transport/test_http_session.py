@@ -106,10 +106,18 @@ def not_found(session_id: str | None = "abc", **more: Any) -> Exchange:
     (not_found(crafted=True), None, False),
     (not_found(status=400), None, False),
     ids=[
-    "no message", "an error", "an error about the method", "a result", "read before",
-    "a request without the session", "another session", "a GET", "a crafted request", "400",
+        "no message",
+        "an error",
+        "an error about the method",
+        "a result",
+        "read before",
+        "a request without the session",
+        "another session",
+        "a GET",
+        "a crafted request",
+        "400",
     ],
-)  # fmt: skip
+)
 def test_404_ends_the_session_that_its_request_names(
     response: Exchange, answer: Any, ends: bool
 ) -> None:

@@ -33,8 +33,10 @@ SERVER = (sys.executable, str(HERE / "mutants"), "--http", "{port}", "ChecksToke
 ISSUED = ("--http", URL, "--issuer", "mock")
 PASSED_ON = [word for pair in ENV.items() for word in ("--env", "=".join(pair))]
 VALID = {"listed-audience", "no-scope", "other-audience", "no-audience", "other-list"} | {
-    "longer-audience", "nested-audience", "id-token"
-}  # fmt: skip
+    "longer-audience",
+    "nested-audience",
+    "id-token",
+}
 """Flaws of tokens that are valid at their issuer: only a server can know that they are not its."""
 
 
@@ -90,10 +92,15 @@ def test_client_gets_a_token_for_a_code_with_pkce(issuer: Issuer) -> None:
     client = post(f"{issuer.url}/register", {"redirect_uris": [back]}, as_json=True)["client_id"]
     challenge = base64.urlsafe_b64encode(hashlib.sha256(b"verifier").digest()).rstrip(b"=").decode()
     asked = {
-        "client_id": client, "redirect_uri": back, "state": "s", "scope": "read",
-        "code_challenge": challenge, "code_challenge_method": "S256", "login_hint": USERS[1],
+        "client_id": client,
+        "redirect_uri": back,
+        "state": "s",
+        "scope": "read",
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+        "login_hint": USERS[1],
         "resource": "https://a.example/mcp",
-    }  # fmt: skip
+    }
 
     class Stays(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_words: Any) -> None:
@@ -174,7 +181,7 @@ def test_upstream_service_is_an_mcp_server_and_notes_our_tokens(issuer: Issuer) 
     (["http://a/mcp", "--token-command", "true"], "it printed nothing"),
     (["http://a/mcp", "--token-command", "echo a b"], "more than a token"),
     (["http://a/mcp", "--other-token-command", "true"], "--other-token-command: it printed n"),
-)  # fmt: skip
+)
 def test_options_that_give_no_token_are_refused(words: list[str], why: str) -> None:
     with pytest.raises(UserError, match=why):
         resolve.target(only(*words))

@@ -167,7 +167,11 @@ BAD: dict[str, tuple[bytes, Fault, bool, Any]] = {
     "UTF-16, big end first": ('{"a":"é"}'.encode("utf-16-be"), Fault.NOT_UTF8, True, {"a": "é"}),
     "UTF-16 with its mark": ('{"a":1}'.encode("utf-16"), Fault.NOT_UTF8, True, {"a": 1}),
     "a later line of UTF-16": (
-        b"\0" + '{"a":1}'.encode("utf-16-le"), Fault.NOT_UTF8, True, {"a": 1}),
+        b"\0" + '{"a":1}'.encode("utf-16-le"),
+        Fault.NOT_UTF8,
+        True,
+        {"a": 1},
+    ),
     "the half of a line feed": (b"\0", Fault.NOT_UTF8, False, None),
     "NaN": (b'{"a":NaN}', Fault.CONSTANT, True, {"a": None}),
     "Infinity": (b'{"a":-Infinity}', Fault.CONSTANT, True, {"a": None}),
@@ -178,14 +182,18 @@ BAD: dict[str, tuple[bytes, Fault, bool, Any]] = {
     "a nesting bomb": (b"[" * 100_000, Fault.TOO_DEEP, False, None),
     "a balanced nesting bomb": (b"[" * 99_999 + b"]" * 99_999, Fault.TOO_DEEP, True, ...),
     "a balanced nesting bomb in UTF-16": (
-        ("[" * 999 + "]" * 999).encode("utf-16-le"), Fault.TOO_DEEP, False, None),
+        ("[" * 999 + "]" * 999).encode("utf-16-le"),
+        Fault.TOO_DEEP,
+        False,
+        None,
+    ),
     "too many values": (b"[" + b"{}," * MOST_VALUES + b"1]", Fault.TOO_MANY, False, None),
     "a banner": (b"Server running on stdio", Fault.NOT_JSON, False, None),
     "two values": (b"{} {}", Fault.NOT_JSON, False, None),
     "a raw tab in a string": (b'"\t"', Fault.NOT_JSON, False, None),
     "an escape sequence": (b"\x1b[32m{}\x1b[0m", Fault.NOT_JSON, False, None),
     "two byte order marks": (b"\xef\xbb\xbf\xef\xbb\xbf{}", Fault.NOT_JSON, False, None),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GOOD)
@@ -412,10 +420,16 @@ def test_id_keys_are_hashable(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "name"),
     [
-        ({}, "object"), ([], "array"), ("", "string"), (True, "boolean"), (None, "null"),
-        (1, "number"), (1.5, "number"), (Decimal(1), "number"),
+        ({}, "object"),
+        ([], "array"),
+        ("", "string"),
+        (True, "boolean"),
+        (None, "null"),
+        (1, "number"),
+        (1.5, "number"),
+        (Decimal(1), "number"),
     ],
-)  # fmt: skip
+)
 def test_json_types_have_their_own_names(value: Any, name: str) -> None:
     assert type_name(value) == name
 

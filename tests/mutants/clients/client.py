@@ -24,8 +24,10 @@ Out = Json | bytes | list[Any]
 
 INFO: Final = {"name": "small", "version": "1"}
 CAN: Final[Json] = {
-    "roots": {"listChanged": True}, "sampling": {}, "elicitation": {"form": {}, "url": {}},
-}  # fmt: skip
+    "roots": {"listChanged": True},
+    "sampling": {},
+    "elicitation": {"form": {}, "url": {}},
+}
 SILENCE: Final = 10.0
 """Seconds after which a client that gets no response goes on."""
 
@@ -34,11 +36,13 @@ ANSWERS: Final[Mapping[str, Json]] = {
     "ping": {},
     "roots/list": {"roots": [{"uri": "file:///work"}]},
     "sampling/createMessage": {
-        "role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m",
+        "role": "assistant",
+        "content": {"type": "text", "text": "x"},
+        "model": "m",
     },
     "elicitation/create": {"action": "accept", "content": FORM},
     "url": {"action": "accept"},
-}  # fmt: skip
+}
 ERROR: Final = {"code": -32602, "message": "No."}
 
 

@@ -232,10 +232,14 @@ class Login:
         verifier, state = secrets.token_urlsafe(40), secrets.token_urlsafe(8)
         digest = hashlib.sha256(verifier.encode()).digest()
         asked = {
-            "response_type": "code", "client_id": self._clients[issuer], "redirect_uri": back,
-            "state": state, "code_challenge_method": "S256", "resource": self._server,
+            "response_type": "code",
+            "client_id": self._clients[issuer],
+            "redirect_uri": back,
+            "state": state,
+            "code_challenge_method": "S256",
+            "resource": self._server,
             "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
-        }  # fmt: skip
+        }
         if self._scopes:
             asked["scope"] = " ".join(self._scopes)
         target = f"{found['authorization_endpoint']}?{urlencode(asked)}"

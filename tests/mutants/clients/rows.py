@@ -93,28 +93,34 @@ MUTANTS: Final = [
     Mutant("client-initialized", change=at("notifications/initialized", lambda _m: [])),
     Mutant("client-leaves-unknown-version", "version", habits="stubborn"),
     Mutant(
-        "client-initialize-alone", revision="2025-03-26",
+        "client-initialize-alone",
+        revision="2025-03-26",
         change=at("initialize", lambda m: [[m]]),
     ),
     Mutant("client-closes-input-first", event="the client sent SIGTERM"),
     Mutant("client-only-messages", change=at("tools/list", lambda m: [b"hello\n", m])),
     Mutant(
         "client-no-embedded-newlines",
-        change=at("tools/call", beside(
-            json.dumps(note("cancelled", requestId=2), indent=1).encode() + b"\n"
-        )),
+        change=at(
+            "tools/call",
+            beside(json.dumps(note("cancelled", requestId=2), indent=1).encode() + b"\n"),
+        ),
     ),
     Mutant(
         "client-utf8",
-        change=at("tools/call", lambda m: [
-            json.dumps(m)[:-1].encode() + ', "x": "é"}\n'.encode("latin-1"),
-        ]),
+        change=at(
+            "tools/call",
+            lambda m: [
+                json.dumps(m)[:-1].encode() + ', "x": "é"}\n'.encode("latin-1"),
+            ],
+        ),
     ),
     Mutant("client-line-feed", last=json.dumps(note("cancelled", requestId=2)).encode()),
     Mutant("client-no-batch", change=at("tools/list", lambda m: [[m]])),
     Mutant("client-jsonrpc-version", change=at("tools/list", lambda m: {**m, "jsonrpc": "1.0"})),
     Mutant(
-        "client-message-kind", "questions",
+        "client-message-kind",
+        "questions",
         change=refuses("roots/list", {"code": "x", "message": "no"}),
     ),
     Mutant("client-params-object", change=at("tools/list", lambda m: {**m, "params": []})),
@@ -129,7 +135,8 @@ MUTANTS: Final = [
         change=at("tools/call", beside({"jsonrpc": "2.0", "id": "zz", "result": {}})),
     ),
     Mutant(
-        "client-ping-answered", "questions",
+        "client-ping-answered",
+        "questions",
         change=refuses("ping", {"code": -32601, "message": "no"}),
     ),
     Mutant("client-message-shape", change=at("tools/call", with_params(name=5))),
@@ -139,25 +146,31 @@ MUTANTS: Final = [
         change=at("tools/call", beside({**LIST, "method": "prompts/list"})),
     ),
     Mutant(
-        "client-server-capabilities-legacy", revision="2024-11-05",
+        "client-server-capabilities-legacy",
+        revision="2024-11-05",
         change=at("tools/call", beside({**LIST, "method": "prompts/list"})),
     ),
     Mutant(
-        "client-task-support", "progress",
+        "client-task-support",
+        "progress",
         change=at("tools/call", with_params(task={"ttl": 60_000})),
     ),
     Mutant("client-capability-declared", "questions", can=NAMELESS),
     Mutant("client-elicitation-mode", "questions", can={**CAN, "elicitation": {"form": {}}}),
     Mutant(
-        "client-roots-file-uri", "questions",
+        "client-roots-file-uri",
+        "questions",
         answers=answer(roots={"roots": [{"uri": "https://example.org/"}]}),
     ),
     Mutant(
-        "client-roots-error", "questions", can=NAMELESS,
+        "client-roots-error",
+        "questions",
+        can=NAMELESS,
         change=refuses("roots/list", {"code": -32600, "message": "no roots"}),
     ),
     Mutant(
-        "client-elicitation-content", "questions",
+        "client-elicitation-content",
+        "questions",
         answers=answer(form={"action": "accept", "content": {"name": "A"}}),
     ),
     Mutant("client-cancel-known", change=at("tools/call", beside(note("cancelled", requestId=99)))),
@@ -165,7 +178,8 @@ MUTANTS: Final = [
         "client-cancel-initialize", change=at("initialize", beside(note("cancelled", requestId=1)))
     ),
     Mutant(
-        "client-progress-token-unique", "progress",
+        "client-progress-token-unique",
+        "progress",
         change=at("tools/call", lambda m: [m, {**m, "id": m["id"] + 90}]),
     ),
     Mutant(
@@ -173,17 +187,26 @@ MUTANTS: Final = [
         change=at("tools/call", beside(note("progress", progressToken="no", progress=1))),
     ),
     Mutant(
-        "client-progress-increases", "questions",
-        change=lambda m: [
-            note("progress", progressToken="p1", progress=2),
-            note("progress", progressToken="p1", progress=2),
-            m,
-        ] if m.get("result") == ANSWERS["sampling/createMessage"] else m,
+        "client-progress-increases",
+        "questions",
+        change=lambda m: (
+            [
+                note("progress", progressToken="p1", progress=2),
+                note("progress", progressToken="p1", progress=2),
+                m,
+            ]
+            if m.get("result") == ANSWERS["sampling/createMessage"]
+            else m
+        ),
     ),
     Mutant(
-        "client-cursor-opaque", "pagination",
-        change=lambda m: {**m, "params": {"cursor": m["params"]["cursor"].replace(" ", "+")}}
-        if "cursor" in m.get("params", {}) else m,
+        "client-cursor-opaque",
+        "pagination",
+        change=lambda m: (
+            {**m, "params": {"cursor": m["params"]["cursor"].replace(" ", "+")}}
+            if "cursor" in m.get("params", {})
+            else m
+        ),
     ),
     Mutant("client-pages", "pagination", habits="stops"),
     Mutant("client-pages-end", "pagination", habits="repeats"),
@@ -191,51 +214,78 @@ MUTANTS: Final = [
     Mutant("client-meta-capabilities", "stateless", change=without("clientCapabilities")),
     Mutant("client-meta-client-info", "stateless", change=without("clientInfo")),
     Mutant(
-        "client-selects-supported-version", "stateless", habits="stubborn",
-        change=lambda m: {**m, "params": {
-            **m["params"], "_meta": {**m["params"]["_meta"], **VERSION},
-        }},
+        "client-selects-supported-version",
+        "stateless",
+        habits="stubborn",
+        change=lambda m: {
+            **m,
+            "params": {
+                **m["params"],
+                "_meta": {**m["params"]["_meta"], **VERSION},
+            },
+        },
     ),
     Mutant(
-        "client-no-responses", "stateless",
+        "client-no-responses",
+        "stateless",
         change=at("tools/list", beside({"jsonrpc": "2.0", "id": "zz", "result": {}})),
     ),
     Mutant(
-        "client-state-echoed", "state",
-        change=_state(lambda p: {**p, **({"requestState": p["requestState"].replace(" ", "")}
-                                         if "requestState" in p else {})}),
+        "client-state-echoed",
+        "state",
+        change=_state(
+            lambda p: {
+                **p,
+                **(
+                    {"requestState": p["requestState"].replace(" ", "")}
+                    if "requestState" in p
+                    else {}
+                ),
+            }
+        ),
     ),
     Mutant(
-        "client-state-not-invented", "state",
+        "client-state-not-invented",
+        "state",
         change=_state(lambda p: {"requestState": "mine", **p}),
     ),
     Mutant("client-retry-new-id", "state", change=_KeepsId()),
     Mutant(
-        "client-retry-answers", "state",
-        change=_state(lambda p: {
-            **p, "inputResponses": dict(list(p["inputResponses"].items())[1:]),
-        }),
+        "client-retry-answers",
+        "state",
+        change=_state(
+            lambda p: {
+                **p,
+                "inputResponses": dict(list(p["inputResponses"].items())[1:]),
+            }
+        ),
     ),
     Mutant("client-ref-not-fetched", "schema-ref", habits="fetches"),
     Mutant("client-falls-back", "old-errors", habits="dual, keys", before="tools_call"),
     Mutant(
-        "client-probes-first", "old-errors", habits="dual",
+        "client-probes-first",
+        "old-errors",
+        habits="dual",
         change=at("server/discover", lambda m: {**m, "method": "tools/list"}),
     ),
     Mutant("client-restarts-server", "restart", habits="stays"),
     Mutant(
-        "client-cancel-sent", "cancel-stateless",
+        "client-cancel-sent",
+        "cancel-stateless",
         change=at("notifications/cancelled", lambda _m: []),
     ),
     Mutant("client-cursor-empty", "pages", habits="skips"),
     Mutant(
-        "client-elicitation-without-mode", "questions",
+        "client-elicitation-without-mode",
+        "questions",
         change=refuses("elicitation/create", {"code": -32602, "message": "no mode"}),
     ),
     Mutant("client-sampling-tools", "questions", answers={**ANSWERS, "tools": {}}),
     Mutant("client-sampling-results", "questions", can=TOOLS, answers={**ANSWERS, "tools": {}}),
     Mutant(
-        "client-url-not-fetched", "questions", habits="fetches",
+        "client-url-not-fetched",
+        "questions",
+        habits="fetches",
         answers={**ANSWERS, "url": {"action": "decline"}},
     ),
     Mutant("client-meta-keys", change=at("tools/list", with_params(_meta={"a b/": 1}))),
@@ -244,10 +294,11 @@ MUTANTS: Final = [
         "client-further-members", "content", fails=lambda m: "x-touchstone" in m.get("result", {})
     ),
     Mutant(
-        "client-elicitation-unknown", "content",
+        "client-elicitation-unknown",
+        "content",
         fails=lambda m: m.get("method") == "notifications/elicitation/complete",
     ),
     Mutant("client-result-type-unknown", "result-type", fails=lambda _m: False),
     Mutant("client-output-validated", "output", fails=lambda _m: False),
     Mutant("client-cache-stale", "cache", habits="caches"),
-]  # fmt: skip
+]

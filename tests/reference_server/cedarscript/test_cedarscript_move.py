@@ -274,33 +274,58 @@ MOVES = [
     (PARTS, "LINE 'd = 4' INSERT AFTER LINE 'e = 5'", "BREAKS_SYNTAX"),
     (PARTS, "LINE 'e = 5' INSERT AFTER LINE 'd = 4'", "UNSAFE_MOVE"),
     (PARTS, "LINE 'x,' INSERT AFTER LINE 'a,'", "UNSAFE_MOVE"),
-    (PARTS, "LINE 'e = 5' INSERT BEFORE LINE '\"\"\"Doc.\"\"\"'", "UNSAFE_MOVE"),
-    (PARTS, "LINE '\"\"\"Doc.\"\"\"' INSERT AFTER LINE 'e = 5'", "UNSAFE_MOVE"),
+    (PARTS, 'LINE \'e = 5\' INSERT BEFORE LINE \'"""Doc."""\'', "UNSAFE_MOVE"),
+    (PARTS, 'LINE \'"""Doc."""\' INSERT AFTER LINE \'e = 5\'', "UNSAFE_MOVE"),
     (PARTS, f"{CHOICE} 'a = 1' INSERT AFTER LINE 'e = 5'", "BREAKS_SYNTAX"),
-    (PARTS, "LINE 'e = 5' INSERT INTO FUNCTION 'f' TOP",
-     PARTS.replace("    if x", "    e = 5\n    if x").removesuffix("e = 5\n")),
-    (PARTS, f"{CHOICE} 'b = 2; c = 3' INSERT AFTER LINE 'e = 5'",
-     ('def f(x):\n    """Doc."""\n    text = """\n    d = 4\n    """\n    return [\n'
-      "        x,\n        a,\n    ]\n\n\ne = 5\nif x:\n    a = 1\nelse:\n    b = 2; c = 3\n")),
-    ('class A:\n    "Doc."\n    x = 1\n', "LINE '\"Doc.\"' INSERT BEFORE LINE 'class A:'",
-     "docstring stays"),
-    ('x = 1\n"note"\n\n\ndef f():\n    return 1\n', "LINE '\"note\"' INSERT BEFORE LINE 'return 1'",
-     "would not be the same"),
-    ("if 1:\n    a = 1\nelse: b = 2\nc = 3\n\n\nd = 4\n",
-     "LINE 'd = 4' INSERT AFTER LINE 'else: b = 2'",
-     "would not come to stand"),
-    ("def f():\n    a = 1\nb = 2\n\n\nc = 3\n",
-     "SEGMENT STARTING AT LINE 'a = 1' ENDING AT LINE 'b = 2' INSERT AFTER LINE 'c = 3'",
-     "not made of whole statements"),
-    ("a = 1\n# f\ndef f():\n    pass\n",
-     "SEGMENT STARTING AT LINE 'a = 1' ENDING AT LINE '# f' INSERT BEFORE FUNCTION 'f'",
-     "lies in what is to be moved"),
-    (ENDED, "LINE 'b = 2' INSERT INTO FUNCTION 'f' BOTTOM",
-     "def f():\n    a = 1\n    # the end\n    b = 2\n"),
-    ("def f():\n    pass\n    # the end\n\n\ndef g():\n    pass\n",
-     "LINE '# the end' INSERT BEFORE FUNCTION 'g'",
-     "def f():\n    pass\n\n\n# the end\ndef g():\n    pass\n"),
-]  # fmt: skip
+    (
+        PARTS,
+        "LINE 'e = 5' INSERT INTO FUNCTION 'f' TOP",
+        PARTS.replace("    if x", "    e = 5\n    if x").removesuffix("e = 5\n"),
+    ),
+    (
+        PARTS,
+        f"{CHOICE} 'b = 2; c = 3' INSERT AFTER LINE 'e = 5'",
+        (
+            'def f(x):\n    """Doc."""\n    text = """\n    d = 4\n    """\n    return [\n'
+            "        x,\n        a,\n    ]\n\n\ne = 5\nif x:\n    a = 1\nelse:\n    b = 2; c = 3\n"
+        ),
+    ),
+    (
+        'class A:\n    "Doc."\n    x = 1\n',
+        "LINE '\"Doc.\"' INSERT BEFORE LINE 'class A:'",
+        "docstring stays",
+    ),
+    (
+        'x = 1\n"note"\n\n\ndef f():\n    return 1\n',
+        "LINE '\"note\"' INSERT BEFORE LINE 'return 1'",
+        "would not be the same",
+    ),
+    (
+        "if 1:\n    a = 1\nelse: b = 2\nc = 3\n\n\nd = 4\n",
+        "LINE 'd = 4' INSERT AFTER LINE 'else: b = 2'",
+        "would not come to stand",
+    ),
+    (
+        "def f():\n    a = 1\nb = 2\n\n\nc = 3\n",
+        "SEGMENT STARTING AT LINE 'a = 1' ENDING AT LINE 'b = 2' INSERT AFTER LINE 'c = 3'",
+        "not made of whole statements",
+    ),
+    (
+        "a = 1\n# f\ndef f():\n    pass\n",
+        "SEGMENT STARTING AT LINE 'a = 1' ENDING AT LINE '# f' INSERT BEFORE FUNCTION 'f'",
+        "lies in what is to be moved",
+    ),
+    (
+        ENDED,
+        "LINE 'b = 2' INSERT INTO FUNCTION 'f' BOTTOM",
+        "def f():\n    a = 1\n    # the end\n    b = 2\n",
+    ),
+    (
+        "def f():\n    pass\n    # the end\n\n\ndef g():\n    pass\n",
+        "LINE '# the end' INSERT BEFORE FUNCTION 'g'",
+        "def f():\n    pass\n\n\n# the end\ndef g():\n    pass\n",
+    ),
+]
 """The text, the move, and the text after it, or what the refusal says."""
 
 
