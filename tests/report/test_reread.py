@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.report import kinds, machine
 from mcp_touchstone.report.recorded import ReportError
 from mcp_touchstone.report.reread import read
-from mcp_touchstone.results.run import Run
+from mcp_touchstone.report.terminal import Terminal
+from mcp_touchstone.results.run import Execution, Run
+from tests import canned
 from tests.cases import cases
 from tests.conformance.test_mutants import MUTANTS, run_mutant
 
@@ -36,6 +39,21 @@ def test_report_of_a_saved_run_equals_that_of_the_run(kind: str, run: Run, tmp_p
     made = kinds.RENDERERS[kind](read(saved))
 
     assert timeless(made) == timeless(kinds.RENDERERS[kind](run))
+
+
+def test_note_on_the_run_is_on_the_screen_and_in_the_saved_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = canned.run()
+    made.verdicts, made.absent = [], []
+    made.execution = Execution(notes=("the server uses a whole core\x1b[2J",))
+    saved = tmp_path / "run.json"
+    saved.write_text(json.dumps(machine.document(made)))
+
+    Terminal(Console(), quiet=True).finish(made)
+
+    assert read(saved).execution.notes == made.execution.notes
+    assert "note       the server uses a whole core\\x1b[2J" in capsys.readouterr().out
 
 
 def test_command_writes_each_named_kind(run: Run, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ class Launcher:
         allowance: the limit of what all processes together may send.
         limiter: the limit of simultaneous starts.
         mark: text that identifies every process of the run.
+        notes: sentences on the run for the report, in their order, as keys.
         profile: what is known of the server.
     """
 
@@ -58,6 +59,7 @@ class Launcher:
         self.allowance = Allowance(lock=threading.Lock())
         self.limiter = StartLimiter(lambda: STARTING * pace.started)
         self.mark = f"{os.getpid()}-{uuid.uuid4().hex}"
+        self.notes: dict[str, None] = {}
         self.profile = ServerProfile(pace)
         self._env = self._env_in(world, target)
         rate = target.rate or (GENTLE_RATE if target.gentle else 0)

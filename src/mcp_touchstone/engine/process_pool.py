@@ -178,6 +178,15 @@ class ProcessPool:
         """The number of processes that it and its branches started."""
         return self._started + sum(branch.started for branch in self._branches)
 
+    def note(self, sentence: str) -> None:
+        """Say something on the run in its report, once."""
+        self._launcher.notes[sentence] = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is said on the run in its report."""
+        return tuple(self._launcher.notes)
+
     def session(self, revision: str, label: str) -> Connection | None:
         """Return an unused session of a process with other sessions; None if there is none.
 

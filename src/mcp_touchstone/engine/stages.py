@@ -361,6 +361,7 @@ def conclude(
         processes=0 if course.pool is None else course.pool.started,
         strays=course.strays,
         dropped=course.dropped,
+        notes=() if course.pool is None else course.pool.notes,
         seconds=ended - begun,
         started=day.isoformat(timespec="seconds"),
         cost=account(

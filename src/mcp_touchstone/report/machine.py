@@ -109,7 +109,7 @@ def _summary(run: Run) -> dict[str, Any]:
         ),
         "processes": run.execution.processes,
         "strays": run.execution.strays,
-        **_some(started=run.execution.started),
+        **_some(notes=list(run.execution.notes), started=run.execution.started),
         "seconds": round(run.execution.seconds, 3),
         "startup_seconds": round(run.profile.pace.started, 3),
         **({} if run.execution.cost is None else {"cost": _cost(run.execution.cost)}),

@@ -73,6 +73,7 @@ def _run(document: Json) -> Run:
             interrupted=summary["interrupted"],
             processes=summary["processes"],
             strays=summary["strays"],
+            notes=tuple(summary.get("notes", ())),
             seconds=summary["seconds"],
             started=summary.get("started", ""),
         ),

@@ -48,6 +48,9 @@ def report(sheet: Sheet, run: Run) -> None:
     _clients(sheet, run)
     _costs(sheet, run)
     _dropped(sheet, run)
+    for note in run.execution.notes:
+        sheet.say("")
+        sheet.row("note", note, STYLES[Outcome.WARN])
     _decision(sheet, run)
     _close(sheet, run)
 

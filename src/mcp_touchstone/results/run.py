@@ -156,6 +156,7 @@ class Execution:
         processes: number of server processes started.
         strays: processes the server left behind.
         dropped: files that are new in the user's working folder, relative to that.
+        notes: sentences on the run itself, such as a limit that the server reached; each once.
         seconds: wall time, in seconds.
         started: date and time of the start, ISO 8601 in UTC; empty if unknown.
         cost: the parts of that time; None while unknown.
@@ -165,6 +166,7 @@ class Execution:
     processes: int = 0
     strays: int = 0
     dropped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     seconds: float = 0.0
     started: str = ""
     cost: "Cost | None" = None
