@@ -85,8 +85,6 @@ GOALS = {
 """Row -> the value to reach; other rows only explain these."""
 
 SWITCHES = {
-    "head start": ("plan", "Plan.probable = lambda *_: []"),
-    "early repetition": ("repeat", "Repetitions.begin = lambda *_: False"),
     "shared sessions": ("process_pool", "ProcessPool.session = lambda *_: None"),
     "attack sites": ("attack_sites", "Sites.use = lambda *_: None"),
     "early planning": ("plan", "Plan.ready = lambda *_: []"),
@@ -304,7 +302,7 @@ def switches(peers: Peers) -> Iterator[Row]:
     filesystem = peers.npm("mcp-server-filesystem", "{root}")
     attacks = ("--suite", "security", "--", *filesystem)
     for words, names in (
-        (stdio, ("head start", "early repetition", "start priority", "early planning")),
+        (stdio, ("start priority", "early planning")),
         (("--", *peers.sdk), ("open sessions",)),
         (over_http, ("shared sessions",)),
         (attacks, ("attack sites",)),

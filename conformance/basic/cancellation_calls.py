@@ -1,6 +1,5 @@
 """basic/cancellation: requests that the client cancels."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mcp_touchstone.suite import (
@@ -146,25 +145,11 @@ def _cancel_while_it_runs(talk: Conversation, call: Example, token: str) -> Afte
         why = "the response crossed with the cancellation"
         return Aftermath(pending, grace, undecided=why)
 
-    def is_enough() -> bool:
-        return talk.judge.certain(*_broken(talk, pending, grace))
-
-    if _await(talk, is_enough, begun + call.seconds):
-        return Aftermath(pending, grace, worked=True)
-    if _await(talk, is_enough, begun + talk.examples.slowdown("slow-call") * _over(talk, call)):
-        return Aftermath(pending, grace, worked=True)
+    _until(talk, begun + _over(talk, call))
     talk.wire.probe(required=False)  # A busy server writes its late messages before this answer.
     changing = _changed(talk, left, begun + call.seconds - grace)
     worked |= any(entry.at <= grace for entry, _ in pending.progress())
     return Aftermath(pending, grace, worked=worked, kept_changing=changing)
-
-
-def _broken(talk: Conversation, pending: Pending, grace: float) -> list[str]:
-    """Return the clauses that the late messages of a cancelled call break for certain."""
-    late = any(entry.at > grace for entry, _ in pending.answers())
-    reports = any(entry.at > grace for entry in _reports(talk, pending))
-    broken = {NO_RESPONSE: late, NO_MESSAGES: reports, NO_WORK: reports and not talk.modern}
-    return [clause for clause, is_broken in broken.items() if is_broken]
 
 
 def _prolonged(call: Example, times: int) -> Example:
@@ -179,10 +164,6 @@ def _prolonged(call: Example, times: int) -> Example:
 def _over(talk: Conversation, call: Example) -> float:
     """Return the seconds from the start of a call until it is certainly over."""
     return OVER * call.seconds + talk.pace.settle
-
-
-def _await(talk: Conversation, seen: Callable[[], bool], at: float) -> bool:
-    return bool(talk.wire.wait(seen, max(0.0, at - talk.wire.transcript.clock())))
 
 
 def _until(talk: Conversation, at: float) -> None:

@@ -58,7 +58,7 @@ def answers_for_the_result_of_a_cancelled_task(talk: Conversation) -> None:
             actual=f"{answer}, while tasks/get was answered",
             at=answer,
         )
-    _judge_work(talk, task, talk.examples.slowdown("slow-task") * example.seconds, worked=worked)
+    _judge_work(talk, task, example.seconds, worked=worked)
 
 
 def _judge_work(talk: Conversation, task: Task, seconds: float, *, worked: bool) -> None:

@@ -50,8 +50,7 @@ def stays_responsive_during_a_long_task(talk: Conversation) -> None:
     if other is None or cancelled is None:
         talk.judge.unseen("tasks-terminal-final", "no task was cancelled")
         return
-    natural = talk.examples.slowdown("slow-task") * example.seconds
-    talk.wire.quiet(max(talk.pace.settle, min(LONGEST, 1.2 * natural) - other.request.age))
+    talk.wire.quiet(max(talk.pace.settle, min(LONGEST, 1.2 * example.seconds) - other.request.age))
     later = other.get()
     status = (later.result or {}).get("status")
     talk.judge(

@@ -530,10 +530,7 @@ def goes_on_after_a_disconnection(talk: Conversation) -> None:
         return answer.reply.answered or stream.closed
 
     # A server that sends nothing there is not judged, so a longer wait would be wasted.
-    over = (
-        talk.wire.transcript[answer.line].at
-        + OVER * talk.examples.slowdown("slow-call") * call.seconds
-    )
+    over = talk.wire.transcript[answer.line].at + OVER * call.seconds
     is_last = False
     while talk.wire.wait(decided, max(0.0, over - talk.wire.transcript.clock())):
         # It may close a connection whose stream goes on, and have the client ask again.

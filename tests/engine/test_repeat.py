@@ -3,25 +3,19 @@
 import json
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mcp_touchstone.catalog.loader import load
-from mcp_touchstone.catalog.scenario import Seen, ambient
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import REPEATS
-from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.runner import Choice, Run, judge
-from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
-from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.results.events import Done, Event, Found
-from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome, worst
-from mcp_touchstone.target.target import ROOT, Target, reference
+from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.reply import Reply
 from tests.cases import cases
 from tests.conftest import HERE, mutant_command
@@ -123,29 +117,6 @@ def test_finding_is_reported_as_soon_as_it_appeared_again(always: bool, tmp_path
     assert sorted(found) == (["toy-must", "toy-should"] if always else ["toy-should"])
 
 
-def test_repetition_begins_when_a_finding_is_certain(tmp_path: Path) -> None:
-    held: list[bool] = []
-    repeated = threading.Event()
-    with toy_registry(tmp_path) as registry:
-
-        @declare("toy-must", fresh=True, lasts=True)
-        def _(talk: Conversation) -> None:
-            is_first = not held
-            held.append(is_first)
-            if is_first:
-                assert not talk.judge.certain("toy-must")
-                assert not talk.judge.certain("toy-must")
-                held.append(repeated.wait(LONG))
-            repeated.set()
-            talk.judge("toy-must", passed=False, expected="this")
-
-    run = judge(server(), registry, Choice())
-
-    assert held == [True, False, True]
-    (found,) = run.of(Outcome.FAIL)
-    assert (found.gravest.found, found.gravest.tried) == (2, 2)
-
-
 def test_finding_is_certain_while_its_process_goes_on(tmp_path: Path) -> None:
     told = threading.Event()
     with toy_registry(tmp_path) as registry:
@@ -167,81 +138,6 @@ def test_finding_is_certain_while_its_process_goes_on(tmp_path: Path) -> None:
     assert outcomes(run) == {"toy-must": Outcome.FAIL, "toy-should": Outcome.PASS}
 
 
-@pytest.fixture
-def over(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Return an event that is set when a scenario has ended."""
-    ended = threading.Event()
-    repeat = Repetitions.repeat
-
-    def noted(repetitions: Repetitions, case: PlannedCase, *rest: Any) -> None:
-        repeat(repetitions, case, *rest)
-        ended.set()
-
-    monkeypatch.setattr(Repetitions, "repeat", noted)
-    return ended
-
-
-@cases(
-    (("toy-must",), ("toy-must",), True),
-    (("toy-must",), ("toy-must", "toy-should"), True),
-    (("toy-must", "toy-should"), ("toy-must",), False),
-)
-def test_repetition_may_end_with_the_findings_of_the_first_time(
-    over: threading.Event,
-    tmp_path: Path,
-    broken: tuple[str, ...],
-    certain: tuple[str, ...],
-    ends: bool,
-) -> None:
-    enough: list[bool] = []
-    with toy_registry(tmp_path) as registry:
-
-        @declare("toy-must", "toy-should", fresh=True, lasts=True)
-        def _(talk: Conversation) -> None:
-            if enough:
-                over.wait(LONG)
-            enough.append(talk.judge.certain(*certain))
-            for clause in ("toy-must", "toy-should"):
-                talk.judge(clause, clause not in broken, expected="this")
-
-    run = judge(server(), registry, Choice())
-
-    assert enough == [False, ends]
-    (found,) = run.of(Outcome.FAIL)
-    assert (found.gravest.found, found.gravest.tried) == (2, 2)
-
-
-def test_repetition_that_ended_early_does_not_count_for_a_rule_on_all_traffic(
-    over: threading.Event, tmp_path: Path
-) -> None:
-    held: list[bool] = []
-    with toy_registry(tmp_path) as registry:
-
-        @declare("toy-must", fresh=True, lasts=True)
-        def _(talk: Conversation) -> None:
-            is_first = not held
-            talk.wire.open()
-            talk.judge.certain("toy-must")
-            held.append(not is_first and over.wait(LONG) and talk.judge.certain("toy-must"))
-            talk.judge("toy-must", passed=False, expected="this")
-            if not held[-1]:
-                talk.wire.request("unknown")
-
-        @ambient("toy-should")
-        def refuses_nothing(record: Record) -> Iterator[Seen]:
-            """Refuse nothing."""
-            for entry in record.lines():
-                if "error" in entry.text:
-                    yield Seen("toy-should", False, entry.n)
-
-    run = judge(server(), registry, Choice())
-
-    assert held == [False, True, False]
-    assert {(v.gravest.found, v.gravest.tried) for v in run.of(Outcome.FAIL, Outcome.WARN)} == {
-        (2, 2)
-    }
-
-
 def test_one_conversation_at_a_time_is_repeated_so(tmp_path: Path) -> None:
     talking = threading.Semaphore()
     alone: list[bool] = []
@@ -251,7 +147,6 @@ def test_one_conversation_at_a_time_is_repeated_so(tmp_path: Path) -> None:
             @declare("toy-must", name=name, fresh=True, lasts=True)
             def _(talk: Conversation) -> None:
                 alone.append(talking.acquire(blocking=False))
-                talk.judge.certain("toy-must")
                 talk.wire.open()
                 talk.judge("toy-must", passed=False, expected="this")
                 if alone[-1]:
@@ -260,21 +155,6 @@ def test_one_conversation_at_a_time_is_repeated_so(tmp_path: Path) -> None:
     judge(server(), registry, Choice(jobs=1))
 
     assert alone == [True] * 6
-
-
-def test_clause_that_is_not_judged_begins_no_repetition(tmp_path: Path) -> None:
-    held: list[str] = []
-    with toy_registry(tmp_path) as registry:
-
-        @declare("toy-must", "toy-old", fresh=True, lasts=True)
-        def _(talk: Conversation) -> None:
-            held.append(talk.revision)
-            talk.judge.certain("toy-old")
-            talk.judge("toy-must", passed=True, expected="this")
-
-    judge(server(), registry, Choice())
-
-    assert held == [REVISION]
 
 
 @cases(
@@ -300,41 +180,6 @@ def test_silence_that_does_not_come_again_is_a_warning(
 
     assert len(held) > 1
     assert outcomes(run) == {"toy-must": outcome}
-
-
-def test_repetition_of_a_scenario_without_a_finding_is_dropped(tmp_path: Path) -> None:
-    with toy_registry(tmp_path) as registry:
-
-        @declare("toy-must", fresh=True, lasts=True)
-        def _(talk: Conversation) -> None:
-            talk.judge.certain("toy-must")
-            talk.judge("toy-must", passed=True, expected="this")
-
-    run = judge(server(), registry, Choice())
-
-    assert outcomes(run) == {"toy-must": Outcome.PASS}
-    assert run.connections == [c for c in run.connections if c.channel.ending is not None]
-
-
-@pytest.mark.parametrize(("mutant", "late"), [("KeepsReporting", True), ("", False)])
-def test_late_message_of_a_cancelled_call_makes_the_finding_certain(
-    mutant: str, late: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    certain: list[str] = []
-
-    def note(_: Judge, *clauses: str) -> bool:
-        certain.extend(clauses)
-        return False
-
-    monkeypatch.setattr(Judge, "certain", note)
-    target = Target(command=tuple(mutant_command(mutant)), timeout=LONG) if mutant else reference()
-    choice = Choice(
-        select=("stops_a_cancelled_call",), revisions=(REVISION,), examples=0, repeats=0
-    )
-
-    judge(target, load(), choice)
-
-    assert bool(certain) == late
 
 
 def test_finding_seen_once_reports_the_number_of_attempts() -> None:

@@ -99,7 +99,6 @@ class Spoken:
         lists: feature -> items of the first page; absent if the list was not requested or failed.
         cursors: list method -> nextCursor of the first page.
         found: word -> the examples that showed its feature, the best first.
-        probable: word -> the example that a probe tries first, before it has worked.
         tried: words decided by probes.
         notes: word -> the reason there is no example, if a more precise one is known.
         faults: word -> a fault of ours that left it undecided.
@@ -110,7 +109,6 @@ class Spoken:
     served: dict[str, Any] = field(default_factory=dict)
     cursors: dict[str, str] = field(default_factory=dict)
     found: dict[str, list[Example]] = field(default_factory=dict)
-    probable: dict[str, Example] = field(default_factory=dict)
     tried: set[str] = field(default_factory=set)
     notes: dict[str, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)

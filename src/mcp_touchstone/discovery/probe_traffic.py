@@ -1,6 +1,6 @@
 """Find examples of progress, log messages, long calls, tasks and subscriptions."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
@@ -82,16 +82,6 @@ def note_traffic(scout: Prober, attempt: Attempt) -> None:
 def may_last(tool: Mapping[str, Any]) -> bool:
     """Return whether a listed tool accepts a duration."""
     return slowed(tool.get("inputSchema"), {}, WISHED) is not None
-
-
-def probable_slow(calls: Iterable[Example]) -> Example | None:
-    """Return the call that ``find_slow`` makes first; None if no call accepts a duration."""
-    for call in calls:
-        longer = slowed(call.schema, call.arguments, _wish(call))
-        if longer is not None:
-            params = {**call.params, "arguments": longer}
-            return Example(call.method, params, seconds=WISHED, item=call.item)
-    return None
 
 
 def _wish(call: Example) -> float:

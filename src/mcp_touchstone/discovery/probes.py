@@ -21,11 +21,9 @@ from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import WORDS, Probe
 from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.client.server_profile import (
-    Example,
     ServerProfile,
     Spoken,
     is_read_only,
-    may_be_task,
     working_tools,
 )
 from mcp_touchstone.discovery.probe_features import (
@@ -43,7 +41,6 @@ from mcp_touchstone.discovery.probe_traffic import (
     find_traffic,
     may_last,
     note_traffic,
-    probable_slow,
 )
 from mcp_touchstone.discovery.prober import Attempt, Prober, Processes
 from mcp_touchstone.discovery.recon import read_lists
@@ -153,20 +150,6 @@ class Probing:
         """Wait until a word is decided, or the run ends."""
         self._wait_for(lambda: self.decided(revision, word))
 
-    def settle_probable(self, revision: str, word: str) -> Example | None:
-        """Return the example that a probe tries first; None if it tries none, or the run ends."""
-        probable = self._profile.spoken[revision].probable
-        self._wait_for(lambda: word in probable or self.decided(revision, word))
-        return probable.get(word)
-
-    def expects(self, revision: str, word: str) -> bool:
-        """Return whether a probe will probably find an undecided word: a call with a duration."""
-        if word not in {"slow-call", "slow-task"} or self.decided(revision, word):
-            return False
-        named = self._profile.spoken[revision].named("tools")
-        tools = [tool for tool in named if tool["name"] in self._trusted and may_last(tool)]
-        return any(word == "slow-call" or may_be_task(tool) for tool in tools)
-
     def _wait_for(self, known: Callable[[], bool]) -> None:
         """Wait until a condition is true, or the run ends."""
         with self._changed:
@@ -246,10 +229,6 @@ class Probing:
                 if probe in here:
                     with self._faults(revision, probe):
                         find(scout)
-                    if probe is Probe.CALLS and self._searches_slow(revision):
-                        with self._faults(revision, *ASIDE):
-                            calls = spoken.found.get("callable-tool", [])
-                            self._expect_slow(revision, probable_slow(calls))
                     self._learnt(revision, probe)
             if Probe.QUESTIONS in here:
                 with self._faults(revision, Probe.QUESTIONS):
@@ -306,10 +285,6 @@ class Probing:
             self._busy.discard((revision, Share.DRAWN))
         self._await(revision, Probe.CALLS)
         newest = self._profile.legacy[-1]
-        probable = self._profile.spoken[newest].probable
-        self._wait_for(lambda: "slow-call" in probable or newest in self._lasted)
-        if "slow-call" in probable:
-            self._expect_slow(revision, probable["slow-call"])
         self._wait_for(lambda: newest in self._lasted)
         lasted = self._lasted.get(newest, [])
         self._lasted[revision] = list(_lasting_there_too(self._aside(revision), lasted))
@@ -321,17 +296,6 @@ class Probing:
         newest = self._profile.legacy[-1] if self._profile.legacy else revision
         alone = rev.is_modern(revision) or Probe.SLOW not in self._plans.get(newest, ())
         return alone or revision == newest
-
-    def _expect_slow(self, revision: str, probable: Example | None) -> None:
-        """Note a call that probably lasts, if its tool works in a revision."""
-        spoken = self._profile.spoken[revision]
-        calls = {call.name: call for call in spoken.found.get("callable-tool", [])}
-        if probable is not None and probable.name in calls:
-            slow = replace(probable, item=calls[probable.name].item)
-            spoken.probable["slow-call"] = slow
-            if may_be_task(slow.item):
-                spoken.probable["slow-task"] = slow
-            self._stir()
 
     def _ask_in_session(self) -> None:
         newest = self._profile.legacy[-1]

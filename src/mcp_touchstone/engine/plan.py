@@ -100,7 +100,6 @@ class Plan:
         self._waiting: dict[int, _Entry] = {}
         self._planned: dict[int, list[PlannedCase]] = {}
         self._absent: dict[int, list[Absent]] = {}
-        self._early: set[int] = set()
         self.trouble = ""
         self.unbound = ""
         if any(r in profile.spoken for r in rev.ALL):
@@ -152,38 +151,6 @@ class Plan:
                 if entry.case.drawn is drawn and self._is_ready(entry, decided, free):
                     self._take(index)
         return self._since(before)
-
-    def probable(
-        self, decided: Callable[[str, str], bool], expects: Callable[[str, str], bool]
-    ) -> list[tuple[PlannedCase, frozenset[str]]]:
-        """Return lasting cases that may begin before their needs are decided; they stay unplanned.
-
-        Each has a process of its own, and is returned once, with its words that are not decided.
-
-        Args:
-            decided: (revision, word) -> whether discovery has decided the word there.
-            expects: (revision, word) -> whether discovery will probably find it there.
-        """
-        found = []
-        for index, entry in self._waiting.items():
-            case = entry.case
-            if index in self._early or entry.bound or not isinstance(case, Scenario):
-                continue
-            if not (case.fresh and case.lasts) or case.once or case.drawn:
-                continue
-            (revision,) = entry.revisions
-            missing = frozenset(word for where, word in entry.words if not decided(where, word))
-            if not missing or not all(expects(revision, word) for word in missing):
-                continue
-            self._early.add(index)
-            clauses = tuple(
-                clause
-                for clause in self._chosen(case, revision)
-                if self._absence(clause, revision, assumed=missing) is None
-            )
-            if clauses:
-                found.append((PlannedCase(case, revision, clauses), missing))
-        return found
 
     def rest(self) -> list[PlannedCase]:
         """Plan all remaining cases: discovery has ended."""
@@ -302,14 +269,8 @@ class Plan:
             if revision in clause.revisions and self._choice.takes(case, clause):
                 yield clause
 
-    def _absence(
-        self, clause: Clause, revision: str, *, assumed: Collection[str] = ()
-    ) -> Absent | None:
-        """Return the reason a chosen clause is not judged in a revision; None if it is.
-
-        Args:
-            assumed: words that count as met.
-        """
+    def _absence(self, clause: Clause, revision: str) -> Absent | None:
+        """Return the reason a chosen clause is not judged in a revision; None if it is."""
         if self._target.transport not in clause.transports:
             why = f"other transport: a rule of {clause.transports[0]} only"
             return Absent(clause.id, revision, why)
@@ -321,8 +282,7 @@ class Plan:
         if isinstance(clause, Threat) and not clause.applies_to(frozenset(self._target.promise)):
             why = f"the server promises no {clause.promise}: --promise {clause.promise}"
             return Absent(clause.id, revision, why)
-        unmet = tuple(n for n in clause.needs if not {*needs.choices(n)} & {*assumed})
-        lacking = self.profile.lacks(unmet, revision)
+        lacking = self.profile.lacks(clause.needs, revision)
         if lacking:
             why = f"the server offers {self.profile.why(lacking, revision)}"
             self.unbound = self.unbound or _unbound(self.profile, clause, revision)

@@ -6,12 +6,9 @@ finding that appears there is stable. Any other scenario is repeated more often 
 judgement says how often the finding appeared. A scenario that races messages has no stable
 findings: its race may be lost twice and won the next time.
 
-The first repetition begins when the scenario has ended, while others go on; or when a scenario that
-lasts says that a finding is certain. Then it may end as soon as all findings are certain again. A
-repetition that ended early counts only for a scenario of which it shows all findings; the others
-get a new process. A scenario with the same finding in a session
-before (``session_host``) is repeated already. Findings of rules on all traffic, and further
-repetitions, come at the end of the run.
+The first repetition begins when the scenario has ended, while others go on. A scenario with the
+same finding in a session before (``session_host``) is repeated already. Findings of rules on all
+traffic, and further repetitions, come at the end of the run.
 """
 
 import threading
@@ -24,7 +21,7 @@ from functools import partial
 from typing import Any, Final, TypeGuard
 
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
-from mcp_touchstone.client.server_profile import Example, Spoken
+from mcp_touchstone.client.server_profile import Spoken
 from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import share
@@ -84,24 +81,6 @@ class Repetitions:
         pool, stop = self._work.pool, self._work.stop
         several = self._width > 1 and not pool.target.gentle
         return bool(self._most) and several and not stop.is_set()
-
-    def begin(
-        self,
-        case: PlannedCase,
-        _clauses: frozenset[str],
-        probable: Callable[[str], Example | None],
-    ) -> bool:
-        """Begin to repeat a scenario that will have findings, while it goes on; return False."""
-        key = _key(case)
-        with self._lock:
-            if not self._are_early or case.support or not _is_repeated(case.case):
-                return False
-            if key not in self._begun:
-                first = partial(self._ended.get, key)
-                trial = _EarlyTrial(self._work, self._at_once, first, probable)
-                self._early.append(([key], trial))
-                self._begun[key] = self._threads.submit(trial.hold, [case])
-        return False
 
     @contextmanager
     def lane(self) -> Iterator[Callable[[PlannedCase], None]]:
@@ -279,10 +258,6 @@ class _Suspect:
         """Whether all findings appeared in the first repetition."""
         return self._tried == 1 and self._wanted <= self._shown.keys()
 
-    def is_shown_by(self, found: set[_Finding]) -> bool:
-        """Return whether a repetition shows all findings again."""
-        return self._wanted <= found
-
     @property
     def is_tried(self) -> bool:
         """Whether it was repeated."""
@@ -352,7 +327,6 @@ class _Trial:
         self._pool = work.pool.branch()
         self._work = replace(work, pool=self._pool)
         self._found: set[_Finding] = set()
-        self._is_partial = False
 
     def hold(
         self,
@@ -386,15 +360,11 @@ class _Trial:
         return self._found
 
     def count(self, suspects: Sequence[_Suspect]) -> None:
-        """Count this repetition, with the findings of rules on its traffic, unless the run ends.
-
-        A partial one counts only for a scenario of which it shows all findings.
-        """
+        """Count this repetition, with the findings of rules on its traffic, unless the run ends."""
         found = self._found | self._on_traffic(suspects)
         if not self._work.stop.is_set():
             for suspect in suspects:
-                if not self._is_partial or suspect.is_shown_by(found):
-                    suspect.count(found)
+                suspect.count(found)
 
     def _on_traffic(self, suspects: Sequence[_Suspect]) -> set[_Finding]:
         found: set[_Finding] = set()
@@ -407,36 +377,6 @@ class _Trial:
                 except Exception:  # noqa: BLE001  (as above)
                     return set()
         return found
-
-
-class _EarlyTrial(_Trial):
-    """A repetition that begins when a finding is certain, before its scenario has ended.
-
-    It ends as soon as all findings are certain again.
-
-    Args:
-        at_once: entered for each conversation.
-        first: returns the case that it repeats, after its end.
-        probable: word -> the example of the first time, if discovery had not proved it.
-    """
-
-    def __init__(
-        self,
-        work: Work,
-        at_once: AbstractContextManager[object],
-        first: Callable[[], PlannedCase | None],
-        probable: Callable[[str], Example | None],
-    ) -> None:
-        super().__init__(work, at_once)
-        self._first = first
-        self._work = replace(self._work, on_certain=self._is_enough, probable=probable)
-
-    def _is_enough(self, _case: PlannedCase, certain: frozenset[str], _: object) -> bool:
-        """Return whether a scenario may end, as it has the findings of the first time again."""
-        first = self._first()
-        if first is not None:
-            self._is_partial = {judgement.clause for judgement in _findings(first)} <= certain
-        return self._is_partial
 
 
 def _try(group: Sequence[_Suspect], work: Work, over: Callable[[], bool]) -> None:

@@ -31,7 +31,6 @@ from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.engine.attack_sites import Sites
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
-from mcp_touchstone.engine.head_start import HeadStart
 from mcp_touchstone.engine.launcher import GENTLE_RATE
 from mcp_touchstone.engine.named_check import refuse_unknown
 from mcp_touchstone.engine.plan import Plan, besieged, nothing, wanted
@@ -163,15 +162,6 @@ def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSe
     )
 
 
-def _probe(plan: Plan, probing: Probing, head_start: HeadStart, schedule: Schedule) -> None:
-    """Probe the server, and start each scenario whose needs are decided."""
-    head_start.begin(plan.probable(probing.decided, probing.expects))
-    for _ in probing.steps():
-        head_start.begin(plan.probable(probing.decided, probing.expects))
-        if not plan.profile.is_single:
-            schedule.add(plan.ready(probing.decided, probing.free))
-
-
 def _converse(
     work: Work, probing: Probing, registry: Registry, choice: Choice, repetitions: Repetitions
 ) -> None:
@@ -190,26 +180,21 @@ def _converse(
         ThreadPoolExecutor(jobs or JOBS, thread_name_prefix="lane") as threads,
         ThreadPoolExecutor(ATTACKS, thread_name_prefix="attack") as attackers,
     ):
-        work = replace(work, on_certain=repetitions.begin)
-        head_start = HeadStart(work, threads, (jobs or JOBS) // 2, probing.settle_probable)
-        work = replace(work, early=head_start.take)
         schedule = Schedule(
             threads,
             partial(_drive, work, repetitions),
             threads if jobs else attackers,
         )
-        with (
-            contextlib.closing(head_start),
-            contextlib.closing(schedule),
-            pool.killed_on_error(work.stop),
-        ):
+        with contextlib.closing(schedule), pool.killed_on_error(work.stop):
             revision = besieged(profile, registry, choice)
             binding = attackers.submit(
                 _bind, pool, profile, revision, runs=Tier.COMMANDS in choice.tiers
             )
             if profile.is_single:  # one after the other, as each ends the process of the other
                 wait([binding])
-            _probe(plan, probing, head_start, schedule)
+            for _ in probing.steps():
+                if not profile.is_single:
+                    schedule.add(plan.ready(probing.decided, probing.free))
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a time limit would block Ctrl-C on some systems
             binding.result()

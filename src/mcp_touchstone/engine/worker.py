@@ -13,7 +13,6 @@ from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.profile import willing
-from mcp_touchstone.client.server_profile import Example
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.attack_sites import Sites, is_clean
 from mcp_touchstone.engine.plan import Plan, share
@@ -30,8 +29,6 @@ from mcp_touchstone.results.run import PlannedCase, unasked
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.safe_path import is_about_files
 from mcp_touchstone.transport.process import LaunchError, now
-
-OnCertain = Callable[[PlannedCase, frozenset[str], Callable[[str], Example | None]], bool]
 
 
 class Worker:
@@ -84,10 +81,6 @@ class Work:
         stop: set when the run ends early.
         sites: the processes that attacks left for others.
         separate: whether each scenario has a process and a world of its own.
-        early: returns the conversation of a case that has begun early; None if none has.
-        on_certain: called with a case that goes on although it will have findings, and with their
-            clauses and ``probable``; returns whether it may end at once.
-        probable: word -> the example to use before discovery has proved it; None if there is none.
     """
 
     pool: ProcessPool
@@ -99,9 +92,6 @@ class Work:
     on_event: OnEvent
     sites: Sites = field(default_factory=Sites)
     separate: bool = False
-    early: Callable[[PlannedCase], Talk | None] = lambda _case: None
-    on_certain: OnCertain = lambda _case, _clauses, _probable: False
-    probable: Callable[[str], Example | None] = lambda _word: None
 
 
 def drive(
@@ -149,11 +139,9 @@ def _run_slot(slot: PlannedCase, work: Work) -> None:
     wire_revision = slot.revision
     if scenario.legacy:
         wire_revision = work.profile.legacy[-1] if work.profile.legacy else rev.LATEST_LEGACY
-    early = work.early(slot)
-    talk = early or begin(slot, scenario, wire_revision, work)
+    talk = begin(slot, scenario, wire_revision, work)
     connection = talk.wire
-    if early is None:
-        hold(talk, scenario, work)
+    hold(talk, scenario, work)
     if scenario.shares and not stop.is_set():
         talk = _release(talk, slot, scenario, work)
     elif _is_doubtful(talk) and not stop.is_set():
@@ -265,13 +253,7 @@ def begin(
         LaunchError: no process could be started.
     """
     pool, profile = work.pool, work.profile
-    examples = partial(
-        Examples,
-        profile=profile,
-        revision=slot.revision,
-        settle=work.settle,
-        probable=work.probable,
-    )
+    examples = partial(Examples, profile=profile, revision=slot.revision, settle=work.settle)
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
@@ -297,13 +279,7 @@ def begin(
         reuses = scenario.ends is not None and pool.shared.has(slot.revision, share(slot))
         first = pool.shared.get(slot.revision, share(slot))
     server = UsedServer(first, spawn, reuses=reuses)
-    judge = Judge(
-        server,
-        scenario,
-        slot.clauses,
-        revision=slot.revision,
-        on_certain=lambda clauses: work.on_certain(slot, clauses, work.probable),
-    )
+    judge = Judge(server, scenario, slot.clauses, revision=slot.revision)
     return Conversation(server, judge, examples(server), settings)
 
 

@@ -5,7 +5,7 @@ makes the result BROKEN.
 """
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -55,8 +55,6 @@ class Judge:
 
     Args:
         server: the server, as the scenario uses it.
-        on_certain: called with the clauses of which a finding is certain before the scenario has
-            ended; returns whether the scenario need not find more.
 
     Attributes:
         judgements: the judgements so far.
@@ -70,13 +68,11 @@ class Judge:
         clauses: Iterable[Clause],
         *,
         revision: str,
-        on_certain: Callable[[frozenset[str]], bool] = lambda _clauses: False,
     ) -> None:
         self.judgements: list[Judgement] = []
         self.silences: list[Silence] = []
         self._server = server
         self._revision = revision
-        self._on_certain = on_certain
         self._scenario = scenario
         self._clauses = {clause.id: clause for clause in clauses}
         self._declared = {clause.id for clause in scenario.clauses}
@@ -195,18 +191,6 @@ class Judge:
             return False
         asked = [one for one in self._server.wire.transcript.session.asked if one.line == at.asked]
         return any(one.expired or one.phase is Phase.CLOSING for one in asked)
-
-    def certain(self, *clauses: str) -> bool:
-        """Let the repetition of the scenario begin: it will have findings, but needs more time.
-
-        Args:
-            clauses: the clauses that it will find broken.
-
-        Returns:
-            Whether this is a repetition that has no other finding to repeat. It may end at once.
-        """
-        chosen = self._clauses.keys() & clauses
-        return bool(chosen) and self._on_certain(frozenset(chosen))
 
     def add_evidence(self, sentence: str) -> None:
         """Add an event to the evidence of the last finding; it is marked if no other line is."""

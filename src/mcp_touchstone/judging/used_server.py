@@ -164,7 +164,6 @@ class Examples:
     Args:
         server: the server, as the scenario uses it.
         settle: waits for discovery; returns at once if discovery has ended.
-        probable: word -> the example to use before discovery has proved it; None if there is none.
     """
 
     def __init__(
@@ -174,13 +173,11 @@ class Examples:
         revision: str,
         *,
         settle: Settle = lambda _revision, _word: None,
-        probable: Callable[[str], Example | None] = lambda _word: None,
     ) -> None:
         self._server = server
         self.profile = profile
         self.revision = revision
         self._settle = settle
-        self._probable = probable
 
     @property
     def spoken(self) -> Spoken:
@@ -189,10 +186,6 @@ class Examples:
 
     def __call__(self, word: str) -> list[Example]:
         """Return every example of a word, the best first; may be empty."""
-        probable = self._probable(word)
-        return [probable] if probable is not None else self._proved(word)
-
-    def _proved(self, word: str) -> list[Example]:
         self._settle(self.revision, word)
         return self.spoken.examples(word)
 
@@ -206,16 +199,6 @@ class Examples:
         if not found:
             raise LookupError(f"no example of {word}: a clause has to name it in its needs")
         return found[0]
-
-    def slowdown(self, word: str) -> float:
-        """Return how many times its ``seconds`` the example of a word takes; wait for discovery.
-
-        It is 1 unless the scenario began before discovery had measured the example.
-        """
-        probable, found = self._probable(word), self._proved(word)
-        if probable is None or not found or found[0].params != probable.params:
-            return 1.0
-        return found[0].seconds / probable.seconds
 
     def here(self, example: Example) -> Example:
         """Return an example with paths in the folder of this process, for scenarios ``apart``."""
