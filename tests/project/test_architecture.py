@@ -17,8 +17,8 @@ PACKAGE: Final = Path(mcp_touchstone.__path__[0])
 
 ALLOWED: Final[dict[str, set[str]]] = {
     "catalog": set(),
-    "runtime": set(),
     "wire": set(),
+    "runtime": {"catalog", "wire"},
     "samples": set(),
     "issuer": set(),
     "sandbox": set(),

@@ -48,12 +48,16 @@ _EXCHANGE: Final = 2
 _GET_FLAGS, _SET_FLAGS, _FIXED = 0x80086601, 0x40086602, 0x30
 """FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, and FS_IMMUTABLE_FL with FS_APPEND_FL, linux/fs.h."""
 
-_KINDS: Final = {
+KINDS: Final = {
     stat.S_IFLNK: "a link",
     stat.S_IFIFO: "a named pipe",
     stat.S_IFDIR: "a folder",
     stat.S_IFREG: "another file",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
 }
+"""Kind of a file -> words for it."""
 
 
 class OutsideError(OSError, ValueError):
@@ -111,7 +115,7 @@ class Folder:
         return f"{self._shown}/{name}"
 
     def _replaced(self, name: str, found: os.stat_result) -> ReplacedError:
-        what = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        what = KINDS.get(stat.S_IFMT(found.st_mode), "something else")
         return ReplacedError(errno.ELOOP, f"{what} is in place of our file", self._path(name))
 
     @contextlib.contextmanager
@@ -166,7 +170,7 @@ class Folder:
         with self._opened(name, os.O_RDONLY) as (descriptor, found):
             last = b""
             for piece in _pieces(descriptor, found.st_size, found.st_size):
-                last = last[-overlap:] + piece
+                last = last[max(len(last) - overlap, 0) :] + piece
                 yield last
 
     # --- changing

@@ -172,16 +172,16 @@ def read(line: Line) -> Reading:
     return Reading(None, frozenset(faults), readable=False)
 
 
-def excess(text: str, deepest: int = DEEPEST) -> Fault | None:
+def excess(text: str, deepest: int = DEEPEST, most: int = MOST_VALUES) -> Fault | None:
     """Return the limit that the arrays and objects of a text exceed: TOO_MANY or TOO_DEEP."""
     opened = text.count("[") + text.count("{")
-    if opened <= deepest and opened + text.count(",") <= MOST_VALUES:
+    if opened <= deepest and opened + text.count(",") <= most:
         return None
     plain = _without_escapes(text)
-    if plain.count('"') > 4 * MOST_VALUES:  # two for each text, which is a value or a name
+    if plain.count('"') > 4 * most:  # two for each text, which is a value or a name
         return Fault.TOO_MANY
     signs = _NO_SIGN.sub("", _STRING.sub("", plain)).replace("{", "[").replace("}", "]")
-    if signs.count("[") + signs.count(",") > MOST_VALUES:
+    if signs.count("[") + signs.count(",") > most:
         return Fault.TOO_MANY
     nested = signs.replace(",", "")
     for level in range(deepest):
