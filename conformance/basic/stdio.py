@@ -127,8 +127,7 @@ def writes_utf8_in_a_foreign_locale(talk: Conversation) -> None:
     if "tools" in talk.spoken.capabilities:
         asked += [("tools/list", None), ("tools/call", {"name": FOREIGN, "arguments": {}})]
     usual = [talk.wire.request(method, params, required=False) for method, params in asked]
-    talk.server.restart(LOCALE)
-    talk.wire.transcript.judged = False  # what it writes here is not more than a note
+    talk.server.restart(LOCALE, judged=False)  # what it writes here is not more than a note
     opening = talk.wire.open()
     lost, at = "" if opening.answered else str(opening), opening
     for (method, params), before in zip(asked, usual, strict=True):
@@ -264,12 +263,8 @@ def _termination(record: Record, entry: Entry, before: list[Entry]) -> Iterator[
 
 def _first_event(record: Record) -> int:
     """Return the line of the first event; ``sys.maxsize`` if there is none."""
-    key = (_first_event, len(record.transcript))
-    found: int | None = record.transcript.memo.get(key)
-    if found is None:
-        events = (e.n for e in record.transcript if e.source is Source.EVENT)
-        found = record.transcript.memo[key] = next(events, sys.maxsize)
-    return found
+    events = (e.n for e in record.transcript if e.source is Source.EVENT)
+    return record.transcript.once(_first_event, lambda: next(events, sys.maxsize))
 
 
 def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
@@ -490,7 +485,6 @@ def exits_although_a_request_is_in_flight(talk: Conversation) -> None:
 def exits_although_nobody_reads(talk: Conversation) -> None:
     """The server exits at the end of its input, after its output was closed."""
     talk.need(talk.server.opening, "an ordinary opening")
-    talk.wire.transcript.judged = False  # what it writes into a closed pipe is no finding
     talk.wire.process.pipes.hang_up()
     talk.wire.say(talk.wire.build(talk.wire.everyday), required=False)
     Window(talk.wire, talk.pace.settle).wait()

@@ -98,11 +98,7 @@ def _asked(record: Record, message: Message) -> dict[str, Any]:
 
 def _all(record: Record) -> list[Sighting]:
     """Return every task state on a connection."""
-    key = (_all, len(record.transcript))
-    found: list[Sighting] | None = record.transcript.memo.get(key)
-    if found is None:
-        found = record.transcript.memo[key] = list(sightings(record.transcript))
-    return found
+    return record.transcript.once(_all, lambda: list(sightings(record.transcript)))
 
 
 # --- ids

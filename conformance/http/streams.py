@@ -49,14 +49,15 @@ def streams(record: Record, verb: str) -> Iterator[HttpExchange]:
 
 def entries_of(record: Record, exchange: HttpExchange) -> list[Entry]:
     """Return the lines that came in a response."""
-    key = (entries_of, len(record.transcript))
-    found: dict[int, list[Entry]] | None = record.transcript.memo.get(key)
-    if found is None:
-        found = record.transcript.memo[key] = defaultdict(list)
+
+    def by_exchange() -> dict[int, list[Entry]]:
+        found: dict[int, list[Entry]] = defaultdict(list)
         for entry in record.lines():
             if entry.origin is not None:
                 found[id(entry.origin.exchange)].append(entry)
-    return found.get(id(exchange), [])
+        return found
+
+    return record.transcript.once(entries_of, by_exchange).get(id(exchange), [])
 
 
 def answered_in(record: Record, exchange: HttpExchange) -> Entry | None:
@@ -442,11 +443,10 @@ def resumed(talk: Conversation, last: str, session: str | None = None) -> HttpAn
     return stream if stream.status in SUCCESS and stream.exchange.streams else None
 
 
-@scenario("streams-replay-own", fresh=True)
+@scenario("streams-replay-own", fresh=True, unwatched=True)
 def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     """A resumed stream repeats no messages of another stream."""
     talk.wire.open()
-    talk.wire.transcript.judged = False  # the second answers in it are repeated as we ask
     first, second = streamed(talk, ids=True), reporting(talk) or streamed(talk, ids=True)
     if not _ids(first) or not second.reply.answered:
         talk.judge.unseen("streams-replay-own", "the events of the server have no ids")
@@ -470,12 +470,11 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     )
 
 
-@scenario("streams-replay-own", fresh=True)
+@scenario("streams-replay-own", fresh=True, unwatched=True)
 def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
     """The resumed stream of a GET repeats no messages of the stream of a request."""
     clause = "streams-replay-own"
     talk.wire.open()
-    talk.wire.transcript.judged = False  # its answer is repeated as we ask
     opening = talk.http.first_request()  # the stream of our own session stays open
     session = opening.header(SESSION)
     ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -506,12 +505,11 @@ def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
     talk.http.end_session(opening)
 
 
-@scenario("streams-disconnect-is-no-cancellation", alone=True, lasts=True)
+@scenario("streams-disconnect-is-no-cancellation", alone=True, lasts=True, unwatched=True)
 def goes_on_after_a_disconnection(talk: Conversation) -> None:
     """A call goes on after its connection was closed, and its stream can be resumed."""
     clause = "streams-disconnect-is-no-cancellation"
     talk.wire.open()
-    talk.wire.transcript.judged = False  # its answer comes on another stream as we ask
     call = max(talk.examples("slow-call"), key=lambda example: example.seconds)
     meta = tagged(talk.wire, token="touchstone-closed")  # noqa: S106
     answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta), wait=False)

@@ -43,7 +43,12 @@ UNNEEDED: Final = "a request without a session id is served too"
 
 
 @attack(
-    "callers-guessed", "callers-made-up", "callers-crossed", "callers-replayed", fixtures=("base",)
+    "callers-guessed",
+    "callers-made-up",
+    "callers-crossed",
+    "callers-replayed",
+    fixtures=("base",),
+    unwatched=True,
 )
 def keeps_sessions_apart(session: AttackSession) -> None:
     """Ids of sessions cannot be guessed or made up, and sessions get only their own messages."""
@@ -82,7 +87,6 @@ def _guess(session: AttackSession, caller: HttpCaller) -> None:
         caller.leave(known)
     if not found and session.scene.target.started and session.judge.covers(threat):
         session.renew()
-        session.wire.transcript.judged = False
         if session.http.session_id == own:
             found = f"a new process gave out the same first session id: {own}"
             at = session.server.opening.entry
@@ -274,7 +278,7 @@ REFUSED: Final = "the server opens no session without the secret of the user"
 UNLISTED: Final = "the list of its owner does not have the task either"
 
 
-@attack("callers-listed", fixtures=("base",))
+@attack("callers-listed", fixtures=("base",), unwatched=True)
 def lists_tasks_to_their_owner_only(session: AttackSession) -> None:
     """A stranger does not find the task of another caller in the list of tasks."""
     threat = "callers-listed"
@@ -332,7 +336,7 @@ UNSUBSCRIBED: Final = "the server let nobody subscribe to a file of the throw-aw
 NO_STREAM: Final = "the server opens no stream for a stranger"
 
 
-@attack("callers-overheard", fixtures=("base",))
+@attack("callers-overheard", fixtures=("base",), unwatched=True)
 def notifies_subscribers_only(session: AttackSession) -> None:
     """A stranger gets no updates of a file to which another caller has subscribed."""
     threat = "callers-overheard"

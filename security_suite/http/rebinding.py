@@ -12,7 +12,7 @@ ELSEWHERE: Final = "the server is not on loopback, so it may have any name"
 OPEN: Final = "rebinding-page counts it: the page with an Origin was served too"
 
 
-@attack("rebinding-origin", "rebinding-page", "rebinding-host", fixtures=("base",))
+@attack("rebinding-origin", "rebinding-page", "rebinding-host", fixtures=("base",), unwatched=True)
 def serves_no_page_of_another_site(session: AttackSession) -> None:
     """Pages of other sites, and pages with a rebound host name, get no result."""
     session.open()

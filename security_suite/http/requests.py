@@ -41,6 +41,7 @@ FEW: Final = 15
     "requests-endless",
     "requests-abandoned",
     fixtures=("base",),
+    unwatched=True,
     lasts=True,
 )
 def reads_requests_to_their_end(session: AttackSession) -> None:

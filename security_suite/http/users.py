@@ -19,7 +19,7 @@ REFUSED = "the second user gets no session of its own"
 UNSEEN = "we did not start the server, so its standard error is unknown"
 
 
-@attack("users-session", fixtures=("base",))
+@attack("users-session", fixtures=("base",), unwatched=True)
 def closes_sessions_to_other_users(session: AttackSession) -> None:
     """The session id of a user is of no use with the token of another user."""
     threat = "users-session"
@@ -55,7 +55,7 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
     caller.leave(own[SESSION])
 
 
-@attack("users-task", fixtures=("base",))
+@attack("users-task", fixtures=("base",), unwatched=True)
 def keeps_tasks_from_other_users(session: AttackSession) -> None:
     """The id of a task is of no use with the token of another user."""
     threat = "users-task"
@@ -98,7 +98,7 @@ def _shows(result: dict[str, Any], method: str, task: str) -> bool:
     return task in [one.get("taskId") for one in tasks if isinstance(one, dict)]
 
 
-@attack("users-token-logged", fixtures=("base",))
+@attack("users-token-logged", fixtures=("base",), unwatched=True)
 def writes_no_token_to_its_log(session: AttackSession) -> None:
     """Standard error has no token, whether its request was served or refused."""
     threat = "users-token-logged"

@@ -39,6 +39,7 @@ def _is_broken(row: Payload) -> bool:
     "lines-depth",
     "lines-values",
     fixtures=("base",),
+    unwatched=True,
     lasts=True,
 )
 def lives_on_after_hostile_lines(session: AttackSession) -> None:

@@ -130,6 +130,7 @@ def _handshakes(line_attack: LineAttack) -> list[LinePayload]:
     "messages-without-id",
     "messages-misplaced",
     fixtures=("base",),
+    unwatched=True,
 )
 def takes_messages_for_what_they_are(session: AttackSession) -> None:
     """No text inside a message becomes one, and a message that is no request has no effect."""
@@ -145,7 +146,7 @@ def takes_messages_for_what_they_are(session: AttackSession) -> None:
     line_attack.survive("messages-misplaced", [*ours, *opened])
 
 
-@attack("messages-early", fixtures=("base",))
+@attack("messages-early", fixtures=("base",), unwatched=True)
 def writes_nothing_before_the_handshake(session: AttackSession) -> None:
     """A call that is sent before initialize makes no file."""
     LineAttack(session, opened=False).early("messages-early")

@@ -171,7 +171,7 @@ def test_silence_is_not_explained_before_the_first_request() -> None:
     timer = threading.Timer(0.3, over.set)
     timer.start()
 
-    def spawn(_revision: str, _name: str) -> Connection:
+    def spawn(revision: str, label: str, *, judged: bool = True) -> Connection:
         raise AssertionError("a process was started")
 
     assert explain_silence(spawn, {"2025-11-25": never_asked}, over) is None

@@ -70,7 +70,7 @@ def probed(
     with World() as world:
         pool = ProcessPool(target, world, Pace(startup))
         try:
-            profile, connections = explore(pool.spawn, pool.pace, spoken or on)
+            profile, connections, _ = explore(pool.spawn, pool.pace, spoken or on)
             pool.adopt(connections, profile)
             run_probes(profile, dict.fromkeys(on, words), probe_context(pool, threading.Event()))
             yield Probed(profile, pool)

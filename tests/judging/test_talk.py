@@ -54,7 +54,7 @@ def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Itera
     with World() as world:
         pool = ProcessPool(target, world, Pace(20.0))
         try:
-            profile, connections = explore(pool.spawn, pool.pace, (revision,))
+            profile, connections, _ = explore(pool.spawn, pool.pace, (revision,))
             pool.adopt(connections, profile)
             run_probes(profile, {revision: set(words)}, probe_context(pool, threading.Event()))
             server = UsedServer(pool.shared.get(revision), lambda: pool.spawn(revision, "other"))

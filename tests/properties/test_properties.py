@@ -250,7 +250,6 @@ def test_ambient_rule_judges_the_shrunk_example() -> None:
 
     transcripts = [connection.transcript for connection in judged.connections]
     proofs = [one for one in transcripts if one.replay]
-    assert not any(one.judged for one in transcripts if one.label.startswith("drawn"))
     assert len(proofs) == 1
     assert len(proofs[0]) < 12
 

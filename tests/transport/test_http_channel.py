@@ -335,13 +335,13 @@ def test_hostile_server_is_left_within_the_deadline(name: str) -> None:
 def trouble(url: str, **more: Any) -> str:
     opened = []
 
-    def spawn(revision: str, _label: str) -> Connection:
+    def spawn(revision: str, label: str, *, judged: bool = True) -> Connection:
         context = connected(url, revision, **more)
         opened.append(context)
         return context.__enter__()
 
     try:
-        profile, _ = explore(spawn, Pace(1.0), (LEGACY,))
+        profile, *_ = explore(spawn, Pace(1.0), (LEGACY,))
         return profile.trouble
     finally:
         for context in opened:

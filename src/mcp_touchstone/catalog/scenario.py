@@ -90,6 +90,8 @@ class Case:
             if few are judged.
         eras: whether it uses what is known of other revisions; the newest of each era is then
             opened, even if few are judged.
+        unwatched: whether rules on all traffic do not read its processes, since it provokes there
+            what they forbid.
         shares: whether an attack may use the process and the trees of another, if that one found
             nothing and the trees are as they were built.
         races: whether its result depends on the order in which the server does two things; its
@@ -120,6 +122,7 @@ class Case:
     everywhere: bool = False
     eras: bool = False
     races: bool = False
+    unwatched: bool = False
     shares: bool = False
 
     @property
@@ -237,6 +240,7 @@ class Marks(TypedDict, total=False):
     everywhere: bool
     eras: bool
     races: bool
+    unwatched: bool
     unopened: Unopened | None
 
 
@@ -252,7 +256,11 @@ def scenario(*clauses: str, **marks: Unpack[Marks]) -> Callable[[Body], Body]:
 
 
 def attack(
-    *threats: str, fixtures: tuple[str, ...], lasts: bool = False, shares: bool = False
+    *threats: str,
+    fixtures: tuple[str, ...],
+    lasts: bool = False,
+    shares: bool = False,
+    unwatched: bool = False,
 ) -> Callable[[Body], Body]:
     """Declare an attack: a scenario with a process and a world of its own, unless it shares them.
 
@@ -260,9 +268,17 @@ def attack(
         fixtures: ids of the trees to build around the root, as in ``fixtures.toml``.
         lasts: whether it takes longer than most, so that it starts before others.
         shares: whether it may use a process and trees that another attack left as they were.
+        unwatched: whether rules on all traffic do not read its processes.
     """
     return _declaring(
-        threats, "body", fresh=True, apart=True, fixtures=fixtures, lasts=lasts, shares=shares
+        threats,
+        "body",
+        fresh=True,
+        apart=True,
+        fixtures=fixtures,
+        lasts=lasts,
+        shares=shares,
+        unwatched=unwatched,
     )
 
 

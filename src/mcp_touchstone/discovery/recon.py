@@ -17,14 +17,14 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.no_answer import in_words
 from mcp_touchstone.client.server_profile import LISTS, Diagnosis, ServerProfile, Spoken
-from mcp_touchstone.discovery.silence import explain_silence
+from mcp_touchstone.discovery.silence import Spawn, explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.matchers import list_methods
@@ -44,8 +44,19 @@ PRINTED_USAGE: Final = "it printed its usage: are arguments missing?"
 
 T = TypeVar("T")
 
-Spawn = Callable[[str, str], Connection]
-"""(revision, label) -> an unused connection."""
+
+class FirstLook(NamedTuple):
+    """What the first processes of a server show.
+
+    Attributes:
+        connections: those of the profile, by revision; those of refused revisions too, whose
+            transcripts may contain findings.
+        spoiled: further ones, which have ended; our starts caused what they contain.
+    """
+
+    profile: ServerProfile
+    connections: dict[str, Connection]
+    spoiled: tuple[Connection, ...] = ()
 
 
 def explore(
@@ -54,11 +65,10 @@ def explore(
     revisions: tuple[str, ...] = rev.ALL,
     meanwhile: Callable[[], object] = lambda: None,
     needs_few: Callable[[], bool] = lambda: False,
-) -> tuple[ServerProfile, dict[str, Connection]]:
+) -> FirstLook:
     """Return the profile of a server and the open connections.
 
-    Connections of unsupported revisions are included (their transcripts may contain findings); the
-    caller ends the connections it does not use.
+    The caller ends the connections it does not use.
 
     Args:
         pace: the time limits; gets the measured times.
@@ -86,12 +96,14 @@ def explore(
             for connection in connections.values():
                 connection.channel.kill()  # otherwise threads and we would wait for it
             raise
+    spoiled: tuple[Connection, ...] = ()
     alone = on_pipes and not pace.hurried and profile.diagnosis is None
     living = [one for one in connections.values() if not one.gone]
     if alone and profile.spoken and len(connections) == len(living) == 1 and needs_few():
         profile.is_single = True
         _measure(profile, connections)
     elif alone and _excludes_others(spawn, profile, connections):
+        spoiled = tuple(connections.values())
         profile, connections = _one_by_one(spawn, pace, revisions)
     else:
         _measure(profile, connections)
@@ -99,7 +111,7 @@ def explore(
     profile.slip = next(filter(None, slips), None)
     if not profile.spoken:
         _explain(profile, connections)
-    return profile, connections
+    return FirstLook(profile, connections, spoiled)
 
 
 def _excludes_others(
@@ -107,8 +119,7 @@ def _excludes_others(
 ) -> bool:
     """Return whether a process answers only while no other one runs.
 
-    If so, all processes have been ended, and no transcript is judged: our starts caused what they
-    contain.
+    If so, all processes have been ended.
 
     Raises:
         LaunchError: the server could not be started.
@@ -139,8 +150,6 @@ def _excludes_others(
     alone = _opened(spawn, revision)
     answers = bool(alone.opening and alone.opening.answered)
     alone.end()
-    for connection in connections.values() if answers else ():
-        connection.transcript.judged = False
     return answers
 
 
@@ -155,8 +164,7 @@ def _opened(spawn: Spawn, revision: str) -> Connection:
     Raises:
         LaunchError: it could not be started.
     """
-    connection = spawn(revision, "recon")
-    connection.transcript.judged = False
+    connection = spawn(revision, "recon", judged=False)
     connection.open()
     return connection
 

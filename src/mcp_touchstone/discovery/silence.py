@@ -9,7 +9,7 @@ waiting process then gets the same input, and its answer is the proof.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.connection import CLIENT_INFO, Connection
@@ -34,6 +34,13 @@ SLICE: Final = 0.1
 """Seconds between two looks at the processes."""
 
 HEADER: Final = b"content-length:"
+
+
+class Spawn(Protocol):
+    """Starts a process."""
+
+    def __call__(self, revision: str, label: str, *, judged: bool = True) -> Connection:
+        """Return an unused connection, which rules on all traffic read unless it is not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +129,7 @@ ATTEMPTS: Final = (
 
 
 def explain_silence(
-    spawn: Callable[[str, str], Connection],
+    spawn: Spawn,
     waiting: Mapping[str, Connection],
     over: threading.Event,
 ) -> Diagnosis | None:
@@ -146,9 +153,8 @@ def explain_silence(
     started: list[Connection] = []
 
     def start() -> Connection:
-        connection = spawn(revision, "silence")
+        connection = spawn(revision, "silence", judged=False)
         started.append(connection)
-        connection.transcript.judged = False
         connection.answers.enabled = False
         return connection
 

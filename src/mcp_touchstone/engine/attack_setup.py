@@ -82,7 +82,13 @@ def field(
 
 
 def spawn(
-    pool: ProcessPool, ground: FixtureTree, revision: str, label: str, target: Target | None = None
+    pool: ProcessPool,
+    ground: FixtureTree,
+    revision: str,
+    label: str,
+    target: Target | None = None,
+    *,
+    judged: bool = True,
 ) -> Connection:
     """Start a process in a fixture tree, in its root unless the user named a folder.
 
@@ -94,7 +100,7 @@ def spawn(
     """
     if target is None:
         target = pool.target.inside() if pool.target.started else pool.target
-    connection = pool.spawn(revision, label, ground, target)
+    connection = pool.spawn(revision, label, ground, target, judged=judged)
     if pool.target.started:
         rlimits.hold(connection.process.pid)
     asked = {k: v for k, v in CAPABILITIES[revision].items() if k == "elicitation"}
@@ -135,7 +141,8 @@ def session(
     state = tree.state() if shares and site is None else None
 
     def start() -> Connection:
-        return spawn(pool, tree, slot.revision, scenario.name, target)
+        watched = not scenario.unwatched
+        return spawn(pool, tree, slot.revision, scenario.name, target, judged=watched)
 
     server = UsedServer(site.connection if site else start(), start, reuses=site is not None)
     claims = _claims(pool, slot, target, roams=bindings is not None and bindings.roams)

@@ -59,8 +59,7 @@ def refuse_unknown(pool: ProcessPool, profile: ServerProfile, named: Named) -> N
     if not unlisted or not profile.spoken:
         return
     revision = profile.legacy[-1] if profile.legacy else list(profile.spoken)[-1]
-    connection = pool.spawn(revision, "names")
-    connection.transcript.judged = False
+    connection = pool.spawn(revision, "names", judged=False)
     connection.answers.use(willing_client(revision))
     connection.open()
     try:

@@ -56,13 +56,18 @@ class ProcessPool:
         self._is_branch = launcher is not None
         self.allowance = self._launcher.allowance
         self._host = SessionHost(
-            lambda: self.spawn(self._launcher.profile.legacy[-1], LABEL, turn=StartPriority.MANY),
-            lambda *words: self._add(self._launcher.beside(*words)),
+            lambda: self.spawn(
+                self._launcher.profile.legacy[-1], LABEL, turn=StartPriority.MANY, judged=False
+            ),
+            lambda host, revision, label, judged: self._add(
+                self._launcher.beside(host, revision, label), judged=judged
+            ),
         )
         self._started = 0
         self._kept: list[World | Tree] = []
         self._branches: list[ProcessPool] = []
         self._all: list[Connection] = []
+        self._unjudged: set[int] = set()
         self._endings: dict[int, Future[Ending]] = {}
         self._records: dict[int, Record] = {}
         self._undertakers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="undertaker")
@@ -75,7 +80,12 @@ class ProcessPool:
         return self._launcher.profile.is_single
 
     def apart(
-        self, revision: str, label: str, *, turn: StartPriority = StartPriority.OTHER
+        self,
+        revision: str,
+        label: str,
+        *,
+        turn: StartPriority = StartPriority.OTHER,
+        judged: bool = True,
     ) -> Connection:
         """Return an unused process in a world of its own; otherwise like ``spawn``.
 
@@ -86,7 +96,7 @@ class ProcessPool:
         def start() -> Connection:
             seed, is_repository = self.target.root_from, self.world.is_repository
             world = World(self.target.world, seed=seed, is_repository=is_repository)
-            return self._start(revision, label, self.keep(world))
+            return self._start(revision, label, self.keep(world), judged=judged)
 
         return self._launcher.limiter.admitted(turn, start)
 
@@ -110,6 +120,7 @@ class ProcessPool:
         target: Target | None = None,
         *,
         turn: StartPriority = StartPriority.OTHER,
+        judged: bool = True,
     ) -> Connection:
         """Start an unused process, in the world of the run or in another.
 
@@ -120,17 +131,18 @@ class ProcessPool:
             world: the folder to run in; by default the world of the run.
             target: the target to start, if it differs from that of the pool.
             turn: its priority among waiting starts.
+            judged: whether rules on all traffic read it.
 
         Raises:
             LaunchError: it could not be started, or the run is over.
         """
         return self._launcher.limiter.admitted(
-            turn, lambda: self._start(revision, label, world, target)
+            turn, lambda: self._start(revision, label, world, target, judged=judged)
         )
 
-    def spawn_at_once(self, revision: str, label: str) -> Connection:
+    def spawn_at_once(self, revision: str, label: str, *, judged: bool = True) -> Connection:
         """Start a process in the world of the run without waiting; otherwise like ``spawn``."""
-        return self._start(revision, label)
+        return self._start(revision, label, judged=judged)
 
     def _start(
         self,
@@ -138,22 +150,26 @@ class ProcessPool:
         label: str,
         world: World | None = None,
         target: Target | None = None,
+        *,
+        judged: bool,
     ) -> Connection:
         with self._lock:
             if self._closed:
                 raise LaunchError("the run is over")
         if self.is_single:
             self._end_all()
-        connection = self._add(self._launcher.start(revision, label, world, target))
+        started = self._launcher.start(revision, label, world, target)
+        connection = self._add(started, judged=judged)
         self._started += 1
         if self._closed:
             connection.channel.end(0.0, polite=False)
             raise LaunchError("the run is over")
         return connection
 
-    def _add(self, connection: Connection) -> Connection:
+    def _add(self, connection: Connection, *, judged: bool) -> Connection:
         with self._lock:
             self._all.append(connection)
+            self._unjudged |= set() if judged else {id(connection)}
             late = self._closed
         if late:
             connection.channel.kill()
@@ -187,7 +203,7 @@ class ProcessPool:
         """What is said on the run in its report."""
         return tuple(self._launcher.notes)
 
-    def session(self, revision: str, label: str) -> Connection | None:
+    def session(self, revision: str, label: str, *, judged: bool = True) -> Connection | None:
         """Return an unused session of a process with other sessions; None if there is none.
 
         There is one if we started the server, it speaks HTTP, and one process serves several
@@ -195,10 +211,11 @@ class ProcessPool:
 
         Args:
             label: its name, for people.
+            judged: whether rules on all traffic read it.
         """
         if rev.is_modern(revision) or not self._has_sessions:
             return None
-        return self._host.open(revision, label)
+        return self._host.open(revision, label, judged=judged)
 
     @property
     def _has_sessions(self) -> bool:
@@ -212,8 +229,9 @@ class ProcessPool:
         for revision, connection in connections.items():
             if revision in profile.spoken:
                 self.shared.put(revision, connection)
+            elif profile.spoken:
+                self.discard(connection)
             else:
-                connection.transcript.judged = not profile.spoken
                 self.retire(connection)
 
     def retire(self, connection: Connection, *, polite: bool = True) -> None:
@@ -227,8 +245,12 @@ class ProcessPool:
 
     def discard(self, connection: Connection, *, polite: bool = True) -> None:
         """End a connection in the background; nothing on it is judged."""
-        connection.transcript.judged = False
+        self._unjudged.add(id(connection))
         self.retire(connection, polite=polite)
+
+    def is_judged(self, connection: Connection) -> bool:
+        """Return whether rules on all traffic read a connection."""
+        return not (id(connection) in self._unjudged or connection.transcript.limit)
 
     def records(self, revision: str) -> "list[Record]":
         """Return the transcripts of a revision that ambient rules check."""
@@ -238,7 +260,7 @@ class ProcessPool:
         profile = self._launcher.profile
         for connection in self.connections:
             ended, transcript = connection.channel.ending, connection.transcript
-            if connection.transcript.revision == revision and transcript.judged:
+            if connection.transcript.revision == revision and self.is_judged(connection):
                 tail = connection.channel.stderr_tail
                 known = self._records.get(id(connection))
                 record = known or Record(transcript, profile, ended, tail)
@@ -298,7 +320,7 @@ class ProcessPool:
             self._closed = True
         for connection in self.connections:
             if connection.channel.ending is None:
-                connection.transcript.judged = False
+                self._unjudged.add(id(connection))
                 connection.channel.kill()
         for branch in list(self._branches):
             branch.expire()

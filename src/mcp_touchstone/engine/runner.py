@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_touchstone.catalog.needs import WORDS
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.client.server_profile import PlantedText, ServerProfile
-from mcp_touchstone.discovery.recon import explore
+from mcp_touchstone.discovery.recon import FirstLook, explore
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.process_pool import ProcessPool
@@ -159,7 +159,7 @@ def survey(
         pool = ProcessPool(target, place, pace)
         try:
             with interrupts.allowed(), pool.killed_on_error(stop):
-                profile, connections = _explored(pool)
+                profile, connections, _ = _explored(pool)
                 from mcp_touchstone.discovery.probes import run_probes  # noqa: PLC0415  (as above)
                 from mcp_touchstone.engine import attack_setup, plan, stages  # noqa: PLC0415
 
@@ -193,11 +193,11 @@ def _meet(
             suite.prepare,
             lambda: choice.needs_few(suite.registry),
         )
-        if not found[0].spoken and found[0].diagnosis is None:
-            for connection in found[1].values():
-                pool.discard(connection)
+        _discard(pool, found.spoiled)
+        if not found.profile.spoken and found.profile.diagnosis is None:
+            _discard(pool, found.connections.values())
             found = None
-    profile, connections = found or _explored(pool, suite.prepare)
+    profile, connections, _ = found or _explored(pool, suite.prepare)
     _complete(profile, pool)
     return profile, connections
 
@@ -214,9 +214,7 @@ AFTER_END: Final = 1.0
 """Greatest seconds from the end of a server's output to its exit."""
 
 
-def _explored(
-    pool: ProcessPool, meanwhile: Callable[[], object] = lambda: None
-) -> tuple[ServerProfile, dict[str, "Connection"]]:
+def _explored(pool: ProcessPool, meanwhile: Callable[[], object] = lambda: None) -> FirstLook:
     """Return the profile of the server; if it exits at once, try again in a git repository.
 
     Raises:
@@ -224,18 +222,24 @@ def _explored(
     """
     revisions = pool.target.revisions
     found = explore(pool.spawn_at_once, pool.pace, revisions, meanwhile)
-    if found[0].spoken or not pool.target.rooted:
+    _discard(pool, found.spoiled)
+    if found.profile.spoken or not pool.target.rooted:
         return found
-    left = all(one.channel.wait(AFTER_END) is not None for one in found[1].values())
+    left = all(one.channel.wait(AFTER_END) is not None for one in found.connections.values())
     if not left or pool.world.is_repository:
         return found
     pool.world.become_repository()  # some servers start in a repository only
     pool.has_repositories = True
     again = explore(pool.spawn_at_once, pool.pace, revisions)
-    first, second = (again, found) if again[0].spoken else (found, again)
-    for connection in second[1].values():
-        pool.discard(connection)
+    _discard(pool, again.spoiled)
+    first, second = (again, found) if again.profile.spoken else (found, again)
+    _discard(pool, second.connections.values())
     return first
+
+
+def _discard(pool: ProcessPool, connections: Iterable["Connection"]) -> None:
+    for connection in connections:
+        pool.discard(connection)
 
 
 def tidy() -> None:

@@ -36,14 +36,15 @@ class SessionHost:
     """The process; it is started and tried on first use.
 
     Args:
-        start: starts an unused process, in any handshake revision that the server speaks.
-        beside: (connection, revision, label) -> a connection to the same process.
+        start: starts an unused process, in any handshake revision that the server speaks; rules
+            on all traffic do not read it.
+        beside: (connection, revision, label, judged) -> a connection to the same process.
     """
 
     def __init__(
         self,
         start: "Callable[[], Connection]",
-        beside: "Callable[[Connection, str, str], Connection]",
+        beside: "Callable[[Connection, str, str, bool], Connection]",
     ) -> None:
         self._start = start
         self._beside = beside
@@ -59,7 +60,7 @@ class SessionHost:
             return Place.HOST
         return Place.TRIED if connection in self._tried_with else Place.OTHER
 
-    def open(self, revision: str, label: str) -> "Connection | None":
+    def open(self, revision: str, label: str, *, judged: bool) -> "Connection | None":
         """Return an unused session; None if the server serves one at a time, or has exited.
 
         Args:
@@ -72,7 +73,7 @@ class SessionHost:
         host = self._host
         if host is None or host.gone or not self._serves:
             return None
-        return self._beside(host, revision, label)
+        return self._beside(host, revision, label, judged)
 
     def _try(self, revision: str) -> bool:
         """Open two sessions on one process; return whether it serves both."""
@@ -80,12 +81,10 @@ class SessionHost:
             self._host = first = self._start()
         except LaunchError:
             return False
-        first.transcript.judged = False
         self._tried_with.append(first)
         if first.open().result is None:
             return False
-        second = self._beside(first, revision, LABEL)
-        second.transcript.judged = False
+        second = self._beside(first, revision, LABEL, False)
         self._tried_with.append(second)
         if second.open().result is None or not _are_apart(first, second):
             return False

@@ -29,7 +29,7 @@ class Exhausted(LaunchError):  # noqa: N818  (an outcome of the server's, not a 
 class Pool(Protocol):
     """Starts and ends the processes; see ``ProcessPool``."""
 
-    def spawn(self, revision: str, label: str, *, turn: StartPriority) -> Connection:
+    def spawn(self, revision: str, label: str, *, turn: StartPriority, judged: bool) -> Connection:
         """Start an unused process."""
 
     def retire(self, connection: Connection, *, polite: bool = True) -> None:
@@ -90,7 +90,8 @@ class SharedProcesses:
             raise Exhausted(f"the server {what} {SILENCES} times; we stopped asking")
         label = f"{share} {self._replaced.get(key, 0) + 1}"
         turn = StartPriority.FIRST if share is Share.DRAWN else turn
-        started = opened(self._pool.spawn(revision, label, turn=turn), share)
+        judged = is_judged(share)
+        started = opened(self._pool.spawn(revision, label, turn=turn, judged=judged), share)
         if self.has(revision, share):  # a scenario left its process meanwhile
             self._pool.retire(started)
         else:
@@ -118,6 +119,11 @@ class SharedProcesses:
         self._live.clear()
 
 
+def is_judged(share: Share | None) -> bool:
+    """Return whether rules on all traffic read the process of some users."""
+    return share is not Share.DRAWN
+
+
 def opened(connection: Connection, share: Share) -> Connection:
     """Open an unused process for some users; return it."""
     _serve(connection, share)
@@ -126,7 +132,5 @@ def opened(connection: Connection, share: Share) -> Connection:
 
 
 def _serve(connection: Connection, share: Share) -> None:
-    if share is Share.DRAWN:
-        connection.transcript.judged = False
     if share is Share.WILLING:
         connection.answers.use(willing_client(connection.transcript.revision))

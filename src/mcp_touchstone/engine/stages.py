@@ -296,7 +296,7 @@ def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> li
     transcript = next(
         c.transcript
         for c in pool.connections
-        if c.transcript.revision == diagnosis.revision and c.transcript.judged
+        if c.transcript.revision == diagnosis.revision and pool.is_judged(c)
     )
     found = Judgement(
         clause=diagnosis.clause,

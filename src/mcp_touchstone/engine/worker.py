@@ -17,7 +17,7 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.attack_sites import Sites, is_clean
 from mcp_touchstone.engine.plan import Plan, share
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.engine.shared_processes import opened
+from mcp_touchstone.engine.shared_processes import is_judged, opened
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.judge import Judge
@@ -274,7 +274,7 @@ def begin(
     if scenario.fresh:
         first = spawn()
     elif work.separate:
-        first = opened(spawn(), share(slot))
+        first = opened(spawn(judged=is_judged(share(slot))), share(slot))
     else:
         reuses = scenario.ends is not None and pool.shared.has(slot.revision, share(slot))
         first = pool.shared.get(slot.revision, share(slot))
@@ -292,16 +292,20 @@ def _spawner(
     if scenario.fresh:
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
-    def spawn(port: int = 0, env: Mapping[str, str] | None = None) -> Connection:
+    watched = is_judged(scenario.opens) and not scenario.unwatched
+
+    def spawn(
+        port: int = 0, env: Mapping[str, str] | None = None, *, judged: bool = watched
+    ) -> Connection:
         if port or env:
             place = pool.target.on_port(port) if port else pool.target
             place = replace(place, env={**place.env, **(env or {})})
-            return pool.spawn(revision, scenario.name, target=place, turn=turn)
+            return pool.spawn(revision, scenario.name, target=place, turn=turn, judged=judged)
         if scenario.apart or work.separate:
-            return pool.apart(revision, scenario.name, turn=turn)
+            return pool.apart(revision, scenario.name, turn=turn, judged=judged)
         shares = scenario.uses_sessions and not unused
-        session = pool.session(revision, scenario.name) if shares else None
-        return session or pool.spawn(revision, scenario.name, turn=turn)
+        session = pool.session(revision, scenario.name, judged=judged) if shares else None
+        return session or pool.spawn(revision, scenario.name, turn=turn, judged=judged)
 
     return spawn
 

@@ -30,7 +30,8 @@ class UsedServer:
 
     Args:
         connection: the first.
-        spawn: starts a further process; it takes ``env``, variables to add, and over HTTP a port.
+        spawn: starts a further process; it takes ``env``, variables to add, ``judged``, whether
+            rules on all traffic read it, and over HTTP a port.
 
     Attributes:
         wire: the current connection.
@@ -91,13 +92,17 @@ class UsedServer:
 
     # --- other processes
 
-    def restart(self, env: Mapping[str, str] | None = None) -> Connection:
+    def restart(
+        self, env: Mapping[str, str] | None = None, *, judged: bool | None = None
+    ) -> Connection:
         """Continue on an unused process; the old one is shut down with the scenario.
 
         Args:
             env: variables to add to its environment.
+            judged: whether rules on all traffic read it; None for the usual.
         """
-        return self._continue(**({"env": env} if env else {}))
+        how = {"env": env} if env else {}
+        return self._continue(**how, **({} if judged is None else {"judged": judged}))
 
     def replace(self) -> Connection:
         """End the process of an HTTP server, and start another one on its port.

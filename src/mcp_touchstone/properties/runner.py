@@ -302,7 +302,7 @@ class Property:
     def _shows(self, value: Any, fault: Found) -> bool:
         """Send an example to a new process, with full timeouts; judge it if it fails there."""
         compared = not fault.ambient and fault.clause != self.survival
-        wire = self._renew()
+        wire = self._renew(judged=fault.ambient)
         self._silent = False
         if compared:
             self._say(self.plain[0])
@@ -311,7 +311,6 @@ class Property:
         self._spent = True
         if found is None or not stable:
             return False
-        wire.transcript.judged = fault.ambient
         self._judge(wire, found)
         return True
 
@@ -335,7 +334,7 @@ class Property:
 
     # --- sending
 
-    def _renew(self) -> Connection:
+    def _renew(self, *, judged: bool = False) -> Connection:
         """Start a new process and open its connection.
 
         Raises:
@@ -343,8 +342,7 @@ class Property:
         """
         if self._deaf:
             self.talk.wire.channel.kill()
-        wire = self.talk.server.restart()
-        wire.transcript.judged = False
+        wire = self.talk.server.restart(judged=judged)
         self._deaf = self._spent = False
         self._deaths += 1
         self.talk.need(wire.open(), "the opening of a new process, after the last one was lost")

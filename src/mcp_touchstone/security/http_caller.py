@@ -56,11 +56,10 @@ class HttpCaller:
     """Sends requests of other callers over the connection of an attack.
 
     Args:
-        session: the attack; its transcript is excluded from judgements.
+        session: the attack, which is ``unwatched``.
     """
 
     def __init__(self, session: AttackSession) -> None:
-        session.wire.transcript.judged = False
         self.session = session
 
     @property

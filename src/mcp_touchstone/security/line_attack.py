@@ -57,18 +57,16 @@ class LineAttack:
     def __init__(self, session: AttackSession, *, opened: bool = True) -> None:
         """Open the connection, unless ``opened`` is false.
 
-        Its lines break rules on purpose, so the transcript is excluded from judgements.
+        The attack is ``unwatched``: its lines break rules on purpose.
         """
         self.session = session
         self._readers: list[Binding] = []
         self._given: list[Canary] = []
         self._left = False
-        session.wire.transcript.judged = False
         if opened:
             self._begin()
 
     def _begin(self) -> None:
-        self.session.wire.transcript.judged = False
         self._readers = self.session.begin()
         self._given = self._climbed()
 

@@ -130,7 +130,6 @@ class Transcript:
     ended: bool = False
     spoke: bool = False
     unjudged: set[int] = field(default_factory=set)
-    judged: bool = True
     session: SessionState = field(default_factory=SessionState)
     memo: dict[Any, Any] = field(default_factory=dict)
     replay: tuple[str, ...] = ()
@@ -257,7 +256,6 @@ class Transcript:
                 self.overflow = f"it wrote more than {ENTRIES_LIMIT:,} lines"
             elif full:
                 self.overflow = self.limit = full
-                self.judged = False
 
     def read_on(self, slip: Slip) -> None:
         """Read all messages, earlier ones too, in spite of a fault that each of them has."""
