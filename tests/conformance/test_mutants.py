@@ -1,86 +1,31 @@
 """A mutant breaks every judged clause, and each mutant breaks exactly its declared clauses."""
 
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import load
-from mcp_touchstone.engine.choice import EXAMPLES
-from mcp_touchstone.engine.runner import Choice, Run, UsageError, judge
+from mcp_touchstone.engine.runner import Choice, UsageError, judge
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.target.target import ROOT, Target, reference
-from mcp_touchstone.transport.http_endpoint import PORT
+from mcp_touchstone.target.target import reference
 from tests.cases import cases
 from tests.conftest import RETRIED
-from tests.mutants import http_kit, http_tokens, kit
+from tests.mutants import kit
 from tests.mutants.__main__ import HERE
-from tests.mutants.__main__ import load as load_mutants
+from tests.mutants.judged import (
+    FOUND,
+    MUTANTS,
+    REGISTRY,
+    described,
+    near,
+    run_mutant,
+    target_of,
+)
 
 pytestmark = pytest.mark.slow
-
-REGISTRY = load()
-MUTANTS = {
-    name: mutant.due(lambda clause: REGISTRY.catalogue[clause].judged)
-    for name, mutant in load_mutants().items()
-}
-FOUND = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN}
-
-
-def near(mutant: kit.Mutant) -> tuple[str, ...]:
-    """Return the clauses a mutant is judged by; empty for all of them.
-
-    These are its own chapters and every rule that watches all traffic. With
-    MCP_TOUCHSTONE_WHOLE in the environment it is all of them, which takes an hour or more.
-    """
-    chapters = {REGISTRY.catalogue[c].chapter for c in (*mutant.breaks, *mutant.passes)}
-    if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
-        return ()
-    ids = {c.id for c in REGISTRY.catalogue if c.judged and c.chapter in chapters}
-    # The end of a process is only visible if a process is ended normally.
-    watched = [clause for case in REGISTRY.ambients for clause in case.clauses]
-    ids |= {clause.id for clause in watched if clause.chapter != "lifecycle"}
-    if mutant.examples:
-        ids |= {c.id for c in REGISTRY.catalogue if c.judged and c.group == "properties"}
-    return tuple(sorted(ids))
-
-
-def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
-    """Return a mutant as a target; one of stdio can be served over HTTP."""
-    if not (mutant.over_http or over_http):
-        words = (sys.executable, HERE, mutant.name, ROOT)
-        return Target(command=words, timeout=mutant.startup)
-    os.environ.setdefault(http_kit.TOKEN, http_kit.BEARER)
-    issued = getattr(mutant.fault, "issued", False)
-    return Target(
-        command=(sys.executable, HERE, "--http", PORT, mutant.name, ROOT),
-        url=f"http://127.0.0.1:{PORT}/mcp",
-        issuer="mock" if issued else "",
-        scope=(mutant.fault.scope,) if issued else (),
-        env=http_tokens.ENV if issued else {},
-        header=getattr(mutant.fault, "headers_sent", {}),
-        timeout=mutant.startup,
-    )
-
-
-def run_mutant(mutant: kit.Mutant, *, whole: bool = False, jobs: int = 8) -> Run:
-    """Judge one mutant in its revision."""
-    target = target_of(mutant)
-    select = () if whole else near(mutant)
-    examples = max(mutant.examples, EXAMPLES if "MCP_TOUCHSTONE_WHOLE" in os.environ else 0)
-    choice = Choice(
-        select=select,
-        revisions=(mutant.revision,),
-        jobs=jobs,
-        examples=examples,
-        rules_fed=False,
-        repeats=0,
-    )
-    return judge(target, REGISTRY, choice)
 
 
 def expected_findings(mutant: kit.Mutant, *, everything: bool) -> dict[str, str]:
@@ -89,12 +34,6 @@ def expected_findings(mutant: kit.Mutant, *, everything: bool) -> dict[str, str]
         clause: mutant.weight(clause) or str(REGISTRY.catalogue[clause].breach)
         for clause in (*mutant.breaks, *(mutant.elsewhere if everything else ()))
     }
-
-
-def described(run: Run) -> Iterator[str]:
-    for verdict in run.of(*FOUND):
-        judgement = verdict.gravest
-        yield f"{verdict.clause.id} {verdict.outcome}: {judgement.expected}; {judgement.actual}"
 
 
 @pytest.mark.parametrize("name", MUTANTS)
@@ -106,7 +45,7 @@ def test_mutant_breaks_exactly_its_declared_clauses(
     # surplus finding is a false alarm, even if the next try does not repeat it.
     for whole, jobs in ((False, 8), (True, 8), (True, 1)):
         try:
-            run = run_mutant(mutant, whole=whole, jobs=jobs)
+            run = run_mutant(mutant, () if whole else near(mutant), jobs=jobs)
         except UsageError:  # a busy machine can hide the revision of the mutant
             if jobs == 1:
                 raise

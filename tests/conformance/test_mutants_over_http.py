@@ -18,9 +18,9 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.results.verdict import Outcome
-from tests.conformance.test_mutants import FOUND, MUTANTS, REGISTRY, near, target_of
 from tests.conftest import RETRIED
 from tests.mutants.__main__ import HERE
+from tests.mutants.judged import FOUND, MUTANTS, REGISTRY, near, target_of
 
 pytestmark = pytest.mark.slow
 

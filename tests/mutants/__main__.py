@@ -1,7 +1,8 @@
 """Run one mutant as a server: ``python tests/mutants NAME [ROOT]``; without a name, list them.
 
 ``python tests/mutants --http PORT NAME [ROOT]`` serves it over HTTP. ``python tests/mutants
---matrix`` prints each judged clause with the mutants that kill it.
+--matrix`` prints each judged clause with the mutants that break it. ``python tests/mutants --clause
+ID`` judges the mutants of one clause, of servers or clients, or the fakes of one threat.
 """
 
 import gc
@@ -20,7 +21,8 @@ sys.path.insert(0, os.path.abspath(f"{HERE}/../.."))  # noqa: PTH100
 
 from tests.mutants import kit  # noqa: E402  (needs the path)
 
-NO_CHAPTERS = {"__main__.py", "__init__.py", "kit.py", "http_kit.py", "token_checks.py"}
+KITS = {"kit.py", "http_kit.py", "token_checks.py", "judged.py", "by_clause.py"}
+NO_CHAPTERS = {"__main__.py", "__init__.py", *KITS}
 
 
 def load(named: str = "") -> dict[str, kit.Mutant]:
@@ -64,6 +66,10 @@ def main(words: list[str]) -> int:
 
         port, name, root = words[1], words[2], (words[3:] or ["."])[0]
         return http_kit.run(name, load(name)[name].fault, int(port), root)
+    if words[:1] == ["--clause"] and len(words) == 2:
+        from tests.mutants.by_clause import printed  # noqa: PLC0415  (a mutant needs none)
+
+        return printed(words[1])
     known = load(words[0] if words and words[0].isidentifier() else "")
     if not words:
         for name, one in known.items():

@@ -15,7 +15,7 @@ from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.report.digest import again, findings
 from mcp_touchstone.results.verdict import Outcome
 from tests.commands import touchstone
-from tests.conformance.test_mutants import MUTANTS, REGISTRY, run_mutant, target_of
+from tests.mutants.judged import MUTANTS, REGISTRY, run_mutant, target_of
 
 pytestmark = pytest.mark.slow
 

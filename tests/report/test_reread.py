@@ -16,7 +16,7 @@ from mcp_touchstone.report.terminal import Terminal
 from mcp_touchstone.results.run import Execution, Run
 from tests import canned
 from tests.cases import cases
-from tests.conformance.test_mutants import MUTANTS, run_mutant
+from tests.mutants.judged import MUTANTS, run_mutant
 
 SAVED = "AnswersPingsWithAPong"
 

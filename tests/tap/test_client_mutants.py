@@ -1,36 +1,18 @@
 """Each rule on clients is broken by one mutant, and by nothing else."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mcp_touchstone.catalog.loader import CLIENTS, load
-from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.tap.drive import play
-from mcp_touchstone.tap.judge import CLIENT, judge
 from mcp_touchstone.tap.scenarios import SCENARIOS
 from mcp_touchstone.wire.http_headers import mark_fault
-from tests.mutants.clients import http_client
-from tests.mutants.clients.client import Mutant, talk
+from tests.mutants.clients.client import Mutant
 from tests.mutants.clients.http_client import FAULTS
+from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
-
-
-def outcomes(mutant: Mutant, folder: Path) -> dict[str, Outcome]:
-    first = [Mutant("", mutant.before, habits="dual")] if mutant.before else []
-    run = judge([talk(one, folder) for one in (*first, mutant)], CLIENT, Choice())
-    return {v.clause.id: v.outcome for v in run.verdicts}
-
-
-def over_http(fault: str, scenario: str, folder: Path) -> dict[str, Outcome]:
-    command = (sys.executable, http_client.__file__, fault)
-    played = play(command, scenario, folder, http=True)
-    assert played.trouble == ""
-    run = judge(played.recordings, CLIENT, Choice())
-    return {v.clause.id: v.outcome for v in run.verdicts}
 
 
 def broken(found: dict[str, Outcome]) -> set[str]:

@@ -1,0 +1,80 @@
+"""Mutants of servers by name, and the verdicts on them."""
+
+import os
+import sys
+from collections.abc import Iterator
+
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.engine.choice import EXAMPLES, Choice
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.transport.http_endpoint import PORT
+from tests.mutants import http_kit, http_tokens, kit
+from tests.mutants.__main__ import HERE
+from tests.mutants.__main__ import load as load_mutants
+
+REGISTRY = load()
+MUTANTS = {
+    name: mutant.due(lambda clause: REGISTRY.catalogue[clause].judged)
+    for name, mutant in load_mutants().items()
+}
+FOUND = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN}
+
+
+def near(mutant: kit.Mutant) -> tuple[str, ...]:
+    """Return the clauses a mutant is judged by; empty for all of them.
+
+    These are its own chapters and every rule that watches all traffic. With
+    MCP_TOUCHSTONE_WHOLE in the environment it is all of them, which takes an hour or more.
+    """
+    chapters = {REGISTRY.catalogue[c].chapter for c in (*mutant.breaks, *mutant.passes)}
+    if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
+        return ()
+    ids = {c.id for c in REGISTRY.catalogue if c.judged and c.chapter in chapters}
+    # The end of a process is only visible if a process is ended normally.
+    watched = [clause for case in REGISTRY.ambients for clause in case.clauses]
+    ids |= {clause.id for clause in watched if clause.chapter != "lifecycle"}
+    if mutant.examples:
+        ids |= {c.id for c in REGISTRY.catalogue if c.judged and c.group == "properties"}
+    return tuple(sorted(ids))
+
+
+def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
+    """Return a mutant as a target; one of stdio can be served over HTTP."""
+    if not (mutant.over_http or over_http):
+        words = (sys.executable, HERE, mutant.name, ROOT)
+        return Target(command=words, timeout=mutant.startup)
+    os.environ.setdefault(http_kit.TOKEN, http_kit.BEARER)
+    issued = getattr(mutant.fault, "issued", False)
+    return Target(
+        command=(sys.executable, HERE, "--http", PORT, mutant.name, ROOT),
+        url=f"http://127.0.0.1:{PORT}/mcp",
+        issuer="mock" if issued else "",
+        scope=(mutant.fault.scope,) if issued else (),
+        env=http_tokens.ENV if issued else {},
+        header=getattr(mutant.fault, "headers_sent", {}),
+        timeout=mutant.startup,
+    )
+
+
+def run_mutant(mutant: kit.Mutant, select: tuple[str, ...] = (), *, jobs: int = 8) -> Run:
+    """Judge one mutant in its revision, by all clauses or by those that ``select`` names."""
+    examples = max(mutant.examples, EXAMPLES if "MCP_TOUCHSTONE_WHOLE" in os.environ else 0)
+    choice = Choice(
+        select=select,
+        revisions=(mutant.revision,),
+        jobs=jobs,
+        examples=examples,
+        rules_fed=False,
+        repeats=0,
+    )
+    return judge(target_of(mutant), REGISTRY, choice)
+
+
+def described(run: Run) -> Iterator[str]:
+    """Return the findings of a run, a line for each."""
+    for verdict in run.of(*FOUND):
+        judgement = verdict.gravest
+        yield f"{verdict.clause.id} {verdict.outcome}: {judgement.expected}; {judgement.actual}"
