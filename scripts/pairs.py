@@ -165,7 +165,7 @@ def judged(folder: Path, names: dict[str, str], transport: str, trouble: str) ->
         recordings = []
     for side in SIDES:
         run = judge(recordings, side, Choice())
-        row["revision"] = ", ".join(run.profile.spoken)
+        row["revision"] = ", ".join(run.subject.revisions)
         row[f"{side} breaks"] = sorted(
             {
                 verdict.clause.id

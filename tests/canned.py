@@ -1,32 +1,25 @@
 """A hand-made run with a finding of each kind, for the golden files of reports."""
 
-from typing import Any, cast
+from typing import Any
 
 from mcp_touchstone.catalog.clause import Breach, Clause, Level
 from mcp_touchstone.catalog.threat import Promise, Severity, Threat
-from mcp_touchstone.client.server_profile import Example, ServerProfile
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
 from mcp_touchstone.results.run import Absent, Execution, Run, Settlement, Stale, Verdict
+from mcp_touchstone.results.subject import Subject
+from mcp_touchstone.results.tool_use import FailedTool, ToolUse
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
-from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.target.target import Target
 
 OLD, NEW, MODERN = "2024-11-05", "2025-11-25", "2026-07-28"
 PAGE = "basic/utilities/ping#behavior-requirements"
 
 
-class Spoken:
-    """What a report asks of a revision the server speaks."""
-
-    server_info = {"name": "canned", "version": "1.2.3"}  # noqa: RUF012  (never written)
-    capabilities: dict[str, Any] = {"tools": {}}  # noqa: RUF012
-    tried = frozenset({"callable-tool"})
-    found = {"callable-tool": [Example("tools/call", {"name": "get"})]}  # noqa: RUF012
-    notes = {"tool list": 'error -32602 "no <b> @you\x1b[2J"'}  # noqa: RUF012
-
-    @staticmethod
-    def named(_feature: str) -> list[dict[str, Any]]:
-        return [{"name": name} for name in ("get", "list", "put`")]
+SERVER = {"name": "canned", "version": "1.2.3"}
+TOOLS = ToolUse(
+    ("get",), (FailedTool("list", safe('error -32602 "no <b> @you\x1b[2J"'), ()),), ("put`",)
+)
 
 
 def clause(name: str, chapter: str, level: Level, *revisions: str, **more: Any) -> Clause:
@@ -93,8 +86,10 @@ def wire(answer: str) -> tuple[WireLine, ...]:
 
 def run(**more: Any) -> Run:
     """Return a run with a finding of each kind."""
-    made = Run(Target(command=("./server", "--root", "a b")), ServerProfile(Pace(1.0)), **more)
-    made.profile.spoken = cast("dict[str, Any]", dict.fromkeys((OLD, NEW, MODERN), Spoken()))
+    spoken = dict.fromkeys((OLD, NEW, MODERN), SERVER)
+    target = Target(command=("./server", "--root", "a b"))
+    subject = Subject.of(target, reported=spoken, startup=0.5)
+    made = Run(subject, tools=TOOLS, **more)
     made.execution = Execution(processes=5, seconds=1.5)
     made.absent = [Absent(KEPT_RULE.id, "2025-03-26", "the server does not speak 2025-03-26")]
     details = {"expected": "an empty result", "actual": 'error -32603 "no <b>"', "wire": wire("{}")}

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, cast
 
 import pytest
 
@@ -12,6 +11,7 @@ from mcp_touchstone.report import badge, html, machine
 from mcp_touchstone.results import clause_sets
 from mcp_touchstone.results.clause_sets import kept, sets
 from mcp_touchstone.results.run import Absent, Run
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from tests.cases import cases
 from tests.runs import run_of
@@ -55,10 +55,8 @@ def test_each_clause_of_the_newest_sets_is_judged_in_its_revision() -> None:
 def run(
     found: Mapping[str, Outcome], absent: Mapping[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> Run:
-    made = run_of({(rule, R): outcome for rule, outcome in found.items()}, {"scenario": "s"})
-    made.profile.spoken = cast(
-        "dict[str, Any]", {R: type("Spoken", (), {"server_info": {}, "tried": set()})()}
-    )
+    outcomes = {(rule, R): outcome for rule, outcome in found.items()}
+    made = run_of(outcomes, {"scenario": "s"}, Subject(reported={R: {}}))
     made.absent = [Absent(rule, R, "why", chosen) for rule, chosen in absent.items()]
     monkeypatch.setattr(clause_sets, "sets", lambda: {R: ((), (PING, BATCH, INFO))})
     return made

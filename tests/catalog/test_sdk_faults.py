@@ -9,7 +9,7 @@ import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jsonschema
 import pytest
@@ -18,7 +18,6 @@ from syrupy.assertion import SnapshotAssertion
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
-from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.fleet.entry import Entry, Registry
 from mcp_touchstone.fleet.judge import _fill as fill
@@ -31,10 +30,9 @@ from mcp_touchstone.results import sdk_faults
 from mcp_touchstone.results.comparison import compare
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.sdk_faults import TABLE, attribute, judged, version
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
-from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import Target
 from tests.cases import cases
 from tests.conftest import HERE
 from tests.fleets import row_of
@@ -86,13 +84,15 @@ def run(
     table: tuple[sdk_faults.Release, ...] = RELEASES,
 ) -> Run:
     """Return a run with these outcomes of a server on these SDKs, attributed."""
-    made = run_of(found, {"scenario": scenario, "actual": "nothing"}, floor=Floor.read(words))
-    profile = made.profile
-    for each in spoken:
-        answer = type("Spoken", (), {"server_info": {"name": "notes"}, "tried": set()})()
-        profile.spoken[each] = cast("Any", answer)
     named = [one.split("==") for one in sdks]
-    profile.sdk = SdkIdentity(tuple(Sdk(name, number, "pypi") for name, number in named))
+    subject = Subject(
+        command=("./server",),
+        reported={each: {"name": "notes"} for each in spoken},
+        sdk=SdkIdentity(tuple(Sdk(name, number, "pypi") for name, number in named)),
+        again=("check", "--", "./server"),
+    )
+    judgement = {"scenario": scenario, "actual": "nothing"}
+    made = run_of(found, judgement, subject, floor=Floor.read(words))
     attribute(made, table)
     return made
 
@@ -259,7 +259,7 @@ def test_the_table_of_a_run_is_that_of_its_transport(
         return ()
 
     monkeypatch.setattr(sdk_faults, "releases", releases)
-    attribute(Run(Target(command=("./server",), url=url), ServerProfile(Pace(1.0))))
+    attribute(Run(Subject(command=("./server",), url=url)))
 
     assert asked == [bool(url)]
 

@@ -21,6 +21,7 @@ from mcp_touchstone.target.promises import PromiseTerms, read, shown
 from tests.cases import cases
 from tests.fakes.denials import LIST
 from tests.fakes.matrix import attacked, target_of
+from tests.runs import learning
 
 SUITE = home() / "security_suite"
 LIBRARY = payload.load(SUITE / "payloads")
@@ -167,11 +168,11 @@ def test_conflicting_deny_entries_are_planted_without_damage() -> None:
 
 @POSIX
 def test_server_is_judged_only_by_the_names_of_the_user() -> None:
-    run = judge(target_of("DeniesItsOwn"), load(SECURITY), Choice(select=("deny",), jobs=4))
+    choice = Choice(select=("deny",), jobs=4)
+    run, profile = learning(target_of("DeniesItsOwn"), load(SECURITY), choice)
     found = {verdict.clause.id: verdict.outcome for verdict in run.verdicts}
 
-    assert run.profile is not None
-    assert "attacked with touchstone.pem, secrets.yml, .ssh, private" in run.profile.remarks[-1]
+    assert "attacked with touchstone.pem, secrets.yml, .ssh, private" in profile.remarks[-1]
     assert found["deny-direct"] is Outcome.PASS
     assert found["deny-near-miss"] is Outcome.PASS
     assert found["deny-write-only"] is Outcome.UNSEEN

@@ -23,6 +23,7 @@ from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
 from tests.cases import cases
 from tests.conftest import HERE
+from tests.runs import learning
 from tests.toy_suite import LEGACY, LONG, ROW, TOY, declare, declare_result, server, toy_registry
 
 pytestmark = pytest.mark.slow
@@ -172,7 +173,7 @@ def test_newest_of_each_era_is_requested_if_a_scenario_uses_it(
     run = judge(Target(command=TOY_SERVER, timeout=LONG), needs_registry, choice)
 
     assert run.execution.processes == len(chosen)
-    assert set(run.profile.asked) == chosen
+    assert set(run.subject.asked) == chosen
     assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
 
@@ -182,7 +183,7 @@ def test_all_revisions_are_requested_if_a_scenario_compares_them(needs_registry:
 
     run = judge(Target(command=TOY_SERVER, timeout=LONG), needs_registry, choice)
 
-    assert run.profile.asked == rev.ALL
+    assert run.subject.asked == rev.ALL
     assert {verdict.revision for verdict in run.verdicts} == {"2025-06-18"}
 
 
@@ -190,14 +191,15 @@ def test_discovery_tries_only_the_needs_of_selected_clauses(needs_registry: Regi
     for clause in CLAUSES_WITH_NEEDS:
         declare_result(clause, passed=True)
 
-    run = judge_toy(needs_registry, "toy-plain")
+    toy = Target(command=TOY_SERVER, timeout=LONG)
+    run, profile = learning(toy, needs_registry, Choice(select=("toy-plain",)))
     assert run.execution.processes == len(rev.ALL)
-    assert all(not spoken.tried for spoken in run.profile.spoken.values())
+    assert all(not spoken.tried for spoken in profile.spoken.values())
 
-    run = judge_toy(needs_registry, "toy-called")
+    run, profile = learning(toy, needs_registry, Choice(select=("toy-called",)))
     assert run.execution.processes == len(rev.ALL)
-    assert run.profile.spoken[LEGACY].examples("callable-tool")
-    assert not run.profile.spoken["2024-11-05"].tried
+    assert profile.spoken[LEGACY].examples("callable-tool")
+    assert not profile.spoken["2024-11-05"].tried
 
     run = judge_toy(needs_registry, "toy-asked")
     assert run.execution.processes == len(rev.ALL) + 1

@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -18,9 +18,9 @@ from mcp_touchstone.gate.baseline_file import find
 from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.gate.toml_text import key, value
 from mcp_touchstone.results.run import Absent, Execution, Run
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import WORDS, Floor
 from mcp_touchstone.results.verdict import AffectedTool, Outcome
-from mcp_touchstone.wire.reply import Reply
 from tests.cases import cases
 from tests.runs import Found, run_of
 
@@ -44,9 +44,8 @@ def run(
     absent: Mapping[tuple[str, str], str] | None = None,
 ) -> Run:
     """Return a run with these outcomes."""
-    made = run_of(found, {"scenario": "s", "actual": "no\nanswer"})
-    made.profile.spoken = cast("dict[str, Any]", dict.fromkeys(spoken))
-    made.profile.refused = {each: Reply(0) for each in asked if each not in spoken}
+    subject = Subject(reported={each: {} for each in spoken}, asked=asked)
+    made = run_of(found, {"scenario": "s", "actual": "no\nanswer"}, subject)
     made.absent = [Absent(rule, revision, why) for (rule, revision), why in (absent or {}).items()]
     return made
 

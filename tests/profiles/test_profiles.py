@@ -16,9 +16,9 @@ from mcp_touchstone.profiles.notes import ProfileNotes, measured
 from mcp_touchstone.report import clients, html, machine, markdown
 from mcp_touchstone.report.reread import read
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.target.target import Target
 from mcp_touchstone.wire.reply import Reply
 from tests.cases import cases
 from tests.fleets import record
@@ -156,7 +156,7 @@ def notes_on(tools: list[dict[str, Any]], *names: str, **more: Any) -> ProfileNo
 
 
 def run_with(found: ProfileNotes, *floor: str) -> Run:
-    made = Run(Target(command=("./server",)), server([GOOD]), floor=Floor.read(floor))
+    made = Run(Subject(reported={"2025-11-25": {"name": "note"}}), floor=Floor.read(floor))
     made.clients = found
     return made
 

@@ -13,6 +13,7 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import Target, reference
 from tests.conftest import mutant_command
+from tests.runs import learning
 
 pytestmark = pytest.mark.slow
 
@@ -36,10 +37,8 @@ def test_a_quick_run_needs_one_process_for_each_era() -> None:
 
 
 def test_quick_run_probes_no_tool(quick: Run) -> None:
-    spoken = quick.profile.spoken["2026-07-28"]
-
-    assert spoken.lists["tools"]
-    assert not spoken.examples("callable-tool")
+    assert quick.tools.hurried
+    assert not quick.tools.called
 
 
 def test_quick_run_marks_omitted_clauses_as_left_out_by_choice(quick: Run) -> None:
@@ -71,10 +70,10 @@ def test_quick_run_does_not_judge_a_slow_exit() -> None:
 def test_quick_run_does_not_judge_unprobed_revisions() -> None:
     target = Target(command=tuple(mutant_command("ListsBothEras")))
 
-    run = judge(target, load(), Choice(quick=True, select=("versioning",)))
+    run, profile = learning(target, load(), Choice(quick=True, select=("versioning",)))
 
-    assert "2025-03-26" in run.profile.spoken["2026-07-28"].versions
-    assert "2025-03-26" not in run.profile.asked
+    assert "2025-03-26" in profile.spoken["2026-07-28"].versions
+    assert "2025-03-26" not in run.subject.asked
     assert not run.of(Outcome.FAIL)
 
 

@@ -71,7 +71,6 @@ def test_command_writes_each_named_kind(run: Run, tmp_path: Path) -> None:
     (lambda document: document["target"].pop("again"), "an older version wrote it"),
     (lambda document: document["verdicts"][0].update(clause="no-rule"), "no-rule"),
     (lambda document: document.update(format=99), "newer"),
-    (lambda document: document["target"].update(sandbox="none"), "run that again"),
     (lambda document: document["verdicts"][0].update(judgements=[]), "is not as in a report"),
     (lambda document: document.pop("gate"), "run that again"),
 )

@@ -15,11 +15,11 @@ from mcp_touchstone.catalog.attack_level import LEVELS, Tier, tiers
 from mcp_touchstone.catalog.loader import CONFORMANCE, SECURITY, load
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import Choice
-from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report import html, machine, markdown
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.sandbox.sandbox import Method, probe
 from mcp_touchstone.target.target import ROOT, Target, reference
+from tests.runs import learning
 
 pytestmark = [
     pytest.mark.slow,
@@ -98,14 +98,15 @@ def test_run_leaves_the_files_of_the_user(host: Path, sandbox: str, how: str, su
     levels = tuple(Tier) if method else LEVELS  # commands only in a sandbox
     before = digest(host)
 
-    run = judge(swapping(how, host, method), load(suite), Choice(tiers=tiers(levels)))
+    target = swapping(how, host, method)
+    run, profile = learning(target, load(suite), Choice(tiers=tiers(levels)))
 
     assert digest(host) == before
     for text in said(run):
         assert PRECIOUS not in text
     if suite == SECURITY and how == "inside":  # the tools are found, so all attacks run
-        assert run.profile.bindings is not None
-        assert len(run.profile.bindings.found) > 10
+        assert profile.bindings is not None
+        assert len(profile.bindings.found) > 10
     assert len(run.verdicts) > 80
 
 

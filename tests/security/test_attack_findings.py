@@ -30,6 +30,7 @@ from tests.commands import touchstone
 from tests.conftest import HERE
 from tests.fakes.matrix import attacked, target_of
 from tests.reproduction import script_of, shows_it_again
+from tests.runs import learning
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
@@ -223,11 +224,11 @@ def test_security_run_that_attacked_no_file_tool_is_not_judged() -> None:
     target = Target(command=(sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, "count"))
     chosen = Choice(select=("lines-strings", "traversal-dotdot"), jobs=1)
 
-    run = judge(target, load(SECURITY), chosen)
+    run, profile = learning(target, load(SECURITY), chosen)
     accepted = judge(target, load(SECURITY), replace(chosen, accept_unbound=True))
 
     assert run.unbound == "no tool and no resource gave back, listed or changed a file of the root"
-    assert run.profile.remarks == [f"no file tool is attacked: {run.unbound}"]
+    assert profile.remarks == [f"no file tool is attacked: {run.unbound}"]
     assert document(run)["summary"]["unbound"] == run.unbound
     assert (run.exit_code, accepted.exit_code) == (2, 0)
     cases = [case for case in load(SECURITY).cases() if chosen.selects(case)]

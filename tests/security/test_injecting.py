@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report.standing import closing
@@ -18,6 +19,7 @@ from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.sandbox.sandbox import choose
 from tests.fakes.matrix import attack_file, attacked, target_of
+from tests.runs import learning
 
 pytestmark = [pytest.mark.skipif(os.name == "nt", reason="fixtures are of POSIX"), pytest.mark.slow]
 
@@ -78,28 +80,29 @@ def test_root_is_not_copied_into_itself() -> None:
         assert source == target or not (source == "." or source.endswith("/root")), copy
 
 
-def without_root(name: str, *select: str, root: str = ".") -> Run:
+def without_root(name: str, *select: str, root: str = ".") -> tuple[Run, ServerProfile]:
     """Attack a fake whose command does not name the throw-away root."""
     sandbox, why = choose("auto")
     if sandbox is None:
         pytest.skip(why)
     target = replace(target_of(name), method=sandbox)
     command = tuple(root if word == "{root}" else word for word in target.command)
-    return judge(replace(target, command=command), load(SECURITY), Choice(select=select, jobs=2))
+    choice = Choice(select=select, jobs=2)
+    return learning(replace(target, command=command), load(SECURITY), choice)
 
 
 def test_server_without_root_is_started_in_it_and_attacked() -> None:
-    run = without_root("ReportsByShell", "injection-commands", "traversal-dotdot")
+    run, profile = without_root("ReportsByShell", "injection-commands", "traversal-dotdot")
 
     assert {v.clause.id: v.outcome for v in run.verdicts} == {
         "injection-commands": Outcome.FAIL,
         "traversal-dotdot": Outcome.PASS,
     }
-    assert any("no {root}" in remark for remark in run.profile.remarks)
+    assert any("no {root}" in remark for remark in profile.remarks)
 
 
 def test_server_with_another_folder_is_attacked_by_injection_only(tmp_path: Path) -> None:
-    run = without_root("Reports", "injection-commands", "traversal-dotdot", root=str(tmp_path))
+    run, _ = without_root("Reports", "injection-commands", "traversal-dotdot", root=str(tmp_path))
 
     assert {v.clause.id: v.outcome for v in run.verdicts} == {"injection-commands": Outcome.PASS}
     assert run.exit_code == 0
@@ -123,8 +126,8 @@ def test_server_that_does_not_start_in_the_root_is_attacked_where_the_user_start
 
 
 def test_climb_counts_without_a_root_and_absolute_paths_of_a_roaming_server_do_not() -> None:
-    climbs = without_root("ClimbingNotes", "traversal-dotdot")
-    roams = without_root("ReadsAnyOfMany", "traversal-absolute", "traversal-dotdot")
+    climbs, _ = without_root("ClimbingNotes", "traversal-dotdot")
+    roams, _ = without_root("ReadsAnyOfMany", "traversal-absolute", "traversal-dotdot")
 
     assert [v.outcome for v in climbs.verdicts] == [Outcome.FAIL]
     assert {v.outcome for v in roams.verdicts} == {Outcome.NOTE}

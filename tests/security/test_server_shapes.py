@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot
-from mcp_touchstone.bindings.binding import Binding, Bindings, Operation, Style
+from mcp_touchstone.bindings.binding import Binding, Operation, Style
 from mcp_touchstone.bindings.call_variants import more_ways
 from mcp_touchstone.bindings.declared import read
 from mcp_touchstone.bindings.file_naming import FileNaming
@@ -179,7 +179,7 @@ def test_declared_suffix_is_used_and_the_added_one_recognised() -> None:
 def test_unbound_tools_are_named_in_reports_of_failed_runs() -> None:
     failed = canned.run()
     assert failed.exit_code == 1
-    failed.profile.bindings = Bindings(unbound=("mystery",))
+    failed = replace(failed, subject=replace(failed.subject, unbound=("mystery",)))
     said = "Not attacked with paths, as no effect on files was seen: mystery."
     assert said in markdown.render(failed)
     assert said in html.render(failed)

@@ -40,6 +40,7 @@ from tests.bridge_client import TOY
 from tests.cases import cases
 from tests.commands import CHECKOUT, Done, ran, touchstone
 from tests.http_canned import Answer, fixed, mcp, message_of, response, serving
+from tests.runs import learning
 
 pytestmark = pytest.mark.slow
 
@@ -478,9 +479,10 @@ def test_server_of_somebody_is_judged_gently_and_the_report_says_so(
     monkeypatch.setattr(RequestRate.__init__, "__defaults__", (lambda: 100.0, paused.append))
     with serving(mcp()) as server:
         choice = Choice(select=("ping", "jsonrpc-request-answered"), revisions=(REVISION,))
-        run = judge(Target(command=(), url=server.url, rate=rate), load(), choice)
+        target = Target(command=(), url=server.url, rate=rate)
+        _, profile = learning(target, load(), choice)
 
-    assert any(f", {shown} requests a second" in remark for remark in run.profile.remarks)
+    assert any(f", {shown} requests a second" in remark for remark in profile.remarks)
     assert paused[0] == pytest.approx(distance)
     assert len(server.requests) >= 5
     assert len(paused) >= len(server.requests) - 1

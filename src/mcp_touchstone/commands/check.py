@@ -124,8 +124,8 @@ def _check_record(line: CommandLine) -> int:
     say(f"server: {entry.url or ' '.join(entry.launch)}", flush=True)
 
     def compare(run: Run) -> None:
-        said = next(iter(reversed(run.profile.spoken.values())), None)
-        for one in records.differences(entry, said.server_info if said else {}):
+        said = [{}, *run.subject.reported.values()][-1]
+        for one in records.differences(entry, said):
             say(f"record: {one}")
 
     return _check_one(settings, {}, compare, records.published(options.record))
@@ -143,8 +143,8 @@ def _check_one(
     from mcp_touchstone.config import resolve
     from mcp_touchstone.engine.runner import judge
 
-    write = reports(settings, parts)
     target = resolve.target(settings)
+    write = reports(settings, parts, target.env)
     choice = replace(resolve.choice(settings), record=record)
     book = resolve.book(settings)
     old = older(settings)

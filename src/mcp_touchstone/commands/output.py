@@ -8,7 +8,7 @@ from mcp_touchstone.runtime.console import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any, Final
 
     from rich.console import Console
@@ -45,14 +45,18 @@ def shared_reports(several: Sequence[Settings]) -> Parts:
     return kinds.shared(common)
 
 
-def reports(settings: Settings, parts: Parts) -> Callable[[Run], list[str]]:
-    """Return what writes the reports; it returns a line for each that could not be written."""
+def reports(settings: Settings, parts: Parts, env: Mapping[str, str]) -> Callable[[Run], list[str]]:
+    """Return what writes the reports; it returns a line for each that could not be written.
+
+    Args:
+        env: the variables that the judged side gets beside ours.
+    """
     if not (settings.report or settings.json or settings.save or settings.scripts):
         return lambda _run: []
     from mcp_touchstone.report import kinds
 
     wanted = kinds.wanted(settings.report, settings.json, settings.save, settings.scripts)
-    return lambda run: kinds.write(wanted, run, os.environ, settings.name, parts)
+    return lambda run: kinds.write(wanted, run, {**os.environ, **env}, settings.name, parts)
 
 
 def older(settings: Settings) -> Any:

@@ -195,7 +195,7 @@ class _Gate:
         self.registry = load(judge.SUITES[side])
         self.choice = resolve.choice(settings)
         self._settings, self._side, self._book = settings, side, book
-        self._write = reports(settings, parts)
+        self._write = reports(settings, parts, {})
         self._old = older(settings)
 
     def pass_(self, run: Run, head: str) -> int:
@@ -216,7 +216,7 @@ class _Gate:
         )
         if not settings.quiet:
             terminal.say(("mcp-touchstone ", "bold"), __version__, "  judges  ", head)
-            terminal.name(self._side, run.profile)
+            terminal.name(run.subject)
         return conclude(run, settings, terminal, self._write, renewal, self._old)
 
 

@@ -45,6 +45,8 @@ from mcp_touchstone.results import budgets
 from mcp_touchstone.results.events import Learnt, OnEvent, Planned
 from mcp_touchstone.results.run import Execution, PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
+from mcp_touchstone.results.subject import Subject
+from mcp_touchstone.results.tool_use import tool_use
 from mcp_touchstone.results.verdict import Judgement, Outcome, evidence, worst
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, private
 from mcp_touchstone.runtime.timeouts import SLICE
@@ -357,9 +359,20 @@ def conclude(
             cores=os.cpu_count() or 1,
         ),
     )
-    run = Run(
+    subject = Subject.of(
         course.target,
-        profile,
+        reported={revision: spoken.server_info for revision, spoken in profile.spoken.items()},
+        refused={revision: str(reply) for revision, reply in profile.refused.items()},
+        asked=profile.asked,
+        sdk=profile.sdk,
+        startup=profile.pace.started,
+        stderr=profile.stderr,
+        excuse=profile.trouble if profile.is_excused else "",
+        unbound=() if profile.bindings is None else profile.bindings.unbound,
+    )
+    unbound = "" if plan is None else plan.unbound
+    run = Run(
+        subject,
         slots=slots,
         absent=[] if plan is None else plan.absent,
         verdicts=verdicts,
@@ -367,8 +380,9 @@ def conclude(
         execution=execution,
         connections=connections,
         floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
-        unbound="" if plan is None else plan.unbound,
-        accept_unbound=choice.accept_unbound,
+        unbound=unbound,
+        unattacked=bool(unbound) and course.target.has_files and not choice.accept_unbound,
+        tools=tool_use(profile),
         clients=measured(choice.clients, profile, choice.record),
         budgets=budgets.measured(profile, (one.transcript for one in connections)),
     )

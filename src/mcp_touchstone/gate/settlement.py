@@ -90,8 +90,8 @@ class _View:
         if entry.sometimes or not over or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)
-        profile = self._run.profile
-        silent = {*profile.asked} - {*profile.spoken}
+        subject = self._run.subject
+        silent = {*subject.asked} - {*subject.revisions}
         concerned = [r for r in self._holds[entry.rule] if r not in silent]
         if not entry.revisions:
             if self._narrowed and not set(concerned) <= set(judged):
@@ -129,8 +129,8 @@ class _View:
             return "it can be judged now" if entry.broken and outcome in findings else ""
         if (entry.rule, revision) in self._absent:
             return self._absent[entry.rule, revision]
-        profile = self._run.profile
-        if revision in profile.asked and revision not in profile.spoken:
+        subject = self._run.subject
+        if revision in subject.asked and revision not in subject.revisions:
             return f"the server does not speak {revision}"
         return "" if self._narrowed else f"it is not judged in {revision}" if judged else ""
 

@@ -143,16 +143,16 @@ def noun(run: Run) -> str:
 
 def starts(run: Run) -> str:
     """Return the number of processes, or of connections to a server that ran already."""
-    if run.judged == "client":
+    if run.subject.kind == "client":
         return plural(run.execution.processes, "conversation")
-    ran = run.target.url and not run.target.started
+    ran = run.subject.url and not run.subject.started
     return plural(run.execution.processes, "connection" if ran else "process")
 
 
 def again(run: Run, finding: Finding) -> str:
     """Return the command that checks a finding again, by the scenario that showed it only."""
-    if run.again:
-        command, *rest = run.again
+    command, *rest = run.subject.again
+    if not run.subject.checked:
         return shlex.join(["mcp-touchstone", command, *finding.judgement.replay, *rest])
     words = ["mcp-touchstone", "check", "-v"]
     name = finding.clause.id
@@ -166,18 +166,19 @@ def again(run: Run, finding: Finding) -> str:
     words += ["--revision", finding.judgement.revision]
     if finding.sdk is not None:
         words += ["--fail-on", "sdk"]
-    return shlex.join([*words, *run.target.words()])
+    return shlex.join([*words, *rest])
 
 
 def hint(run: Run) -> list[str]:
     """Return a line with the next step if the server could not be checked; else nothing."""
-    program = run.target.command[0].rpartition("/")[2] if run.target.command else ""
-    if program.startswith("python") and "ModuleNotFoundError" in run.profile.stderr:
+    subject = run.subject
+    program = subject.command[0].rpartition("/")[2] if subject.command else ""
+    if program.startswith("python") and "ModuleNotFoundError" in subject.stderr:
         return [
             f"hint: `{program}` is the first on PATH; {{python}} is the interpreter of this run"
         ]
-    if run.target.method is not None and "Read-only file system" in run.profile.stderr:
+    if subject.sandbox and "Read-only file system" in subject.stderr:
         return ["hint: in the sandbox it can write below {root} only; --cwd {root} starts it there"]
-    if run.target.rooted and not run.profile.spoken and seems_refused(run.profile.stderr):
+    if subject.rooted and not subject.revisions and seems_refused(subject.stderr):
         return [f"hint: {OTHER_FOLDER}"]
     return []

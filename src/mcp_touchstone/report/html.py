@@ -57,7 +57,7 @@ def _page(run: Run) -> Iterator[str]:
         f"default-src 'none'; style-src {_source(style)}; script-src {_source(script)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    name = run.profile.name or run.target.shown
+    name = run.subject.name or run.subject.shown
     yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -91,8 +91,8 @@ def _head(run: Run, name: str) -> Iterator[str]:
         yield f"<p>{_text(said)}</p>"
     if left := standing.unattacked(run):
         yield f"<p>{_text(left)}</p>"
-    yield f"<p><code>{_text(run.target.shown)}</code></p>"
-    spoken = ", ".join(run.profile.spoken) or "no revision"
+    yield f"<p><code>{_text(run.subject.shown)}</code></p>"
+    spoken = ", ".join(run.subject.revisions) or "no revision"
     judged = len(outcomes) - outcomes.count(Outcome.UNSEEN)
     yield f"<p>Supports {_text(spoken)}. {plural(judged, noun(run))} checked:</p>"
     yield '<ul class="counts">'
@@ -124,7 +124,7 @@ def _grades(run: Run) -> Iterator[tuple[str, int]]:
 
 
 def _picture(run: Run) -> Iterator[str]:
-    transport = run.target.transport
+    transport = run.subject.transport
     places = {one.id: one.place for one in rows(BOTH) if transport in one.transports}
     cells: dict[str, dict[str, list[Verdict]]] = {}
     for row in run.absent:

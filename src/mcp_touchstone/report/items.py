@@ -64,8 +64,8 @@ def results(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
     found[BASELINE] = _baseline(run)
     if run.trouble:
         silent = [case.id for case in known if not _own(run, case).verdicts]
-        why = "\n".join([run.trouble, *last_lines(run.profile.stderr, 3), *hint(run)])
-        found |= broken(why, [*silent, BASELINE], run.judged)
+        why = "\n".join([run.trouble, *last_lines(run.subject.stderr, 3), *hint(run)])
+        found |= broken(why, [*silent, BASELINE], run.subject.kind)
     elif run.unattacked:
         found |= _unattacked(run, known)
     return found
@@ -91,7 +91,7 @@ def _unattacked(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
 
 def summary(run: Run) -> list[str]:
     """Return the result of the whole run as lines for a person."""
-    return [f"{run.profile.name or run.target.shown}", *in_short(run).splitlines()]
+    return [f"{run.subject.name or run.subject.shown}", *in_short(run).splitlines()]
 
 
 def _result(run: Run, case: Case) -> ItemResult:
@@ -144,7 +144,7 @@ def _excuse(finding: Finding) -> str:
 def _absent(run: Run, case: Case) -> ItemResult:
     ids = {clause.id for clause in case.clauses}
     reasons = sorted({row.why for row in run.absent if row.clause in ids})
-    spoken = ", ".join(run.profile.spoken)
+    spoken = ", ".join(run.subject.revisions)
     why = reasons[0] if reasons else f"the clause does not exist in {spoken}"
     return ItemResult(
         outcome=SKIP, text=f"not applicable: {why}", properties=(("mcp_verdict", "not applicable"),)
@@ -158,8 +158,7 @@ def _baseline(run: Run) -> ItemResult:
         f"STALE  {entry.rule} ({', '.join(entry.revisions) or 'all revisions'}): {entry.why}"
         for entry in run.stale
     ]
-    command = run.again[0] if run.again else "check"
-    update = f"let `mcp-touchstone {command} --update-baseline`"
+    update = f"let `mcp-touchstone {run.subject.again[0]} --update-baseline`"
     advice = f"take it out of {run.settled.file}, or {update}"
     return ItemResult(
         outcome=FAIL, text="\n".join([*lines, advice]), properties=(("mcp_verdict", "stale"),)

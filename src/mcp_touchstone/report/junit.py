@@ -51,10 +51,10 @@ def _suite(root: Element, name: str) -> Element:
 
 def _properties(run: Run) -> Iterator[tuple[str, str]]:
     yield "mcp-touchstone", __version__
-    yield run.judged, run.profile.name or run.target.shown
-    yield "command", run.target.shown
-    yield "revisions", ", ".join(run.profile.spoken)
-    yield "sdk", str(run.profile.sdk)
+    yield run.subject.kind, run.subject.name or run.subject.shown
+    yield "command", run.subject.shown
+    yield "revisions", ", ".join(run.subject.revisions)
+    yield "sdk", str(run.subject.sdk)
     yield "counted", counts_text(tally(run), WORDS)
 
 
@@ -81,7 +81,9 @@ def _case(
         why = "not new" if run.since is not None else f"below --fail-on {' '.join(run.floor.words)}"
         _set(SubElement(case, "skipped"), message=f"{why}: {message}")
     elif verdict.outcome is Outcome.UNSEEN:
-        _set(SubElement(case, "skipped"), message=f"the {run.judged} never triggered this rule")
+        _set(
+            SubElement(case, "skipped"), message=f"the {run.subject.kind} never triggered this rule"
+        )
     if verdict.outcome in _SAID and case.find("failure") is None:
         SubElement(case, "system-out").text = _story(run, finding)
 
@@ -100,11 +102,11 @@ def _whole(root: Element, run: Run) -> None:
     if run.trouble or interrupted:
         suite = _suite(root, "run")
         case = SubElement(
-            suite, "testcase", classname="run", name=f"the {run.judged} can be checked"
+            suite, "testcase", classname="run", name=f"the {run.subject.kind} can be checked"
         )
         error = SubElement(case, "error", type="not judged")
         why = "interrupted before everything was checked" if interrupted else run.trouble
-        _set(error, message=why).text = "\n".join(map(_legal, run.profile.stderr.split("\n")))
+        _set(error, message=why).text = "\n".join(map(_legal, run.subject.stderr.split("\n")))
         _count(suite)
     if run.settled is not None:
         suite = _suite(root, "baseline")

@@ -80,10 +80,11 @@ def write(
     """Write all reports; return a line for each that could not be written.
 
     Args:
-        environment: our variables; their secret values are masked, except in transcripts.
+        environment: variables of ours and of the server; their secret values are masked, except
+            in transcripts.
         parts: the reports that several targets share; the part of this target is added.
     """
-    known = {**(environment or {}), **run.target.env}
+    known = environment or {}
     lost = []
     for report in reports:
         try:

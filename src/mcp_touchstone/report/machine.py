@@ -27,23 +27,21 @@ VOLATILE: Final = ("started", "seconds", "startup_seconds", "cost", "judgements"
 
 def document(run: Run) -> dict[str, Any]:
     """Build the report."""
+    subject = run.subject
     return {
         "format": FORMAT,
         "tool": {"name": "mcp-touchstone", "version": __version__},
         "target": {
-            "command": list(run.target.command),
-            "bundled": run.target.bundled,
-            "again": run.target.words(),
-            **_some(judged=run.judged if run.again else "", url=run.target.url),
-            **_some(sandbox=str(run.target.method or "")),
-            "server": {r: s.server_info for r, s in run.profile.spoken.items()},
-            "sdk": [asdict(sdk) for sdk in run.profile.sdk.sdks],
-            **_some(sdk_hint=run.profile.sdk.hint),
+            "command": list(subject.command),
+            "bundled": subject.bundled,
+            "again": list(subject.again[1:] if subject.checked else subject.again),
+            **_some(judged="" if subject.checked else subject.kind, url=subject.url),
+            **_some(sandbox=subject.sandbox),
+            "server": subject.reported,
+            "sdk": [asdict(sdk) for sdk in subject.sdk.sdks],
+            **_some(sdk_hint=subject.sdk.hint),
         },
-        "revisions": {
-            "spoken": list(run.profile.spoken),
-            "refused": {r: str(reply) for r, reply in run.profile.refused.items()},
-        },
+        "revisions": {"spoken": list(subject.revisions), "refused": subject.refused},
         "summary": _summary(run),
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
         **clients.document(run),
@@ -92,12 +90,12 @@ def _budgets(run: Run) -> dict[str, Any]:
 
 
 def _summary(run: Run) -> dict[str, Any]:
-    outcomes, known = list(by_clause(run.verdicts).values()), run.profile.bindings
+    outcomes = list(by_clause(run.verdicts).values())
     return {
         "exit_code": run.exit_code,
         "interrupted": run.execution.interrupted,
         "trouble": run.trouble,
-        **_some(unbound=run.unbound, unbound_tools=list(known.unbound) if known else []),
+        **_some(unbound=run.unbound, unbound_tools=list(run.subject.unbound)),
         "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
         "tally": tally(run),
         "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
@@ -111,7 +109,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "strays": run.execution.strays,
         **_some(notes=list(run.execution.notes), started=run.execution.started),
         "seconds": round(run.execution.seconds, 3),
-        "startup_seconds": round(run.profile.pace.started, 3),
+        "startup_seconds": round(run.subject.startup, 3),
         **({} if run.execution.cost is None else {"cost": _cost(run.execution.cost)}),
     }
 

@@ -44,7 +44,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield ""
     yield f"{word}{prose(rest)}"
     yield ""
-    spoken = ", ".join(run.profile.spoken) or "no revision"
+    spoken = ", ".join(run.subject.revisions) or "no revision"
     outcomes = list(by_clause(run.verdicts).values())
     judged = plural(len(outcomes) - outcomes.count(Outcome.UNSEEN), noun(run))
     yield f"Supports {spoken}. {judged} checked: {counts_text(tally(run), WORDS) or 'none'}."

@@ -3,24 +3,22 @@
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.bindings.binding import Bindings
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.catalog.threat import Severity
-from mcp_touchstone.client.server_profile import ServerProfile, Spoken
 from mcp_touchstone.report import clients
 from mcp_touchstone.report.machine import SIDES
 from mcp_touchstone.report.recorded import ReportError, load
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
 from mcp_touchstone.results.run import Absent, Execution, Run, SdkFault, Settlement, Stale, Verdict
+from mcp_touchstone.results.subject import CHECK, Subject
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome, WireLine, worst
-from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.sandbox.sandbox import Method
-from mcp_touchstone.target.target import Target
-from mcp_touchstone.wire.reply import Reply
+
+NOT_CHECKED: Final = 2
+"""The exit status of a run in which something could not be judged."""
 
 _ARROWS: Final = {side: arrow for arrow, side in SIDES.items()}
 
@@ -51,18 +49,11 @@ def read(path: Path) -> Run:
 
 def _run(document: Json) -> Run:
     catalogue, names = rows(BOTH), renamed()
-    target, summary = document["target"], document["summary"]
+    summary = document["summary"]
     verdicts = [_verdict(one, catalogue, names) for one in document["verdicts"]]
     settled, since = document.get("baseline"), document.get("since")
     return Run(
-        Target(
-            command=tuple(target["command"]),
-            url=target.get("url", ""),
-            bundled=target["bundled"],
-            origin=tuple(target["again"]),
-            method=Method(target["sandbox"]) if "sandbox" in target else None,
-        ),
-        _profile(document),
+        _subject(document),
         absent=[
             Absent(row["clause"], row["revision"], row["why"], row.get("by_choice", False))
             for row in document["not_applicable"]
@@ -81,28 +72,27 @@ def _run(document: Json) -> Run:
         settled=None if settled is None else _settlement(settled),
         since=None if since is None else _comparison(since, summary["trouble"]),
         unbound=summary.get("unbound", ""),
-        accept_unbound=summary["exit_code"] == 0,
-        used=ToolUse.read(document.get("tools", {})),
-        again=tuple(target["again"]) if "judged" in target else (),
-        judged=target.get("judged", "server"),
+        unattacked="unbound" in summary and summary["exit_code"] == NOT_CHECKED,
+        tools=ToolUse.read(document.get("tools", {})),
         clients=clients.read(document.get("clients")),
     )
 
 
-def _profile(document: Json) -> ServerProfile:
-    target, seen = document["target"], document["revisions"]
-    servers: Json = target["server"]
-    spoken = {
-        revision: Spoken(Reply(1, value={"result": {"serverInfo": servers.get(revision, {})}}))
-        for revision in seen["spoken"]
-    }
-    sdks = tuple(Sdk(**one) for one in target.get("sdk", ()))
-    unbound = tuple(document["summary"].get("unbound_tools", ()))
-    return ServerProfile(
-        Pace(document["summary"]["startup_seconds"]),
-        spoken,
-        bindings=Bindings(unbound=unbound) if unbound else None,
-        sdk=SdkIdentity(sdks, target.get("sdk_hint", "")),
+def _subject(document: Json) -> Subject:
+    target, summary = document["target"], document["summary"]
+    again = tuple(target["again"])
+    return Subject(
+        kind=target.get("judged", "server"),
+        reported={r: target["server"].get(r, {}) for r in document["revisions"]["spoken"]},
+        refused=document["revisions"]["refused"],
+        command=tuple(target["command"]),
+        url=target.get("url", ""),
+        bundled=target["bundled"],
+        sandbox=target.get("sandbox", ""),
+        sdk=SdkIdentity(tuple(Sdk(**one) for one in target["sdk"]), target.get("sdk_hint", "")),
+        startup=summary["startup_seconds"],
+        unbound=tuple(summary.get("unbound_tools", ())),
+        again=again if "judged" in target else (CHECK, *again),
     )
 
 

@@ -179,7 +179,7 @@ def _location(run: Run, clause: Clause) -> dict[str, Any]:
     """Return the location of the server's program if it is below the working folder."""
     return {
         "physicalLocation": {
-            "artifactLocation": {"uri": _program(run.target.command)},
+            "artifactLocation": {"uri": _program(run.subject.command)},
             "region": {"startLine": 1},
         },
         "logicalLocations": [{"fullyQualifiedName": clause.place, "kind": "module"}],
@@ -236,7 +236,7 @@ def _invocation(run: Run, places: dict[str, int]) -> dict[str, Any]:
     return {
         "executionSuccessful": not notes,
         "exitCode": run.exit_code,
-        "commandLine": run.target.shown,
+        "commandLine": run.subject.shown,
         "toolExecutionNotifications": notes,
     }
 

@@ -92,10 +92,10 @@ def _broken(sheet: Sheet, run: Run) -> None:
         sheet.say(
             ("BROKEN", STYLES[Outcome.BROKEN]),
             "  ",
-            (f"the {run.judged} {standing.incomplete(run)}", "bold"),
+            (f"the {run.subject.kind} {standing.incomplete(run)}", "bold"),
         )
         sheet.row("reason", run.trouble)
-        sheet.words(run.profile.stderr)
+        sheet.words(run.subject.stderr)
         for line in hint(run):
             sheet.say("  ", line)
 

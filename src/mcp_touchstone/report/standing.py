@@ -84,8 +84,8 @@ def file(run: Run) -> str:
 
 def server(run: Run) -> str:
     """Return the name that the server reports, or else "the server"."""
-    name = run.profile.name or f"the {run.judged}"
-    return f"{name} (the bundled reference server)" if run.target.bundled else name
+    name = run.subject.name or f"the {run.subject.kind}"
+    return f"{name} (the bundled reference server)" if run.subject.bundled else name
 
 
 def passed(run: Run) -> tuple[str, str]:
@@ -117,12 +117,9 @@ def unattacked(run: Run) -> str:
     """Return a sentence on the tools that were not attacked; empty if the run attacks no tool."""
     if run.unbound:
         return f"No file tool was attacked: {run.unbound}."
-    known = run.profile.bindings
-    if known is None:
-        return ""
     judgements = [judgement for verdict in run.verdicts for judgement in verdict.judgements]
     reached = {tool.name for judgement in judgements for tool in judgement.tools}
-    unbound = [name for name in known.unbound if name not in reached]
+    unbound = [name for name in run.subject.unbound if name not in reached]
     if not unbound:
         return ""
     shown = ", ".join(unbound[:SHOWN])
@@ -153,23 +150,23 @@ def decision(run: Run) -> str:
     absent = len({row.clause for row in run.absent if not row.by_choice} - tried)
     said += f" {plural(len(tried), 'threat')} {'was' if len(tried) == 1 else 'were'} tried"
     said += f"; {absent} could not be tried on it." if absent else "."
-    where = "in a sandbox" if run.target.method is not None else "without a sandbox"
-    return f"{said} It ran {where}." if run.target.started else said
+    where = "in a sandbox" if run.subject.sandbox else "without a sandbox"
+    return f"{said} It ran {where}." if run.subject.started else said
 
 
 def incomplete(run: Run) -> str:
     """Return how far a server was checked in a run with trouble; completes "the server ..."."""
-    return "was checked in part only" if run.profile.spoken else "could not be checked"
+    return "was checked in part only" if run.subject.revisions else "could not be checked"
 
 
 def _remedy(run: Run) -> str:
     """Return what a user can do about the trouble of a run; continues a sentence."""
     if "--deadline" in run.trouble:
         return "; a longer --deadline checks the rest"
-    if run.profile.spoken or not (run.target.started or run.target.bundled):
+    if run.subject.revisions or not (run.subject.started or run.subject.bundled):
         return ""
-    if run.profile.is_excused:
-        return f": {run.profile.trouble}"
+    if run.subject.excuse:
+        return f": {run.subject.excuse}"
     return ": run the command by hand to see its output"
 
 

@@ -15,6 +15,7 @@ from mcp_touchstone.report.sheet import STYLES, Sheet
 from mcp_touchstone.report.text import NAMELESS
 from mcp_touchstone.results.events import Event, Learnt, Met
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
@@ -68,11 +69,11 @@ class Terminal(Sheet):
             lines = map(safe, text.splitlines())
             self._status.update(Text("\n".join(lines), no_wrap=True, overflow="ellipsis"))
 
-    def name(self, side: str, profile: ServerProfile) -> None:
+    def name(self, subject: Subject) -> None:
         """Print the name of the judged side of recorded conversations, and its revisions."""
-        if profile.spoken:
-            self.row(side, profile.name)
-            self.row("speaks", ", ".join(profile.spoken))
+        if subject.revisions:
+            self.row(subject.kind, subject.name)
+            self.row("speaks", ", ".join(subject.revisions))
 
     def introduce(self, profile: ServerProfile) -> None:
         """Print the name of the server and the revisions it supports."""

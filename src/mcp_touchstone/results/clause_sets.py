@@ -69,7 +69,7 @@ def kept(run: Run, renamed: Callable[[], Mapping[str, str]]) -> list[Kept]:
     absent = {(row.clause, row.revision): row.by_choice for row in run.absent}
     found = []
     for revision, numbered in sets().items():
-        if revision not in run.profile.spoken:
+        if revision not in run.subject.revisions:
             continue
         ids = dict.fromkeys(numbered[-1])
         if any((one, revision) not in outcomes and (one, revision) not in absent for one in ids):

@@ -7,17 +7,16 @@ from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.profiles.notes import ProfileNotes
 from mcp_touchstone.results.budgets import Budgets
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
-from mcp_touchstone.results.tool_use import ToolUse, tool_use
+from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import Judgement, Outcome
 
 if TYPE_CHECKING:
     from mcp_touchstone.catalog.scenario import Case
     from mcp_touchstone.client.connection import Connection
-    from mcp_touchstone.discovery.recon import ServerProfile
     from mcp_touchstone.results.comparison import Comparison
     from mcp_touchstone.runtime.timing import Cost
-    from mcp_touchstone.target.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +186,13 @@ class Run:
         settled: the baseline it was compared with; None if there is none.
         since: the changes since an older report; only findings that are new since then count.
         unbound: the reason no tool that handles files was attacked; empty if one was.
-        accept_unbound: whether the user accepts that.
         clients: what the chosen clients and directories do with the server.
         budgets: what its lists and results cost a model.
-        used: the use of its tools, if the profile does not show it; None to derive it.
-        again: words of the command that judges it again; empty for `check`.
-        judged: "server", or "client" if a client is judged.
+        tools: the tools that were called, those that answered errors, and the others.
+        unattacked: whether no file tool was attacked although the user wanted that.
     """
 
-    target: "Target"
-    profile: "ServerProfile"
+    subject: Subject
     slots: list[PlannedCase] = field(default_factory=list)
     absent: list[Absent] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
@@ -207,12 +203,10 @@ class Run:
     settled: Settlement | None = None
     since: "Comparison | None" = None
     unbound: str = ""
-    accept_unbound: bool = False
     clients: ProfileNotes = field(default_factory=ProfileNotes)
     budgets: Budgets = field(default_factory=Budgets)
-    used: ToolUse | None = None
-    again: tuple[str, ...] = ()
-    judged: str = "server"
+    tools: ToolUse = field(default_factory=ToolUse)
+    unattacked: bool = False
 
     @property
     def fired(self) -> frozenset[str]:
@@ -222,11 +216,6 @@ class Run:
     def of(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with one of these outcomes."""
         return [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
-
-    @property
-    def tools(self) -> ToolUse:
-        """The tools that were called, those that answered errors, and the others."""
-        return tool_use(self.profile) if self.used is None else self.used
 
     @property
     def lost(self) -> list[PlannedCase]:
@@ -268,13 +257,6 @@ class Run:
     def empty(self) -> bool:
         """Whether nothing was checked: no rule was selected, or none was triggered."""
         return all(verdict.outcome is Outcome.UNSEEN for verdict in self.verdicts)
-
-    @property
-    def unattacked(self) -> bool:
-        """Whether no file tool was attacked although the user wanted that."""
-        target = self.target
-        asked = target.rooted or target.bindings or target.root_from or target.world
-        return bool(self.unbound and asked and not self.accept_unbound)
 
     @property
     def exit_code(self) -> int:

@@ -167,10 +167,10 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
         run: the run; its verdicts get their ``sdk``.
         table: the judged releases, in order; by default those of the package.
     """
-    sdks = run.profile.sdk.sdks
-    http = run.target.transport is Transport.HTTP
+    sdks = run.subject.sdk.sdks
+    http = run.subject.transport is Transport.HTTP
     known = releases(http=http) if table is None else table
-    if not sdks and not run.target.bundled:
+    if not sdks and not run.subject.bundled:
         for verdict in run.of(*FINDINGS):
             names = [one.sdk.name for one in known if _has(one, verdict)]
             verdict.alike = tuple(dict.fromkeys(names))
@@ -185,7 +185,7 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
                 verdict.sdk = SdkFault(layer[0], _like(*layer), _fixed(verdict, there, known))
     for verdicts in found.values():
         last = max(verdict.revision for verdict in verdicts)
-        newer = any(revision > last for revision in run.profile.spoken)
+        newer = any(revision > last for revision in run.subject.revisions)
         for verdict in verdicts:
             if verdict.sdk is not None and newer:
                 verdict.sdk = replace(verdict.sdk, last=last)

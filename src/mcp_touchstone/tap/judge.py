@@ -1,28 +1,25 @@
 """Verdicts on both sides of recorded conversations, by the rules on all traffic."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Clause, Transport
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.loader import CLIENTS, CONFORMANCE, load
 from mcp_touchstone.catalog.scenario import Registry
-from mcp_touchstone.client.server_profile import ServerProfile, Spoken
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.results.run import Execution, PlannedCase, Run, unasked
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
-from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recording, Side
 from mcp_touchstone.tap.replay import Replay, replay
-from mcp_touchstone.target.target import Target
-from mcp_touchstone.wire.reply import Reply
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -66,8 +63,7 @@ def judge(  # noqa: PLR0917  (two callers)
         if records and (not choice.revisions or revision in choice.revisions):
             slots += _slots(registry, choice, (revision, transport), records, side)
     return Run(
-        Target(command=tuple(command), url=url, origin=tuple(again)),
-        _profile(replays, side),
+        _subject(replays, side, command=tuple(command), url=url, again=tuple(again)),
         slots=slots,
         verdicts=fold(slots, registry, choice, partial=bool(trouble)),
         trouble=trouble,
@@ -77,8 +73,6 @@ def judge(  # noqa: PLR0917  (two callers)
             started=str(recordings[0].about.get("started", "")) if recordings else "",
         ),
         floor=choice.floor,
-        again=tuple(again),
-        judged=side,
     )
 
 
@@ -148,19 +142,15 @@ def _seen(judgement: Judgement, side: str) -> tuple[WireLine, ...]:
     )
 
 
-def _profile(replays: Iterable[Replay], side: str) -> ServerProfile:
+def _subject(replays: Iterable[Replay], side: str, **known: Any) -> Subject:
     """Return what reports say of the judged side: its name, the revisions, its last words."""
-    profile = ServerProfile(Pace(0.0, 0.0))
+    reported, stderr = dict[str, Mapping[str, Any]](), ""
     for one in replays:
         if one.revision:
-            info = one.client_info
-            opening = Reply(1, value={"result": {"serverInfo": info}})
-            spoken = one.profile().spoken[one.revision]
-            profile.spoken[one.revision] = spoken if side == SERVER else Spoken(opening)
+            reported[one.revision] = one.client_info if side == CLIENT else one.server_info
         else:
-            rows = (row.text for row in one.source.rows if row.side is Side.STDERR)
-            profile.stderr = "\n".join(rows)
-    return profile
+            stderr = "\n".join(row.text for row in one.source.rows if row.side is Side.STDERR)
+    return Subject(kind=side, reported=reported, stderr=stderr, **known)
 
 
 def trouble_of(recordings: Iterable[Recording], replays: Iterable[Replay]) -> str:

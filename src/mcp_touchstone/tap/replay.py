@@ -69,6 +69,11 @@ class Replay:
         """The transport of the conversation."""
         return Transport.HTTP if self.source.url else Transport.STDIO
 
+    @property
+    def server_info(self) -> dict[str, Any]:
+        """Name and version of the server."""
+        return Spoken(self.opening).server_info
+
     def server_record(self) -> Record:
         """Return what rules on servers read."""
         stderr = b"\n".join(r.line.raw for r in self.source.rows if r.side is Side.STDERR)

@@ -132,12 +132,7 @@ class Target(ServerSettings):
     @property
     def shown(self) -> str:
         """The command as a person would type it."""
-        if self.bundled:
-            return "(the bundled reference server)"
-        words = [self.url] if self.url else []
-        if self.url and self.command:
-            words.append("--")
-        return " ".join([*words, *map(shlex.quote, self.command)])
+        return shown(self.command, self.url, bundled=self.bundled)
 
     def words(self) -> list[str]:
         """Return the words of a command line that selects this target again, in any environment."""
@@ -154,6 +149,11 @@ class Target(ServerSettings):
         """Whether the command, the variables or the working folder name the throw-away root."""
         words = (*self.command, *self.env.values(), self.cwd or "")
         return any(ROOT in word for word in words)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the user gave it files to attack, or said what its tools do with files."""
+        return bool(self.rooted or self.bindings or self.root_from or self.world)
 
     @property
     def has_folder(self) -> bool:
@@ -233,6 +233,16 @@ def replaced(value: Any, old: str, new: str) -> Any:
     if isinstance(value, list):
         return [replaced(inner, old, new) for inner in value]
     return value.replace(old, new) if isinstance(value, str) and old else value
+
+
+def shown(command: tuple[str, ...], url: str, *, bundled: bool) -> str:
+    """Return a command as a person would type it."""
+    if bundled:
+        return "(the bundled reference server)"
+    words = [url] if url else []
+    if url and command:
+        words.append("--")
+    return " ".join([*words, *map(shlex.quote, command)])
 
 
 def absolute(command: tuple[str, ...]) -> tuple[str, ...]:
