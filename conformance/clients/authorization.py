@@ -4,12 +4,22 @@ Facts are what our server and its issuer saw: a place (``authorize``, ``token`` 
 object without secrets. The first one, ``server``, is what our server asks for.
 """
 
-import json
+import contextlib
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
-from mcp_touchstone.suite import Breach, Record, Seen, Source, ambient, brief, clients, is_loopback
+from mcp_touchstone.suite import (
+    Breach,
+    Record,
+    Seen,
+    Source,
+    ambient,
+    brief,
+    clients,
+    is_loopback,
+    loads,
+)
 
 Fact = tuple[int, str, dict[str, Any]]
 
@@ -22,20 +32,54 @@ RETRIES = 3
 """Retries that are still a few, as in the official conformance suite."""
 
 
+KINDS = {
+    **dict.fromkeys(("challenge", "more", "path", "place", "redirect_uri", "request"), str),
+    **dict.fromkeys(("resource", "scope", "tenant", "token", "version"), str),
+    **dict.fromkeys(("code", "defaults", "foreign", "known", "registered", "state"), bool),
+    **dict.fromkeys(("metadata", "places", "response"), list),
+    "status": int,
+    "verified": bool,
+}
+REQUIRED = {
+    "server": ("resource", "place", "scope", "more", "foreign", "defaults"),
+    "document": ("path", "version"),
+    "metadata": ("path",),
+    "register": ("application_type",),
+    "authorize": ("known", "registered", "state", "challenge"),
+    "token": ("known",),
+    "request": ("request", "token"),
+}
+"""What our server and our issuer note: place -> the facts that are always there."""
+
+
 def _facts(record: Record, *places: str) -> list[Fact]:
-    """Return the facts of some places, or all, with the lines that have them."""
+    """Return the facts of some places, or all, with the lines that have them.
+
+    Somebody else may have written the recording: what our server does not note is left out, and so
+    is everything if there is no note of what the server asks for.
+    """
     found = []
     for entry in record.transcript:
         if entry.source is Source.EVENT and entry.text.startswith(NOTED):
-            place, _, facts = entry.text.removeprefix(NOTED).partition(" ")
-            if not places or place in places:
-                found.append((entry.n, place, json.loads(facts)))
-    return found
+            place, _, text = entry.text.removeprefix(NOTED).partition(" ")
+            facts = loads(text)
+            known = isinstance(facts, dict) and facts.keys() >= {*REQUIRED.get(place, ("",))}
+            if known and all(isinstance(facts[n], KINDS[n]) for n in facts.keys() & KINDS):
+                found.append((entry.n, place, facts))
+    is_ours = any(place == "server" for _, place, _ in found)
+    return [one for one in found if is_ours and (not places or one[1] in places)]
 
 
 def _asked(record: Record) -> dict[str, Any]:
     """Return what our server asks for; empty if it needs no token."""
     return next((facts for _, _, facts in _facts(record, "server")), {})
+
+
+def _split(url: str) -> SplitResult:
+    """Split a URL; one that is none has no parts."""
+    with contextlib.suppress(ValueError):
+        return urlsplit(url)
+    return urlsplit("")
 
 
 def _has_ended(record: Record) -> bool:
@@ -90,7 +134,7 @@ def finds_the_metadata_of_the_server(record: Record) -> Iterator[Seen]:
     if not asked or offers["defaults"]:
         return
     if not offers["place"]:
-        own = RESOURCE + urlsplit(offers["resource"]).path
+        own = RESOURCE + _split(offers["resource"]).path
         yield from _in_order("client-auth-metadata-order", record, asked, [own, RESOURCE])
         return
     paths = [path for _, path in asked]
@@ -145,7 +189,7 @@ def names_the_server_as_resource(record: Record) -> Iterator[Seen]:
         if offers["foreign"]:
             return  # another clause is about it
         url, said = offers["resource"], str(facts.get("resource", ""))
-        near = {url.removesuffix(urlsplit(url).path), url}
+        near = {url.removesuffix(_split(url).path), url}
         mild = Breach.WARN if said.rstrip("/") in near else None
         actual = f"{place} with resource={said}" if said else f"{place} without resource"
         yield Seen("client-auth-resource", said == url, n, f"resource={url}", actual, mild=mild)
@@ -161,7 +205,9 @@ def uses_a_code_challenge(record: Record) -> Iterator[Seen]:
             passed, actual = facts["challenge"] == "S256", f"method {facts['challenge']}"
             yield Seen("client-auth-pkce", passed, n, "a challenge with S256", actual, mild=mild)
         elif facts.get("code"):
-            yield Seen("client-auth-pkce", facts["verified"], n, "its verifier", "another")
+            yield Seen(
+                "client-auth-pkce", facts.get("verified", False), n, "its verifier", "another"
+            )
 
 
 @ambient("client-auth-pkce-support", "client-auth-resource-match", "client-auth-issuer-match")
@@ -197,7 +243,7 @@ def checks_the_authorization_response(record: Record) -> Iterator[Seen]:
 def registers_itself(record: Record) -> Iterator[Seen]:
     """The redirect URI is registered and ours or secure; the registration has a type."""
     for n, _, facts in _facts(record, "authorize"):
-        parts = urlsplit(facts.get("redirect_uri", ""))
+        parts = _split(facts.get("redirect_uri", ""))
         strange = facts["known"] and not facts["registered"]
         local = parts.hostname == "localhost" or is_loopback(parts.hostname or "")
         secure = parts.scheme == "https" or (parts.scheme == "http" and local)
@@ -208,7 +254,7 @@ def registers_itself(record: Record) -> Iterator[Seen]:
         yield Seen("client-auth-redirect-uri", passed, n, expected, actual, mild=own)
     for n, _, facts in _facts(record, "register"):
         kind = facts["application_type"]
-        passed = kind in {"native", "web"}
+        passed = kind in ("native", "web")
         yield Seen("client-auth-application-type", passed, n, "native or web", brief(kind))
 
 

@@ -270,7 +270,7 @@ def test_a_last_line_that_was_cut_off_is_left_out(folder: Path) -> None:
 def test_other_files_are_no_recordings(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"a": 1}) + "\n")
 
-    with pytest.raises(recording.RecordingError, match="it is no recording"):
+    with pytest.raises(recording.RecordingError, match="recording must be a whole number"):
         recording.read_all(tmp_path)
-    with pytest.raises(recording.RecordingError, match="No such file"):
+    with pytest.raises(recording.RecordingError, match="no such file"):
         recording.read_all(tmp_path / "b" / "none.jsonl")

@@ -7,6 +7,10 @@ from typing import Any, Final, TypeVar, cast
 from mcp_touchstone.runtime.input_file import InputError
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
+
+GREATEST: Final = 10**15
+"""Greatest number of bytes, seconds and the like: no sum or format of such numbers fails."""
 
 _NAMES: Final[dict[type, str]] = {
     str: "a string", bool: "true or false", int: "a whole number", float: "a number",
@@ -33,6 +37,10 @@ class Members:
         """Return the members of a value, which must be an object."""
         return cls(_typed(value, dict, where), where)
 
+    def has(self, name: str) -> bool:
+        """Return whether there is such a member."""
+        return self.value.get(name) is not None
+
     def get(self, name: str, kind: type[T], default: T | None = None) -> T:
         """Return a member of a type; a whole number is a ``float`` too, and true is no number.
 
@@ -44,19 +52,36 @@ class Members:
             return default
         return _typed(value, kind, f"{self.where}: {name}")
 
+    def number(self, name: str, kind: type[N], default: N | None = None) -> N:
+        """Return a number from 0 to ``GREATEST``."""
+        value = self.get(name, kind, default)
+        if not 0 <= value <= GREATEST:
+            raise InputError(f"{self.where}: {name} must be a number from 0 to {GREATEST:g}")
+        return value
+
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return the strings of a member; none if it is missing."""
+        """Return the strings of an array; none if it is missing."""
         found = self.get(name, list, [])
         return tuple(_typed(one, str, f"{self.where}: {name}[{n}]") for n, one in enumerate(found))
 
     def object(self, name: str) -> "Members":
-        """Return the members of a member; none if it is missing."""
+        """Return the members of an object; none if it is missing."""
         return Members(self.get(name, dict, {}), f"{self.where}: {name}")
 
     def objects(self, name: str) -> Iterator["Members"]:
-        """Yield the objects of a member; none if it is missing."""
+        """Yield the objects of an array; none if it is missing."""
         for n, one in enumerate(self.get(name, list, [])):
             yield Members.of(one, f"{self.where}: {name}[{n}]")
+
+    def array(self, name: str, names: tuple[str, ...]) -> "Members":
+        """Return the items of an array under these names."""
+        found = self.get(name, list)
+        return Members(dict(zip(names, found, strict=False)), f"{self.where}: {name}")
+
+    def arrays(self, name: str, names: tuple[str, ...]) -> Iterator["Members"]:
+        """Yield each array of an array as ``array`` returns it."""
+        for n, one in enumerate(self.get(name, list, [])):
+            yield Members({"": one}, f"{self.where}: {name}[{n}]").array("", names)
 
 
 def _typed(value: Any, kind: type[T], where: str) -> T:

@@ -20,12 +20,14 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from mcp_touchstone import __version__
-from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.report.text import masked
 from mcp_touchstone.runtime.console import say
+from mcp_touchstone.runtime.input_file import InputError, InputFile, parsed
+from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.exchange import Headers
@@ -66,6 +68,22 @@ SHORTEST: Final = 8
 MOST_SECRETS: Final = 16
 """Greatest number of tokens of requests that are remembered; the oldest are forgotten."""
 
+LARGEST: Final = 96 << 20
+"""Greatest size of a recording that is read, in bytes; reading it takes at most 1 GiB."""
+
+MOST_ROWS: Final = 200_000
+"""Greatest number of lines of a recording that is read."""
+
+ALL_TOGETHER: Final = 256 << 20
+"""Greatest size of the recordings of a folder that are read together, in bytes."""
+
+CURE: Final = "name a recording of `mcp-touchstone tap`"
+
+_HEADS: Final = {True: re.compile("[^ :]+( |$)"), False: re.compile("[1-5][0-9][0-9]( |$)")}
+"""Beginning of the head of a request, and of a response."""
+_NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that ``surrogateescape`` does not write."""
+
 _KEPT: Final = re.compile(
     r"mcp-.*|accept|allow|cache-control|connection|content-(type|encoding|length)|date|host"
     r"|last-event-id|origin|retry-after|server|transfer-encoding|user-agent|www-authenticate"
@@ -84,8 +102,8 @@ class Side(StrEnum):
     EVENT = "event"
 
 
-class RecordingError(UserError):
-    """A folder has no recordings, or a file is none; the message says what to do."""
+RecordingError = InputError
+"""A folder has no recordings, or a file is none."""
 
 
 class Recorder:
@@ -205,7 +223,7 @@ def recorder(folder: Path, about: Mapping[str, Any], environment: Mapping[str, s
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return Recorder(folder / name, about, environment)
     except OSError as error:
-        raise RecordingError(f"{folder}: no recording can be written: {error.strerror}") from error
+        raise InputError(f"{folder}: no recording can be written: {error.strerror}") from error
 
 
 def is_kept(name: str) -> bool:
@@ -321,37 +339,58 @@ class Recording:
         return (r for r in self.rows if r.side is Side.EVENT and r.text.startswith(beginning))
 
 
-def read(path: Path) -> Recording:
+def read(path: Path, *, named: bool = True) -> Recording:
     """Read a recording; a last line that was cut off by a kill is left out.
 
+    Args:
+        named: whether the user named this very file, so that it may be a link.
+
     Raises:
-        RecordingError: it is no recording.
+        InputError: it is no recording.
     """
+    rows = InputFile(path, CURE, named=named, most=LARGEST).rows(cut=True)
+    where, value = next(rows, (str(path), None))
+    about = Members.of(value, f"{where}: the head of a recording")
+    if about.get("recording", int) > FORMAT:
+        raise InputError(f"{path}: a newer version wrote it; update mcp-touchstone")
+    for name in ("scenario", "started"):
+        about.get(name, str, "")
+    about.texts("command")
+    about.number("pid", int, 0)
     try:
-        lines = path.read_bytes().split(b"\n")
-        about = json.loads(lines[0])
-        if about["recording"] > FORMAT:
-            raise RecordingError(f"{path}: a newer version wrote it; update mcp-touchstone")
-        rows = [_row(json.loads(line)) for line in lines[1:-1]]
-    except OSError as error:
-        raise RecordingError(f"{path}: {error.strerror}") from error
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise RecordingError(f"{path}: it is no recording of `mcp-touchstone tap`") from error
-    return Recording(path, about, rows)
+        urlsplit(about.get("url", str, ""))
+    except ValueError as error:
+        raise InputError(f"{where}: url: {error}; {CURE}") from None
+    found = [_row(Members.of(row, at)) for at, row in itertools.islice(rows, MOST_ROWS)]
+    if next(rows, None) is not None:
+        raise InputError(f"{path}: it has more than {MOST_ROWS:,} lines; {CURE}")
+    return Recording(path, about.value, found)
 
 
-def _row(row: Mapping[str, Any]) -> Row:
-    raw = row["text"].encode("utf-8", "surrogateescape")
-    line = Line(raw, int(row.get("length", len(raw))), terminated="open" not in row)
-    headers, event = row.get("headers"), row.get("event")
-    return Row(
-        float(row["at"]),
-        Side(row["from"]),
-        line,
-        int(row.get("exchange", 0)),
-        None if headers is None else tuple((str(name), str(value)) for name, value in headers),
-        None if event is None else ServerEvent(raw or None, *event),
-    )
+def _row(row: Members) -> Row:
+    text, side = row.get("text", str), row.get("from", str)
+    if side not in [*Side]:
+        raise InputError(f"{row.where}: from must be one of {', '.join(Side)}")
+    if _NO_BYTE.search(text):
+        raise InputError(f"{row.where}: text has a surrogate that stands for no byte")
+    if side == Side.EVENT and text.startswith(AUTHORIZATION):
+        facts = text.removeprefix(AUTHORIZATION).partition(" ")[2]
+        Members.of(parsed(facts, f"{row.where}: text", CURE, is_line=True), f"{row.where}: text")
+    raw = text.encode("utf-8", "surrogateescape")
+    headers = event = None
+    if row.has("headers"):
+        pairs = row.arrays("headers", ("name", "value"))
+        headers = tuple((one.get("name", str), one.get("value", str)) for one in pairs)
+        if not _HEADS[side == Side.CLIENT].match(text):
+            raise InputError(f"{row.where}: text must begin with a method, or with a status")
+    if row.has("event"):
+        one = row.array("event", ("name", "id", "retry"))
+        own = one.get("id", str) if one.has("id") else None
+        retry = one.number("retry", int) if one.has("retry") else None
+        event = ServerEvent(raw or None, one.get("name", str), own, retry)
+    line = Line(raw, row.number("length", int, len(raw)), terminated=not row.has("open"))
+    at, exchange = row.number("at", float), row.number("exchange", int, 0)
+    return Row(at, Side(side), line, exchange, headers, event)
 
 
 def read_all(folder: Path) -> list[Recording]:
@@ -360,12 +399,15 @@ def read_all(folder: Path) -> list[Recording]:
     Raises:
         RecordingError: there are none, or one cannot be read.
     """
-    paths = sorted(folder.glob(f"*{SUFFIX}")) if folder.is_dir() else [folder]
+    named = not folder.is_dir()
+    paths = [folder] if named else sorted(folder.glob(f"*{SUFFIX}"))
     if not paths:
         below = sorted({str(path.parent) for path in folder.glob(f"*/*{SUFFIX}")})
         hint = f"; name one of {', '.join(below)}" if below else "; `mcp-touchstone tap` makes them"
-        raise RecordingError(f"{folder}: it has no recordings{hint}")
-    return [one for path in paths for one in conversations(read(path))]
+        raise InputError(f"{folder}: it has no recordings{hint}")
+    if not named and sum(path.lstat().st_size for path in paths) > ALL_TOGETHER:
+        raise InputError(f"{folder}: it has more than {ALL_TOGETHER:,} bytes; name one recording")
+    return [one for path in paths for one in conversations(read(path, named=named))]
 
 
 def conversations(source: Recording) -> list[Recording]:

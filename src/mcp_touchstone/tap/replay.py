@@ -1,6 +1,7 @@
 """A recording as two transcripts, one for each side, and what rules need to judge them."""
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -103,7 +104,7 @@ class Replay:
             return None
         last = exits[-1]
         code = last.text.removeprefix(recording.EXITED)
-        status = int(code) if code.isdecimal() else -1
+        status = int(code) if re.fullmatch(r"\d{1,9}", code) else -1
         closed = next(self.source.events(recording.CLIENT_CLOSED), None)
         signalled = next(self.source.events(recording.SIGNALLED), None)
         step = Step.ITSELF if closed is None else Step.INPUT_CLOSED
