@@ -29,7 +29,7 @@ def learning(target: Target, registry: Registry, choice: Choice) -> tuple[Run, S
 Found = Mapping[tuple[str, str], Outcome]
 """(clause, revision) -> the outcome."""
 
-SERVER = Subject(command=("./server",))
+SERVER = Subject.of(Target(command=("./server",)))
 
 
 def run_of(

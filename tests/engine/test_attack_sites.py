@@ -16,7 +16,7 @@ SHARING = ("traversal-dotdot", "traversal-absolute", "links-walk", "links-read")
 
 def test_attacks_that_find_nothing_share_processes() -> None:
     run = attacked("FollowsNoLink", ("deny-near-miss", "traversal-*", "links-*"))
-    attacks = {slot.case.id for slot in run.slots}
+    attacks = {one.planned.case.id for one in run.results}
     used = {c.transcript.label for c in run.connections} - {"recon", "bindings"}
 
     assert {verdict.outcome for verdict in run.verdicts} <= {Outcome.PASS, Outcome.UNSEEN}
@@ -38,7 +38,7 @@ def test_finding_comes_from_a_process_of_its_own() -> None:
 def test_attacks_of_a_recording_have_processes_of_their_own() -> None:
     choice = Choice(select=("traversal-*", "links-*"), jobs=4, separate=True)
     run = judge(target_of("FollowsLinksToRead"), load(SECURITY), choice)
-    attacks = {slot.case.id for slot in run.slots}
+    attacks = {one.planned.case.id for one in run.results}
 
     scenarios = [{e.scenario for e in c.transcript if e.scenario} for c in run.connections]
     assert all(len(each) <= 1 for each in scenarios)

@@ -52,7 +52,7 @@ def test_scenarios_that_shared_a_process_are_repeated_on_one() -> None:
     one = judged("RunsUnknownTools", ping)
     both = judged("RunsUnknownTools", ping, tools)
 
-    found = {s.case.name: j for s in both.slots for j in s.judgements if j.tried > 1}
+    found = {s.planned.case.name: j for s in both.results for j in s.judgements if j.tried > 1}
     assert {name: (j.found, j.tried) for name, j in found.items()} == {ping: (2, 2), tools: (2, 2)}
     assert both.execution.processes == one.execution.processes
 
@@ -242,4 +242,4 @@ def test_interrupted_run_repeats_nothing() -> None:
     choice = Choice(select=("answers_a_ping",), revisions=(REVISION,), examples=0)
     run = judge(Target(command=command), load(), choice, on_event=on_event, stop=stop)
 
-    assert all(j.tried == 1 for slot in run.slots for j in slot.judgements)
+    assert all(j.tried == 1 for one in run.results for j in one.judgements)

@@ -195,7 +195,7 @@ def test_verdicts_match_the_plan(registry: Registry) -> None:
 
     run = judge(server("2024-11-05", LEGACY), registry, Choice())
 
-    planned = {(c.id, slot.revision) for slot in run.slots for c in slot.clauses}
+    planned = {(c.id, one.planned.revision) for one in run.results for c in one.planned.clauses}
     assert {(v.clause.id, v.revision) for v in run.verdicts} == planned
     assert planned == {
         ("toy-must", "2024-11-05"),
@@ -208,7 +208,7 @@ def test_verdicts_match_the_plan(registry: Registry) -> None:
         ("toy-tools", "2024-11-05", "the server offers no tools"),
         ("toy-tools", LEGACY, "the server offers no tools"),
     }
-    assert all(slot.done for slot in run.slots)
+    assert all(one.done for one in run.results)
 
 
 def test_verdicts_are_in_catalogue_order(registry: Registry) -> None:
@@ -463,7 +463,7 @@ def test_server_death_is_recorded_on_its_scenario_only(registry: Registry) -> No
     run = judge(server(), registry, Choice())
 
     assert outcomes(run) == {"toy-must": Outcome.PASS, "other-must": Outcome.PASS}
-    assert [slot.left for slot in run.slots] == ["the server left (status 9)", ""]
+    assert [one.left for one in run.results] == ["the server left (status 9)", ""]
 
 
 def test_start_and_done_events_are_sent_for_every_slot(registry: Registry) -> None:

@@ -127,7 +127,7 @@ def test_selected_cases_run_exactly(registry: Registry) -> None:
 
     run = judge(server(), registry, Choice(cases=frozenset({case})))
 
-    assert [slot.case.id for slot in run.slots] == [case]
+    assert [one.planned.case.id for one in run.results] == [case]
 
 
 TOY_SERVER = (sys.executable, "-S", str(HERE / "toy_server.py"), ROOT, "echo", "elicit", "old")

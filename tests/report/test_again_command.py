@@ -70,7 +70,9 @@ def test_rule_node_id_reproduces_the_finding(name: str) -> None:
     )
 
     assert clause in found(run)
-    assert {slot.case.id for slot in run.slots} <= cases, "what only feeds a rule is not reported"
+    assert {one.planned.case.id for one in run.results} <= cases, (
+        "what only feeds a rule is not reported"
+    )
 
 
 def test_rule_selected_alone_judges_the_traffic_of_all_scenarios() -> None:

@@ -93,7 +93,7 @@ def test_verdicts_and_their_order_do_not_depend_on_jobs() -> None:
     def outcomes(jobs: int) -> list[tuple[str, ...]]:
         choice = Choice(select=("ping", "pagination"), jobs=jobs, examples=0)
         run = judge(reference(), load(), choice)
-        found = [(s.case.id, s.revision) for s in run.slots]
+        found = [(one.planned.case.id, one.planned.revision) for one in run.results]
         return found + [(v.clause.id, v.revision, str(v.outcome)) for v in run.verdicts]
 
     one = outcomes(1)

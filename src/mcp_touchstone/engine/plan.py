@@ -18,7 +18,7 @@ from mcp_touchstone.catalog.scenario import (
 )
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.engine.choice import Choice, Traffic
-from mcp_touchstone.results.run import Absent, PlannedCase, unasked
+from mcp_touchstone.results.run import Absent, CaseResult, PlannedCase, unasked
 
 if TYPE_CHECKING:
     from mcp_touchstone.client.server_profile import ServerProfile
@@ -87,6 +87,7 @@ class Plan:
     Attributes:
         trouble: the reason nothing can be judged; empty if something can.
         unbound: the reason no tool that handles files is attacked; empty if one is.
+        settled: the results of cases that a fault of ours in discovery leaves undecided.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Plan:
         self._absent: dict[int, list[Absent]] = {}
         self.trouble = ""
         self.unbound = ""
+        self.settled: list[CaseResult] = []
         if any(r in profile.spoken for r in rev.ALL):
             self._waiting = dict(enumerate(self._entries(registry.cases())))
             self._absent[-1] = list(self._left_out(registry.cases()))
@@ -160,12 +162,13 @@ class Plan:
         return self._since(before)
 
     def _since(self, before: Collection[int]) -> list[PlannedCase]:
+        settled = {one.planned for one in self.settled}
         return [
             case
             for index in sorted(self._planned)
             if index not in before
             for case in self._planned[index]
-            if not case.done
+            if case not in settled
         ]
 
     def _is_ready(
@@ -195,7 +198,7 @@ class Plan:
         case = entry.case
         absent = self._absent.setdefault(index, [])
         found: dict[str, tuple[Clause, ...]] = {}
-        faulty: list[PlannedCase] = []
+        faulty: list[CaseResult] = []
         for revision in entry.revisions:
             clauses = []
             for clause in self._chosen(case, revision):
@@ -209,7 +212,9 @@ class Plan:
                     clauses.append(clause)
             if clauses:
                 found[revision] = tuple(clauses)
-        self._planned[index] = [*_together(case, found, support=False), *faulty]
+        self.settled += faulty
+        own = _together(case, found, support=False)
+        self._planned[index] = [*own, *(one.planned for one in faulty)]
         if not found and self._whole and self._choice.supports(case):
             met = {
                 revision: some
@@ -302,11 +307,10 @@ def _together(
     ]
 
 
-def _judged_broken(case: Case, revision: str, clause: Clause, why: str) -> PlannedCase:
-    """Plan a clause whose needs are unknown because of a fault of ours in discovery."""
-    planned = PlannedCase(case, revision, (clause,), done=True)
-    planned.judgements = [unasked(planned, clause, why)]
-    return planned
+def _judged_broken(case: Case, revision: str, clause: Clause, why: str) -> CaseResult:
+    """Return the result of a clause whose needs are unknown because of a fault of ours."""
+    planned = PlannedCase(case, revision, (clause,))
+    return CaseResult(planned, (unasked(planned, clause, why),))
 
 
 def _words(case: Case, revisions: Iterable[str]) -> frozenset[tuple[str, str]]:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, TypeGuard
 
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
@@ -28,8 +27,8 @@ from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.engine.worker import Work, Worker, run_case
 from mcp_touchstone.judging import ambient
-from mcp_touchstone.results.events import Found
-from mcp_touchstone.results.run import PlannedCase
+from mcp_touchstone.results.events import Found, Repeated
+from mcp_touchstone.results.run import CaseResult, PlannedCase
 from mcp_touchstone.results.verdict import Judgement, Outcome
 from mcp_touchstone.runtime.timeouts import SLICE
 from mcp_touchstone.transport.process import now
@@ -69,11 +68,9 @@ class Repetitions:
         self._deadline = deadline
         self._early: list[tuple[list[_Key], _Trial]] = []
         self._begun: dict[_Key, Future[set[_Finding]]] = {}
-        self._ended: dict[_Key, PlannedCase] = {}
         self._width = 1 if jobs == 1 or work.pool.is_single else AT_ONCE
         self._threads = ThreadPoolExecutor(LANES, thread_name_prefix="repeat")
         self._at_once = threading.Semaphore(AT_ONCE)
-        self._lock = threading.Lock()
 
     @property
     def _are_early(self) -> bool:
@@ -83,63 +80,70 @@ class Repetitions:
         return bool(self._most) and several and not stop.is_set()
 
     @contextmanager
-    def lane(self) -> Iterator[Callable[[PlannedCase], None]]:
+    def lane(self) -> Iterator[Callable[[CaseResult], None]]:
         """Give the function to call after each case of a lane.
 
         It repeats the scenarios with findings, as they end, on one process for the lane.
         """
         queue, keys = Worker(), list[_Key]()
         try:
-            yield lambda case: self.repeat(case, queue, keys)
+            yield lambda result: self.repeat(result, queue, keys)
         finally:
             queue.close()
 
-    def repeat(self, case: PlannedCase, queue: Worker, keys: list[_Key]) -> None:
+    def repeat(self, result: CaseResult, queue: Worker, keys: list[_Key]) -> None:
         """Begin to repeat a scenario that has ended, if it has findings.
 
         Args:
-            case: the scenario.
+            result: what came of the scenario.
             queue: the scenarios of its lane to repeat.
             keys: those that were in it.
         """
-        key, clauses = _key(case), {judgement.clause for judgement in _findings(case)}
-        self._ended[key] = case
-        if case.support or not clauses:
+        planned, clauses = result.planned, {judgement.clause for judgement in _findings(result)}
+        if planned.support or not clauses:
             return
-        is_repeated = _is_repeated(case.case)
-        self._tell(case, case.before if is_repeated else None)
-        if key in self._begun:
-            self._begun[key].add_done_callback(partial(self._tell_again, case))
-        elif self._are_early and is_repeated and not clauses <= case.before:
-            queue.add([case])
+        is_repeated = _is_repeated(planned.case)
+        self._tell(result, result.before if is_repeated else None)
+        if self._are_early and is_repeated and not clauses <= result.before:
+            queue.add([planned])
+            key = _key(planned)
             if keys:
                 self._begun[key] = self._begun[keys[0]]
             else:
                 turn = StartPriority.MANY if self._early else StartPriority.FIRST
                 trial = _Trial(self._work, self._at_once, turn)
                 self._early.append((keys, trial))
-                self._begun[key] = self._threads.submit(trial.hold, queue, self._tell)
+                self._begun[key] = self._threads.submit(trial.hold, queue, self._tell_again)
             keys.append(key)
 
-    def _tell_again(self, case: PlannedCase, held: Future[set[_Finding]]) -> None:
-        name = case.case.id
-        self._tell(case, {clause for _, found_by, clause in held.result() if found_by == name})
+    def _tell_again(self, planned: PlannedCase, clauses: Collection[str]) -> None:
+        self._tell(self._work.log.results[planned], clauses)
 
-    def _tell(self, case: PlannedCase, clauses: Collection[str] | None) -> None:
+    def _tell(self, result: CaseResult, clauses: Collection[str] | None) -> None:
         """Tell which findings of a case are certain: those of some clauses, or all."""
-        sure = [j for j in _findings(case) if clauses is None or j.clause in clauses]
+        sure = [j for j in _findings(result) if clauses is None or j.clause in clauses]
         if sure and not self._work.stop.is_set():
-            self._work.on_event(Found(case, sure))
+            self._work.log.add(Found(result.planned, sure))
 
-    def finish(self, cases: list[PlannedCase]) -> None:
+    def finish(self) -> None:
         """Repeat cases with findings; their judgements say how often each was tried and found."""
         work, most = self._work, self._most
         _await(self._begun.values(), work)
         self._threads.shutdown(wait=False)
-        _mark_races(cases, work)
-        suspects = _suspects(cases, work) if most and not work.stop.is_set() else []
-        if not suspects:
+        for result in _raced(work):
+            work.log.add(Repeated(result))
+        if not most or work.stop.is_set():
             return
+        suspects = _suspects(work)
+        if suspects:
+            self._pursue(suspects)
+        for suspect in suspects:
+            for planned in suspect.cases:
+                work.log.add(Repeated(suspect.counted(work.log.results[planned])))
+
+    def _pursue(self, suspects: list["_Suspect"]) -> None:
+        """Repeat scenarios, those that shared a process on one first, then each alone."""
+        work, most = self._work, self._most
         until = now() + min(SECONDS, self._deadline.left)
 
         def over() -> bool:
@@ -166,8 +170,6 @@ class Repetitions:
             finally:
                 if work.stop.is_set():
                     work.pool.expire()
-        for suspect in suspects:
-            suspect.note()
 
 
 def _key(case: PlannedCase) -> _Key:
@@ -183,32 +185,45 @@ def _await(waiting: Collection[Future[Any]], work: Work) -> None:
         one.result()
 
 
-def _mark_races(cases: Iterable[PlannedCase], work: Work) -> None:
-    """Mark the findings that come from scenarios which race messages."""
+def _raced(work: Work) -> Iterator[CaseResult]:
+    """Yield the results with findings that come from scenarios which race messages."""
     scenarios = (one.case for one in work.plan.all_cases if isinstance(one.case, Scenario))
     races = {scenario.id for scenario in scenarios if scenario.races}
-    for case in cases:
-        case.judgements = [
-            replace(judgement, raced=_origin(case, judgement) in races)
-            if judgement.outcome in _FINDINGS
-            else judgement
-            for judgement in case.judgements
-        ]
+    for result in work.log.of(work.plan.cases):
+        changed = _changed(result, lambda one: replace(one, raced=True), races.__contains__)
+        if changed is not result:
+            yield changed
 
 
-def _suspects(cases: Iterable[PlannedCase], work: Work) -> list["_Suspect"]:
+def _changed(
+    result: CaseResult,
+    change: Callable[[Judgement], Judgement],
+    concerns: Callable[[str], bool],
+) -> CaseResult:
+    """Return a result with a change of the findings that certain scenarios led to."""
+    if not any(concerns(_origin(result, one)) for one in _findings(result)):
+        return result
+    changed = (
+        change(one) if one.outcome in _FINDINGS and concerns(_origin(result, one)) else one
+        for one in result.judgements
+    )
+    return replace(result, judgements=tuple(changed))
+
+
+def _suspects(work: Work) -> list["_Suspect"]:
     """Return the scenarios with findings in each revision, in the order of the suite.
 
     Findings on the opening and on discovery are skipped.
     """
     found: dict[_Key, _Suspect] = {}
-    scenarios = {(one.case.id, one.revision): one for one in work.plan.all_cases}
-    for case in cases:
-        for judgement in _findings(case):
-            key = _origin(case, judgement), case.revision
+    scenarios = {_key(one): one for one in work.plan.all_cases}
+    for result in work.log.of(work.plan.cases):
+        for judgement in _findings(result):
+            key = _origin(result, judgement), result.planned.revision
             scenario = scenarios.get(key)
             if scenario is not None and _is_repeated(scenario.case):
-                found.setdefault(key, _Suspect(scenario, work)).add(case, judgement)
+                suspect = found.setdefault(key, _Suspect(scenario, work))
+                suspect.add(result.planned, judgement)
     return list(found.values())
 
 
@@ -225,12 +240,12 @@ def _groups(suspects: Iterable["_Suspect"]) -> list[list["_Suspect"]]:
     return [sorted(group, key=lambda one: one.scenario.hurts) for group in groups.values()]
 
 
-def _findings(case: PlannedCase) -> Iterator[Judgement]:
-    return (j for j in case.judgements if j.outcome in _FINDINGS)
+def _findings(result: CaseResult) -> Iterator[Judgement]:
+    return (j for j in result.judgements if j.outcome in _FINDINGS)
 
 
-def _origin(case: PlannedCase, judgement: Judgement) -> str:
-    return judgement.origin or case.case.id
+def _origin(result: CaseResult, judgement: Judgement) -> str:
+    return judgement.origin or result.planned.case.id
 
 
 class _Suspect:
@@ -271,9 +286,9 @@ class _Suspect:
 
     def count_session(self) -> None:
         """Count the conversation in a session before the judged one on an unused process."""
-        name = self.scenario.id
-        if self.planned.before:
-            self.count({(name, name, clause) for clause in self.planned.before})
+        name, result = self.scenario.id, self._work.log.results.get(self.planned)
+        if result is not None and result.before:
+            self.count({(name, name, clause) for clause in result.before})
 
     def count(self, shown: set[_Finding]) -> None:
         """Count one repetition and its findings."""
@@ -285,19 +300,15 @@ class _Suspect:
         while self._tried < most and not over():
             _try([self], self._work, over)
 
-    def note(self) -> None:
-        """Store in the judgements how often each was tried and found."""
-        for case in self.cases if self._tried else ():
-            case.judgements = [
-                _counted(
-                    judgement,
-                    self._tried + 1,
-                    self._shown[self.scenario.id, case.case.id, judgement.clause] + 1,
-                )
-                if judgement.outcome in _FINDINGS and _origin(case, judgement) == self.scenario.id
-                else judgement
-                for judgement in case.judgements
-            ]
+    def counted(self, result: CaseResult) -> CaseResult:
+        """Return a result whose judgements say how often each was tried and found."""
+        name = self.scenario.id
+
+        def change(one: Judgement) -> Judgement:
+            found = self._shown[name, result.planned.case.id, one.clause] + 1
+            return _counted(one, self._tried + 1, found)
+
+        return _changed(result, change, lambda origin: origin == name) if self._tried else result
 
 
 def _counted(judgement: Judgement, tried: int, found: int) -> Judgement:
@@ -341,17 +352,18 @@ class _Trial:
         """
         pool, is_open = self._pool, False
         try:
-            for before in cases:
-                case = PlannedCase(before.case, before.revision, before.clauses, also=before.also)
+            for planned in cases:
                 with self._at_once:
-                    if not (is_open or case.case.fresh):  # as on the process that discovery opened
-                        connection = pool.shared.get(case.revision, share(case), self._turn)
+                    if not (is_open or planned.case.fresh):  # as on the process of discovery
+                        revision = planned.revision
+                        connection = pool.shared.get(revision, share(planned), self._turn)
                         read_lists(Spoken(connection.opening or Reply(0)), connection)
                         is_open = True
-                    run_case(case, self._work)
-                clauses = {judgement.clause for judgement in _findings(case)}
-                self._found |= {(case.case.id, case.case.id, clause) for clause in clauses}
-                tell(before, clauses)
+                    result = run_case(planned, self._work)
+                if result is not None:
+                    name, clauses = planned.case.id, {one.clause for one in _findings(result)}
+                    self._found |= {(name, name, clause) for clause in clauses}
+                    tell(planned, clauses)
             pool.settle()
         except Exception:  # noqa: BLE001  (a fault of ours shows nothing again)
             self._found.clear()

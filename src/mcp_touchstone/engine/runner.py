@@ -15,7 +15,7 @@ from mcp_touchstone.discovery.recon import FirstLook, explore
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.results.events import Met, OnEvent
+from mcp_touchstone.results.events import Met, OnEvent, RunLog
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.runtime.scratch import World, abandoned, clear, entries
@@ -56,14 +56,14 @@ def judge(
         choice.check(suite.registry)
     before = datetime.now(UTC), now(), processor()
     tidy()
-    course = _in_a_world(target, suite, choice, on_event, stop or threading.Event())
+    course = _in_a_world(target, suite, choice, RunLog(on_event), stop or threading.Event())
     from mcp_touchstone.engine import stages  # noqa: PLC0415  (as above)
 
     return stages.conclude(course, suite.registry, choice, before)
 
 
 def _in_a_world(
-    target: Target, suite: "_Suite", choice: Choice, on_event: OnEvent, stop: threading.Event
+    target: Target, suite: "_Suite", choice: Choice, log: RunLog, stop: threading.Event
 ) -> "Course":
     """Run the stages in a throw-away folder, and return what they came to, if interrupted too."""
     profile = ServerProfile(Pace(target.timeout, hurried=choice.quick))
@@ -81,9 +81,9 @@ def _in_a_world(
 
                     profile.sdk = stages.find_sdk(pool, connections)
                     pool.adopt(connections, profile)
-                    on_event(Met(profile))
+                    log.add(Met(profile))
                     plan = planning.Plan(target, profile, suite.registry, choice)
-                    stages.after_meeting(plan, pool, suite.registry, choice, on_event, deadline)
+                    stages.after_meeting(plan, pool, suite.registry, choice, log, deadline)
             except LaunchError:
                 if not deadline.met:
                     raise
@@ -99,7 +99,7 @@ def _in_a_world(
     dropped = tuple(sorted(now_there - (there or frozenset())))
     from mcp_touchstone.engine.stages import Course  # noqa: PLC0415  (as above)
 
-    return Course(target, profile, plan, pool, trouble, interrupted, strays, dropped)
+    return Course(target, profile, plan, log, pool, trouble, interrupted, strays, dropped)
 
 
 class _Suite:

@@ -42,8 +42,8 @@ from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.profiles.notes import measured
 from mcp_touchstone.results import budgets
-from mcp_touchstone.results.events import Learnt, OnEvent, Planned
-from mcp_touchstone.results.run import Execution, PlannedCase, Run, Verdict, unasked
+from mcp_touchstone.results.events import Done, Learnt, Planned, RunLog
+from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.tool_use import tool_use
@@ -72,7 +72,8 @@ class Course(NamedTuple):
     """What a run came to before its verdicts.
 
     Attributes:
-        plan: the plan with the results of its cases; None if the server was not met.
+        plan: the plan; None if the server was not met.
+        log: its events.
         pool: its processes, all ended; None if it had none.
         trouble: the reason the run was ended early; empty if it was not.
         interrupted: whether the user stopped it.
@@ -83,6 +84,7 @@ class Course(NamedTuple):
     target: Target
     profile: ServerProfile
     plan: Plan | None
+    log: RunLog
     pool: ProcessPool | None
     trouble: str
     interrupted: bool
@@ -91,32 +93,35 @@ class Course(NamedTuple):
 
 
 def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
-    plan: Plan, pool: ProcessPool, registry: Registry, choice: Choice, on_event: OnEvent,
+    plan: Plan,
+    pool: ProcessPool,
+    registry: Registry,
+    choice: Choice,
+    log: RunLog,
     deadline: Deadline,
-) -> None:  # fmt: skip
-    """Run the stages after the server was met; the cases of the plan get the results."""
+) -> None:
+    """Run the stages after the server was met; the log gets what happens."""
     profile = plan.profile
     probes = wanted(profile, registry, choice)
-    probing = Probing(profile, probes, probe_context(pool, deadline.stop))
     work = Work(
         pool=pool,
         profile=profile,
         settings=_settings(pool, choice, deadline.stop),
         plan=plan,
-        settle=probing.settle,
+        probing=Probing(profile, probes, probe_context(pool, deadline.stop)),
         stop=deadline.stop,
-        on_event=on_event,
+        log=log,
         sites=Sites(shared=not choice.separate),
         separate=choice.separate,
     )
     repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
     if pool.target.gentle:
         profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
-    _converse(work, probing, registry, choice, repetitions)
+    _converse(work, registry, choice, repetitions)
     pool.settle()
-    _watch(plan, pool, partial=deadline.met)
+    _watch(work, partial=deadline.met)
     if not plan.trouble:  # else no process can be opened again
-        repetitions.finish(plan.cases)
+        repetitions.finish()
 
 
 def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:
@@ -164,9 +169,7 @@ def _settings(pool: ProcessPool, choice: Choice, stop: threading.Event) -> RunSe
     )
 
 
-def _converse(
-    work: Work, probing: Probing, registry: Registry, choice: Choice, repetitions: Repetitions
-) -> None:
+def _converse(work: Work, registry: Registry, choice: Choice, repetitions: Repetitions) -> None:
     """Probe the server and run each scenario as soon as its needs are decided.
 
     Args:
@@ -175,7 +178,7 @@ def _converse(
     Raises:
         UsageError: no selected rule applies to the server, or a binding is wrong.
     """
-    plan, pool, profile = work.plan, work.pool, work.profile
+    plan, pool, profile, probing = work.plan, work.pool, work.profile, work.probing
     jobs = 1 if profile.is_single or pool.target.gentle else choice.jobs
     with (
         contextlib.closing(work.settings.drawn),
@@ -200,11 +203,13 @@ def _converse(
             while wait([binding], SLICE).not_done:
                 pass  # a lock without a time limit would block Ctrl-C on some systems
             binding.result()
-            work.on_event(Learnt(profile))
+            work.log.add(Learnt(profile))
             rest = plan.rest()
+            for result in plan.settled:
+                work.log.add(Done(result))
             if not plan.cases and not plan.trouble and not work.stop.is_set():
                 raise UsageError(nothing(plan, choice))
-            work.on_event(Planned(plan.cases))
+            work.log.add(Planned(plan.cases))
             if not plan.trouble:
                 schedule.add(rest)
             schedule.finish()
@@ -244,56 +249,61 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: boo
         profile.bindings = found
 
 
-def _watch(plan: Plan, pool: ProcessPool, *, partial: bool) -> None:
+def _watch(work: Work, *, partial: bool) -> None:
     """Apply each rule on all traffic to the transcripts, after every process has ended.
 
     Args:
-        plan: the plan; its cases get the judgements.
-        pool: the pool with the records.
         partial: whether the run ended early: the transcripts may then be incomplete, so only
             findings count.
     """
-    for slot in plan.cases:
-        if isinstance(slot.case, Ambient):
-            try:
-                records = pool.records(slot.revision)
-                slot.judgements = ambient.judge(slot.case, records, slot.clauses)
-            except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the run)
-                why = our_fault(error)
-                slot.judgements = [unasked(slot, clause, why) for clause in slot.clauses]
+    plan, pool, profile = work.plan, work.pool, work.profile
+    for known in work.log.of(plan.cases):
+        planned, judgements = known.planned, list(known.judgements)
+        if isinstance(planned.case, Ambient):
+            judgements = _judged(planned.case, planned, pool)
             if plan.trouble or partial:
-                grave = {Outcome.FAIL, Outcome.WARN}
-                slot.judgements = [j for j in slot.judgements if j.outcome in grave]
-            slot.done = True
-        elif not plan.profile.spoken:
-            slot.judgements = _refusal(plan.profile, slot, pool)
-            slot.done = True
-        if plan.profile.diagnosis is not None:
-            slot.judgements = _diagnosed(plan.profile.diagnosis, slot, pool)
+                judgements = [j for j in judgements if j.outcome in {Outcome.FAIL, Outcome.WARN}]
+        elif not profile.spoken:
+            judgements = _refusal(profile, planned, pool)
+        else:
+            continue
+        if profile.diagnosis is not None:
+            judgements = _diagnosed(profile.diagnosis, planned, judgements, pool)
+        work.log.add(Done(CaseResult(planned, tuple(judgements))))
 
 
-def _refusal(profile: ServerProfile, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
-    reply = profile.refused[slot.revision]
-    connection = next(c for c in pool.connections if c.transcript.revision == slot.revision)
+def _judged(rule: Ambient, planned: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+    try:
+        return ambient.judge(rule, pool.records(planned.revision), planned.clauses)
+    except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the run)
+        why = our_fault(error)
+        return [unasked(planned, clause, why) for clause in planned.clauses]
+
+
+def _refusal(profile: ServerProfile, planned: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+    reply = profile.refused[planned.revision]
+    connection = next(c for c in pool.connections if c.transcript.revision == planned.revision)
     transcript = connection.transcript
     return [
         Judgement(
             clause=clause.id,
-            revision=slot.revision,
+            revision=planned.revision,
             outcome=Outcome.FAIL,
-            scenario=slot.case.id,
+            scenario=planned.case.id,
             expected="a result that names a version, for initialize in at least one revision",
             actual=in_words(transcript, reply),
             wire=evidence(list(transcript), reply.entry, [reply.asked], transcript.exchanges),
         )
-        for clause in slot.clauses
+        for clause in planned.clauses
     ]
 
 
-def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> list[Judgement]:
+def _diagnosed(
+    diagnosis: Diagnosis, planned: PlannedCase, judgements: Iterable[Judgement], pool: ProcessPool
+) -> list[Judgement]:
     """Return the judgements of a case, and the diagnosis in place of those of its clause."""
-    kept = [one for one in slot.judgements if one.clause != diagnosis.clause]
-    if not any(clause.id == diagnosis.clause for clause in slot.clauses):
+    kept = [one for one in judgements if one.clause != diagnosis.clause]
+    if not any(clause.id == diagnosis.clause for clause in planned.clauses):
         return kept
     transcript = next(
         c.transcript
@@ -302,9 +312,9 @@ def _diagnosed(diagnosis: Diagnosis, slot: PlannedCase, pool: ProcessPool) -> li
     )
     found = Judgement(
         clause=diagnosis.clause,
-        revision=slot.revision,
+        revision=planned.revision,
         outcome=Outcome.FAIL,
-        scenario=slot.case.id,
+        scenario=planned.case.id,
         expected=diagnosis.expected,
         actual=diagnosis.actual,
         wire=evidence(
@@ -334,9 +344,9 @@ def conclude(
     connections = [] if course.pool is None else course.pool.connections
     limit = "" if course.pool is None else course.pool.allowance.met
     trouble = course.trouble or ("" if plan is None else plan.trouble)
-    slots = [] if plan is None else plan.cases
+    results = [] if plan is None else course.log.of(plan.cases)
     partial = course.interrupted or bool(trouble)
-    verdicts = fold(slots, registry, choice, partial=partial)
+    verdicts = fold(results, registry, choice, partial=partial)
     if not profile.sdk.sdks and not course.target.bundled:
         profile.sdk = identify(SdkFacts(lines=_lines(connections)))
     if limit and not trouble:
@@ -373,7 +383,7 @@ def conclude(
     unbound = "" if plan is None else plan.unbound
     run = Run(
         subject,
-        slots=slots,
+        results=results,
         absent=[] if plan is None else plan.absent,
         verdicts=verdicts,
         trouble=trouble,
@@ -391,30 +401,30 @@ def conclude(
 
 
 def fold(
-    slots: Iterable[PlannedCase], registry: Registry, choice: Choice, *, partial: bool
+    results: Iterable[CaseResult], registry: Registry, choice: Choice, *, partial: bool
 ) -> list[Verdict]:
-    """Combine the judgements of cases into one verdict for each clause and revision.
+    """Combine the results of cases into one verdict for each clause and revision.
 
     Args:
-        slots: the cases.
         choice: the part of it that was run.
         partial: whether the run ended early: a case that has not ended is not judged then.
     """
     found: dict[tuple[str, str], list[Judgement]] = {}
-    for slot in slots:
-        if not slot.done and partial:
+    for result in results:
+        planned = result.planned
+        if not result.done and partial:
             continue
-        for judgement in slot.judgements:
-            for revision in (slot.revision, *slot.also):
+        for judgement in result.judgements:
+            for revision in (planned.revision, *planned.also):
                 if revision in registry.catalogue[judgement.clause].revisions:
                     found.setdefault((judgement.clause, revision), []).append(
                         replace(judgement, revision=revision)
                     )
-        judged = {judgement.clause for judgement in slot.judgements}
-        for clause in slot.clauses:
+        judged = {judgement.clause for judgement in result.judgements}
+        for clause in planned.clauses:
             if clause.id not in judged and not partial:
-                found.setdefault((clause.id, slot.revision), []).append(
-                    unasked(slot, clause, "planned, but never judged: a fault of mcp-touchstone")
+                found.setdefault((clause.id, planned.revision), []).append(
+                    unasked(planned, clause, "planned, but never judged: a fault of mcp-touchstone")
                 )
     verdicts = []
     for clause in registry.catalogue:

@@ -7,12 +7,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.profile import willing
+from mcp_touchstone.discovery.probes import Probing
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.attack_sites import Sites, is_clean
 from mcp_touchstone.engine.plan import Plan, share
@@ -23,28 +25,30 @@ from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Talk, hear_late_answers
-from mcp_touchstone.judging.used_server import Broken, Examples, Settle, UsedServer
-from mcp_touchstone.results.events import Done, OnEvent, Started
-from mcp_touchstone.results.run import PlannedCase, unasked
+from mcp_touchstone.judging.used_server import Broken, Examples, UsedServer
+from mcp_touchstone.results.events import Done, RunLog, Started
+from mcp_touchstone.results.run import CaseResult, PlannedCase, unasked
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.safe_path import is_about_files
 from mcp_touchstone.transport.process import LaunchError, now
+
+_FINDINGS: Final = frozenset({Outcome.FAIL, Outcome.WARN})
 
 
 class Worker:
     """Queue of cases that share a process, in order of arrival; those that harm it run last."""
 
     def __init__(self) -> None:
-        self._slots: list[PlannedCase] = []
+        self._cases: list[PlannedCase] = []
         self._late: list[PlannedCase] = []
         self._closed = False
         self._changed = threading.Condition()
 
-    def add(self, slots: Iterable[PlannedCase]) -> None:
+    def add(self, cases: Iterable[PlannedCase]) -> None:
         """Add cases."""
         with self._changed:
-            for slot in slots:
-                (self._late if _lateness(slot) else self._slots).append(slot)
+            for planned in cases:
+                (self._late if _lateness(planned) else self._cases).append(planned)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -57,17 +61,17 @@ class Worker:
         """Yield the cases; wait for more until the lane is closed."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._slots or self._closed)
-                if not self._slots:
+                self._changed.wait_for(lambda: self._cases or self._closed)
+                if not self._cases:
                     break
-                slot = self._slots.pop(0)
-            yield slot
+                planned = self._cases.pop(0)
+            yield planned
         yield from sorted(self._late, key=_lateness)
 
 
-def _lateness(slot: PlannedCase) -> int:
+def _lateness(planned: PlannedCase) -> int:
     """Return 1 for a harmful case, 2 for one that ends its process, 0 for any other."""
-    return 2 if slot.case.ends else int(slot.case.hurts)
+    return 2 if planned.case.ends else int(planned.case.hurts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +81,9 @@ class Work:
     Attributes:
         settings: the settings of properties and attacks.
         plan: the plan; properties look up the rules on all traffic there.
-        settle: (revision, word) -> returns once discovery has decided the word there.
+        probing: the probes; examples wait for the words that they decide.
         stop: set when the run ends early.
+        log: the events of the run.
         sites: the processes that attacks left for others.
         separate: whether each scenario has a process and a world of its own.
     """
@@ -87,9 +92,9 @@ class Work:
     profile: ServerProfile
     settings: RunSettings
     plan: Plan
-    settle: Settle
+    probing: Probing
     stop: threading.Event
-    on_event: OnEvent
+    log: RunLog
     sites: Sites = field(default_factory=Sites)
     separate: bool = False
 
@@ -97,7 +102,7 @@ class Work:
 def drive(
     lane: Iterable[PlannedCase],
     work: Work,
-    after: Callable[[PlannedCase], None] = lambda _: None,
+    after: Callable[[CaseResult], None] = lambda _: None,
 ) -> None:
     """Run one lane to its end, or until ``stop`` is set; then end its process.
 
@@ -105,60 +110,69 @@ def drive(
         lane: the cases.
         after: called after each case.
     """
-    slot = None
-    for slot in lane:
+    planned = None
+    for planned in lane:
         if work.stop.is_set():
             return
-        if not slot.support:
-            work.on_event(Started(slot))
-        begun = now()
-        run_case(slot, work)
-        slot.seconds = now() - begun
-        slot.done = not work.stop.is_set()
-        if not slot.support:
-            work.on_event(Done(slot))
-        after(slot)
-    if slot is not None and isinstance(lane, Worker):
-        work.pool.shared.release(slot.revision, share(slot))
+        work.log.add(Started(planned))
+        result = run_case(planned, work)
+        if result is None:
+            return
+        work.log.add(Done(result))
+        after(result)
+    if planned is not None and isinstance(lane, Worker):
+        work.pool.shared.release(planned.revision, share(planned))
 
 
-def run_case(slot: PlannedCase, work: Work) -> None:
-    """Run one scenario; a fault of ours makes its clauses BROKEN, and ends nothing else."""
+def run_case(planned: PlannedCase, work: Work) -> CaseResult | None:
+    """Run one scenario, and return its result; None if the run ends meanwhile.
+
+    A fault of ours makes its clauses BROKEN, and ends nothing else.
+    """
+    begun = now()
     try:
-        _run_slot(slot, work)
+        result = _held(planned, work)
     except Exception as error:  # noqa: BLE001  (the run must not end because of one case)
-        if work.stop.is_set():
-            return
         why = str(error) if isinstance(error, LaunchError) else our_fault(error)
-        slot.judgements = [unasked(slot, clause, why) for clause in slot.clauses]
+        result = CaseResult(planned, tuple(unasked(planned, one, why) for one in planned.clauses))
+    return None if work.stop.is_set() else replace(result, seconds=now() - begun)
 
 
-def _run_slot(slot: PlannedCase, work: Work) -> None:
-    scenario, pool, stop = slot.case, work.pool, work.stop
+def _held(planned: PlannedCase, work: Work) -> CaseResult:
+    scenario, pool, stop = planned.case, work.pool, work.stop
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
-    wire_revision = slot.revision
+    wire_revision = planned.revision
     if scenario.legacy:
         wire_revision = work.profile.legacy[-1] if work.profile.legacy else rev.LATEST_LEGACY
-    talk = begin(slot, scenario, wire_revision, work)
+    talk = begin(planned, scenario, wire_revision, work)
     connection = talk.wire
     hold(talk, scenario, work)
+    before: frozenset[str] = frozenset()
     if scenario.shares and not stop.is_set():
-        talk = _release(talk, slot, scenario, work)
+        talk = _release(talk, planned, scenario, work)
     elif _is_doubtful(talk) and not stop.is_set():
-        talk = _without_sessions(talk, slot, scenario, wire_revision, work)
+        before = frozenset(j.clause for j in talk.judge.judgements if j.outcome in _FINDINGS)
+        talk = _without_sessions(talk, planned, scenario, wire_revision, work)
         connection = talk.server.connections[0]
-    slot.fired = frozenset(talk.server.fired)
+    result = CaseResult(
+        planned,
+        tuple(talk.judge.judgements),
+        fired=frozenset(talk.server.fired),
+        before=before,
+    )
     if stop.is_set():
-        return
-    slot.judgements = talk.judge.judgements
+        return result
     if scenario.ends and not work.separate:
-        pool.shared.release(slot.revision, share(slot))
+        pool.shared.release(planned.revision, share(planned))
     elif not scenario.fresh and not work.separate:
-        _check_alive(slot, connection, pool)
-    if scenario.shares or (scenario.opens and not work.separate and _hands_over(talk, slot, pool)):
-        return
+        result = replace(result, left=_left(result, connection, pool))
+    if scenario.shares or (
+        scenario.opens and not work.separate and _hands_over(talk, planned, pool)
+    ):
+        return result
     for used in talk.server.connections if work.separate else _own(talk, scenario):
         pool.retire(used)
+    return result
 
 
 def _own(talk: Talk, scenario: Scenario) -> list[Connection]:
@@ -166,13 +180,13 @@ def _own(talk: Talk, scenario: Scenario) -> list[Connection]:
     return talk.server.connections[0 if scenario.fresh else 1 :]
 
 
-def _hands_over(talk: Talk, slot: PlannedCase, pool: ProcessPool) -> bool:
+def _hands_over(talk: Talk, planned: PlannedCase, pool: ProcessPool) -> bool:
     """Share the process that a scenario opened, if it found nothing; return whether."""
     first, *others = talk.server.connections
     is_open = first.opening is not None and first.opening.result is not None
     if others or not is_open or first.gone or first.channel.is_guest or not is_clean(talk):
         return False
-    return pool.shared.put(slot.revision, first, share(slot))
+    return pool.shared.put(planned.revision, first, share(planned))
 
 
 def _is_doubtful(talk: Talk) -> bool:
@@ -183,16 +197,14 @@ def _is_doubtful(talk: Talk) -> bool:
 
 
 def _without_sessions(
-    talk: Talk, slot: PlannedCase, scenario: Scenario, revision: str, work: Work
+    talk: Talk, planned: PlannedCase, scenario: Scenario, revision: str, work: Work
 ) -> Talk:
     """Hold a conversation again on unused processes, and return it."""
-    found = {Outcome.FAIL, Outcome.WARN}
-    slot.before = frozenset(j.clause for j in talk.judge.judgements if j.outcome in found)
     for used in _own(talk, scenario):
         work.pool.discard(used)
     if talk.server.reuses:
-        work.pool.shared.release(slot.revision, share(slot))
-    again = begin(slot, scenario, revision, work, unused=True)
+        work.pool.shared.release(planned.revision, share(planned))
+    again = begin(planned, scenario, revision, work, unused=True)
     hold(again, scenario, work)
     return again
 
@@ -200,7 +212,7 @@ def _without_sessions(
 def hold(talk: Talk, scenario: Scenario, work: Work) -> None:
     """Hold the conversation of a scenario; a clause that it did not judge is BROKEN."""
     connection = talk.wire
-    connection.transcript.scenario = scenario.id
+    connection.transcript.enter(scenario.id)
     before = connection.answers.client
     if scenario.willing:
         connection.answers.use(willing(connection.transcript.revision))
@@ -220,7 +232,7 @@ def hold(talk: Talk, scenario: Scenario, work: Work) -> None:
         talk.judge.broken(why)
 
 
-def _release(talk: Talk, slot: PlannedCase, scenario: Scenario, work: Work) -> Talk:
+def _release(talk: Talk, planned: PlannedCase, scenario: Scenario, work: Work) -> Talk:
     """Leave the process of an attack for the next, or end it; return the attack that counts.
 
     An attack on a used process counts only if it found nothing. Otherwise it is made again on an
@@ -235,31 +247,33 @@ def _release(talk: Talk, slot: PlannedCase, scenario: Scenario, work: Work) -> T
         work.pool.retire(used)
     if not talk.server.reuses or is_clean(talk):
         return talk
-    again = begin(slot, scenario, slot.revision, work, unused=True)
+    again = begin(planned, scenario, planned.revision, work, unused=True)
     hold(again, scenario, work)
-    return _release(again, slot, scenario, work)
+    return _release(again, planned, scenario, work)
 
 
 def begin(
-    slot: PlannedCase, scenario: Scenario, revision: str, work: Work, *, unused: bool = False
+    planned: PlannedCase, scenario: Scenario, revision: str, work: Work, *, unused: bool = False
 ) -> Talk:
     """Return the conversation of a scenario, on its process.
 
     Args:
-        slot: the planned case.
+        planned: the planned case.
         unused: whether an attack, or an unused session, must not share a process.
 
     Raises:
         LaunchError: no process could be started.
     """
     pool, profile = work.pool, work.profile
-    examples = partial(Examples, profile=profile, revision=slot.revision, settle=work.settle)
+    examples = partial(
+        Examples, profile=profile, revision=planned.revision, settle=work.probing.settle
+    )
     if scenario.fixtures:
         from mcp_touchstone.engine import attack_setup  # noqa: PLC0415  (the runner says why)
 
         return attack_setup.session(
             pool,
-            slot,
+            planned,
             work.sites,
             examples,
             work.settings,
@@ -268,18 +282,18 @@ def begin(
         )
     settings = work.settings
     if scenario.drawn:
-        settings = replace(settings, rules=work.plan.rules(slot.revision))
+        settings = replace(settings, rules=work.plan.rules(planned.revision))
     spawn = _spawner(scenario, revision, work, unused=unused)
     reuses = False
     if scenario.fresh:
         first = spawn()
     elif work.separate:
-        first = opened(spawn(judged=is_judged(share(slot))), share(slot))
+        first = opened(spawn(judged=is_judged(share(planned))), share(planned))
     else:
-        reuses = scenario.ends is not None and pool.shared.has(slot.revision, share(slot))
-        first = pool.shared.get(slot.revision, share(slot))
+        reuses = scenario.ends is not None and pool.shared.has(planned.revision, share(planned))
+        first = pool.shared.get(planned.revision, share(planned))
     server = UsedServer(first, spawn, reuses=reuses)
-    judge = Judge(server, scenario, slot.clauses, revision=slot.revision)
+    judge = Judge(server, scenario, planned.clauses, revision=planned.revision)
     return Conversation(server, judge, examples(server), settings)
 
 
@@ -310,19 +324,19 @@ def _spawner(
     return spawn
 
 
-def _check_alive(slot: PlannedCase, connection: Connection, pool: ProcessPool) -> None:
-    """Send one more request; if there is no answer, record the scenario as the cause.
+def _left(result: CaseResult, connection: Connection, pool: ProcessPool) -> str:
+    """Send one more request, and return how a scenario left the server if there is no answer.
 
     Silence is a finding only if the scenario has no other, and never after the process has
     exited: a separate rule judges the exit.
     """
-    found = {Outcome.FAIL, Outcome.BROKEN, Outcome.WARN}
-    blamed = connection.gone or any(j.outcome in found for j in slot.judgements)
+    planned, found = result.planned, {*_FINDINGS, Outcome.BROKEN}
+    blamed = connection.gone or any(j.outcome in found for j in result.judgements)
     reply = connection.probe(required=not blamed)
-    connection.transcript.scenario = ""
-    if not reply.answered:
-        slot.left = str(reply)
-        if connection.gone:
-            return
+    connection.transcript.enter("")
+    if reply.answered:
+        return ""
+    if not connection.gone:
         refusal = connection.channel.silence(reply.asked)
-        pool.shared.replace(slot.revision, share(slot), refusal=refusal)
+        pool.shared.replace(planned.revision, share(planned), refusal=refusal)
+    return str(reply)

@@ -120,7 +120,7 @@ class UsedServer:
     def _continue(self, *port: int, **how: Any) -> Connection:
         scenario = self.wire.transcript.scenario
         self.wire = self._spawn(*port, **how)
-        self.wire.transcript.scenario = scenario
+        self.wire.transcript.enter(scenario)
         self.start = 0
         self.connections.append(self.wire)
         return self.wire

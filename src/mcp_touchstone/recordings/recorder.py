@@ -184,7 +184,7 @@ class _Scenarios:
         run = judge(self._target, self._registry, self._choice)
         if run.execution.interrupted:
             raise KeyboardInterrupt
-        if not run.slots:
+        if not run.results:
             raise LaunchError(run.trouble)
         environment = {**os.environ, **self._target.env}
         return responses(run, self._registry, now, _usual_places(environment))

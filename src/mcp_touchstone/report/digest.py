@@ -136,7 +136,9 @@ def chapters(run: Run) -> list[ChapterCount]:
 
 def noun(run: Run) -> str:
     """Return the noun for the checked rules: clause, threat, or rule for both."""
-    judged = [slot.case.clauses[0] for slot in run.slots] or [v.clause for v in run.verdicts]
+    judged = [one.planned.case.clauses[0] for one in run.results] or [
+        v.clause for v in run.verdicts
+    ]
     kinds = {isinstance(clause, Threat) for clause in judged} or {False}
     return "rule" if len(kinds) > 1 else "threat" if True in kinds else "clause"
 

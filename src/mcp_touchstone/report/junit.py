@@ -13,7 +13,7 @@ from mcp_touchstone.report.digest import counts_text, tally
 from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.sections import in_full
 from mcp_touchstone.report.sheet import WORDS
-from mcp_touchstone.results.run import PlannedCase, Run, Verdict
+from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import safe
 
@@ -129,11 +129,10 @@ def _count(suite: Element) -> None:
 
 def _seconds(run: Run) -> dict[tuple[str, str], float]:
     """Divide the time of each scenario among the clauses it judges."""
-
-    def share(slot: PlannedCase) -> float:
-        return slot.seconds / max(1, len(slot.clauses))
-
-    return {(slot.case.id, slot.revision): share(slot) for slot in run.slots}
+    return {
+        (one.planned.case.id, one.planned.revision): one.seconds / max(1, len(one.planned.clauses))
+        for one in run.results
+    }
 
 
 def _set(element: Element, **attributes: str) -> Element:

@@ -48,8 +48,8 @@ def document(run: Run) -> dict[str, Any]:
         **_budgets(run),
         "verdicts": [_verdict(v, counts=run.counts(v)) for v in run.verdicts],
         "lost": [
-            {"scenario": slot.case.id, "revision": slot.revision, "how": slot.left}
-            for slot in run.lost
+            {"scenario": one.planned.case.id, "revision": one.planned.revision, "how": one.left}
+            for one in run.lost
         ],
         "gate": {
             "fail_on": list(run.floor.words),
@@ -99,7 +99,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
         "tally": tally(run),
         "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},
-        "planned": sum(len(slot.clauses) for slot in run.slots),
+        "planned": sum(len(one.planned.clauses) for one in run.results),
         "judgements": sum(
             judgement.outcome is not Outcome.UNSEEN
             for verdict in run.verdicts

@@ -43,9 +43,12 @@ class Progress:
         if isinstance(event, Planned):
             self.plan(len(event.cases))
         elif isinstance(event, Started | Done):
-            place = event.case.case.id.partition("::")[0].removesuffix(".py")
-            step = f"{place}  {event.case.revision}"
-            (self.start if isinstance(event, Started) else self.done)(step)
+            case = event.case if isinstance(event, Started) else event.result.planned
+            place = case.case.id.partition("::")[0].removesuffix(".py")
+            if not case.support:
+                (self.start if isinstance(event, Started) else self.done)(
+                    f"{place}  {case.revision}"
+                )
         elif isinstance(event, Found):
             with self._lock:
                 failed = (j.clause for j in event.findings if j.outcome is Outcome.FAIL)

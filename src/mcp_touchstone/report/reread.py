@@ -29,7 +29,7 @@ def read(path: Path) -> Run:
     """Read the run of a report that ``check --json`` wrote.
 
     The conversations and the scenarios of the run are not in a report, so its ``connections`` and
-    ``slots`` are empty.
+    ``results`` are empty.
 
     Raises:
         ReportError: it is no such report, or has a rule that this version does not have.

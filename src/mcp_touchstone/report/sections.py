@@ -20,7 +20,7 @@ from mcp_touchstone.report.digest import (
 from mcp_touchstone.report.finding import BRIEF, Finding
 from mcp_touchstone.report.sheet import LABEL, STYLES, WORDS, Sheet
 from mcp_touchstone.report.text import cut, plural
-from mcp_touchstone.results.run import PlannedCase, Run
+from mcp_touchstone.results.run import CaseResult, Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.timing import Cost
@@ -120,16 +120,16 @@ def _lightly(sheet: Sheet, run: Run) -> None:
 
 def _lost(sheet: Sheet, run: Run) -> None:
     """List the scenarios that ended the server, except where a finding says so."""
-    lost: dict[str, list[PlannedCase]] = {}
-    for slot in run.lost:
-        found = (j for j in slot.judgements if j.outcome in {Outcome.FAIL, Outcome.WARN})
-        if not any(slot.left in judgement.actual for judgement in found):
-            lost.setdefault(slot.case.id, []).append(slot)
-    for case, slots in lost.items():
+    lost: dict[str, list[CaseResult]] = {}
+    for one in run.lost:
+        found = (j for j in one.judgements if j.outcome in {Outcome.FAIL, Outcome.WARN})
+        if not any(one.left in judgement.actual for judgement in found):
+            lost.setdefault(one.planned.case.id, []).append(one)
+    for case, results in lost.items():
         sheet.say("")
         sheet.say(("server lost", STYLES[Outcome.WARN]), "  ", (case, "bold"))
-        sheet.row("ended by", slots[-1].left)
-        sheet.row("revision", ", ".join(slot.revision for slot in slots))
+        sheet.row("ended by", results[-1].left)
+        sheet.row("revision", ", ".join(one.planned.revision for one in results))
 
 
 def _tool_use(sheet: Sheet, run: Run, option: str = "--call") -> None:

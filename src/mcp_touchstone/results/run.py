@@ -34,19 +34,14 @@ class Absent:
     by_choice: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PlannedCase:
-    """A planned case in one revision.
+    """A planned case in one revision; equal to itself only.
 
     Attributes:
         case: the scenario or rule.
         clauses: the clauses it must judge.
         also: further revisions that its judgements apply to.
-        seconds: its duration, in seconds.
-        left: the state it left the server in, if that state changed.
-        fired: ids of the payloads that were sent.
-        before: the clauses with a finding in a session of a shared process, from which nothing else
-            is kept; the judgements are of an unused process.
         support: whether it only makes traffic for rules on all traffic; its own findings are
             not selected and not reported.
     """
@@ -55,13 +50,29 @@ class PlannedCase:
     revision: str
     clauses: tuple[Clause, ...]
     also: tuple[str, ...] = ()
-    judgements: list[Judgement] = field(default_factory=list)
+    support: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What came of a planned case.
+
+    Attributes:
+        seconds: its duration, in seconds.
+        left: the state it left the server in, if that state changed.
+        fired: ids of the payloads that were sent.
+        before: the clauses with a finding in a session of a shared process, from which nothing else
+            is kept; the judgements are of an unused process.
+        done: whether it ended before the run did.
+    """
+
+    planned: PlannedCase
+    judgements: tuple[Judgement, ...] = ()
     seconds: float = 0.0
     left: str = ""
     fired: frozenset[str] = frozenset()
     before: frozenset[str] = frozenset()
-    done: bool = False
-    support: bool = False
+    done: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +187,7 @@ class Run:
     """The complete result of a run.
 
     Attributes:
-        slots: the planned cases, in order, with their results.
+        results: what came of the planned cases, in the order of the suite.
         absent: clauses that do not apply, with their reasons.
         verdicts: the verdicts, in the order of the catalogue.
         trouble: the reason some or all rules could not be judged; empty if all could.
@@ -193,7 +204,7 @@ class Run:
     """
 
     subject: Subject
-    slots: list[PlannedCase] = field(default_factory=list)
+    results: list[CaseResult] = field(default_factory=list)
     absent: list[Absent] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     trouble: str = ""
@@ -211,16 +222,16 @@ class Run:
     @property
     def fired(self) -> frozenset[str]:
         """Ids of the payloads that were sent."""
-        return frozenset[str]().union(*(slot.fired for slot in self.slots))
+        return frozenset[str]().union(*(one.fired for one in self.results))
 
     def of(self, *outcomes: Outcome) -> list[Verdict]:
         """Return the verdicts with one of these outcomes."""
         return [verdict for verdict in self.verdicts if verdict.outcome in outcomes]
 
     @property
-    def lost(self) -> list[PlannedCase]:
+    def lost(self) -> list[CaseResult]:
         """Scenarios after which a shared process had exited or no longer answered."""
-        return [slot for slot in self.slots if slot.left]
+        return [one for one in self.results if one.left]
 
     def counts(self, verdict: Verdict) -> bool:
         """Return whether a verdict fails the gate: severe enough, new if compared, not excused."""
@@ -273,13 +284,13 @@ class Run:
         return 2 if self.trouble or self.unjudged or self.empty or self.unattacked else 0
 
 
-def unasked(slot: PlannedCase, clause: Clause, why: str) -> Judgement:
+def unasked(planned: PlannedCase, clause: Clause, why: str) -> Judgement:
     """Return a judgement: this planned clause could not be judged, for this reason."""
     return Judgement(
         clause=clause.id,
-        revision=slot.revision,
+        revision=planned.revision,
         outcome=Outcome.BROKEN,
-        scenario=slot.case.id,
+        scenario=planned.case.id,
         expected=clause.statement,
         actual=why,
     )

@@ -14,7 +14,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.ambient import Record
-from mcp_touchstone.results.run import Execution, PlannedCase, Run, unasked
+from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, unasked
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
 from mcp_touchstone.tap import recording
@@ -56,16 +56,16 @@ def judge(  # noqa: PLR0917  (two callers)
     for one in replays:
         name = again[:1] == ("client",) and one.source.about.get("scenario")
         one.client.replay = ("--scenario", str(name)) if name else ()
-    slots: list[PlannedCase] = []
+    results: list[CaseResult] = []
     for revision, transport in itertools.product(rev.ALL, Transport):
         of = [r for r in replays if r.revision == revision and r.transport is transport]
         records = [one.server_record() if side == SERVER else one.client_record() for one in of]
         if records and (not choice.revisions or revision in choice.revisions):
-            slots += _slots(registry, choice, (revision, transport), records, side)
+            results += _results(registry, choice, (revision, transport), records, side)
     return Run(
         _subject(replays, side, command=tuple(command), url=url, again=tuple(again)),
-        slots=slots,
-        verdicts=fold(slots, registry, choice, partial=bool(trouble)),
+        results=results,
+        verdicts=fold(results, registry, choice, partial=bool(trouble)),
         trouble=trouble,
         execution=Execution(
             processes=len(recordings),
@@ -96,13 +96,13 @@ def _eras(replays: Sequence[Replay]) -> list[Replay]:
     return parts
 
 
-def _slots(
+def _results(
     registry: Registry,
     choice: Choice,
     where: tuple[str, Transport],
     records: list[Record],
     side: str,
-) -> Iterator[PlannedCase]:
+) -> Iterator[CaseResult]:
     revision, transport = where
     for case in registry.ambients:
         clauses = tuple(
@@ -114,14 +114,14 @@ def _slots(
         )
         if not clauses:
             continue
-        slot = PlannedCase(case, revision, clauses, done=True)
+        planned = PlannedCase(case, revision, clauses)
         try:
             judged = ambient.judge(case, records, clauses)
         except Exception as error:  # noqa: BLE001  (a fault of a rule must not lose the others)
-            judged = [unasked(slot, clause, our_fault(error)) for clause in clauses]
+            judged = [unasked(planned, clause, our_fault(error)) for clause in clauses]
         # What nobody did in front of us is not judged; only a check can provoke it.
         unseen = (one.outcome is Outcome.BROKEN and not one.count for one in judged)
-        slot.judgements = [
+        judgements = (
             replace(
                 one,
                 outcome=Outcome.UNSEEN if nothing else one.outcome,
@@ -129,8 +129,8 @@ def _slots(
                 replay=() if one.replay[:1] == ("--select",) else one.replay,
             )
             for one, nothing in zip(judged, unseen, strict=True)
-        ]
-        yield slot
+        )
+        yield CaseResult(planned, tuple(judgements))
 
 
 def _seen(judgement: Judgement, side: str) -> tuple[WireLine, ...]:

@@ -179,6 +179,10 @@ class Transcript:
         found: T = known[1]
         return found
 
+    def enter(self, scenario: str) -> None:
+        """Begin a scenario: later entries belong to it; to none if it is empty."""
+        self.scenario = scenario
+
     def said(
         self,
         raw: bytes,
