@@ -8,6 +8,7 @@ bare loop. The packages beside this table are features without which the server 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from .protocol.errors import quote
 from .protocol.identity import instructions
@@ -178,12 +179,9 @@ def recovery(surface: Surface) -> None:
     """Recover at the start the writes that a killed server has not finished."""
 
     def recover() -> None:
-        for root in surface.settings.roots:
-            try:
-                names = os.listdir(root)  # noqa: PTH208 - pathlib costs a third of the start-up
-            except OSError:
-                continue
-            if any(name.startswith(".mcp-edit-") for name in names):
+        with suppress(OSError):
+            # pathlib costs a third of the start-up
+            if any(name.endswith(".json") for name in os.listdir(surface.settings.state_folder)):  # noqa: PTH208
                 _ = surface.workspace
 
     if not surface.settings.read_only:

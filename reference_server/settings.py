@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,6 +34,8 @@ class Settings:
         confirm_writes: Whether a destructive write needs the user's confirmation.
         state_key: A secret that several processes share, so that each accepts the questions of the
             others. With None, a process accepts only its own.
+        state_folder: Directory for the plans of unfinished edits; ``""`` for none. It is made when
+            it is needed. By default it is in the user's state folder (XDG Base Directory).
         max_file_size: Size of the largest file that a tool opens or writes, in bytes.
         text_editor: Whether to offer ``text_editor``.
         deprecated: Whether to offer deprecated features in 2026-07-28.
@@ -59,6 +63,7 @@ class Settings:
         allow: Sequence[str] = (),
         confirm_writes: bool = False,
         state_key: str | None = None,
+        state_folder: str | None = None,
         max_file_size: int = 10 * MEBIBYTE,
         text_editor: bool = True,
         deprecated: bool = False,
@@ -82,6 +87,7 @@ class Settings:
         self.allow = tuple(allow)
         self.confirm_writes = confirm_writes
         self.state_key = state_key
+        self.state_folder = _users_folder() if state_folder is None else state_folder
         self.max_file_size = max_file_size
         self.text_editor = text_editor
         self.deprecated = deprecated
@@ -97,3 +103,10 @@ class Settings:
         self.drain_seconds = drain_seconds
         self.stop_seconds = stop_seconds
         self.ask_seconds = ask_seconds
+
+
+def _users_folder() -> str:
+    """Return the default ``state_folder``; its last name is one that clients never see."""
+    given = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME", "")
+    base = given if os.path.isabs(given) else os.path.expanduser("~/.local/state")  # noqa: PTH111, PTH117
+    return os.path.join(base, "mcp-touchstone", ".mcp-edit-plans") if os.path.isabs(base) else ""  # noqa: PTH117, PTH118

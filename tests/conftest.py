@@ -82,6 +82,12 @@ def forked_servers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what our commands and servers store out of the folder of the developer."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+
+
 @pytest.fixture(autouse=True)
 def signal_handlers() -> Iterator[None]:
     """Restore the handlers that a command of ours sets, for the tests that follow."""

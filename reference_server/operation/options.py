@@ -79,6 +79,8 @@ environment, used if the argument is not given:
 environment only, because other users can see the arguments:
   CEDARSCRIPT_STATE_KEY      a secret of 32 characters or more; a process
                              continues requests of other processes that have it
+  XDG_STATE_HOME             where the plans of unfinished edits are kept,
+                             outside the roots (default: ~/.local/state)
 
 exit status: 0 all requests were answered, 1 some were not, 2 the command line
 or the environment is wrong, 130 interrupted

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class VerboseFile:
     """
 
     def __init__(self, path: str, roots: Iterable[str]) -> None:
-        if _is_inside(path, roots):
+        if is_inside(path, roots):
             raise OSError(0, "it must not lie below a root, where a tool could read it")
         flags = 0
         for name in _FLAGS:
@@ -61,17 +62,15 @@ class VerboseFile:
             self._descriptor = -1
 
 
-def _is_inside(path: str, roots: Iterable[str]) -> bool:
+def is_inside(path: str, roots: Iterable[str]) -> bool:
     """Return whether a path is below a root, even if the root has several names."""
     tops = [os.stat(root) for root in roots if os.path.isdir(root)]  # noqa: PTH112, PTH116
     folder = os.path.dirname(os.path.realpath(path))  # noqa: PTH120
     while True:
-        try:
+        with suppress(OSError):  # it does not exist
             here = os.stat(folder)  # noqa: PTH116
-        except OSError:
-            return False  # nor can a file be created there
-        if any(os.path.samestat(here, top) for top in tops):
-            return True
+            if any(os.path.samestat(here, top) for top in tops):
+                return True
         above = os.path.dirname(folder)  # noqa: PTH120
         if above == folder:
             return False

@@ -133,8 +133,15 @@ class Edit:
             with root.writing():
                 for change in changes:
                     _verify(root, change)
-                journal = Journal(root, changes)
-                journal.carry_out()
+                who = {"who": self._who, "request_id": self._request_id}
+                journal = Journal(root, changes, self._settings, who)
+                try:
+                    journal.carry_out()
+                finally:
+                    if journal.done:
+                        facts = [_facts(change) for change in journal.done]
+                        self._log.audit(self._who, self._request_id, facts)
+                    journal.close()
         except TimeoutError:
             raise Busy from None
         except OSError as error:
@@ -144,27 +151,23 @@ class Edit:
                 self._report(journal)
 
     def _report(self, journal: Journal) -> None:
-        """Write the audit of what is on the disk, whether or not all of the edit succeeded."""
+        """Tell what is on the disk, whether or not all of the edit succeeded."""
         log = self._log
         if journal.done:
-            log.audit(
-                self._who,
-                self._request_id,
-                [
-                    {
-                        "path": change.path,
-                        "before": None if change.before is None else sha256(change.before),
-                        "after": None if change.after is None else sha256(change.after),
-                    }
-                    for change in journal.done
-                ],
-            )
             self._committed(journal.done)
         about = {"request_id": self._request_id}
         for path, lost in journal.lost.items():
             log.record("warning", "attributes_lost", {**about, "path": path, "lost": lost})
         if journal.left:
             log.record("warning", "temporaries_left", {**about, "paths": journal.left})
+        if journal.unplanned:
+            log.record("warning", "edit_unplanned", {**about, "reason": journal.unplanned})
+
+
+def _facts(change: Change) -> dict[str, str | None]:
+    """Return the line of a change in the audit."""
+    before, after = (one if one is None else sha256(one) for one in (change.before, change.after))
+    return {"path": change.path, "before": before, "after": after}
 
 
 def _verify(root: Root, change: Change) -> None:

@@ -2,16 +2,17 @@
 
     plan written --> new files staged beside the old ones --> "staged" written --> renamed
 
-The plan is written to a journal in the root first. An error undoes the edit. If the server is
-killed before "staged", the next start undoes the edit. If it is killed later, the next start
-finishes the edit: all new bytes are on the disk then, and only renames are missing.
+The plan is written to the user's state folder first (``plans``), and stays there until the audit is
+written. An error undoes the edit. If the server is killed before "staged", the next start undoes
+the edit. If it is killed later, the next start finishes the edit: all new bytes are on the disk
+then, and only renames are missing.
 
 A file is replaced by a rename in its own directory, so no reader sees a part of it. As a
 consequence, other hard links to the file keep the old content.
 
-For one file in an existing directory the rename alone is atomic. Its journal only serves to remove
-temporary files after a kill, so it is not synced to the disk: two syncs instead of seven. After a
-power cut in that moment a temporary file may remain.
+For one file in an existing directory the rename alone is atomic. Its plan only serves to remove
+temporary files and to complete the audit after a kill, so it is not synced to the disk: two syncs
+instead of seven. After a power cut in that moment a temporary file may remain.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ from contextlib import contextmanager, suppress
 from .attributes import inherit
 from .entries import sha256
 from .names import OURS
+from .plans import PLAN, open_plans
 from .refusals import Changed, WriteFailed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from ..settings import Settings
     from .entries import Change
     from .paths import Parts
     from .place import Place, Root
 
-JOURNAL = ".journal"
 STAGED = b"staged\n"
 _OLD = ".old"
 _MOST_OPEN = 200
@@ -43,21 +45,32 @@ _MOST_OPEN = 200
 
 
 class Journal:
-    """Executes one edit; the caller holds ``root.writing()``.
+    """Executes one edit; the caller holds ``root.writing()``, and audits before ``close``.
+
+    Args:
+        who: The client and the request, for an audit that a later start has to complete.
 
     Attributes:
         lost: What new files could not take over from the old ones, by the path of the file.
         left: Paths of temporary files that could not be removed; the next start tries again.
+        unplanned: Why a kill could have left half of the edit; ``""`` if it could not.
     """
 
-    def __init__(self, root: Root, changes: Sequence[Change]) -> None:
+    def __init__(
+        self, root: Root, changes: Sequence[Change], settings: Settings, who: Mapping[str, str]
+    ) -> None:
         self.lost: dict[str, list[str]] = {}
         self.left: list[str] = []
-        self._name = OURS + secrets.token_hex(6)
+        self.unplanned = ""
+        number = secrets.token_hex(6)
+        self._settings = settings
+        self._about = {**who, "rules": rules_of(settings)}
+        self._name = f"{root.key}-{number}{PLAN}"
+        self._plans: Place | None = None
         self._directories = _Directories(root)
         self._steps = [
-            _Step(change, f"{self._name}-{number}", self._directories, backup=len(changes) > 1)
-            for number, change in enumerate(changes)
+            _Step(change, f"{OURS}{number}-{index}", self._directories, backup=len(changes) > 1)
+            for index, change in enumerate(changes)
         ]
         self._made = _missing_directories(root, changes)
         self._is_simple = len(changes) == 1 and not self._made
@@ -74,22 +87,41 @@ class Journal:
             OSError: The edit failed and was undone.
             Refusal: As above; or it could not be undone, and the message names the files.
         """
-        plan = {"made": self._made, "files": [step.plan() for step in self._steps]}
-        data = json.dumps(plan).encode() + b"\n"
-        with self._directories, self._directories.at(()) as top:
+        with self._directories:
             try:
-                _write(top, self._name + JOURNAL, data, mode=0o600, wait=not self._is_simple)
-                if self._is_simple:
-                    self._stage()
-                else:
-                    top.sync()
-                    self._stage()
-                    _append(top, self._name + JOURNAL, STAGED)
+                self._plan()
+                self._stage()
+                if self._plans and not self._is_simple:
+                    _append(self._plans, self._name, STAGED)
                 self._rename()
             except BaseException:
-                self._undo(top)
+                self._undo()
                 raise
-            self._tidy(top)
+            self._tidy()
+
+    def close(self) -> None:
+        """Remove the plan, unless the next start has to tidy up."""
+        if self._plans is None:
+            return
+        with self._plans, suppress(OSError):
+            if not self.left:
+                self._plans.remove(self._name)
+            if not self._is_simple:
+                self._plans.sync()
+
+    def _plan(self) -> None:
+        plan = {**self._about, "made": self._made, "files": [step.plan() for step in self._steps]}
+        data = json.dumps(plan).encode() + b"\n"
+        try:
+            self._plans = open_plans(self._settings, make=True)
+            _write(self._plans, self._name, data, mode=0o600, wait=not self._is_simple)
+            if not self._is_simple:
+                self._plans.sync()
+        except OSError as error:  # each file is still replaced as a whole
+            self.close()
+            self._plans = None
+            if not self._is_simple:
+                self.unplanned = error.strerror or type(error).__name__
 
     def _stage(self) -> None:
         for parts in self._made:
@@ -106,19 +138,14 @@ class Journal:
         for step in self._steps:
             step.rename()
 
-    def _tidy(self, top: Place) -> None:
+    def _tidy(self) -> None:
         for step in self._steps:
             try:
                 step.tidy()
             except OSError:
                 self.left.append("/".join((*step.parts[:-1], step.temporary)))
-        with suppress(OSError):
-            if not self.left:
-                top.remove(self._name + JOURNAL)
-            if not self._is_simple:
-                top.sync()
 
-    def _undo(self, top: Place) -> None:
+    def _undo(self) -> None:
         torn = []
         for step in reversed(self._steps):
             try:
@@ -130,8 +157,6 @@ class Journal:
         for parts in reversed(self._made):
             with suppress(OSError), self._directories.at(tuple(parts[:-1])) as place:
                 place.remove_directory(parts[-1])
-        with suppress(OSError):
-            top.remove(self._name + JOURNAL)
         if torn:
             raise WriteFailed("", f"The edit failed, and these could not be undone: {torn}.")
 
@@ -194,8 +219,8 @@ class _Step:
         return {
             "parts": self.parts,
             "temporary": self.temporary,
-            "before": None if before is None else sha256(before),
-            "after": None if after is None else sha256(after),
+            "before": None if before is None else [sha256(before), len(before)],
+            "after": None if after is None else [sha256(after), len(after)],
         }
 
     def stage(self, *, wait: bool) -> list[str]:
@@ -248,10 +273,15 @@ class _Step:
             tidy(place, self.temporary)
 
 
+def rules_of(settings: Settings) -> list[bool]:
+    """Return the rules for edits that are not about paths: a true one permits more."""
+    return [not settings.confirm_writes, settings.text_editor]
+
+
 def tidy(place: Place, temporary: str) -> None:
     """Remove the temporary files of one change from their directory."""
-    place.remove(temporary)
     place.remove(temporary + _OLD)
+    place.remove(temporary)
 
 
 def _missing_directories(root: Root, changes: Sequence[Change]) -> list[list[str]]:

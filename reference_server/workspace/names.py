@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .paths import Parts
 
 OURS = ".mcp-edit-"
-"""Prefix of the temporary files of a write; clients never see them."""
+"""Prefix of the temporary files of a write, and of the folder of plans; clients never see them."""
 
 # Characters that HFS+ ignores in a name (core.protectHFS of git lists the same).
 _IGNORED = dict.fromkeys(
@@ -51,7 +51,8 @@ class Names:
         self._allow = tuple(allow)
 
     def denies(self, parts: Parts, *, folds: bool) -> bool:
-        return any(name.startswith(OURS) for name in parts) or self._deny.has(parts, folds=folds)
+        ours = any(_fold(name).startswith(OURS) for name in parts)
+        return ours or self._deny.has(parts, folds=folds)
 
     def check(self, parts: Parts, *, folds: bool, writing: bool = False) -> None:
         """Check that no part of a path is denied."""

@@ -11,6 +11,7 @@ import os
 import stat
 import threading
 import time
+from binascii import crc32
 from contextlib import contextmanager, suppress
 
 from . import descent
@@ -126,6 +127,7 @@ class Root:
         real: The parts of its resolved path.
         spellings: Its absolute paths that the path of a client may begin with, as their parts.
         folds: Whether its volume ignores the case of names.
+        key: Another text for each root; the same one when it is served again.
     """
 
     def __init__(self, path: str) -> None:
@@ -137,6 +139,9 @@ class Root:
         self._fd = os.open(real, descent.DIRECTORY) if descent.CAN_DESCEND else None
         self._lock = threading.Lock()
         self.folds = self._find_out_folding()
+        with self.place(()) as here:
+            inode = here.lstat(".").st_ino
+        self.key = f"{inode:x}-{crc32(os.fsencode(real)):08x}"
 
     def close(self) -> None:
         if self._fd is not None:

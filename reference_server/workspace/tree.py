@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
 from .edit import Edit
 from .entries import Change, Entry, Snapshot
 from .paths import is_readable
+from .plans import open_plans
 from .policy import Policy
 from .recovery import recover
 from .refusals import IsDirectory, NotFound, NotRegular, Refusal, TooLarge, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..operation.log import Log
     from ..settings import Settings
     from .paths import Location
+    from .recovery import Recovered
 
 _CHUNK = 256 * 1024
 
@@ -39,16 +42,29 @@ class Workspace:
             self._recover()
 
     def _recover(self) -> None:
-        for root in self.policy.roots:
-            try:
-                with root.writing():
-                    count, refused = recover(root, self.policy.names, self.settings.max_file_size)
-            except OSError:  # not writable, or in use; the other server recovers then
-                continue
-            if count:
-                self.log.warning("recovered", edits=count)
-            for name in refused:  # as it is: masked it could not be found
-                self.log.record("warning", "journal_refused", {"file": name})
+        with suppress(OSError), open_plans(self.settings) as plans:
+            for index, root in enumerate(self.policy.roots):
+                with suppress(OSError), root.writing():  # in use: the other server recovers then
+                    for found in recover(root, plans, self.policy.names, self.settings):
+                        self._report(index, found)
+
+    def _report(self, index: int, found: Recovered) -> None:
+        if found.refused:  # as it is: masked it could not be found
+            self.log.record("warning", "plan_refused", {"file": found.refused})
+            return
+
+        def path(parts: Iterable[str]) -> str:
+            return self.policy.locate(index, tuple(parts)).path
+
+        changes = [
+            {"path": path(entry["parts"])}
+            | {when: entry[when] and entry[when][0] for when in ("before", "after")}
+            for entry in found.done
+        ]
+        if changes:
+            self.log.audit(found.plan["who"], found.plan["request_id"], changes)
+        facts = {"files": len(changes), "lost": [path(parts) for parts in found.lost]}
+        self.log.record("warning", "recovered", facts)
 
     def close(self) -> None:
         for root in self.policy.roots:

@@ -30,7 +30,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     # the operator's interface: options, logs, hooks
     "operation": {*("settings", "protocol.calls", "protocol.errors", "protocol.toolbox")},
     # files that may be read and written; independent of the protocol
-    "workspace": {"failure", "settings", "operation.log"},
+    "workspace": {"failure", "settings", "operation.log", "operation.verbose"},
     # the registry of features
     "surface": {
         *("settings", "protocol.calls", "protocol.connection", "protocol.methods"),

