@@ -29,19 +29,22 @@ def load(named: str = "") -> dict[str, kit.Mutant]:
     """Import every mutant file, or only the one that holds the mutant named."""
     if named in kit.REGISTRY:
         return kit.REGISTRY
-    pattern = rf'^(class |    |.+\)\(){named}[(=]|\("{named}", '  # a class, or a row of a table
-    mark = re.compile(pattern.encode(), re.MULTILINE)
-    for file in sorted(os.listdir(HERE)):  # noqa: PTH208
-        if not file.endswith(".py") or file in NO_CHAPTERS:
-            continue
-        if named:
-            with open(f"{HERE}/{file}", "rb") as text:  # noqa: PTH123
-                if not mark.search(text.read()):
-                    continue
+    for file in files_of(named):
         importlib.import_module(f"tests.mutants.{file[:-3]}")
-        if named:
-            break
     return kit.REGISTRY
+
+
+def files_of(named: str) -> list[str]:
+    """Return the files with a class or a row of a name, without an import; all for no name."""
+    pattern = rf'^(class | +|.*\)\(){named}[(=]|\(\s*"{named}",\s'
+    mark = re.compile(pattern.encode(), re.MULTILINE)
+    found = []
+    for file in sorted(os.listdir(HERE)):  # noqa: PTH208
+        if file.endswith(".py") and file not in NO_CHAPTERS:
+            with open(f"{HERE}/{file}", "rb") as text:  # noqa: PTH123
+                if not named or mark.search(text.read()):
+                    found.append(file)
+    return found
 
 
 def matrix(known: dict[str, kit.Mutant]) -> int:
