@@ -1,4 +1,4 @@
-"""Whether anything grows: runs one after the other, and fuzzed messages to the reference server.
+"""Measure whether memory or descriptors grow: many runs, and fuzzed messages to our server.
 
     python benchmarks/soak.py [--runs N] [--full] [--messages N] [--seed S]
 

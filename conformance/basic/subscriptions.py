@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_touchstone.suite import (
@@ -92,7 +92,6 @@ class Stream:
     result: Message | None = None
     answered: float | None = None
     notified: Entry | None = None
-    faults: list[Seen] = field(default_factory=list)
 
     def is_late(self, at: float) -> bool:
         """Whether a message at this time is too late to have crossed with the cancellation.

@@ -36,11 +36,6 @@ PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
 TAG = re.compile(r"<(html|head|body|script|style|main|div|p|[a-z]+-[a-z]+)\b", re.IGNORECASE)
 DOCTYPE = re.compile(r"\s*(<!--.*?-->\s*)*<!doctype\s+html\b", re.IGNORECASE | re.DOTALL)
 
-TOOL, URI, FLAT = "apps-tool-meta-shape", "apps-uri-scheme", "apps-deprecated-uri"
-EXISTS, MIME, LISTED = "apps-resource-exists", "apps-mime-type", "apps-listed-mime-type"
-HTML, META, CONTENT = "apps-html", "apps-resource-meta-shape", "apps-content-returned"
-CHECKS = "apps-checks-client"
-
 
 def _page(tool: Any) -> Any:
     """Return the URI of the page that a tool names; None if it names none."""
@@ -48,7 +43,7 @@ def _page(tool: Any) -> Any:
     return object_in(meta, "ui").get("resourceUri", meta.get(OLD))
 
 
-@ambient(TOOL, URI, FLAT, CHECKS)
+@ambient("apps-tool-meta-shape", "apps-uri-scheme", "apps-deprecated-uri", "apps-checks-client")
 def names_pages_in_the_right_form(record: Record) -> Iterator[Seen]:
     """Tools name their pages by URIs with ui://, and only to clients that have pages."""
     for n, asked, tool in _tools(record):
@@ -59,14 +54,32 @@ def names_pages_in_the_right_form(record: Record) -> Iterator[Seen]:
         shown = object_in(ui).get("visibility", [])
         fine = isinstance(ui, dict) and isinstance(page, str | None) and isinstance(shown, list)
         fine = fine and all(word in ("model", "app") for word in shown)
-        yield Seen(TOOL, fine, n, "an object with resourceUri and visibility", brief(meta, 120))
+        yield Seen(
+            "apps-tool-meta-shape",
+            fine,
+            n,
+            "an object with resourceUri and visibility",
+            brief(meta, 120),
+        )
         if not isinstance(page, str):
             continue
-        yield Seen(URI, page.startswith(SCHEME), n, "a URI with ui://", f"{name}: {brief(page)}")
+        yield Seen(
+            "apps-uri-scheme",
+            page.startswith(SCHEME),
+            n,
+            "a URI with ui://",
+            f"{name}: {brief(page)}",
+        )
         nested = "resourceUri" in object_in(ui)
-        yield Seen(FLAT, nested, n, "_meta.ui.resourceUri", f"{name}: _meta[{OLD!r}] alone")
+        yield Seen(
+            "apps-deprecated-uri",
+            nested,
+            n,
+            "_meta.ui.resourceUri",
+            f"{name}: _meta[{OLD!r}] alone",
+        )
         able = EXTENSION in object_in(record.declared(asked), "extensions")
-        yield Seen(CHECKS, able, n, "no page for a client without pages", brief(page))
+        yield Seen("apps-checks-client", able, n, "no page for a client without pages", brief(page))
 
 
 def _tools(record: Record) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -79,7 +92,7 @@ def _tools(record: Record) -> Iterator[tuple[int, int, dict[str, Any]]]:
                     yield entry.n, message.answers or 0, tool
 
 
-@ambient(LISTED, META, MIME, HTML)
+@ambient("apps-listed-mime-type", "apps-resource-meta-shape", "apps-mime-type", "apps-html")
 def writes_pages_in_the_right_form(record: Record) -> Iterator[Seen]:
     """Pages have their type, their settings, and a document."""
     for message, place, item in each(record, "Resource", "ResourceContents"):
@@ -89,19 +102,23 @@ def writes_pages_in_the_right_form(record: Record) -> Iterator[Seen]:
         if "ui" in object_in(item, "_meta"):
             wrong = _faults(item["_meta"]["ui"])
             actual = f"{place}: {', '.join(wrong)}"
-            yield Seen(META, not wrong, n, "settings in the right types", actual)
+            yield Seen(
+                "apps-resource-meta-shape", not wrong, n, "settings in the right types", actual
+            )
         kind = item.get("mimeType")
         actual = f"{place}: {brief(kind)}"
         if message.method == "resources/list":
-            yield Seen(LISTED, kind == TYPE, n, TYPE, actual)
+            yield Seen("apps-listed-mime-type", kind == TYPE, n, TYPE, actual)
         if message.method == "resources/read":
             same = isinstance(kind, str) and re.sub(r'[\s"]', "", kind).lower() == TYPE
             mild = Breach.WARN if same else None
-            yield Seen(MIME, kind == TYPE, n, TYPE, actual, mild=mild)
+            yield Seen("apps-mime-type", kind == TYPE, n, TYPE, actual, mild=mild)
             text = _text(item)
             passed = text is not None and DOCTYPE.match(text) is not None
             mild = Breach.WARN if text is not None and TAG.search(text) else None
-            yield Seen(HTML, passed, n, "an HTML document", f"{place}: {brief(text)}", mild=mild)
+            yield Seen(
+                "apps-html", passed, n, "an HTML document", f"{place}: {brief(text)}", mild=mild
+            )
 
 
 def _text(contents: dict[str, Any]) -> str | None:
@@ -137,7 +154,7 @@ def _faults(ui: Any) -> list[str]:
     return wrong
 
 
-@ambient(CONTENT)
+@ambient("apps-content-returned")
 def returns_content_beside_a_page(record: Record) -> Iterator[Seen]:
     """The result of a tool with a page has content for a client without pages."""
     spoken = record.profile.spoken.get(record.revision)
@@ -151,10 +168,16 @@ def returns_content_beside_a_page(record: Record) -> Iterator[Seen]:
         if object_in(result).get("resultType", "complete") == "complete" and "task" not in params:
             content = object_in(result).get("content")
             passed = isinstance(content, list) and bool(content)
-            yield Seen(CONTENT, passed, entry.n, "content that is not empty", brief(result, 80))
+            yield Seen(
+                "apps-content-returned",
+                passed,
+                entry.n,
+                "content that is not empty",
+                brief(result, 80),
+            )
 
 
-@scenario(EXISTS, restarts=True)
+@scenario("apps-resource-exists", restarts=True)
 def serves_the_pages_that_it_names(talk: Conversation) -> None:
     """Each page that a tool names, or that is listed, can be read."""
     tools = _tools_with_pages(talk)
@@ -163,10 +186,10 @@ def serves_the_pages_that_it_names(talk: Conversation) -> None:
     for uri in [page for page in pages if page.startswith(SCHEME)][:READ]:
         reply = talk.wire.request("resources/read", {"uri": uri})
         _judge_page(talk, reply, uri)
-    talk.judge.unseen(EXISTS, "no tool names a page, and none is listed")
+    talk.judge.unseen("apps-resource-exists", "no tool names a page, and none is listed")
 
 
-@scenario(CONTENT, restarts=True)
+@scenario("apps-content-returned", restarts=True)
 def returns_content_from_tools_with_pages(talk: Conversation) -> None:
     """A call of a tool with a page returns content."""
     tools = _tools_with_pages(talk)
@@ -174,8 +197,10 @@ def returns_content_from_tools_with_pages(talk: Conversation) -> None:
         if call.name in tools:
             content = (talk.run(call, required=False).result or {}).get("content", [None])
             passed, expected = content != [], "content that is not empty"
-            talk.judge(CONTENT, passed, expected=expected, at=len(talk.wire.transcript))
-    talk.judge.unseen(CONTENT, "no tool with a page may be called")
+            talk.judge(
+                "apps-content-returned", passed, expected=expected, at=len(talk.wire.transcript)
+            )
+    talk.judge.unseen("apps-content-returned", "no tool with a page may be called")
 
 
 def _tools_with_pages(talk: Conversation) -> dict[str, str]:
@@ -194,4 +219,4 @@ def _items(talk: Conversation, method: str, member: str) -> list[dict[str, Any]]
 
 def _judge_page(talk: Conversation, reply: Reply, uri: str) -> None:
     passed = bool(list_in(reply.result, "contents"))
-    talk.judge.expect(reply, EXISTS, passed, f"the page {brief(uri)}")
+    talk.judge.expect(reply, "apps-resource-exists", passed, f"the page {brief(uri)}")

@@ -26,8 +26,6 @@ VISIBLE = range(0x21, 0x7F)
 SESSIONS = 3
 NONE = "the server issues no session ids"
 
-"""What a client sends without waiting for an answer."""
-
 
 def opens_session(talk: Conversation) -> str | None:
     """Open a session beside ours; return its id, None for none."""
@@ -87,7 +85,7 @@ def refuses_a_request_without_the_id_with_400(talk: Conversation) -> None:
                 answer.status == BAD_REQUEST,
                 expected=f"400 Bad Request for {what} without a session id",
                 actual=answer,
-                # our message: a 401 for want of a session is not one for want of a token
+                # our message: a 401 here means that the session is missing, and not the token
                 at=talk.wire.transcript[answer.line],
             )
 

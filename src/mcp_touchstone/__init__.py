@@ -1,16 +1,16 @@
-"""mcp-touchstone: judge a running MCP server over stdio, clause by clause.
+"""mcp-touchstone: judge a running MCP server or client, clause by clause.
 
 For scripts, agents and tests there is a small client: :func:`connect` starts a server and gives a
 :class:`Session` that lists its tools and calls them.
 """
+
+from mcp_touchstone.version import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from mcp_touchstone.api.session import LaunchError, Session, Tool, ToolResult, connect
-
-__version__ = "0.1.0"
 
 _CLIENT = ("LaunchError", "Session", "Tool", "ToolResult", "connect")
 

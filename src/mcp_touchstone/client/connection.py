@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.client.answering import MOST_ANSWERS, Answering
 from mcp_touchstone.client.no_answer import NearMissSearch, instead
@@ -17,6 +16,7 @@ from mcp_touchstone.transport.deadline import Patience
 from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import Ending, ServerProcess, left, now
+from mcp_touchstone.version import __version__
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Message
 from mcp_touchstone.wire.near_miss import READ_ON

@@ -200,8 +200,8 @@ class _Gate:
 
     def pass_(self, run: Run, head: str) -> int:
         """Report on a run; return the exit code."""
-        from mcp_touchstone import __version__
         from mcp_touchstone.report.terminal import Terminal
+        from mcp_touchstone.version import __version__
 
         settings, renewal = self._settings, None
         if self._book is not None:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.config.arguments import Parser
 from mcp_touchstone.config.commands import COMMANDS, STATUS
+from mcp_touchstone.version import __version__
 
 DESCRIPTION: Final = """\
 Check an MCP server over stdio or HTTP: start it, talk to it in each protocol

@@ -19,7 +19,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog.loader import SUITES, home
 from mcp_touchstone.fleet import containers
 from mcp_touchstone.fleet.child import Running, run
@@ -30,6 +29,7 @@ from mcp_touchstone.runtime.scratch import abandoned, clear, held
 from mcp_touchstone.sandbox.sandbox import Method, variables
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError
 from mcp_touchstone.transport.process import now, sleep
+from mcp_touchstone.version import __version__
 
 FORMAT: Final = 1
 """Version of the rows; incremented if a reader of the old format would misread a new row."""

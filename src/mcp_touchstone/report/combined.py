@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostring
 
-from mcp_touchstone import __version__
 from mcp_touchstone.report.sarif import SCHEMA
 from mcp_touchstone.report.text import cell, plural
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.version import __version__
 
 _TALLIES: Final = ("tests", "failures", "errors")
 

@@ -13,7 +13,6 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
 from mcp_touchstone.report import clients, standing
@@ -33,6 +32,7 @@ from mcp_touchstone.results.clause_sets import kept
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, WireLine
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.version import __version__
 
 HERE: Final = Path(__file__).parent
 STYLE: Final = HERE / "page.css"

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from mcp_touchstone import __version__
 from mcp_touchstone.report.digest import counts_text, tally
 from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.sections import in_full
@@ -16,6 +15,7 @@ from mcp_touchstone.report.sheet import WORDS
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.version import __version__
 
 _SAID: Final = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE}
 _TALLIES: Final = {"failures": "failure", "errors": "error", "skipped": "skipped"}

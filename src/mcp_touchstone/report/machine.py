@@ -4,7 +4,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison
@@ -15,6 +14,7 @@ from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
 from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome
 from mcp_touchstone.runtime.timing import Cost
+from mcp_touchstone.version import __version__
 
 FORMAT: Final = 1
 """Version of the format; incremented if a reader of the old format would misread a new report."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.report import clients, comparison, standing
 from mcp_touchstone.report.digest import (
     again,
@@ -23,6 +22,7 @@ from mcp_touchstone.report.text import cell, cut, plural, prose, window
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome, WireLine
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.version import __version__
 
 ROOM: Final = 400_000
 """Characters given to findings in full; GitHub shows no job summary above one MiB."""

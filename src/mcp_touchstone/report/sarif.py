@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.threat import OWASP, Severity, Threat
 from mcp_touchstone.report.digest import again, findings
@@ -20,6 +19,7 @@ from mcp_touchstone.results.comparison import Change
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.version import __version__
 
 SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -84,7 +84,7 @@ def text(
         variables: names of the user's environment variables that the server inherits.
     """
     if not profile.spoken:
-        yield f"nothing could be learnt: {safe(profile.trouble)}"
+        yield f"the server told nothing: {safe(profile.trouble)}"
         for number, line in enumerate(last_lines(profile.stderr)):
             yield f"  {'' if number else 'stderr':<{LABEL}}{cut(safe(line), WIDTH - LABEL - 2)}"
         return
@@ -93,7 +93,7 @@ def text(
     yield from _row("speaks", ", ".join(profile.spoken))
     silent = [r for r in rev.ALL if r not in profile.spoken]
     if silent:
-        yield from _row("not", ", ".join(silent))
+        yield from _row("does not", ", ".join(silent))
     yield from _row("started", f"in {profile.pace.started:.2f} s, {processes} times")
     for number, (label, words) in enumerate(tool_use(profile).rows()):
         yield from _row("" if number else "tools", f"{label}: {words}")
@@ -128,11 +128,11 @@ def _bindings(profile: ServerProfile) -> Iterator[str]:
     if bindings is None:
         return
     yield ""
-    yield "what its calls do to files of a throw-away root (for --suite security)"
+    yield "effects of its tools on files in a throw-away folder (for --suite security)"
     for binding in bindings.found:
         yield from _row(binding.operation, str(binding))
     for why in bindings.untrue:
-        yield from _row("not so", why)
+        yield from _row("no effect", why)
     if bindings.unbound:
         yield from _row("no effect seen", ", ".join(bindings.unbound))
     if bindings.why:

@@ -6,7 +6,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.report.progress import Heartbeat, Progress
@@ -19,6 +18,7 @@ from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.version import __version__
 
 DECLARE = "--sdk 'NAME VERSION' names it"
 

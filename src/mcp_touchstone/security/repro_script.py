@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK, Area
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.runtime import copy_root
@@ -33,6 +32,7 @@ from mcp_touchstone.security.payload import CANARY
 from mcp_touchstone.security.targeting import FILE
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.transport.http_session import WITH_VERSION
+from mcp_touchstone.version import __version__
 from mcp_touchstone.wire.exchange import EVENTS, JSON
 
 PLACE: Final = "@D@"

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.report.text import masked
 from mcp_touchstone.runtime.console import say
@@ -30,6 +29,7 @@ from mcp_touchstone.runtime.input_file import InputError, InputFile, parsed
 from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.transport.process import now
+from mcp_touchstone.version import __version__
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.framing import Line, LineSplitter, value_in
 from mcp_touchstone.wire.framing import read as read_line

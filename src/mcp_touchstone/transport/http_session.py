@@ -9,8 +9,8 @@ basic/transports/streamable-http of 2026-07-28.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone import __version__
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.version import __version__
 from mcp_touchstone.wire.exchange import EVENTS, JSON, Exchange, Headers
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 from mcp_touchstone.wire.http_headers import (
