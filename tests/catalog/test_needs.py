@@ -7,7 +7,7 @@ import pytest
 from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
-from mcp_touchstone.client.server_profile import Example, Exchange, ServerProfile, Spoken
+from mcp_touchstone.client.server_profile import Decided, Example, Exchange, ServerProfile, Spoken
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.reply import Reply
 from tests.cases import cases
@@ -30,13 +30,14 @@ LISTS: dict[str, list[Any]] = {
 
 def spoken(capabilities: Any = None, **more: Any) -> Spoken:
     value = {"result": {"capabilities": {} if capabilities is None else capabilities}}
-    return Spoken(Reply(1, 2, value), **more)
+    decided = Decided()
+    for name in ("found", "tried", "notes"):
+        setattr(decided, name, more.pop(name, getattr(decided, name)))
+    return Spoken(Reply(1, 2, value), **more, decided=decided)
 
 
 def profile(one: Spoken, *revisions: str) -> ServerProfile:
-    found = ServerProfile(Pace(1.0))
-    found.spoken = dict.fromkeys(revisions, one)
-    return found
+    return ServerProfile(Pace(1.0), dict.fromkeys(revisions, one))
 
 
 def rich(*revisions: str) -> ServerProfile:

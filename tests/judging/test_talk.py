@@ -97,7 +97,7 @@ def test_example_is_found_by_its_word_and_run() -> None:
 
 def test_example_paths_are_moved_to_the_current_root() -> None:
     with talking(LEGACY, "echo", words=("callable-tool",)) as talk, World() as world:
-        talk.profile.root = str(talk.root)
+        talk.examples.profile = replace(talk.profile, root=str(talk.root))
         nested = {"text": f"{talk.root}/a", "more": [f"file://{talk.root}", 1]}
         example = replace(talk.examples.best("callable-tool"), params={"arguments": nested})
         talk.wire.answers.root = world.root

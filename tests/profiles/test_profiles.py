@@ -1,6 +1,7 @@
 """Profiles of clients: each rule on a bad list and a good one, the answers, and the reports."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -209,13 +210,12 @@ def test_a_long_name_of_the_server_counts_as_the_client_counts_it() -> None:
 
 
 def test_the_lists_of_the_newest_revision_with_a_handshake_are_measured() -> None:
-    both = server([tool(name="a.b")], revision=rev.LATEST_MODERN)
-    both.spoken |= server([GOOD]).spoken
+    modern = server([tool(name="a.b")], revision=rev.LATEST_MODERN)
+    both = replace(modern, spoken={**modern.spoken, **server([GOOD]).spoken})
 
     assert measured(["claude"], both).revision == rev.LATEST_LEGACY
     assert applied(measured(["claude"], both)) == set()
-    del both.spoken[rev.LATEST_LEGACY]
-    assert applied(measured(["claude"], both)) == {"claude/tool-name-characters"}
+    assert applied(measured(["claude"], modern)) == {"claude/tool-name-characters"}
 
 
 def test_each_client_has_an_answer() -> None:
@@ -242,8 +242,9 @@ def test_nothing_is_measured_without_a_list_and_that_is_said() -> None:
 
 
 def test_a_first_page_is_called_one() -> None:
-    paged = server(many(3))
-    paged.spoken["2025-11-25"].cursors["tools/list"] = "next"
+    whole = server(many(3))
+    first = replace(whole.spoken["2025-11-25"], cursors={"tools/list": "next"})
+    paged = replace(whole, spoken={"2025-11-25": first})
 
     (client,) = measured(["windsurf"], paged).clients
 

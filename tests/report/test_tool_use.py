@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +23,18 @@ KINDS = ("json", "html", "markdown")
 
 def profile(**revisions: dict[str, Any]) -> ServerProfile:
     """Return a profile with a working tool, and in each revision the given notes of others."""
-    made = ServerProfile(Pace(1.0))
+    made = dict[str, Spoken]()
     for revision, notes in revisions.items():
         tools = [
             {"name": name, "annotations": {"readOnlyHint": hint}}
             for name, hint in (("get", True), ("list", True), ("late", True), ("put", False))
         ]
-        spoken = made.spoken[revision.strip("_").replace("_", "-")] = Spoken(Reply(1))
-        spoken.lists["tools"] = tools
-        spoken.found["callable-tool"] = [Example("tools/call", {"name": "get"})]
-        spoken.notes |= notes
-        spoken.tried.add("callable-tool")
-    return made
+        spoken = Spoken(Reply(1), {"tools": tools})
+        made[revision.strip("_").replace("_", "-")] = spoken
+        spoken.decided.add("callable-tool", Example("tools/call", {"name": "get"}))
+        spoken.decided.notes.update(notes)
+        spoken.decided.settle(["callable-tool"])
+    return ServerProfile(Pace(1.0), made)
 
 
 def test_each_tool_is_in_one_group() -> None:
@@ -49,17 +50,17 @@ def test_a_tool_that_fails_in_one_revision_is_named_with_it() -> None:
     assert found.failed[0].revisions == ()
 
     works = profile(_2024_11_05={}, _2025_11_25={"tool list": "error 1"})
-    works.spoken[OLD].found["callable-tool"].append(Example("tools/call", {"name": "list"}))
+    works.spoken[OLD].decided.add("callable-tool", Example("tools/call", {"name": "list"}))
     assert tool_use(works).failed[0].revisions == (NEW,)
     assert "list" not in tool_use(works).called
 
 
 def test_a_quick_run_names_the_tools_that_it_does_not_call() -> None:
     quick = profile(_2025_11_25={})
-    quick.pace = Pace(1.0, hurried=True)
+    quick = replace(quick, pace=Pace(1.0, hurried=True))
     assert tool_use(quick).hurried == ()  # it called some
 
-    quick.spoken[NEW].tried.clear()
+    quick.spoken[NEW].decided.tried.clear()
     (row,) = tool_use(quick).rows()
     assert row == ("not called, as a quick run calls none", "get, list, late, put")
 
@@ -80,7 +81,7 @@ def test_many_tools_are_counted() -> None:
 
 def test_nothing_is_said_if_no_tool_was_probed() -> None:
     untouched = profile(_2025_11_25={})
-    untouched.spoken[NEW].tried.clear()
+    untouched.spoken[NEW].decided.tried.clear()
 
     assert tool_use(untouched) == ToolUse()
     assert list(ToolUse().rows()) == []

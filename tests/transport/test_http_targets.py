@@ -210,8 +210,7 @@ def test_headers_of_a_client_file_are_sent_and_in_no_output(tmp_path: Path) -> N
 
 def test_starting_configuration_names_the_url() -> None:
     target = resolve.target(only("http://127.0.0.1:8000/mcp", "--header", "X-Key=env:PATH"))
-    profile = ServerProfile(Pace(1.0))
-    profile.spoken[REVISION] = Spoken(Reply(1, 2, {"result": {}}))
+    profile = ServerProfile(Pace(1.0), {REVISION: Spoken(Reply(1, 2, {"result": {}}))})
     table = tomllib.loads(scaffold.text(target, profile, None))
 
     assert table["url"] == target.url
@@ -227,8 +226,7 @@ def test_bridge_refuses_a_server_that_speaks_http() -> None:
 
 
 def absences(target: Target) -> dict[str, Absent]:
-    profile = ServerProfile(Pace(1.0))
-    profile.spoken[REVISION] = Spoken(Reply(1, 2, {"result": {}}))
+    profile = ServerProfile(Pace(1.0), {REVISION: Spoken(Reply(1, 2, {"result": {}}))})
     plan = Plan(target, profile, load(), Choice())
     plan.rest()
     return {absent.clause: absent for absent in plan.absent}

@@ -3,7 +3,8 @@
 ``recon`` adds facts from the opening and the lists, ``probes`` adds the results of probes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -89,29 +90,87 @@ class Example(Exchange):
         return object_in(self.item, "inputSchema")
 
 
-@dataclass(slots=True)
-class Spoken:
-    """The profile of one revision.
+class Decided:
+    """What the probes have decided in one revision; it grows while they go on.
 
     Attributes:
-        opening: the answer that opened the connection.
-        served: the capabilities of a server that answers no server/discover, by its lists.
-        lists: feature -> items of the first page; absent if the list was not requested or failed.
-        cursors: list method -> nextCursor of the first page.
         found: word -> the examples that showed its feature, the best first.
         tried: words decided by probes.
         notes: word -> the reason there is no example, if a more precise one is known.
         faults: word -> a fault of ours that left it undecided.
     """
 
+    def __init__(self) -> None:
+        self.found: dict[str, list[Example]] = {}
+        self.tried: set[str] = set()
+        self.notes: dict[str, str] = {}
+        self.faults: dict[str, str] = {}
+
+    def add(self, word: str, example: Example) -> None:
+        """Add an example of a word, once."""
+        kept = self.found.setdefault(word, [])
+        if all((known.method, known.params) != (example.method, example.params) for known in kept):
+            kept.append(example)
+
+    def note(self, word: str, why: str) -> None:
+        """Say why there is no example of a word."""
+        self.notes[word] = why
+
+    def forget(self, word: str) -> None:
+        """Drop the reason that there is no example of a word."""
+        self.notes.pop(word, None)
+
+    def fail(self, words: Iterable[str], fault: str) -> None:
+        """Say that a fault of ours left words undecided; the first one counts."""
+        self.faults = {**dict.fromkeys(words, fault), **self.faults}
+
+    def settle(self, words: Iterable[str]) -> None:
+        """Say that words are decided."""
+        self.tried = {*self.tried, *words}
+
+    def take(self, other: "Decided", words: Iterable[str]) -> None:
+        """Take over what is known of words elsewhere."""
+        for word in words:
+            if word in other.found:
+                self.found[word] = other.found[word]
+            if word in other.notes:
+                self.notes[word] = other.notes[word]
+            if word in other.faults:
+                self.faults[word] = other.faults[word]
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The profile of one revision.
+
+    Attributes:
+        opening: the answer that opened the connection.
+        lists: feature -> items of the first page; absent if the list was not requested or failed.
+        served: the capabilities of a server that answers no server/discover, by its lists.
+        cursors: list method -> nextCursor of the first page.
+        decided: what the probes have decided; only they add to it.
+    """
+
     opening: Reply
-    lists: dict[str, list[Any]] = field(default_factory=dict)
+    lists: Mapping[str, list[Any]] = field(default_factory=dict)
     served: dict[str, Any] = field(default_factory=dict)
-    cursors: dict[str, str] = field(default_factory=dict)
-    found: dict[str, list[Example]] = field(default_factory=dict)
-    tried: set[str] = field(default_factory=set)
-    notes: dict[str, str] = field(default_factory=dict)
-    faults: dict[str, str] = field(default_factory=dict)
+    cursors: Mapping[str, str] = field(default_factory=dict)
+    decided: Decided = field(default_factory=Decided)
+
+    @property
+    def found(self) -> Mapping[str, Sequence[Example]]:
+        """Word -> the examples that showed its feature, the best first."""
+        return self.decided.found
+
+    @property
+    def tried(self) -> AbstractSet[str]:
+        """The words that probes have decided."""
+        return self.decided.tried
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """Word -> the reason there is no example, if a more precise one is known."""
+        return self.decided.notes
 
     @property
     def first_method(self) -> str:
@@ -188,8 +247,8 @@ class Spoken:
         """Return the examples of a word, the best first."""
         of_tools = _OF_TOOLS.get(word)
         if of_tools is not None:
-            return [call for call in self.found.get("callable-tool", []) if of_tools(call)]
-        return self.found.get(word, [])
+            return [call for call in self.found.get("callable-tool", ()) if of_tools(call)]
+        return self.decided.found.get(word, [])
 
     def offers(self, need: str) -> bool:
         """Return whether a word is met, or a capability declared."""
@@ -258,7 +317,28 @@ class Diagnosis:
     entry: int | None = None
 
 
-@dataclass(slots=True)
+class Discovered:
+    """What discovery adds to a profile until it ends.
+
+    Attributes:
+        remarks: remarks for the user on the names they gave, and on how the server is judged.
+        bindings: the observed effects of tools on files; None if not observed.
+    """
+
+    def __init__(self, *remarks: str) -> None:
+        self.remarks = [*remarks]
+        self.bindings: Bindings | None = None
+
+    def remark(self, sentence: str) -> None:
+        """Add a remark."""
+        self.remarks.append(sentence)
+
+    def bind(self, bindings: "Bindings") -> None:
+        """Say which effects were observed."""
+        self.bindings = bindings
+
+
+@dataclass(frozen=True, slots=True)
 class ServerProfile:
     """The complete profile of a server.
 
@@ -269,33 +349,41 @@ class ServerProfile:
         pace: measured latencies.
         trouble: the reason discovery learnt nothing; empty if it learnt something.
         stderr: end of the server's stderr, if there was trouble.
-        remarks: remarks for the user on the names they gave.
         canary: the planted data; None if there is none.
         root: the folder of the examples; empty if there were no probes.
         granted: folders given to the server by its command, its environment, or as its own.
-        bindings: the observed effects of tools on files; None if not observed.
         slip: the fault of each of its messages, in spite of which they are read.
         diagnosis: the breach that explains the trouble; None if none is known.
         is_excused: whether the trouble is no fault of the server, so that nothing is judged.
         is_single: whether only one process of the server can run at a time.
+        discovered: what discovery has added.
     """
 
     pace: Pace
-    spoken: dict[str, Spoken] = field(default_factory=dict)
-    offers: dict[str, Any] = field(default_factory=dict)
-    refused: dict[str, Reply] = field(default_factory=dict)
+    spoken: Mapping[str, Spoken] = field(default_factory=dict)
+    offers: Mapping[str, Any] = field(default_factory=dict)
+    refused: Mapping[str, Reply] = field(default_factory=dict)
     trouble: str = ""
     stderr: str = ""
-    remarks: list[str] = field(default_factory=list)
     canary: PlantedText | None = None
     root: str = ""
     granted: tuple[Path, ...] = ()
-    bindings: "Bindings | None" = None
     slip: Slip | None = None
     diagnosis: Diagnosis | None = None
     sdk: SdkIdentity = UNKNOWN
     is_single: bool = False
     is_excused: bool = False
+    discovered: Discovered = field(default_factory=Discovered)
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Remarks for the user on the names they gave, and on how the server is judged."""
+        return self.discovered.remarks
+
+    @property
+    def bindings(self) -> "Bindings | None":
+        """The observed effects of tools on files; None if not observed."""
+        return self.discovered.bindings
 
     @property
     def modern(self) -> bool:
@@ -336,7 +424,9 @@ class ServerProfile:
         """Return the fault of ours that left a need undecided; empty if there is none."""
         spoken = self.spoken.get(revision)
         words = (word for need in wanted for word in needs.choices(need))
-        return next((spoken.faults[w] for w in words if spoken and w in spoken.faults), "")
+        return next(
+            (spoken.decided.faults[w] for w in words if spoken and w in spoken.decided.faults), ""
+        )
 
     def why(self, need: str, revision: str) -> str:
         """Return the missing features of an unmet need; completes "the server offers ..."."""

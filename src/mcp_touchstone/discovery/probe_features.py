@@ -38,9 +38,9 @@ def find_calls(scout: Prober) -> None:
                 break
             if attempt.reply.succeeded:
                 refused = None
-                scout.spoken.notes.pop(FAILED_CALL + tool["name"], None)
+                scout.forget(FAILED_CALL + tool["name"])
                 scout.found("callable-tool", attempt.example())
-                scout.spoken.notes.pop(f"--call {tool['name']}", None)
+                scout.forget(f"--call {tool['name']}")
                 if _holds(attempt.reply.result, scout.places.text.strip()):
                     scout.found("file-tool", attempt.example())
                 break
@@ -49,15 +49,15 @@ def find_calls(scout: Prober) -> None:
                 scout.found("unanswered-call", attempt.example())
             failed = f"{tool['name']} answered {_failure(attempt)}"
             if _is_refusal(attempt) or not attempt.reply.answered:
-                scout.spoken.notes[FAILED_CALL + tool["name"]] = _failure(attempt)
+                scout.note(FAILED_CALL + tool["name"], _failure(attempt))
             if any(tool["name"] == name for name, _ in scout.named.call):
-                scout.spoken.notes[f"--call {tool['name']}"] = _failure(attempt)
+                scout.note(f"--call {tool['name']}", _failure(attempt))
         if refused is not None and isinstance(tool.get("inputSchema"), dict):
             scout.found("refused-call", refused.example())
     if not tools:
         failed = NOT_NAMED
     if failed and not scout.spoken.found.get("callable-tool"):
-        scout.spoken.notes["callable-tool"] = failed
+        scout.note("callable-tool", failed)
 
 
 def needs_task(tool: Mapping[str, Any], revision: str) -> bool:
@@ -100,7 +100,7 @@ def find_reads(scout: Prober) -> None:
             if uri in listed and _holds(attempt.reply.result, scout.places.text.strip()):
                 scout.found("world-resource", attempt.example())
         elif attempt is not None and uri in scout.named.resource:
-            scout.spoken.notes[f"--resource {uri}"] = str(attempt.reply)
+            scout.note(f"--resource {uri}", str(attempt.reply))
     for template in scout.spoken.named("templates", "uriTemplate")[:READS]:
         _read_template(scout, template)
 
@@ -156,11 +156,11 @@ def find_prompts(scout: Prober) -> None:
         if attempt is not None and attempt.reply.succeeded:
             scout.found("rendered-prompt", attempt.example())
         elif attempt is not None:
-            scout.spoken.notes["rendered-prompt"] = f"{name} answered {attempt.reply}"
+            scout.note("rendered-prompt", f"{name} answered {attempt.reply}")
             if name in dict(scout.named.prompt):
-                scout.spoken.notes[f"--prompt {name}"] = str(attempt.reply)
+                scout.note(f"--prompt {name}", str(attempt.reply))
     if scout.spoken.found.get("rendered-prompt"):
-        scout.spoken.notes.pop("rendered-prompt", None)
+        scout.forget("rendered-prompt")
 
 
 def _prompt_arguments(scout: Prober, prompt: Mapping[str, Any]) -> dict[str, str]:

@@ -51,7 +51,7 @@ def find_questions(scout: Prober, wanted: set[str]) -> None:
 def _use(scout: Prober, wanted: set[str]) -> None:
     if not scout.tools():
         for word in wanted:
-            scout.spoken.notes[word] = NOT_NAMED
+            scout.note(word, NOT_NAMED)
     for exchanges, item in _things(scout):
         for exchange in exchanges:
             connection = scout.connection()

@@ -191,9 +191,9 @@ def find_task(scout: Prober) -> None:
                 scout.found("task-tool", _watch(scout, task, exchange, tool))
                 break
             else:
-                scout.spoken.notes["task-tool"] = f"{tool['name']} answered {task.created}"
+                scout.note("task-tool", f"{tool['name']} answered {task.created}")
     if scout.spoken.found.get("task-tool"):
-        scout.spoken.notes.pop("task-tool", None)
+        scout.forget("task-tool")
 
 
 def find_slow_task(scout: Prober) -> None:
@@ -243,7 +243,7 @@ def find_subscription(scout: Prober) -> None:
     subscription.acknowledged()
     refusal = subscription.refusal
     if refusal.is_error:
-        scout.spoken.notes["subscriptions"] = f"subscriptions/listen answered {refusal}"
+        scout.note("subscriptions", f"subscriptions/listen answered {refusal}")
         return
     scout.found("subscriptions", Example("subscriptions/listen", {"notifications": {}}))
     if not refusal.answered:

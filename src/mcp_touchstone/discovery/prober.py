@@ -216,6 +216,12 @@ class Prober:
 
     def found(self, word: str, example: Example) -> None:
         """Record an example of a word, once."""
-        kept = self.spoken.found.setdefault(word, [])
-        if all((known.method, known.params) != (example.method, example.params) for known in kept):
-            kept.append(example)
+        self.spoken.decided.add(word, example)
+
+    def note(self, word: str, why: str) -> None:
+        """Record why there is no example of a word."""
+        self.spoken.decided.note(word, why)
+
+    def forget(self, word: str) -> None:
+        """Drop the reason that there is no example of a word."""
+        self.spoken.decided.forget(word)

@@ -263,10 +263,8 @@ class Probing:
         except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
             if self._context.stop.is_set():
                 return
-            faults = self._profile.spoken[revision].faults
-            for word, known in WORDS.items():
-                if {*known.probes} & {*probes}:
-                    faults.setdefault(word, our_fault(error))
+            words = (word for word, known in WORDS.items() if {*known.probes} & {*probes})
+            self._profile.spoken[revision].decided.fail(words, our_fault(error))
 
     def _aside(self, revision: str) -> Prober:
         spoken = self._profile.spoken[revision]
@@ -315,13 +313,10 @@ class Probing:
             connection = self._context.processes.get(newest, Share.WILLING)
         except LaunchError:
             return
-        spoken = Spoken(connection.opening or Reply(0))
-        read_lists(spoken, connection)
+        spoken = read_lists(Spoken(connection.opening or Reply(0)), connection)
         trusted = self._trusted | _read_only(spoken)
         find_questions(self._context.scout(newest, spoken, trusted, Share.WILLING), words)
-        known = self._profile.spoken[newest]
-        known.found.update({word: kept for word, kept in spoken.found.items() if word in QUESTIONS})
-        known.notes.update({word: why for word, why in spoken.notes.items() if word in QUESTIONS})
+        self._profile.spoken[newest].decided.take(spoken.decided, QUESTIONS)
 
     def _decide(self, revision: str) -> None:
         """Record the decided words, and the reasons for unmet words that need a callable tool."""
@@ -331,13 +326,14 @@ class Probing:
             for word, known in WORDS.items()
             if known.probes and probes >= {*known.probes} and self.decided(revision, word)
         }
-        spoken.tried |= decided
+        spoken.decided.settle(decided)
         if Probe.COMPLETION in self._done[revision] and not spoken.declares("completions"):
-            spoken.tried.add("completions")
+            spoken.decided.settle(["completions"])
         reason = spoken.notes.get("callable-tool")
         for word in decided if reason else ():
-            if Probe.CALLS in WORDS[word].probes and not spoken.examples(word):
-                spoken.notes.setdefault(word, reason or "")
+            known = word in spoken.notes or spoken.examples(word)
+            if Probe.CALLS in WORDS[word].probes and not known:
+                spoken.decided.note(word, reason or "")
 
 
 def run_probes(
@@ -361,14 +357,9 @@ def _lasting_there_too(scout: Prober, lasted: Iterable[Attempt]) -> Iterator[Att
 
 def _take_over_questions(profile: ServerProfile, revision: str) -> None:
     """Reuse the server requests of the newest legacy revision in an older one."""
-    newest, older = profile.spoken[profile.legacy[-1]], profile.spoken[revision]
-    for word in QUESTIONS:
-        if word in newest.found and WORDS[word].exists(revision):
-            older.found[word] = newest.found[word]
-        if word in newest.notes:
-            older.notes[word] = newest.notes[word]
-        if word in newest.faults:
-            older.faults[word] = newest.faults[word]
+    newest = profile.spoken[profile.legacy[-1]].decided
+    words = [word for word in QUESTIONS if WORDS[word].exists(revision)]
+    profile.spoken[revision].decided.take(newest, words)
 
 
 def _asked_by(revision: str, word: str) -> set[Probe]:
@@ -387,4 +378,4 @@ def _remark(profile: ServerProfile, revisions: Iterable[str]) -> None:
     works = {f"--call {name}" for one in profile.spoken.values() for name in working_tools(one)}
     for option in dict.fromkeys(key for one in notes for key in one if key.startswith("--")):
         if option not in works and all(option in one for one in notes):
-            profile.remarks.append(f"{option}: {notes[-1][option]}")
+            profile.discovered.remark(f"{option}: {notes[-1][option]}")

@@ -16,6 +16,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, fields, replace
 from queue import Empty, SimpleQueue
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -23,11 +24,12 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.client.connection import Connection
 from mcp_touchstone.client.no_answer import in_words
-from mcp_touchstone.client.server_profile import LISTS, Diagnosis, ServerProfile, Spoken
+from mcp_touchstone.client.server_profile import LISTS, Diagnosis, Discovered, ServerProfile, Spoken
 from mcp_touchstone.discovery.silence import Spawn, explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.matchers import list_methods
+from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Source
 
@@ -59,6 +61,26 @@ class FirstLook(NamedTuple):
     spoiled: tuple[Connection, ...] = ()
 
 
+@dataclass(slots=True)
+class _Draft:
+    """A profile while the first processes are looked at; ``ServerProfile`` says what it has."""
+
+    pace: Pace
+    spoken: dict[str, Spoken] = field(default_factory=dict)
+    offers: dict[str, Any] = field(default_factory=dict)
+    refused: dict[str, Reply] = field(default_factory=dict)
+    trouble: str = ""
+    stderr: str = ""
+    diagnosis: Diagnosis | None = None
+    is_single: bool = False
+    is_excused: bool = False
+
+    def finished(self, slip: Slip | None, *remarks: str) -> ServerProfile:
+        """Return the profile."""
+        members = {one.name: getattr(self, one.name) for one in fields(self)}
+        return ServerProfile(**members, slip=slip, discovered=Discovered(*remarks))
+
+
 def explore(
     spawn: Spawn,
     pace: Pace,
@@ -80,7 +102,8 @@ def explore(
     Raises:
         LaunchError: the server could not be started.
     """
-    profile = ServerProfile(pace)
+    profile = _Draft(pace)
+    remarks: tuple[str, ...] = ()
     connections: dict[str, Connection] = {}
     begun = {}
     for revision in revisions:
@@ -103,20 +126,18 @@ def explore(
         profile.is_single = True
         _measure(profile, connections)
     elif alone and _excludes_others(spawn, profile, connections):
-        spoiled = tuple(connections.values())
+        spoiled, remarks = tuple(connections.values()), (SINGLE,)
         profile, connections = _one_by_one(spawn, pace, revisions)
     else:
         _measure(profile, connections)
     slips = (connection.transcript.slip for connection in connections.values())
-    profile.slip = next(filter(None, slips), None)
     if not profile.spoken:
         _explain(profile, connections)
-    return FirstLook(profile, connections, spoiled)
+    found = profile.finished(next(filter(None, slips), None), *remarks)
+    return FirstLook(found, connections, spoiled)
 
 
-def _excludes_others(
-    spawn: Spawn, profile: ServerProfile, connections: Mapping[str, Connection]
-) -> bool:
+def _excludes_others(spawn: Spawn, profile: _Draft, connections: Mapping[str, Connection]) -> bool:
     """Return whether a process answers only while no other one runs.
 
     If so, all processes have been ended.
@@ -171,9 +192,9 @@ def _opened(spawn: Spawn, revision: str) -> Connection:
 
 def _one_by_one(
     spawn: Spawn, pace: Pace, revisions: tuple[str, ...]
-) -> tuple[ServerProfile, dict[str, Connection]]:
+) -> tuple[_Draft, dict[str, Connection]]:
     """Return the profile of a server of which only one process runs; all have ended."""
-    profile = ServerProfile(pace, is_single=True, remarks=[SINGLE])
+    profile = _Draft(pace, is_single=True)
     connections: dict[str, Connection] = {}
     with ThreadPoolExecutor(max_workers=2) as threads:
         for revision in revisions:
@@ -189,7 +210,7 @@ def _one_by_one(
 
 
 def _meet(
-    profile: ServerProfile,
+    profile: _Draft,
     connections: Mapping[str, Connection],
     begun: Mapping[str, float],
     threads: ThreadPoolExecutor,
@@ -212,13 +233,12 @@ def _meet(
         profile.offers.clear()
         found = profile.diagnosis
         profile.refused[found.revision] = Reply(found.asked, why=found.actual)
-    lists = [
-        threads.submit(read_lists, spoken, connections[revision])
+    lists = {
+        revision: threads.submit(read_lists, spoken, connections[revision])
         for revision, spoken in profile.spoken.items()
         if revision in connections
-    ]
-    for each in lists:
-        _result(each)
+    }
+    profile.spoken |= {revision: _result(read) for revision, read in lists.items()}
 
 
 def _explain_silence(
@@ -249,7 +269,7 @@ def _unmatched(connections: Mapping[str, Connection]) -> Diagnosis | None:
 
 
 def _open_all(
-    profile: ServerProfile,
+    profile: _Draft,
     connections: Mapping[str, Connection],
     begun: Mapping[str, float],
     threads: ThreadPoolExecutor,
@@ -325,7 +345,7 @@ def _open_modern(
     return reply, spent
 
 
-def _note_undiscovered(profile: ServerProfile, revision: str, connection: Connection) -> None:
+def _note_undiscovered(profile: _Draft, revision: str, connection: Connection) -> None:
     """Find a server that serves a modern revision, but not server/discover.
 
     The results of its lists have a ``resultType``, which no legacy revision has.
@@ -344,7 +364,7 @@ def _note_undiscovered(profile: ServerProfile, revision: str, connection: Connec
         del profile.refused[revision]
 
 
-def _note(profile: ServerProfile, revision: str, reply: Reply) -> None:
+def _note(profile: _Draft, revision: str, reply: Reply) -> None:
     named = (reply.result or {}).get("protocolVersion")
     is_modern = rev.is_modern(revision)
     if not (answers_discover(reply) if is_modern else isinstance(named, str)):
@@ -362,8 +382,9 @@ def answers_discover(reply: Reply) -> bool:
     return isinstance(result.get("supportedVersions"), list) or "resultType" in result
 
 
-def read_lists(spoken: Spoken, connection: Connection) -> None:
-    """Read the first page of each list of a declared feature."""
+def read_lists(spoken: Spoken, connection: Connection) -> Spoken:
+    """Return a profile with the first page of each list of a declared feature."""
+    lists, cursors = dict[str, list[Any]](), dict[str, str]()
     for feature, (method, member) in LISTS.items():
         declared = "resources" if feature == "templates" else feature
         if declared not in spoken.capabilities:
@@ -371,13 +392,14 @@ def read_lists(spoken: Spoken, connection: Connection) -> None:
         reply = connection.request(method)
         items = (reply.result or {}).get(member)
         if isinstance(items, list):
-            spoken.lists[feature] = items
+            lists[feature] = items
         cursor = (reply.result or {}).get("nextCursor")
         if isinstance(cursor, str):
-            spoken.cursors[method] = cursor
+            cursors[method] = cursor
+    return replace(spoken, lists=lists, cursors=cursors)
 
 
-def _measure(profile: ServerProfile, connections: Mapping[str, Connection]) -> None:
+def _measure(profile: _Draft, connections: Mapping[str, Connection]) -> None:
     for revision in filter(connections.__contains__, profile.spoken):
         before = now()
         if connections[revision].probe().answered:
@@ -385,7 +407,7 @@ def _measure(profile: ServerProfile, connections: Mapping[str, Connection]) -> N
             return
 
 
-def _explain(profile: ServerProfile, connections: Mapping[str, Connection]) -> None:
+def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
     replies = profile.refused
     legacy = [r for r in replies if not rev.is_modern(r)] or list(replies)
     if legacy:

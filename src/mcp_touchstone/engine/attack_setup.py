@@ -212,13 +212,13 @@ def bind(
     """
     if not (elsewhere or pool.target.rooted or not pool.target.started):
         found = Bindings(why="the server was given no throw-away root: put {root} into its command")
-        profile.remarks.append(f"no file tool is attacked: {found.why}")
+        profile.discovered.remark(f"no file tool is attacked: {found.why}")
         return found
     found = _bind(pool, profile, revision, runs=runs)
     if not found.found:
-        profile.remarks.append(f"no file tool is attacked: {found.why}")
+        profile.discovered.remark(f"no file tool is attacked: {found.why}")
     elif not pool.target.guesses:
-        profile.remarks.append(NO_GUESSING)
+        profile.discovered.remark(NO_GUESSING)
     return found
 
 
@@ -243,7 +243,7 @@ def _bind_elsewhere(
         return replace(found, why=OWN_FOLDER, tries=True)
     found = _bind_in_root(pool, profile, revision, runs=runs)
     if found.inside:
-        profile.remarks.append(STARTED_INSIDE)
+        profile.discovered.remark(STARTED_INSIDE)
     return replace(found, tries=True)
 
 
@@ -252,7 +252,9 @@ def _bind_in_root(
 ) -> Bindings:
     own = pool.target.denied
     if not own.is_default:
-        profile.remarks.append(f"the deny list is attacked with {', '.join(own.names['denied'])}")
+        profile.discovered.remark(
+            f"the deny list is attacked with {', '.join(own.names['denied'])}"
+        )
     found = _bind_once(pool, profile, revision, runs=runs)
     if not (pool.target.guesses or found.found):
         found = replace(found, why=NO_GUESSING)

@@ -2,7 +2,8 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -79,7 +80,7 @@ def _in_a_world(
                     from mcp_touchstone.engine import plan as planning  # noqa: PLC0415  (as above)
                     from mcp_touchstone.engine import stages  # noqa: PLC0415  (as above)
 
-                    profile.sdk = stages.find_sdk(pool, connections)
+                    profile = _complete(profile, pool, connections)
                     pool.adopt(connections, profile)
                     log.add(Met(profile))
                     plan = planning.Plan(target, profile, suite.registry, choice)
@@ -163,14 +164,13 @@ def survey(
                 from mcp_touchstone.discovery.probes import run_probes  # noqa: PLC0415  (as above)
                 from mcp_touchstone.engine import attack_setup, plan, stages  # noqa: PLC0415
 
-                profile.sdk = stages.find_sdk(pool, connections)
-                pool.knows(profile)
+                profile = _complete(profile, pool, connections)
                 pool.adopt(connections, profile)
-                profile.root = str(pool.world.root)
                 sought = {r: set(words) for r in profile.spoken if not chosen or r in chosen}
                 run_probes(profile, sought, stages.probe_context(pool, stop))
                 if newest := plan.front(list(sought)):
-                    profile.bindings = attack_setup.bind(pool, profile, newest[0], elsewhere=False)
+                    found = attack_setup.bind(pool, profile, newest[0], elsewhere=False)
+                    profile.discovered.bind(found)
             with interrupts.allowed():
                 pool.settle()
         finally:
@@ -198,16 +198,24 @@ def _meet(
             _discard(pool, found.connections.values())
             found = None
     profile, connections, _ = found or _explored(pool, suite.prepare)
-    _complete(profile, pool)
     return profile, connections
 
 
-def _complete(profile: ServerProfile, pool: ProcessPool) -> None:
-    """Add facts about the run itself to the profile."""
-    profile.canary = _planted(pool.world)
-    profile.root = str(pool.world.root)
-    profile.granted = pool.target.folders_in(pool.world.root)
-    pool.knows(profile)
+def _complete(
+    profile: ServerProfile, pool: ProcessPool, connections: Mapping[str, "Connection"]
+) -> ServerProfile:
+    """Return a profile with its SDK and facts about the run itself, which the pool then knows."""
+    from mcp_touchstone.engine.stages import find_sdk  # noqa: PLC0415  (as above)
+
+    complete = replace(
+        profile,
+        sdk=find_sdk(pool, connections),
+        canary=_planted(pool.world),
+        root=str(pool.world.root),
+        granted=pool.target.folders_in(pool.world.root),
+    )
+    pool.knows(complete)
+    return complete
 
 
 AFTER_END: Final = 1.0

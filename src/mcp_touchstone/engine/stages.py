@@ -116,7 +116,7 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
     )
     repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
     if pool.target.gentle:
-        profile.remarks.append(GENTLE.format(pool.target.rate or GENTLE_RATE))
+        profile.discovered.remark(GENTLE.format(pool.target.rate or GENTLE_RATE))
     _converse(work, registry, choice, repetitions)
     pool.settle()
     _watch(work, partial=deadline.met)
@@ -242,11 +242,11 @@ def _bind(pool: ProcessPool, profile: ServerProfile, revision: str, *, runs: boo
             found = attack_setup.bind(pool, profile, revision, runs=runs)
         except Exception as error:  # noqa: BLE001  (the run must not end because of one probe)
             fault = our_fault(error)
-            profile.spoken[revision].faults.update(dict.fromkeys(OPERATIONS, fault))
+            profile.spoken[revision].decided.fail(OPERATIONS, fault)
             found = Bindings(why=fault)
         if found.untrue:
             raise UsageError(f"--bindings {found.untrue[0]}; `recon` lists the bindings")
-        profile.bindings = found
+        profile.discovered.bind(found)
 
 
 def _watch(work: Work, *, partial: bool) -> None:
@@ -347,8 +347,9 @@ def conclude(
     results = [] if plan is None else course.log.of(plan.cases)
     partial = course.interrupted or bool(trouble)
     verdicts = fold(results, registry, choice, partial=partial)
-    if not profile.sdk.sdks and not course.target.bundled:
-        profile.sdk = identify(SdkFacts(lines=_lines(connections)))
+    sdk = profile.sdk
+    if not sdk.sdks and not course.target.bundled:
+        sdk = identify(SdkFacts(lines=_lines(connections)))
     if limit and not trouble:
         trouble = f"{limit}; we stopped listening, and not all was judged"
     day, begun, spent = before
@@ -374,7 +375,7 @@ def conclude(
         reported={revision: spoken.server_info for revision, spoken in profile.spoken.items()},
         refused={revision: str(reply) for revision, reply in profile.refused.items()},
         asked=profile.asked,
-        sdk=profile.sdk,
+        sdk=sdk,
         startup=profile.pace.started,
         stderr=profile.stderr,
         excuse=profile.trouble if profile.is_excused else "",

@@ -87,7 +87,7 @@ class Replay:
 
     def profile(self) -> ServerProfile:
         """Return what the conversation shows of the server."""
-        spoken = Spoken(self.opening)
+        lists: dict[str, list[Any]] = {}
         for feature, (method, member) in LISTS.items():
             for asked in self.server.session.asked:
                 answer = self.server.answer_to(asked.line)
@@ -95,8 +95,9 @@ class Replay:
                     continue
                 items = value_in(answer[1].value, "result", member)
                 if isinstance(items, list):
-                    spoken.lists.setdefault(feature, []).extend(items)
-        return ServerProfile(UNLIMITED, {self.revision: spoken} if self.revision else {})
+                    lists.setdefault(feature, []).extend(items)
+        spoken = {self.revision: Spoken(self.opening, lists)} if self.revision else {}
+        return ServerProfile(UNLIMITED, spoken)
 
     def _ending(self) -> Ending | None:
         exits = [*self.source.events(recording.EXITED), *self.source.events(recording.DIED)]
