@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.exchanges import is_id, is_request
-from mcp_touchstone.bridge.reading import BODY_LIMIT, length_of
+from mcp_touchstone.bridge.reading import BODY_LIMIT
 from mcp_touchstone.bridge.refusals import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -119,12 +119,13 @@ class Endpoint(Responses):
     # --- checks of every request
 
     def _check(self) -> None:
-        """Check the length, the host, the path and the token of a request.
+        """Check the host, the path and the token of a request.
 
         Raises:
             Refusal: one of them is invalid.
         """
-        self.unread = length_of(self.headers, malformed=self.malformed)
+        if self.body.chunked:
+            raise Refusal(411, INVALID_REQUEST, "a body needs a Content-Length")
         head.guard(self.headers, self.server.names)
         if self.path.partition("?")[0] != PATH:
             raise Refusal(404, INVALID_REQUEST, f"there is nothing here; the endpoint is {PATH}")
@@ -155,13 +156,9 @@ class Endpoint(Responses):
 
     def _body(self) -> bytes:
         """Read the body as one line: in JSON a bare line break occurs only between tokens."""
-        if self.unread > BODY_LIMIT:
+        if (self.body.left or 0) > BODY_LIMIT:
             raise Refusal(413, INVALID_REQUEST, f"a body has at most {BODY_LIMIT} bytes")
-        length, self.unread = self.unread, 0
-        body = self.rfile.read(length)
-        if len(body) < length:
-            raise ConnectionResetError("the body ended early")
-        return body.replace(b"\r", b" ").replace(b"\n", b" ")
+        return b"".join(self.body).replace(b"\r", b" ").replace(b"\n", b" ")
 
     # --- handling
 

@@ -5,12 +5,27 @@ import io
 import select
 import socket
 from collections.abc import Callable, Iterator, Mapping
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
 from mcp_touchstone.bridge.exchanges import HttpExchange
-from mcp_touchstone.bridge.reading import BODY_LIMIT, READING, HeadLines, RequestBytes, Waiting
-from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal
+from mcp_touchstone.bridge.reading import (
+    BODY_LIMIT,
+    ONCE,
+    PIECE,
+    READING,
+    Body,
+    MalformedError,
+    RequestBytes,
+    TooLongError,
+    Waiting,
+    body_of,
+    check_once,
+    fields,
+    request_line,
+)
+from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
 from mcp_touchstone.bridge.streams import EventStream, event
 from mcp_touchstone.transport.process import LaunchError, now
 from mcp_touchstone.wire.exchange import EVENTS, JSON
@@ -30,11 +45,16 @@ SLOW: Final = 1.0
 LINGER: Final = 2.0
 """Seconds to wait for the rest of a refused body."""
 
-_CHUNK: Final = 65_536
+LONGEST: Final = 1 << 16
+"""Bytes of the first line of a request."""
 
 
 class Responses(BaseHTTPRequestHandler):
-    """The answering half of an endpoint."""
+    """The answering half of an endpoint.
+
+    Attributes:
+        body: the body of the request.
+    """
 
     protocol_version = "HTTP/1.1"
     server_version = "mcp-touchstone"
@@ -42,11 +62,8 @@ class Responses(BaseHTTPRequestHandler):
     timeout = 60
     """Seconds to wait for room to write."""
 
-    unread = 0
-    """Bytes of the body that were not read."""
-
-    malformed = False
-    """Whether a line of the headers is malformed."""
+    command = requestline = ""
+    body: Body
 
     def setup(self) -> None:
         """Set up the connection with our own limits for reading."""
@@ -60,21 +77,48 @@ class Responses(BaseHTTPRequestHandler):
         """Read and answer one request."""
         self._bytes.until = now() + READING
         self._waiting.add(self.connection)
-        super().handle_one_request()
+        self.close_connection = True
+        self.command, self.request_version = "", "HTTP/1.1"
+        with self.refusing():
+            raw = self.rfile.readline(LONGEST)
+            if raw == b"\r\n":  # RFC 9112 section 2.2: it may follow the request before it
+                raw = self.rfile.readline(LONGEST)
+            if raw:
+                self._read_head(raw)
+                self.serve()
+                self.close_connection |= not self.body.ended
+
+    def _read_head(self, raw: bytes) -> None:
+        """Read the head of a request.
+
+        Raises:
+            MalformedError: another reader could find another request.
+        """
+        self.body = Body(self.rfile, None)
+        self.command, self.path, self.request_version = request_line(raw)
+        found = fields(self.rfile)
+        self.headers = HTTPMessage()
+        for name, value in found:
+            self.headers[name] = value
+        check_once(found, ONCE)
+        self.body = body_of(self.request_version, found, self.rfile, 0)
+        words = {word.strip() for word in self.headers.get("Connection", "").lower().split(",")}
+        self.close_connection = "close" in words or self.request_version == "HTTP/1.0"
+        if self.headers.get("Expect", "").lower() != "100-continue":
+            return
+        if self.request_version != "HTTP/1.0":
+            self.handle_expect_100()
+
+    def serve(self) -> None:
+        """Answer a request by the method ``do_`` of its name."""
+        method = getattr(self, f"do_{self.command}", None)
+        if method is None:
+            raise Refusal(501, INVALID_REQUEST, f"{self.command} has no meaning here")
+        method()
 
     def begin_serving(self) -> None:
         """Take note that the request is complete: the client waits for us now."""
         self._waiting.remove(self.connection)
-
-    def parse_request(self) -> bool:
-        """Read the headers."""
-        lines, head = self.rfile, HeadLines(self.rfile)
-        self.rfile = head  # type: ignore[assignment]
-        try:
-            return super().parse_request()
-        finally:
-            self.rfile = lines
-            self.malformed = head.malformed
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  (the base class's name)
         """Do not log single requests."""
@@ -86,6 +130,9 @@ class Responses(BaseHTTPRequestHandler):
             yield
         except Refusal as refusal:
             self.refuse(refusal)
+        except MalformedError as error:
+            status = 431 if isinstance(error, TooLongError) else 400
+            self.refuse(Refusal(status, INVALID_REQUEST, f"Bad Request: {error}"))
         except LaunchError as error:
             self.refuse(Refusal(500, INTERNAL_ERROR, str(error)))
         except (ConnectionError, TimeoutError):
@@ -108,7 +155,7 @@ class Responses(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(body)))
         self._waiting.add(self.connection)
         self.end_headers()
-        self.wfile.write(body)
+        self.wfile.write(b"" if self.command == "HEAD" else body)
 
     def respond(
         self,
@@ -222,10 +269,11 @@ class Responses(BaseHTTPRequestHandler):
 
     def _drain(self) -> None:
         """Read the rest of the body: closing before that could lose our answer."""
-        left, self.unread = min(self.unread, BODY_LIMIT), 0
+        if self.body.ended:
+            return
+        left = BODY_LIMIT if self.body.chunked else min(self.body.left or BODY_LIMIT, BODY_LIMIT)
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
         self.connection.settimeout(LINGER)
-        while left > 0:
-            piece = self.rfile.read1(min(left, _CHUNK))
-            if not piece:
-                return
+        while left > 0 and (piece := self.rfile.read1(min(left, PIECE))):
             left -= len(piece)

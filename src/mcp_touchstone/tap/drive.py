@@ -19,7 +19,6 @@ from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
-from mcp_touchstone.bridge.reading import length_of
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.tap import recording
@@ -72,7 +71,6 @@ class FaultyEndpoint(Endpoint):
         """Answer as our issuer, or as the bridge."""
         guard = self.server.guard
         if guard is not None and guard.serves(self.path):
-            self.unread = length_of(self.headers, malformed=self.malformed)
             self._relay(guard)
         else:
             super().do_POST()

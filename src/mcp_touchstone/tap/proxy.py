@@ -1,23 +1,34 @@
 """Pass on what an HTTP client and an HTTP server say, and record it. Judges nothing.
 
 Each request has a connection of its own to the server. Only what belongs to one connection is not
-passed on: how a body is framed, whether a connection stays open, and the ``Host`` of the tap.
+passed on: how a body is framed, whether a connection stays open, and the ``Host`` of the tap. Both
+sides are read strictly, and a message that two readers could understand differently is not passed.
 """
 
 import contextlib
-import http.client
+import io
 import itertools
+import re
 import socket
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import parse_qsl
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.listener import Loopback
-from mcp_touchstone.bridge.reading import length_of
-from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
+from mcp_touchstone.bridge.reading import (
+    CHUNK_LINE,
+    Body,
+    MalformedError,
+    body_of,
+    fields,
+    status_line,
+    values,
+)
+from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal
 from mcp_touchstone.bridge.responses import TURN, Responses
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.runtime.console import say
@@ -25,20 +36,26 @@ from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.tap.recording import CLIENT_LEFT, Recorder, Side
 from mcp_touchstone.transport.http_endpoint import Endpoint
-from mcp_touchstone.transport.http_exchange import reason, request_bytes
-from mcp_touchstone.wire.exchange import EVENTS
+from mcp_touchstone.transport.http_exchange import MOST_INTERIM, reason, request_bytes
+from mcp_touchstone.wire.exchange import EVENTS, Headers
 from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Line
 from mcp_touchstone.wire.sse import EventReader
-
-CHUNK: Final = 1 << 16
 
 CONNECTING: Final = 10.0
 """Seconds for the connection to the server."""
 
-HOP: Final = frozenset({
-    "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
-})  # fmt: skip
+HOP: Final = re.compile(
+    r"connection|http2-settings|keep-alive|proxy-connection|te|transfer-encoding|upgrade"
+)
 """Headers that belong to one connection (RFC 9110 section 7.6.1)."""
+
+END_TO_END: Final = re.compile(
+    r"(accept|content|if|mcp|sec|www|x)-.*|accept|authorization|cache-control|cookie|date|etag|host"
+    r"|last-(event-id|modified)|location|origin|retry-after|server|set-cookie|trailer|user-agent"
+)
+"""Headers that stay if ``Connection`` names them, which no sender may do (as above)."""
+
+SWITCHES, OK, EMPTY, NOT_MODIFIED, BAD_GATEWAY = 101, 200, 204, 304, 502
 
 RECORDING: Final = 3.0
 """Greatest seconds for the end of the exchanges under way when a tap ends."""
@@ -113,7 +130,7 @@ class Passing(Responses):
     """One connection of a client.
 
     Attributes:
-        number: number of the request.
+        number: number of the request; 0 between requests.
         left: whether the client closed the connection before the end of the response.
         end: why the response is not that of the server, or broke off; empty for neither.
     """
@@ -123,7 +140,7 @@ class Passing(Responses):
     left = False
     end = ""
 
-    def _pass(self) -> None:
+    def serve(self) -> None:
         """Pass a request on, and its response."""
         self.left, self.end = False, ""
         record = self.server.recorder
@@ -138,97 +155,70 @@ class Passing(Responses):
             record.http(Side.CLIENT, self.number, f"{self.command} {shown}", headers)
             with self.refusing():
                 self._exchange(ours=path == self.server.path)
-            lost = self.left or (self.unread and not self.end)
+            lost = self.left or not (self.body.ended or self.end)
             record.http(Side.EVENT, self.number, CLIENT_LEFT if lost else self.end)
-
-    do_GET = do_POST = do_DELETE = do_HEAD = do_PUT = do_PATCH = do_OPTIONS = _pass  # noqa: N815
+        self.number = 0
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer a request that does not reach the server."""
         self.end = f"{REFUSED}{refusal.status}, {refusal.message}"
-        if refusal.status == http.client.BAD_GATEWAY and not self.left:
+        if not self.number:
+            self.server.recorder.event(self.end)
+        if refusal.status == BAD_GATEWAY and not self.left:
             say(f"mcp-touchstone tap: {safe(refusal.message)}", error=True)
         super().refuse(refusal)
 
     def _exchange(self, *, ours: bool) -> None:
-        """Pass a request on and its response.
+        """Pass a request on, once it is complete or over the limit, and its response.
 
         Args:
             ours: whether it is a request to the MCP endpoint. Other bodies are not recorded: those
                 of an authorization server are secrets.
         """
         head.guard(self.headers)
-        coding = self.headers.get("Transfer-Encoding", "").strip().lower()
-        chunked = coding == "chunked" and not (self.malformed or "Content-Length" in self.headers)
-        if not chunked:
-            self.unread = length_of(self.headers, malformed=self.malformed)
-        server = self.server.upstream
+        body, held, pieces = _Body(), list[bytes](), iter(self.body)
+        for piece in pieces:
+            held.append(body.fed(piece))
+            if body.length > LINE_LIMIT:
+                break
+        complete = self.body.ended
+        if complete:
+            self._record(body, ours=ours)
         try:
-            connection = server.connect(CONNECTING)
+            connection = self.server.upstream.connect(CONNECTING)
         except OSError as error:
             raise self._unreachable(reason(error)) from error
-        with connection:
+        with connection, contextlib.closing(connection.makefile("rb")) as source:
             connection.settimeout(None)
-            self._send(connection, chunked=chunked, ours=ours)
+            self._send(connection, itertools.chain(held, map(body.fed, pieces)))
+            if not complete:
+                self._record(body, ours=ours)
             self.begin_serving()
-            response = http.client.HTTPResponse(connection, method=self.command)
-            with contextlib.closing(response), self._watching(connection):
+            with self._watching(connection):
                 try:
-                    response.begin()
-                except (OSError, http.client.HTTPException) as error:
-                    why = reason(error) if isinstance(error, OSError) else repr(error)
-                    raise self._unreachable(CLIENT_LEFT if self.left else why) from error
-                self._respond(response, ours=ours)
+                    answer = self._final(source)
+                except (OSError, MalformedError) as error:
+                    raise self._unreachable(CLIENT_LEFT if self.left else _why(error)) from error
+                self._respond(answer, ours=ours)
 
-    def _unreachable(self, why: str) -> Refusal:
-        authority = self.server.upstream.authority
-        return Refusal(http.client.BAD_GATEWAY, INTERNAL_ERROR, f"{authority}: {why}")
-
-    # --- the request
-
-    def _send(self, connection: socket.socket, *, chunked: bool, ours: bool) -> None:
-        """Write the request; a server that does not read it may have answered already."""
-        body = _Body()
-        named = {word.strip().lower() for word in self.headers.get("Connection", "").split(",")}
-        left_out = HOP | named | {"host", "expect"}
-        kept = [(k, v) for k, v in self.headers.items() if k.lower() not in left_out]
-        framing = [("Transfer-Encoding", "chunked")] if chunked else []
-        own = [("Host", self.server.upstream.authority), *kept, *framing, ("Connection", "close")]
-        pending = request_bytes(self.command, self.path, own)
-        deaf = False
-        for piece in self._chunks() if chunked else self._counted():
-            body.feed(piece)
-            deaf = deaf or not _written(connection, pending)
-            pending = _framed(piece) if chunked else piece
+    def _record(self, body: "_Body", *, ours: bool) -> None:
         if ours and body.length:
             self.server.recorder.http(Side.CLIENT, self.number, body.line())
-        if not deaf and _written(connection, pending) and chunked:
-            _written(connection, b"0\r\n\r\n")
 
-    def _counted(self) -> Iterator[bytes]:
-        """Yield a body of known length as it comes."""
-        while self.unread:
-            piece = self.rfile.read1(min(self.unread, CHUNK))
-            if not piece:
-                raise ConnectionResetError("the body ended early")
-            self.unread -= len(piece)
-            yield piece
+    def _unreachable(self, why: str) -> Refusal:
+        return Refusal(BAD_GATEWAY, INTERNAL_ERROR, f"{self.server.upstream.authority}: {why}")
 
-    def _chunks(self) -> Iterator[bytes]:
-        """Yield a body in chunks as it comes; trailers are dropped."""
-        while True:
-            size = self.rfile.readline(CUT).partition(b";")[0].strip()
-            try:
-                self.unread = int(size, 16)
-            except ValueError:
-                self.unread = 0
-                raise Refusal(400, INVALID_REQUEST, "Bad Request: a malformed chunk") from None
-            if self.unread <= 0:
-                break
-            yield from self._counted()
-            self.rfile.readline(CUT)
-        while self.rfile.readline(CUT).strip():
-            pass
+    def _send(self, connection: socket.socket, pieces: Iterable[bytes]) -> None:
+        """Write the request; a server that does not read it may have answered already."""
+        chunked = self.body.chunked
+        passed = _passed(self.headers.items(), "host", "expect")
+        framing = [("Transfer-Encoding", "chunked")] if chunked else []
+        own = [("Host", self.server.upstream.authority), *passed, *framing, ("Connection", "close")]
+        deaf = not _written(connection, request_bytes(self.command, self.path, own))
+        for piece in pieces:
+            deaf = deaf or not _written(connection, _framed(piece) if chunked else piece)
+        if chunked and not deaf:
+            _written(connection, _last(self.body))
 
     # --- the response
 
@@ -253,35 +243,56 @@ class Passing(Responses):
             over.set()
             thread.join()
 
-    def _respond(self, response: http.client.HTTPResponse, *, ours: bool) -> None:
-        record, headers = self.server.recorder, tuple(response.headers.items())
-        status = f"{response.status} {response.reason}"
-        record.http(Side.SERVER, self.number, status, headers or (("Content-Length", "0"),))
-        self.send_response_only(response.status, response.reason)
-        for name, value in headers:
-            if name.lower() not in HOP:
-                self.send_header(name, value)
-        counted = response.length is not None
-        framed = not counted and self.request_version != "HTTP/1.0"
+    def _final(self, source: io.BufferedIOBase) -> "_Answer":
+        """Read up to the head of the final response, and pass interim ones on.
+
+        Raises:
+            OSError, MalformedError: there is none.
+        """
+        for _ in range(MOST_INTERIM):
+            line = source.readline(CHUNK_LINE)
+            if not line:
+                raise ConnectionResetError
+            version, status, why = status_line(line)
+            headers = fields(source)
+            self.server.recorder.http(Side.SERVER, self.number, f"{status} {why}", headers)
+            body = body_of(version, headers, source, None)
+            never = status < OK or status == EMPTY  # RFC 9110 section 6.4.1
+            if status == SWITCHES or (never and (body.chunked or body.left)):
+                raise MalformedError(f"a {status} that nobody asked for, or with a body")
+            if status >= OK:
+                none = never or status == NOT_MODIFIED or self.command == "HEAD"
+                return _Answer(status, why, headers, Body(source) if none else body)
+            if self.request_version != "HTTP/1.0":
+                self._begin(status, why, headers)
+                self.end_headers()
+        raise MalformedError(f"{MOST_INTERIM} interim responses and no final one")
+
+    def _begin(self, status: int, why: str, headers: Headers) -> None:
+        self.send_response_only(status, why)
+        for name, value in _passed(headers):
+            self.send_header(name, value)
+
+    def _respond(self, answer: "_Answer", *, ours: bool) -> None:
+        record, body = self.server.recorder, answer.body
+        self._begin(answer.status, answer.reason, answer.headers)
+        framed = body.chunked or body.left is None
+        if framed and self.request_version == "HTTP/1.0":
+            framed, self.close_connection = False, True
         if framed:
             self.send_header("Transfer-Encoding", "chunked")
-        elif not counted:
-            self.close_connection = True
         self.end_headers()
-        heard = _Heard(record, self.number, response) if ours else None
+        heard = _Heard(record, self.number, answer.headers) if ours else None
         try:
-            while data := response.read1(CHUNK):
+            for piece in body:
                 if heard is not None:
-                    heard.feed(data, last=response.length == 0)
-                self._write(_framed(data) if framed else data)
-            if response.length:
-                raise http.client.IncompleteRead(b"")
+                    heard.feed(piece, last=body.ended)
+                self._write(_framed(piece) if framed else piece)
             if heard is not None:
                 heard.end()
-            self._write(b"0\r\n\r\n" if framed else b"")
-        except (http.client.HTTPException, OSError) as error:
-            why = reason(error) if isinstance(error, OSError) else "its response has no end"
-            self.end = f"{BROKE_OFF}{why}"
+            self._write(_last(body) if framed else b"")
+        except (MalformedError, OSError) as error:
+            self.end = f"{BROKE_OFF}{_why(error)}"
             self.close_connection = True
 
     def _write(self, data: bytes) -> None:
@@ -290,6 +301,16 @@ class Passing(Responses):
         except OSError:
             self.left = True
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A final response of the server."""
+
+    status: int
+    reason: str
+    headers: Headers
+    body: Body
 
 
 class _Body:
@@ -303,12 +324,13 @@ class _Body:
         self.length = 0
         self._kept = bytearray()
 
-    def feed(self, data: bytes) -> None:
-        """Add bytes."""
+    def fed(self, data: bytes) -> bytes:
+        """Add bytes and return them."""
         self.length += len(data)
         self._kept += data if self.length <= LINE_LIMIT else b""
         if self.length > LINE_LIMIT:
             del self._kept[CUT:]
+        return data
 
     def line(self) -> Line:
         """Return it as a line."""
@@ -318,10 +340,10 @@ class _Body:
 class _Heard:
     """The body of a response, for the recorder: events as they come, another body at its end."""
 
-    def __init__(self, recorder: Recorder, number: int, response: http.client.HTTPResponse) -> None:
+    def __init__(self, recorder: Recorder, number: int, headers: Headers) -> None:
         self._recorder, self._number = recorder, number
-        kind = response.headers.get_content_type()
-        coding = (response.headers.get("Content-Encoding") or "identity").strip().lower()
+        kind = "".join(values(headers, "content-type")[:1]).partition(";")[0].strip().lower()
+        coding = ",".join(values(headers, "content-encoding")).lower() or "identity"
         self._events = EventReader() if kind == EVENTS else None
         self._body = _Body()
         self._unpack = zlib.decompressobj(47) if coding in {"gzip", "deflate"} else None
@@ -343,7 +365,7 @@ class _Heard:
         if self._closed:
             return
         if self._events is None:
-            self._body.feed(data)
+            self._body.fed(data)
         else:
             for one in self._events.feed(data):
                 raw = one.data or b""
@@ -362,6 +384,25 @@ class _Heard:
 
 def _framed(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
+
+
+def _why(error: OSError | MalformedError) -> str:
+    return reason(error) if isinstance(error, OSError) else f"its response is malformed: {error}"
+
+
+def _last(body: Body) -> bytes:
+    """Return what ends a body in chunks."""
+    lines = "".join(f"{name}: {value}\r\n" for name, value in body.trailers)
+    return f"0\r\n{lines}\r\n".encode("latin-1")
+
+
+def _passed(headers: Iterable[tuple[str, str]], *ours: str) -> Headers:
+    """Return the headers that are passed on, without ours."""
+    known = tuple(headers)
+    words = ",".join(values(known, "connection")).lower().split(",")
+    named = {word.strip() for word in words if not END_TO_END.fullmatch(word.strip())}
+    kept = ((name, value) for name, value in known if name.lower() not in named | {*ours})
+    return tuple(one for one in kept if not HOP.fullmatch(one[0].lower()))
 
 
 def _written(connection: socket.socket, data: bytes) -> bool:

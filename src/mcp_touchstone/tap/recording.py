@@ -154,7 +154,12 @@ class Recorder:
         self._write(self._row(Side.EVENT, sentence))
 
     def http(
-        self, side: Side, exchange: int, text: str | Line, headers: Headers = (), **more: Any
+        self,
+        side: Side,
+        exchange: int,
+        text: str | Line,
+        headers: Headers | None = None,
+        **more: Any,
     ) -> None:
         """Record a part of an HTTP exchange.
 
@@ -163,7 +168,7 @@ class Recorder:
             text: a body, the data of an event, a sentence, or what precedes headers.
         """
         row = self._row(side, text, exchange=exchange)
-        if headers:
+        if headers is not None:
             for secret in secret_values(headers):
                 self.hide(secret)
             row["headers"] = [[k, v if is_kept(k) else "HIDDEN"] for k, v in headers]
