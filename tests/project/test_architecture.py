@@ -252,11 +252,9 @@ IMPURE: Final[dict[str, set[str]]] = {
     "socketserver": {"bridge.listener"},
     "http": {
         "tap.guard",
-        "tap.proxy",
         "tap.act",
         "issuer.server",
         "client.login",
-        "bridge.reading",
         "bridge.responses",
     },
     "select": {

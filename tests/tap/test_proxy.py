@@ -226,6 +226,60 @@ def test_secrets_are_in_no_recording(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o077 == 0
 
 
+SESSION_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
+
+
+def test_a_secret_of_a_header_is_hidden_wherever_it_is_said_again(tmp_path: Path) -> None:
+    """However it is written there, and after more tokens than a client usually has."""
+    odd = "".join(f"\\u{ord(char):04x}" for char in "secret-0-Zz0123456789")
+    secret = "secret-0-Zz0123456789"
+    bodies = (
+        f'{{"x": "{secret}"}}',
+        f'{{"x": "{odd}"}}',
+        f"%73{secret[1:]}",
+        f"a&#115;{secret[1:]}",
+    )
+    with tapped(fixed(response(body=b"{}")), tmp_path) as (port, _):
+        for n in range(40):
+            asked(port, "POST", body=b"{}", Authorization=f"Bearer secret-{n}-Zz0123456789").read()
+        for body in bodies:
+            asked(port, "POST", f"/mcp?{secret}", body.encode(), **{"X-Other": secret}).read()
+            asked(port, "GET", f"/{secret}/x", **{"User-Agent": f"me {secret}"}).read()
+
+    text = next(tmp_path.glob("*.jsonl")).read_text()
+    assert "secret-0" not in text
+    assert odd not in text.replace("\\\\", "\\")
+    assert not [row for row in rows(tmp_path) if secret[1:] in row["text"]]
+
+
+def test_what_tells_sessions_apart_stays(tmp_path: Path) -> None:
+    """Even if a session id has the form of a token, and is said in an argument too."""
+    with tapped(mcp(session=SESSION_TOKEN), tmp_path) as (port, requests):
+        opened(port)
+        argument = {"password": SESSION_TOKEN, "progressToken": "abc123xyz9"}
+        said(port, SESSION_TOKEN, id=2, method="tools/call", params=argument)
+        said(port, SESSION_TOKEN, id=3, method="ping")
+
+    assert len(requests) == 3
+    heads = [dict(row.headers) for row in only(tmp_path).rows if row.headers is not None]
+    known = [head["Mcp-Session-Id"] for head in heads if "Mcp-Session-Id" in head]
+    assert set(known) == {SESSION_TOKEN}
+    assert any("abc123xyz9" in row.text for row in only(tmp_path).rows)
+
+
+def test_a_hidden_argument_still_equals_its_header(tmp_path: Path) -> None:
+    params = {"name": "login", "arguments": {"api_key": "secret-1-Zz0123456789"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    with tapped(mcp(), tmp_path) as (port, _):
+        header = {"Mcp-Param-Api-Key": "secret-1-Zz0123456789"}
+        asked(port, "POST", body=body, **JSON, **header).read()
+
+    found = only(tmp_path).rows
+    value = dict(found[0].headers or ())["Mcp-Param-Api-Key"]
+    assert value.startswith("HIDDEN-")
+    assert json.loads(found[1].text)["params"]["arguments"] == {"api_key": value}
+
+
 def test_a_compressed_body_is_recorded_as_it_was(tmp_path: Path) -> None:
     import gzip  # noqa: PLC0415  (for one test)
 

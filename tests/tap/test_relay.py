@@ -237,6 +237,20 @@ def test_a_recording_has_no_secret_of_the_environment_or_the_command(folder: Pat
     assert "HIDDEN-API_KEY" in written
 
 
+def test_secrets_of_arguments_are_hidden_in_messages_too(folder: Path) -> None:
+    words = ["--password", "correcthorse", "--api-key=Zz01234567", "-H", "X-Auth: Yy01234567"]
+    code = "import sys\nprint(sys.argv)\nsys.stderr.write(str(sys.argv) + ' token=Xx01234567')"
+
+    tap(folder, sys.executable, "-c", code, *words, "--port", "8080").communicate(timeout=60)
+
+    written = only(folder).path.read_text()
+    for secret in ("correcthorse", "Zz01234567", "Yy01234567", "Xx01234567"):
+        assert secret not in written
+    assert only(folder).command[3] == "--password"
+    assert only(folder).command[4].startswith("HIDDEN-SECRET_ARGUMENT_")
+    assert only(folder).command[-2:] == ["--port", "8080"]
+
+
 def test_a_full_disk_does_not_stop_the_conversation(folder: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full")

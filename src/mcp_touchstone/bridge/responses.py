@@ -271,9 +271,11 @@ class Responses(BaseHTTPRequestHandler):
         """Read the rest of the body: closing before that could lose our answer."""
         if self.body.ended:
             return
-        left = BODY_LIMIT if self.body.chunked else min(self.body.left or BODY_LIMIT, BODY_LIMIT)
-        with contextlib.suppress(OSError):
-            self.connection.shutdown(socket.SHUT_WR)
+        left = min(self.body.left or BODY_LIMIT, BODY_LIMIT)
+        if self.body.chunked or self.body.left is None:  # only the client knows where it ends
+            left = BODY_LIMIT
+            with contextlib.suppress(OSError):
+                self.connection.shutdown(socket.SHUT_WR)
         self.connection.settimeout(LINGER)
         while left > 0 and (piece := self.rfile.read1(min(left, PIECE))):
             left -= len(piece)

@@ -39,6 +39,7 @@ def run(line: CommandLine) -> int:
 
 def _tap(line: CommandLine) -> int:
     """Stand between a client and a server, or edit the file of a client."""
+    from mcp_touchstone.runtime.secrets import in_arguments
     from mcp_touchstone.tap import recording, relay
 
     options, command = line.options, line.server
@@ -53,8 +54,9 @@ def _tap(line: CommandLine) -> int:
         return complain("tap: write the command of the server behind `--`, and --report DIR")
     if options.report is None:
         return complain("tap: name the folder of the recordings with --report DIR")
-    about = {"command": recording.shown(command)}
-    recorder = recording.recorder(options.report, about, os.environ)
+    given = {f"SECRET_ARGUMENT_{n}": one for n, (_, one) in enumerate(in_arguments(command), 1)}
+    about = {"command": list(command)}
+    recorder = recording.recorder(options.report, about, {**os.environ, **given})
     return relay.exit_like(relay.run(command, recorder))
 
 

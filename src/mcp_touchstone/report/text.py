@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from html import escape
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.runtime.secrets import secrets
+from mcp_touchstone.runtime.secrets import SEARCHED, secrets
 
 NAMELESS: Final = "it reports no name"
 
@@ -18,14 +19,78 @@ def masked(text: str, environment: Mapping[str, str]) -> str:
 
     A server may print its environment, and people publish reports and logs.
     """
-    for name, value in secrets(environment):
-        plain = [value]
-        for _ in range(3):  # a text in a result in a report
-            plain.append(json.dumps(plain[-1])[1:-1])
-        for one in reversed(plain):
-            for form in (cell(one), escape(one), escape(one, quote=False), one):
+    return _of(frozenset(environment.items())).masked(text)
+
+
+@lru_cache(maxsize=8)
+def _of(environment: frozenset[tuple[str, str]]) -> "Masks":
+    found = Masks()
+    for name, value in secrets(dict(sorted(environment))):
+        found.add(name, value)
+    return found
+
+
+class Masks:
+    """Values that are replaced in texts, whatever escapes they have there.
+
+    Args:
+        most: greatest number of values; the oldest ones are forgotten.
+    """
+
+    def __init__(self, most: int = 10_000) -> None:
+        self._most = most
+        self._names: dict[str, str] = {}
+        self._forms: list[tuple[str, str]] = []
+
+    def __contains__(self, value: str) -> bool:
+        return value in self._names
+
+    def add(self, name: str, value: str) -> None:
+        """Replace a value by ``HIDDEN-NAME``."""
+        if value in self._names:
+            return
+        self._names[value] = name
+        forms = [(form, name) for form in _forms(value)]
+        if len(self._names) > self._most:
+            oldest = next(iter(self._names))
+            del self._names[oldest]
+            gone = set(_forms(oldest))
+            self._forms = [one for one in self._forms if one[0] not in gone]
+        self._forms = sorted([*self._forms, *forms], key=lambda one: -len(one[0]))
+
+    def masked(self, text: str) -> str:
+        """Return a text without the values."""
+        for form, name in self._forms:
+            if form in text:
                 text = text.replace(form, f"HIDDEN-{name}")
-    return text
+        if len(text) <= SEARCHED and ESCAPED.search(text):
+            for value, name in self._names.items():
+                text = _anyhow(value).sub(f"HIDDEN-{name}", text)
+        return text
+
+
+ESCAPED: Final = re.compile(r"\\u00[0-7]|%[2-7]|&#")
+"""Escapes of characters that need none."""
+
+
+@lru_cache(maxsize=2048)
+def _anyhow(value: str) -> re.Pattern[str]:
+    """Return the pattern of a value with any of its characters escaped for JSON, URLs or HTML."""
+    return re.compile("".join(map(_anyhow_one, value)))
+
+
+def _anyhow_one(char: str) -> str:
+    code = ord(char)
+    escapes = rf"\\+u(?i:{code:04x})|%(?i:{code:02x})|&#0*{code};|&#[xX]0*(?i:{code:x});"
+    return f"(?:{re.escape(char)}|{escapes})"
+
+
+def _forms(value: str) -> Iterator[str]:
+    plain = [value]
+    for _ in range(3):  # a text in a result in a report
+        plain.append(json.dumps(plain[-1])[1:-1])
+    for one in dict.fromkeys(plain):
+        yield from dict.fromkeys((cell(one), escape(one), escape(one, quote=False), one))
 
 
 def cut(text: str, width: int) -> str:

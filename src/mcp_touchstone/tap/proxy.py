@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qsl
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.listener import Loopback
@@ -33,7 +32,7 @@ from mcp_touchstone.bridge.responses import TURN, Responses
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.runtime.secrets import secrets
+from mcp_touchstone.runtime.secrets import in_query, in_words
 from mcp_touchstone.tap.recording import CLIENT_LEFT, Recorder, Side
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.transport.http_exchange import MOST_INTERIM, reason, request_bytes
@@ -122,8 +121,7 @@ def upstream(url: str) -> Endpoint:
 
 def path_secrets(server: Endpoint) -> dict[str, str]:
     """Return the parts of a path that look like tokens, each under the name of a variable."""
-    parts = {str(n): part for n, part in enumerate(server.path.split("/"))}
-    return {f"TOKEN_IN_PATH_{n}": part for n, part in secrets(parts)}
+    return {f"TOKEN_IN_PATH_{n}": one for n, one in enumerate(in_words(server.path))}
 
 
 class Passing(Responses):
@@ -145,11 +143,10 @@ class Passing(Responses):
         self.left, self.end = False, ""
         record = self.server.recorder
         path, _, query = self.path.partition("?")
-        given = parse_qsl(query, keep_blank_values=True)
-        for name, value in given:
-            if any(secrets({name: value})):
-                record.hide(value)
-        shown = path + "?" * bool(query) + "&".join(f"{name}=HIDDEN" for name, _ in given)
+        record.hide(in_query(query))
+        pairs = [part.partition("=") for part in query.split("&")]
+        parts = [name + "=HIDDEN" if sign else "HIDDEN" for name, sign, _ in pairs]
+        shown = path + ("?" + "&".join(parts) if query else "")
         headers = tuple(self.headers.items())
         with self.server.exchange() as self.number:
             record.http(Side.CLIENT, self.number, f"{self.command} {shown}", headers)

@@ -7,6 +7,8 @@ surrogates, as in Python's ``surrogateescape``.
 Over HTTP each line has ``exchange``, the number of its request. A line with ``headers`` is the head
 of a request or a response, any other line a body or, with ``event``, the data of an event. Headers
 that may hold secrets have no value, and neither have parameters in a query.
+
+What looks like a secret, anywhere, is replaced by a name of its own: equal values stay equal.
 """
 
 import itertools
@@ -23,11 +25,19 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog.revision import META, is_modern
-from mcp_touchstone.report.text import masked
+from mcp_touchstone.report.text import Masks
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.input_file import InputError, InputFile, parsed
 from mcp_touchstone.runtime.members import Members
-from mcp_touchstone.runtime.secrets import secrets
+from mcp_touchstone.runtime.secrets import (
+    hideable,
+    in_header,
+    in_message,
+    in_words,
+    is_recorded,
+    is_whole,
+    secrets,
+)
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.version import __version__
 from mcp_touchstone.wire.exchange import Headers
@@ -62,11 +72,8 @@ LEFT: Final = "the client ended and left the server running"
 KILLED: Final = "the client killed the server without closing its input"
 
 
-SHORTEST: Final = 8
-"""Characters of a token that is hidden; a shorter one could be a common word."""
-
-MOST_SECRETS: Final = 16
-"""Greatest number of tokens of requests that are remembered; the oldest are forgotten."""
+MOST_SECRETS: Final = 1000
+"""Greatest number of secrets that are remembered; the oldest are forgotten."""
 
 LARGEST: Final = 96 << 20
 """Greatest size of a recording that is read, in bytes; reading it takes at most 1 GiB."""
@@ -79,18 +86,10 @@ ALL_TOGETHER: Final = 256 << 20
 
 CURE: Final = "name a recording of `mcp-touchstone tap`"
 
-_HEADS: Final = {True: re.compile("[^ :]+( |$)"), False: re.compile("[1-5][0-9][0-9]( |$)")}
+_HEADS: Final = {True: re.compile("[^ :]+( |$)"), False: re.compile("[1-9][0-9][0-9]( |$)")}
 """Beginning of the head of a request, and of a response."""
 _NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that ``surrogateescape`` does not write."""
-
-_KEPT: Final = re.compile(
-    r"mcp-.*|accept|allow|cache-control|connection|content-(type|encoding|length)|date|host"
-    r"|last-event-id|origin|retry-after|server|transfer-encoding|user-agent|www-authenticate"
-    r"|x-accel-buffering",
-    re.IGNORECASE,
-)
-"""Headers whose values are recorded."""
 
 
 class Side(StrEnum):
@@ -124,9 +123,10 @@ class Recorder:
     def __init__(
         self, path: Path, about: Mapping[str, Any], environment: Mapping[str, str]
     ) -> None:
-        names = dict.fromkeys(name for name, _ in secrets(environment))
-        self._hidden = {name: environment[name] for name in names}
-        self._own = len(self._hidden)
+        self._own, self._learned = Masks(), Masks(MOST_SECRETS)
+        for name, secret in secrets(environment):
+            self._own.add(name, secret)
+        self._open = set[str]()
         self._numbers = itertools.count(1)
         self._begun = now()
         self._lock = threading.RLock()  # `_write` takes it again
@@ -169,18 +169,21 @@ class Recorder:
         """
         row = self._row(side, text, exchange=exchange)
         if headers is not None:
-            for secret in secret_values(headers):
-                self.hide(secret)
-            row["headers"] = [[k, v if is_kept(k) else "HIDDEN"] for k, v in headers]
+            for name, value in headers:
+                if is_whole(name) and value not in self._learned:
+                    self._open.add(value)  # what earlier lines have must stay what it is
+                self.hide(in_header(name, value))
+            row["headers"] = [[k, v if is_recorded(k) else "HIDDEN"] for k, v in headers]
+            self.hide(in_words(row["text"]))
         self._write(row | more)
 
-    def hide(self, secret: str) -> None:
-        """Keep a secret out of all later rows."""
+    def hide(self, found: Iterable[str]) -> None:
+        """Keep secrets out of this row and all later ones."""
         with self._lock:
-            if len(secret) >= SHORTEST and secret not in self._hidden.values():
-                self._hidden[f"TOKEN-{next(self._numbers)}"] = secret
-            while len(self._hidden) > self._own + MOST_SECRETS:
-                del self._hidden[next(itertools.islice(self._hidden, self._own, None))]
+            for secret in found:
+                known = secret in self._own or secret in self._learned or secret in self._open
+                if not known and hideable(secret):
+                    self._learned.add(f"TOKEN-{next(self._numbers)}", secret)
 
     def close(self) -> None:
         """Close the file."""
@@ -192,7 +195,8 @@ class Recorder:
         row: dict[str, Any] = {"at": round(now() - self._begun, 6), "from": side, **about}
         if not isinstance(text, Line):
             return row | {"text": text}
-        row["text"] = text.raw.decode("utf-8", "surrogateescape")
+        row["text"] = said = text.raw.decode("utf-8", "surrogateescape")
+        self.hide(in_message(said))
         if text.cut:
             row["length"] = text.length
         if not text.terminated:
@@ -201,9 +205,9 @@ class Recorder:
 
     def _write(self, row: Mapping[str, Any]) -> None:
         """Append a line in one call; a full disk must not disturb the conversation."""
-        shown = {key: self._masked(value) for key, value in row.items()}
-        raw = json.dumps(shown).encode() + b"\n"
         with self._lock:
+            shown = {key: self._masked(value) for key, value in row.items()}
+            raw = json.dumps(shown).encode() + b"\n"
             try:
                 os.write(self._file, raw)
             except OSError as error:
@@ -213,7 +217,7 @@ class Recorder:
 
     def _masked(self, value: Any) -> Any:
         if isinstance(value, str):
-            return masked(value, self._hidden) if self._hidden else value
+            return self._learned.masked(self._own.masked(value))
         return [self._masked(one) for one in value] if isinstance(value, list) else value
 
 
@@ -229,31 +233,6 @@ def recorder(folder: Path, about: Mapping[str, Any], environment: Mapping[str, s
         return Recorder(folder / name, about, environment)
     except OSError as error:
         raise InputError(f"{folder}: no recording can be written: {error.strerror}") from error
-
-
-def is_kept(name: str) -> bool:
-    """Return whether the value of a header is recorded."""
-    return _KEPT.fullmatch(name) is not None
-
-
-def secret_values(headers: Headers) -> Iterator[str]:
-    """Yield the tokens in the headers of a request or a response."""
-    for name, value in headers:
-        if name.lower() in {"authorization", "proxy-authorization"}:
-            yield value.rpartition(" ")[2]
-        elif name.lower() in {"cookie", "set-cookie"}:
-            pairs = (part.partition("=")[2].strip() for part in value.split(";"))
-            yield from pairs if name.lower() == "cookie" else [next(pairs)]
-        elif not is_kept(name) and any(secrets({name: value})):
-            yield value
-
-
-def shown(command: Iterable[str]) -> list[str]:
-    """Return a command without arguments that look like tokens."""
-    words = list(command)
-    for _, secret in secrets({str(n): word for n, word in enumerate(words)}):
-        words = [word.replace(secret, "HIDDEN") for word in words]
-    return words
 
 
 @dataclass(frozen=True, slots=True)
