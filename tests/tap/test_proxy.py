@@ -20,6 +20,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.tap import proxy, recording
 from mcp_touchstone.tap.proxy import Proxy
 from mcp_touchstone.tap.recording import Recording, Side
+from mcp_touchstone.wire.http_headers import encoded
 from tests.cases import cases
 from tests.conftest import eventually
 from tests.http_canned import Answer, fixed, mcp, response, serving
@@ -267,11 +268,13 @@ def test_what_tells_sessions_apart_stays(tmp_path: Path) -> None:
     assert any("abc123xyz9" in row.text for row in only(tmp_path).rows)
 
 
-def test_a_hidden_argument_still_equals_its_header(tmp_path: Path) -> None:
-    params = {"name": "login", "arguments": {"api_key": "secret-1-Zz0123456789"}}
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+@pytest.mark.parametrize("secret", ["secret-1-Zz0123456789", "sécret-1-Zz0123456789"])
+def test_a_hidden_argument_still_equals_its_header(secret: str, tmp_path: Path) -> None:
+    params = {"name": "login", "arguments": {"api_key": secret}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    body = json.dumps(call, ensure_ascii=False).encode()
     with tapped(mcp(), tmp_path) as (port, _):
-        header = {"Mcp-Param-Api-Key": "secret-1-Zz0123456789"}
+        header = {"Mcp-Param-Api-Key": encoded(secret)}
         asked(port, "POST", body=body, **JSON, **header).read()
 
     found = only(tmp_path).rows

@@ -218,10 +218,10 @@ def in_header(name: str, value: str) -> Iterator[str]:
         pairs = [part.partition("=")[2].strip().strip('"') for part in value.split(";")]
         yield from pairs if low == "cookie" else pairs[:1]
     else:
-        named = low.removeprefix(_HEADERS["repeated"])
-        yield from _secrets_of(named, value)
+        repeated = low.startswith(_HEADERS["repeated"])
+        yield from _secrets_of(low.removeprefix(_HEADERS["repeated"]), value)
         yield from in_query(value.partition("?")[2])
-        yield from in_words(value) if is_recorded(name) else ()
+        yield from in_words(value) if is_recorded(name) and not repeated else ()
 
 
 def in_credentials(value: str) -> Iterator[str]:

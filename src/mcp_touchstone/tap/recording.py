@@ -43,7 +43,7 @@ from mcp_touchstone.version import __version__
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.framing import Line, LineSplitter, value_in
 from mcp_touchstone.wire.framing import read as read_line
-from mcp_touchstone.wire.http_headers import SESSION
+from mcp_touchstone.wire.http_headers import NAME, PARAMETER, SESSION, decoded, encoded
 from mcp_touchstone.wire.sse import ServerEvent
 
 FORMAT: Final = 1
@@ -172,10 +172,16 @@ class Recorder:
             for name, value in headers:
                 if is_whole(name) and value not in self._learned:
                     self._open.add(value)  # what earlier lines have must stay what it is
-                self.hide(in_header(name, value))
-            row["headers"] = [[k, v if is_recorded(k) else "HIDDEN"] for k, v in headers]
+                self.hide(in_header(name, _plain(name, value)))
+            row["headers"] = [[name, self._header(name, value)] for name, value in headers]
             self.hide(in_words(row["text"]))
         self._write(row | more)
+
+    def _header(self, name: str, value: str) -> str:
+        """Return the value of a header for the recording: one that repeats a body still does."""
+        plain = _plain(name, value)
+        shown = plain if plain == value else self._masked(plain)
+        return (value if shown == plain else encoded(shown)) if is_recorded(name) else "HIDDEN"
 
     def hide(self, found: Iterable[str]) -> None:
         """Keep secrets out of this row and all later ones."""
@@ -219,6 +225,12 @@ class Recorder:
         if isinstance(value, str):
             return self._learned.masked(self._own.masked(value))
         return [self._masked(one) for one in value] if isinstance(value, list) else value
+
+
+def _plain(name: str, value: str) -> str:
+    """Return the value of a header that may be in Base64 (2026-07-28, #value-encoding)."""
+    repeats = name.lower().startswith((NAME.lower(), PARAMETER.lower()))
+    return (decoded(value) if repeats else None) or value
 
 
 def recorder(folder: Path, about: Mapping[str, Any], environment: Mapping[str, str]) -> Recorder:
