@@ -143,6 +143,23 @@ GROUPS: dict[str, dict[str, Case]] = {
             1, "lifecycle-initialize-response", "license expired", select="lifecycle"
         ),
     },
+    "disk": {
+        **{
+            f"takes_too_much {kind}": case(
+                2, f"it {what}", "name a larger --root-size", argument=kind, patience=60
+            )
+            for kind, what in {
+                "bytes": "wrote more than 16 MiB",
+                "home": "wrote more than 16 MiB",
+                "mapped": "wrote more than 16 MiB",
+                "unnamed": "wrote more than 16 MiB",
+                "files": "made more than 2,048 files",
+                "folders": "made more than 2,048 files",
+            }.items()
+        },
+        "takes_much again": case(0, "1 pass", argument="again", patience=60),
+        "takes_much sparse": case(0, "1 pass", argument="sparse", patience=60),
+    },
     "files": {
         "fills_its_root": SOUND,
         "deletes_its_root": SOUND,

@@ -40,6 +40,7 @@ bindings = { read = { tool = "get", path = "name" } }
 resource = "note:///1"
 root-from = "seed"
 world = "roots"
+root-size = 64
 offline = true
 sandbox = "auto"
 online = true
@@ -97,6 +98,7 @@ SAME = (
     "--resource=note:///1",
     "--root-from=seed",
     "--world=roots",
+    "--root-size=64",
     "--offline",
     "--sandbox=auto",
     "--online",

@@ -79,7 +79,7 @@ USED = (
     *("--call", 'file_read={"path": "README.md"}', "--resource", "workspace:///README.md"),
     *("--prompt", "git_workflow", "--bindings", 'read={"tool": "file_read", "path": "path"}'),
 )
-BOXED = ("--sandbox", "auto", "--online")
+BOXED = ("--sandbox", "auto", "--online", "--root-size", "64")
 HTTP = (
     *("--http", "http://127.0.0.1:{port}/mcp", "--header", "X-Key=env:HOME", "--ca-file", "ca.pem"),
     *("--token-command", "echo one", "--other-token-command", "echo two"),

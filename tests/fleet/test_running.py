@@ -180,6 +180,29 @@ def test_a_prefix_that_does_not_exist_is_an_error_of_the_installation(
     assert start["line"].endswith("gone: No such file or directory")
 
 
+def test_an_installation_that_takes_too_much_of_the_disk_is_ended(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = (
+        "import os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "for n in range(8): open(f'{sys.argv[1]}/{n}', 'wb').write(bytes(2**20))\n"
+        "time.sleep(600)\n"
+    )
+    monkeypatch.setattr(
+        "mcp_touchstone.fleet.install._steps",
+        lambda _entry, prefix: [(sys.executable, "-c", script, str(prefix))],
+    )
+    monkeypatch.setattr("mcp_touchstone.fleet.judge.INSTALLATION", 4)
+    entry = Entry(name="t", registry=Registry.PYPI, package="my-tool")
+
+    row = judge(entry, Plan(work=tmp_path))
+
+    assert row["start"]["class"] == "install-error"
+    assert "the installation was ended: it wrote more than 4 MiB" in row["start"]["line"]
+    assert not [*tmp_path.iterdir()]
+
+
 def test_uv_compiles_the_bytecode_of_a_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

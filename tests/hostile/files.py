@@ -1,8 +1,8 @@
 """Servers that spoil the folder that they were given."""
 
-import os, shutil, socket
+import mmap, os, shutil, socket, time
 
-from kit import OUTSIDE, ROOT, serve
+from kit import ARGUMENT, OUTSIDE, ROOT, messages, serve
 
 
 def fills_its_root():
@@ -13,6 +13,47 @@ def fills_its_root():
                 file.write(b"\xa5" * 2**20)
     except OSError:
         pass
+    serve()
+
+
+def _takes(how):
+    """Takes 32 MiB or 8192 files of the disk of its root, in files of 8 MiB, and returns those."""
+    most = 2**23
+    place, kept = os.environ["HOME"] if how == "home" else ROOT, []
+    if how == "files":
+        for number in range(2**13):
+            os.close(os.open(f"{ROOT}/{number}", os.O_CREAT))
+    elif how == "folders":
+        for number in range(2**12):
+            os.makedirs(f"{ROOT}/{number}/below")
+    else:
+        for number in range(4):
+            file = open(f"{place}/{number}", "w+b", buffering=0)
+            if how in ("unnamed", "again"):
+                os.unlink(file.name)
+            if how in ("mapped", "sparse"):
+                file.truncate(most)
+            if how == "mapped":
+                with mmap.mmap(file.fileno(), most) as shared:
+                    shared[:] = bytes(most)
+            elif how != "sparse":
+                file.write(bytes(most))
+            if how == "again":
+                file.close()
+            kept.append(file)
+    return kept
+
+
+def takes_too_much():
+    """Takes more than it may, and then answers nothing."""
+    kept = _takes(ARGUMENT)
+    for _ in messages():
+        time.sleep(600)
+
+
+def takes_much():
+    """Takes much, but less at a time than it may."""
+    kept = _takes(ARGUMENT)
     serve()
 
 

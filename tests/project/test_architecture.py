@@ -232,7 +232,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "sandbox.init.mounts",
     },
-    "time": {"tap.drive", "transport.process", "transport.family"},
+    "time": {"runtime.disk_limit", "tap.drive", "transport.process", "transport.family"},
     "socket": {
         "security.http_caller",
         "security.http_listener",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mcp_touchstone.sandbox.sandbox import Method, probe
 from tests.conftest import HERE
 from tests.forked_runs import Nursery, Ran
 from tests.hostile_cases import GROUPS, MIB, Case, hostile
@@ -23,6 +24,8 @@ pytestmark = [
 ANY = re.MULTILINE
 SECONDS = 500.0
 """Deadline of a run, beside seven others on a machine that has much else to do."""
+
+SMALL = ("--root-size", "16")
 
 REPORTS = {
     "html": "report.html",
@@ -100,7 +103,7 @@ def test_hostile_servers_get_their_verdict_in_time_and_leave_nothing(
     group: str, nursery: Nursery, tmp_path: Path
 ) -> None:
     def judged(name: str, case: Case) -> str:
-        options = []
+        options = list(SMALL) if group == "disk" else []
         if group == "screen":
             options = [
                 f"--report={kind}:{tmp_path / name / file}" for kind, file in REPORTS.items()
@@ -117,6 +120,20 @@ def test_hostile_servers_get_their_verdict_in_time_and_leave_nothing(
         problems = [text for text in threads.map(judged, cases, cases.values()) if text]
 
     assert not problems, "\n\n".join(problems)
+
+
+@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("name", [name for name in GROUPS["disk"] if "files" not in name])
+def test_server_in_a_sandbox_is_ended_when_it_takes_too_much_of_the_disk(
+    name: str, method: Method, nursery: Nursery, tmp_path: Path
+) -> None:
+    if why := probe(method):
+        pytest.skip(why)
+    case = GROUPS["disk"][name]
+
+    ran = check(nursery, tmp_path / "run", name, case, "--sandbox", method, *SMALL)
+
+    assert not wrong(ran, case, tmp_path / "run"), ran.out + ran.err
 
 
 def corrupted(folder: Path) -> list[str]:

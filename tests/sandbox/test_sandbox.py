@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -292,6 +293,22 @@ def test_command_writes_only_in_its_world(box: Sandbox, tmp_path: Path, world: P
     assert [path.exists() for path in own] == [True, False, False, False]
     assert [one.name for one in mine.iterdir()] == ["file"]
     assert (mine / "file").read_text() == "mine"
+
+
+def test_own_file_systems_of_a_sandbox_have_a_size(box: Sandbox) -> None:
+    small = replace(box, own=4 << 20, hidden=(Path.home(),))
+    places = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  (those of the sandbox)
+    script = (
+        'for d in "$@"; do head -c 8M /dev/zero > $d/new; stat -c %s $d/new; done; '
+        "for d in /dev /; do test -w $d && echo $d; done"
+    )
+    done = run(small, "sh", "-c", script, "sh", *places)
+    sizes = [int(line) for line in done.stdout.split() if line.isdecimal()]
+
+    assert done.stderr.count("No space left on device") == len(places)
+    assert max(sizes) == 4 << 20
+    assert box.method is Method.BWRAP or sum(sizes) == 4 << 20
+    assert not [line for line in done.stdout.split() if line.startswith("/")]
 
 
 def test_command_cannot_write_kernel_settings(box: Sandbox) -> None:

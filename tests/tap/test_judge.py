@@ -9,6 +9,7 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recorder, Side
+from tests.cases import cases
 
 INFO = {"name": "x", "version": "1"}
 TASKS: dict[str, Any] = {"requests": {"tools": {"call": {}}}}
@@ -124,6 +125,30 @@ def test_an_exit_soon_after_a_signal_is_no_fault_of_the_server(tmp_path: Path) -
     )
 
     assert not {"fail", "warn"} & set(verdicts(folder, "server").values())
+
+
+@cases(("LARGEST", 1 << 20, 2**17, "1 MiB"), ("MOST_ROWS", 8, 2, "8 lines"))
+def test_a_full_recording_is_judged_in_part_and_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    most: int,
+    size: int,
+    shown: str,
+) -> None:
+    monkeypatch.setattr(recording, name, most)
+    folder = write(tmp_path / "full", *[(Side.STDERR, b"x" * size + b"\n")] * 9, "an event")
+    (path,) = folder.glob("*.jsonl")
+
+    said = capsys.readouterr().err
+    status = main(["judge", str(folder)])
+
+    assert path.stat().st_size <= 1 << 20
+    full = f"the recording is full: it may have {shown}"
+    assert said == f"mcp-touchstone tap: it records no more: {full}\n"
+    assert status == 2
+    assert full in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_conversation_without_a_revision_is_not_checked(

@@ -112,7 +112,6 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
     from mcp_touchstone.bridge.listener import Listener, until_signal
     from mcp_touchstone.config import resolve
     from mcp_touchstone.runtime import interrupts
-    from mcp_touchstone.runtime.scratch import World
 
     if settings.sandbox not in {"", "off"}:
         return complain(f"--sandbox {settings.sandbox}: bridge starts the server outside; drop it")
@@ -122,7 +121,7 @@ def _bridge(options: argparse.Namespace, settings: Settings) -> int:
     try:
         with (
             interrupts.held(),
-            World(target.world, seed=target.root_from) as world,
+            target.make_world() as world,
             interrupts.allowed(),
         ):
             launch = Launch(

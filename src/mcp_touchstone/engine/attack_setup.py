@@ -73,9 +73,8 @@ def field(
         pool.target.denied,
         suffixes=bindings.suffixes() if bindings is not None else (),
         folders=bindings.folders() if bindings is not None else (),
-        parent=pool.target.world,
-        seed=pool.target.root_from,
         is_repository=pool.has_repositories,
+        **pool.world.ground,
     )
     pool.keep(made)
     return made

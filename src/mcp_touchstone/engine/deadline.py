@@ -12,15 +12,9 @@ class Deadline:
 
     Results up to then are kept. Live processes are ended and not judged, since their behaviour at
     such an end says nothing about them.
-
-    Attributes:
-        stop: set when the run must end, for this reason or another.
-        met: whether the run ended for this reason.
     """
 
-    def __init__(self, seconds: float, pool: ProcessPool, stop: threading.Event) -> None:
-        self.stop = stop
-        self.met = False
+    def __init__(self, seconds: float, pool: ProcessPool) -> None:
         self._seconds = seconds
         self._pool = pool
         self._until = now() + seconds if seconds else float("inf")
@@ -31,15 +25,10 @@ class Deadline:
         """Remaining seconds; infinite without a limit."""
         return max(0.0, self._until - now())
 
-    @property
-    def sentence(self) -> str:
-        """Return a sentence for the report."""
-        return f"the run was ended after {self._seconds:g} s (--deadline); not all was judged"
-
     def _expire(self) -> None:
-        self.met = True
-        self.stop.set()
-        self._pool.expire()
+        self._pool.expire(
+            f"the run was ended after {self._seconds:g} s (--deadline); not all was judged"
+        )
 
     def __enter__(self) -> Self:
         """Start the clock."""

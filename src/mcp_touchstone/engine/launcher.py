@@ -163,7 +163,7 @@ class Launcher:
 def _sandbox(target: Target, world: World, env: Mapping[str, str]) -> Sandbox | None:
     if target.method is None:
         return None
-    return sandbox_for(
+    found = sandbox_for(
         target.method,
         target.command_in(world.root),
         world=world.path.tree.path,
@@ -172,6 +172,8 @@ def _sandbox(target: Target, world: World, env: Mapping[str, str]) -> Sandbox | 
         home=Path.home(),
         network=target.online,
     )
+    most = world.limit.size
+    return replace(found, file_size=min(found.file_size, most), own=min(found.own, most))
 
 
 def _placed(target: Target) -> Target:

@@ -7,7 +7,6 @@ later one was answered, and for memory that grows beyond its allowance.
 
 import itertools
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,7 +16,6 @@ from mcp_touchstone.client.server_profile import ServerProfile
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.runtime import interrupts
-from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import now
@@ -116,7 +114,7 @@ def load(target: Target) -> Load:
         LaunchError: the server cannot be started.
     """
     pace = Pace(target.timeout)
-    with interrupts.held(), World(target.world, seed=target.root_from) as world:
+    with interrupts.held(), target.make_world() as world:
         with interrupts.allowed():
             profile, _ = survey(target, words=("callable-tool",), world=world)
         found = Load(profile)
@@ -124,7 +122,7 @@ def load(target: Target) -> Load:
             return found
         pool = ProcessPool(target, world, pace)
         try:
-            with interrupts.allowed(), pool.killed_on_error(threading.Event()):
+            with interrupts.allowed(), pool.killed_on_error():
                 pool.knows(profile)
                 connection = pool.spawn_at_once(max(profile.spoken), "load")
                 if connection.open().result is not None:
@@ -132,6 +130,7 @@ def load(target: Target) -> Load:
                     _measure(found, connection)
         finally:
             pool.close()
+        pool.check()
     return found
 
 

@@ -7,7 +7,7 @@ the one that serves many sessions over HTTP. Judges nothing.
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
@@ -37,15 +37,23 @@ class ProcessPool:
         world: the folder its processes run in.
         launcher: that of the pool of which this one is a branch.
 
+        stop: set when the run ends.
+
     Attributes:
         allowance: the limit of what all processes together may send.
+        over: why the run was ended early, as a sentence; empty if it was not.
         shared: the processes that conversations share.
         has_repositories: whether the roots of future fixture trees are git repositories; the world
             of the run does not change while a conversation uses it.
     """
 
     def __init__(
-        self, target: Target, world: World, pace: Pace, launcher: Launcher | None = None
+        self,
+        target: Target,
+        world: World,
+        pace: Pace,
+        launcher: Launcher | None = None,
+        stop: threading.Event | None = None,
     ) -> None:
         self.target = target
         self.world = world
@@ -73,6 +81,15 @@ class ProcessPool:
         self._undertakers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="undertaker")
         self._lock = threading.Lock()
         self._closed = False
+        self.over = ""
+        self.stop = stop or threading.Event()
+        self._watch = ExitStack()
+        if not self._is_branch:
+            self._watch.enter_context(world.limit.ending(self._filled))
+
+    def _filled(self) -> None:
+        why = f"the server was ended: {self.world.limit.met} (--root-size); not all was judged"
+        self.expire(why)
 
     @property
     def is_single(self) -> bool:
@@ -94,8 +111,7 @@ class ProcessPool:
         """
 
         def start() -> Connection:
-            seed, is_repository = self.target.root_from, self.world.is_repository
-            world = World(self.target.world, seed=seed, is_repository=is_repository)
+            world = World(**self.world.ground, is_repository=self.world.is_repository)
             return self._start(revision, label, self.keep(world), judged=judged)
 
         return self._launcher.limiter.admitted(turn, start)
@@ -109,7 +125,7 @@ class ProcessPool:
         with self._lock:
             self._kept.append(folder)
             if self._closed:
-                raise LaunchError("the run is over")
+                raise LaunchError(self.over or "the run is over")
         return folder
 
     def spawn(
@@ -155,7 +171,7 @@ class ProcessPool:
     ) -> Connection:
         with self._lock:
             if self._closed:
-                raise LaunchError("the run is over")
+                raise LaunchError(self.over or "the run is over")
         if self.is_single:
             self._end_all()
         started = self._launcher.start(revision, label, world, target)
@@ -163,7 +179,7 @@ class ProcessPool:
         self._started += 1
         if self._closed:
             connection.channel.end(0.0, polite=False)
-            raise LaunchError("the run is over")
+            raise LaunchError(self.over or "the run is over")
         return connection
 
     def _add(self, connection: Connection, *, judged: bool) -> Connection:
@@ -186,7 +202,7 @@ class ProcessPool:
             self._branches.append(pool)
             late = self._closed
         if late:
-            pool.expire()
+            pool.expire(self.over)
         return pool
 
     @property
@@ -293,7 +309,7 @@ class ProcessPool:
                 future.result()
 
     @contextmanager
-    def killed_on_error(self, stop: threading.Event) -> Iterator[None]:
+    def killed_on_error(self) -> Iterator[None]:
         """Kill every process if the block fails or is interrupted.
 
         Threads that wait for a server would otherwise continue to wait, and the run for them.
@@ -301,7 +317,7 @@ class ProcessPool:
         try:
             yield
         except BaseException:
-            stop.set()
+            self.stop.set()
             self.kill()
             raise
 
@@ -314,19 +330,35 @@ class ProcessPool:
         for branch in list(self._branches):
             branch.kill()
 
-    def expire(self) -> None:
-        """End the run early: no process starts any more, and no running process is judged."""
+    def expire(self, why: str) -> None:
+        """End the run early: no process starts any more, and no running process is judged.
+
+        Args:
+            why: the reason, as a sentence for the report; empty if the run has ended anyway.
+        """
         with self._lock:
             self._closed = True
+            self.over = self.over or why
+        self.stop.set()
         for connection in self.connections:
             if connection.channel.ending is None:
                 self._unjudged.add(id(connection))
                 connection.channel.kill()
         for branch in list(self._branches):
-            branch.expire()
+            branch.expire(why)
+
+    def check(self) -> None:
+        """Check that the run was not ended early.
+
+        Raises:
+            LaunchError: it was; with the reason.
+        """
+        if self.over:
+            raise LaunchError(self.over)
 
     def close(self) -> int:
         """Kill the running processes; return the number of strays found by their mark."""
+        self._watch.close()
         with self._lock:
             self._closed = True
         for connection in self.connections:

@@ -169,7 +169,7 @@ class Repetitions:
                 raise
             finally:
                 if work.stop.is_set():
-                    work.pool.expire()
+                    work.pool.expire("")
 
 
 def _key(case: PlannedCase) -> _Key:

@@ -71,11 +71,11 @@ def _in_a_world(
     plan, pool, trouble, interrupted, strays = None, None, "", False, 0
     there = entries(Path.cwd()) if target.method is None else None
     try:
-        with interrupts.held(), World(target.world, seed=target.root_from) as world:
-            pool = ProcessPool(target, world, profile.pace)
-            deadline = Deadline(choice.deadline, pool, stop)
+        with interrupts.held(), target.make_world() as world:
+            pool = ProcessPool(target, world, profile.pace, stop=stop)
+            deadline = Deadline(choice.deadline, pool)
             try:
-                with interrupts.allowed(), deadline, pool.killed_on_error(stop):
+                with interrupts.allowed(), deadline, pool.killed_on_error():
                     profile, connections = _meet(pool, suite, choice)
                     from mcp_touchstone.engine import plan as planning  # noqa: PLC0415  (as above)
                     from mcp_touchstone.engine import stages  # noqa: PLC0415  (as above)
@@ -86,14 +86,14 @@ def _in_a_world(
                     plan = planning.Plan(target, profile, suite.registry, choice)
                     stages.after_meeting(plan, pool, suite.registry, choice, log, deadline)
             except LaunchError:
-                if not deadline.met:
+                if not pool.over:
                     raise
             except KeyboardInterrupt:
                 interrupted = True
             finally:
                 stop.set()
-                trouble = deadline.sentence if deadline.met else ""
                 strays = pool.close()
+                trouble = pool.over
     except KeyboardInterrupt:  # it came while the world was made or removed
         interrupted = True
     now_there = frozenset() if there is None else entries(Path.cwd()) or frozenset()
@@ -153,13 +153,11 @@ def survey(
     chosen = set(revisions)
     with (
         interrupts.held(),
-        contextlib.nullcontext(world)
-        if world
-        else World(target.world, seed=target.root_from) as place,
+        contextlib.nullcontext(world) if world else target.make_world() as place,
     ):
-        pool = ProcessPool(target, place, pace)
+        pool = ProcessPool(target, place, pace, stop=stop)
         try:
-            with interrupts.allowed(), pool.killed_on_error(stop):
+            with interrupts.allowed(), pool.killed_on_error():
                 profile, connections, _ = _explored(pool)
                 from mcp_touchstone.discovery.probes import run_probes  # noqa: PLC0415  (as above)
                 from mcp_touchstone.engine import attack_setup, plan, stages  # noqa: PLC0415
@@ -176,6 +174,7 @@ def survey(
         finally:
             stop.set()
             pool.close()
+    pool.check()
     return profile, pool.started
 
 

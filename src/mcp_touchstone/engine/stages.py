@@ -106,10 +106,10 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
     work = Work(
         pool=pool,
         profile=profile,
-        settings=_settings(pool, choice, deadline.stop),
+        settings=_settings(pool, choice, pool.stop),
         plan=plan,
-        probing=Probing(profile, probes, probe_context(pool, deadline.stop)),
-        stop=deadline.stop,
+        probing=Probing(profile, probes, probe_context(pool, pool.stop)),
+        stop=pool.stop,
         log=log,
         sites=Sites(shared=not choice.separate),
         separate=choice.separate,
@@ -119,7 +119,7 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
         profile.discovered.remark(GENTLE.format(pool.target.rate or GENTLE_RATE))
     _converse(work, registry, choice, repetitions)
     pool.settle()
-    _watch(work, partial=deadline.met)
+    _watch(work, partial=bool(pool.over))
     if not plan.trouble:  # else no process can be opened again
         repetitions.finish()
 
@@ -190,7 +190,7 @@ def _converse(work: Work, registry: Registry, choice: Choice, repetitions: Repet
             partial(_drive, work, repetitions),
             threads if jobs else attackers,
         )
-        with contextlib.closing(schedule), pool.killed_on_error(work.stop):
+        with contextlib.closing(schedule), pool.killed_on_error():
             revision = besieged(profile, registry, choice)
             binding = attackers.submit(
                 _bind, pool, profile, revision, runs=Tier.COMMANDS in choice.tiers

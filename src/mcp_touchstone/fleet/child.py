@@ -9,10 +9,13 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.transport.orphans import PARENT
+from mcp_touchstone.transport.process import sacrifice
 
 if sys.platform == "linux":
     import resource
@@ -49,6 +52,8 @@ def run(
     seconds: float,
     running: Running,
     memory: int = 0,
+    disk: DiskLimit | None = None,
+    kills: bool = False,
     inherits: Sequence[int] = (),
 ) -> tuple[str, int | None]:
     """Run a program to its end; return the end of its output, and its status.
@@ -57,10 +62,13 @@ def run(
         seconds: limit of time; it then gets SIGTERM, and SIGKILL after ``GRACE``.
         running: ends it early if it is stopped.
         memory: greatest size of the data of each process, in bytes; 0 for no limit. Linux only.
+        disk: the limit of what is written to its folders; None for none.
+        kills: whether it gets SIGKILL at that limit, in place of SIGTERM.
         inherits: descriptors of ours that it gets.
 
     Returns:
-        The status is None if it was ended at its limit.
+        The status is None if it was ended at its limit of time; ``disk.met`` says whether that
+        limit ended it.
 
     Raises:
         OSError: it cannot be started.
@@ -75,13 +83,17 @@ def run(
         if memory and sys.platform == "linux":
             with contextlib.suppress(OSError):
                 resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
+        sacrifice(process.pid)
         with running.lock:
             running.pids.add(process.pid)
         if running.stopping:
             process.terminate()
         status: int | None = None
+        number = signal.SIGKILL if kills else signal.SIGTERM
+        over = partial(os.killpg, process.pid, number)
         try:
-            status = process.wait(seconds)
+            with disk.ending(over) if disk else contextlib.nullcontext():
+                status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -13,6 +13,7 @@ from typing import Final
 
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
+from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
 from mcp_touchstone.sandbox.command_files import sandbox_for
 from mcp_touchstone.sandbox.sandbox import Method, variables, wrap
@@ -53,13 +54,20 @@ class Installed:
 
 
 def install(
-    entry: Entry, prefix: Path, running: Running, *, method: Method | None, seconds: float
+    entry: Entry,
+    prefix: Path,
+    running: Running,
+    *,
+    method: Method | None,
+    seconds: float,
+    disk: DiskLimit | None = None,
 ) -> Installed:
     """Install the package of a server.
 
     Args:
         prefix: an empty folder; the only one that the installation may change in a sandbox.
         method: how the sandbox is made; None for none.
+        disk: the limit of what the installation writes; None for none.
 
     Raises:
         InstallError: the package does not exist, does not install, or has no program.
@@ -67,7 +75,7 @@ def install(
     until = now() + seconds
     for words in _steps(entry, prefix):
         left = max(until - now(), 1)
-        _run(words, entry, prefix, running=running, method=method, seconds=left)
+        _run(words, entry, prefix, running=running, method=method, seconds=left, disk=disk)
     return locate(entry, prefix)
 
 
@@ -111,6 +119,7 @@ def _run(
     running: Running,
     method: Method | None,
     seconds: float,
+    disk: DiskLimit | None,
 ) -> None:
     env = _environment(os.environ, prefix)
     try:
@@ -119,9 +128,19 @@ def _run(
                 method, words, world=prefix, cwd=prefix, env=env, home=Path.home(), network=True
             )
             words = wrap(box, words, cwd=prefix, env=env)
-        output, status = run(words, cwd=prefix, env=env, seconds=seconds, running=running)
+        output, status = run(
+            words,
+            cwd=prefix,
+            env=env,
+            seconds=seconds,
+            running=running,
+            disk=disk,
+            kills=True,
+        )
     except FileNotFoundError as error:
         raise InstallError(Start.HARNESS, f"{error.filename}: {error.strerror}") from error
+    if disk is not None and disk.met:
+        raise InstallError(Start.INSTALL_ERROR, f"the installation was ended: {disk.met}")
     if status is None:
         line = f"the installation did not end within {seconds:.0f} s"
         raise InstallError(Start.INSTALL_ERROR, line)

@@ -25,6 +25,7 @@ from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.records import differences
+from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.scratch import abandoned, clear, held
 from mcp_touchstone.sandbox.sandbox import Method, variables
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError
@@ -44,6 +45,9 @@ RATE: Final = 1
 
 LEAST: Final = 5.0
 """Seconds of a deadline that ``check`` gets at least, however long the installation took."""
+
+INSTALLATION: Final = 4096
+"""Limit in MiB of what an installation, and the server without a sandbox, writes to its folder."""
 
 INSTALLED: Final = (Registry.NPM, Registry.PYPI)
 
@@ -108,8 +112,13 @@ def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str,
     for folder in abandoned([plan.work or Path(tempfile.gettempdir())]):
         clear(folder)
     try:
-        with held(plan.work) as work:
-            _judge(row, entry, plan, work=work, begun=begun, running=running or Running())
+        disk = DiskLimit(INSTALLATION)
+        with held(plan.work, disk) as work:
+            _judge(
+                row, entry, plan, work=work, begun=begun, running=running or Running(), disk=disk
+            )
+        if disk.met:
+            row["interrupted"] = f"the server was ended: {disk.met}"
     except InstallError as error:
         row["start"] = _start(error.trouble)
     except OSError as error:
@@ -159,7 +168,14 @@ def _start(trouble: Trouble) -> dict[str, str]:
 
 
 def _judge(
-    row: dict[str, Any], entry: Entry, plan: Plan, *, work: Path, begun: float, running: Running
+    row: dict[str, Any],
+    entry: Entry,
+    plan: Plan,
+    *,
+    work: Path,
+    begun: float,
+    running: Running,
+    disk: DiskLimit,
 ) -> None:
     trouble = entry.trouble or _unsupported(entry, plan)
     if trouble is not None:
@@ -167,7 +183,7 @@ def _judge(
         return
     command = entry.command
     if entry.registry in INSTALLED:
-        installed = _installed(entry, plan, work, running)
+        installed = _installed(entry, plan, work, running, disk)
         command = (installed.program, *entry.args)
         row["version"] = installed.version
         row["seconds"]["install"] = round(now() - begun, 3)
@@ -182,15 +198,17 @@ def _judge(
     row["files"] = "" if plan.files is None else str(files)
     left = max(plan.deadline - (now() - begun), LEAST)
     words = _words(entry, plan, command, work=work, files=files, left=left)
-    _check(row, words, entry, plan, work=work, files=files, left=left, running=running)
+    _check(row, words, entry, plan, work=work, files=files, left=left, running=running, disk=disk)
 
 
-def _installed(entry: Entry, plan: Plan, work: Path, running: Running) -> Installed:
+def _installed(
+    entry: Entry, plan: Plan, work: Path, running: Running, disk: DiskLimit
+) -> Installed:
     if entry.prefix:
         return locate(entry, Path(entry.prefix))
     prefix = work / "package"
     prefix.mkdir()
-    found = install(entry, prefix, running, method=plan.method, seconds=plan.deadline)
+    found = install(entry, prefix, running, method=plan.method, seconds=plan.deadline, disk=disk)
     shutil.rmtree(prefix / "home", ignore_errors=True)
     return found
 
@@ -258,6 +276,7 @@ def _check(
     files: Path,
     left: float,
     running: Running,
+    disk: DiskLimit,
 ) -> None:
     """Run ``check``; fill the row from its report, with how the server started."""
     cwd = work / "cwd"
@@ -273,6 +292,7 @@ def _check(
             seconds=left + GRACE,
             running=running,
             memory=plan.memory,
+            disk=disk,
             inherits=kept,
         )
     row["seconds"]["run"] = round(now() - begun, 3)

@@ -34,6 +34,7 @@ from mcp_touchstone.recordings.scenarios import chapters_of, responses
 from mcp_touchstone.recordings.scrubber import Scrubber
 from mcp_touchstone.recordings.store import Recording, Shelf
 from mcp_touchstone.runtime import interrupts
+from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.runtime.timeouts import SLICE
@@ -93,7 +94,7 @@ class _Questions:
     """One target, its profile, and the tours of it."""
 
     def __init__(self, target: Target, revisions: tuple[str, ...], recorded: Recording) -> None:
-        with interrupts.held(), World() as world, interrupts.allowed():
+        with interrupts.held(), _world(target) as world, interrupts.allowed():
             self.profile, _ = survey(target, revisions, words=WORDS, world=world)
             root = str(world.root)
         if not self.profile.spoken:
@@ -133,15 +134,17 @@ class _Questions:
         stop = threading.Event()
 
         def walk(revision: str) -> dict[str, Document]:
-            with World() as world:
+            with _world(self.target) as world:
                 pool = ProcessPool(self.target, world, replace(self.profile.pace))
                 pools.append(pool)
                 try:
                     scrubber = _scrubber(self.target, world, now)
                     spawn = partial(_spawned, pool, revision, stop)
-                    return Tour(spawn, scrubber, str(world.root)).take(self.stops[revision])
+                    found = Tour(spawn, scrubber, str(world.root)).take(self.stops[revision])
                 finally:
                     pool.close()
+                pool.check()
+                return found
 
         with (
             interrupts.held(),
@@ -188,6 +191,10 @@ class _Scenarios:
             raise LaunchError(run.trouble)
         environment = {**os.environ, **self._target.env}
         return responses(run, self._registry, now, _usual_places(environment))
+
+
+def _world(target: Target) -> World:
+    return World(limit=DiskLimit(target.root_size))
 
 
 def _spawned(pool: ProcessPool, revision: str, stop: threading.Event) -> Connection:

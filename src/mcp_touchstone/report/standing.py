@@ -163,6 +163,8 @@ def _remedy(run: Run) -> str:
     """Return what a user can do about the trouble of a run; continues a sentence."""
     if "--deadline" in run.trouble:
         return "; a longer --deadline checks the rest"
+    if "--root-size" in run.trouble:
+        return "; if it may write that much, name a larger --root-size"
     if run.subject.revisions or not (run.subject.started or run.subject.bundled):
         return ""
     if run.subject.excuse:

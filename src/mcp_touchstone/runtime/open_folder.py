@@ -149,6 +149,13 @@ class Folder:
         """Return the result of ``lstat`` for a name; for ``.``, that of the folder."""
         return os.stat(self._name(name), dir_fd=self._at, follow_symlinks=False)
 
+    def room(self) -> tuple[int, int, int]:
+        """Return the number of the disk, and the free bytes and files on it (not on Windows)."""
+        if sys.platform == "win32":
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), self._shown)
+        device, found = os.stat(self._place).st_dev, os.statvfs(self._place)
+        return device, found.f_bavail * found.f_frsize, found.f_favail
+
     def target(self, name: str) -> str:
         """Return the target of a link."""
         return os.readlink(self._name(name), dir_fd=self._at)

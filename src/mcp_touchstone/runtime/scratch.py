@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from mcp_touchstone.runtime import copy_root, git_repo
+from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.open_folder import Folder, open_folder
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
 
@@ -28,8 +29,11 @@ PREFIX: Final = "mcp-touchstone-"
 HELD: Final = re.compile(rf"{PREFIX}held_\w+")
 """Name of a temporary folder that is locked as long as its process lives."""
 
-PLACES: Final = ("/dev/shm", "/Users/Shared")  # noqa: S108  (outside /tmp is the point)
-"""Folders every user may write to that are neither temporary nor a home, by platform."""
+PLACES: Final = ("/Users/Shared", "/var/tmp", "/dev/shm")  # noqa: S108  (outside /tmp is the point)
+"""Folders every user may write to that are neither the temporary one nor a home.
+
+``/dev/shm`` is memory, so a disk is preferred: a server that fills it harms nobody's processes.
+"""
 
 KEPT_FROM_HOME: Final = {
     "npm_config_cache": ".npm",
@@ -78,6 +82,8 @@ class World:
     A server changes what is in it at any moment, so all its paths are ``SafePath``.
 
     Attributes:
+        limit: the limit of what a server adds to it.
+        ground: keyword arguments for another one of the same run.
         canary: a file beside the root, with a unique name and content.
         canary_text: its only line.
         secret: a random credential, in the server's environment.
@@ -90,6 +96,7 @@ class World:
         isolated: bool = True,
         seed: Path | None = None,
         is_repository: bool = False,
+        limit: DiskLimit | None = None,
     ) -> None:
         """Create the tree.
 
@@ -99,7 +106,15 @@ class World:
                 it keeps the user's.
             seed: a folder whose content is copied into the root.
             is_repository: whether the root is a git repository with a commit.
+            limit: the limit of what a server adds to it and to other worlds; by default its own.
         """
+        self.limit = limit or DiskLimit()
+        self.ground: dict[str, Any] = {
+            "parent": parent,
+            "isolated": isolated,
+            "seed": seed,
+            "limit": self.limit,
+        }
         self._isolated = isolated
         self._tree = _made(parent or _place())
         self.path = self._tree.top
@@ -122,6 +137,7 @@ class World:
         self.canary.parent.mkdir()
         self.canary_text = f"canary {secrets.token_hex(12)}"
         self.canary.write_text(f"{self.canary_text}\n")
+        self.limit.watch(self._tree)
 
     def become_repository(self) -> None:
         """Make the root a git repository with a commit, unless the user's folder is one."""
@@ -153,6 +169,7 @@ class World:
 
     def remove(self) -> None:
         """Remove the tree."""
+        self.limit.forget(self._tree)
         self._tree.remove()
 
     def __enter__(self) -> Self:
@@ -202,7 +219,7 @@ def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
     if sys.platform == "win32":
         return []
     found = []
-    for place in places or {_place(), Path(tempfile.gettempdir())}:
+    for place in places or map(Path, {*PLACES, tempfile.gettempdir()}):
         with contextlib.suppress(OSError):
             found += [
                 Path(entry.path)
@@ -220,18 +237,23 @@ def private() -> Tree:
 
 
 @contextmanager
-def held(parent: Path | None = None) -> Iterator[Path]:
+def held(parent: Path | None = None, limit: DiskLimit | None = None) -> Iterator[Path]:
     """Make a temporary folder, and remove it at the end.
 
     If the process is killed before that, ``abandoned`` finds the folder.
 
     Args:
         parent: the folder to make it in; None for the usual temporary folder.
+        limit: counts what is written to it; None if nobody does.
     """
     tree = private() if parent is None else _made(parent)
+    if limit is not None:
+        limit.watch(tree)
     try:
         yield tree.path
     finally:
+        if limit is not None:
+            limit.forget(tree)
         tree.remove()
 
 

@@ -46,11 +46,11 @@ PATIENCE: Final = 10.0
 FILE_SIZE: Final = 256 * 1024 * 1024
 """Default of the greatest size of a file, in bytes."""
 
+OWN: Final = 512 * 1024 * 1024
+"""Default of the greatest size of the file systems of a sandbox, which are memory, in bytes."""
+
 PROCESSES: Final = 2048
 """Default of the greatest number of processes and threads."""
-
-OVERLAYS: Final = (0, 11)
-"""The first version of bubblewrap that can mount overlays."""
 
 COMMAND: Final = 2
 """Process id of the command in the sandbox."""
@@ -120,6 +120,8 @@ class Sandbox:
         hidden: folders that are empty for it, except for the paths above.
         network: whether it has access to the network of the machine.
         file_size: greatest size of a file, in bytes.
+        own: greatest size of its own file systems, such as ``/tmp``, in bytes: of each with
+            ``bwrap`` (0.7 or later), of all together with ``unshare``.
         processes: greatest number of processes and threads. For root, only ``unshare`` sets this
             limit, since Linux 6.14.
     """
@@ -132,6 +134,7 @@ class Sandbox:
     hidden: tuple[Path, ...] = ()
     network: bool = False
     file_size: int = FILE_SIZE
+    own: int = OWN
     processes: int = PROCESSES
 
 
@@ -162,7 +165,8 @@ def wrap(
     limits = (str(sandbox.file_size), str(sandbox.processes))
     rest = (program, os.fspath(cwd), env.get("PWD", ""), *limits, *command)
     if sandbox.method is Method.UNSHARE:
-        return (*_init("unshare"), *_mounts(sandbox, overlays=True), "--", *rest)
+        mounts = _mounts(sandbox, overlays=True, sized=False)
+        return (*_init("unshare"), str(sandbox.own), *mounts, "--", *rest)
     ours = (FOLDER, Path(os.path.realpath(sys.executable)), Path(sys.base_prefix).resolve())
     outer = replace(sandbox, readable=(*sandbox.readable, *ours))
     words = (*bubblewrap(outer), "--as-pid-1", "--die-with-parent", "--info-fd", str(INFO), "--")
@@ -175,7 +179,8 @@ def bubblewrap(sandbox: Sandbox) -> list[str]:
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
         words += [word for name in CAPABILITIES for word in ("--cap-add", f"CAP_{name}")]
-    return words + _mounts(sandbox, overlays=_version(program) >= OVERLAYS)
+    known = _options(program)
+    return words + _mounts(sandbox, overlays="--tmp-overlay" in known, sized="--size" in known)
 
 
 @lru_cache
@@ -379,13 +384,20 @@ class _Kind(StrEnum):
     WRITE = "write"
 
 
-def _mounts(sandbox: Sandbox, *, overlays: bool) -> list[str]:
-    """Return the options of bubblewrap for the network and the files of a sandbox."""
+def _mounts(sandbox: Sandbox, *, overlays: bool, sized: bool) -> list[str]:
+    """Return the options of bubblewrap for the network and the files of a sandbox.
+
+    Args:
+        overlays: whether it can mount overlays.
+        sized: whether it can limit the size of a file system.
+    """
+    empty = ["--size", str(sandbox.own), "--tmpfs"] if sized else ["--tmpfs"]
     words = [] if sandbox.network else ["--unshare-net"]
     words += [*_system(), "--proc", "/proc", "--dev", "/dev"]
+    words += [*empty, "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108  (it is the sandbox's own)
     if sandbox.method is Method.BWRAP:
         words += [word for path in _machine_wide() for word in ("--ro-bind", path, path)]
-    words += ["--tmpfs", "/tmp", "--tmpfs", "/var/tmp"]  # noqa: S108  (they are the sandbox's own)
+    words += [*empty, "/tmp", *empty, "/var/tmp"]  # noqa: S108  (as above)
     for path, kind in _needed(sandbox):
         place = str(path)
         if kind is _Kind.WRITE:
@@ -395,7 +407,7 @@ def _mounts(sandbox: Sandbox, *, overlays: bool) -> list[str]:
         elif kind is _Kind.LINK:
             words += ["--symlink", sandbox.links[path], place]
         elif kind is _Kind.HIDE:
-            words += ["--tmpfs", place]
+            words += [*empty, place]
         else:
             words += ["--ro-bind", place, place]
     return [*words, "--remount-ro", "/"]
@@ -464,12 +476,11 @@ def _machine_wide() -> tuple[str, ...]:
 
 
 @lru_cache
-def _version(program: str) -> tuple[int, ...]:
-    """Return the version of bubblewrap; (0,) if it prints none."""
+def _options(program: str) -> str:
+    """Return the help of bubblewrap, which lists its options; empty if it prints none."""
     try:
-        said = subprocess.run(
-            [program, "--version"], capture_output=True, timeout=PATIENCE, check=True
+        return subprocess.check_output(
+            [program, "--help"], stderr=subprocess.STDOUT, timeout=PATIENCE, text=True
         )
     except (OSError, subprocess.SubprocessError):
-        return (0,)
-    return tuple(map(int, re.findall(rb"\d+", said.stdout)[:3]))
+        return ""

@@ -159,6 +159,8 @@ def trouble_of(recordings: Iterable[Recording], replays: Iterable[Replay]) -> st
         where = source.path.name
         for row in source.events(recording.NOT_STARTED):
             return f"{where}: {row.text}"
+        for row in source.events(recording.FULL):
+            return f"{where}: {row.text}; what came later was not judged"
         lines = [row for row in source.rows if row.side in {Side.CLIENT, Side.SERVER}]
         if not one.revision:
             if source.probes and any(row.side is Side.SERVER for row in lines):

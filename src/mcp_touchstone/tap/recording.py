@@ -72,14 +72,19 @@ LEFT: Final = "the client ended and left the server running"
 KILLED: Final = "the client killed the server without closing its input"
 
 
+FULL: Final = "the recording is full: "
+
+ROOM: Final = 4096
+"""Bytes kept for the last row of a full recording."""
+
 MOST_SECRETS: Final = 1000
 """Greatest number of secrets that are remembered; the oldest are forgotten."""
 
 LARGEST: Final = 96 << 20
-"""Greatest size of a recording that is read, in bytes; reading it takes at most 1 GiB."""
+"""Greatest size of a recording that is written or read, in bytes; reading takes at most 1 GiB."""
 
 MOST_ROWS: Final = 200_000
-"""Greatest number of lines of a recording that is read."""
+"""Greatest number of lines of a recording that is written or read."""
 
 ALL_TOGETHER: Final = 256 << 20
 """Greatest size of the recordings of a folder that are read together, in bytes."""
@@ -129,6 +134,7 @@ class Recorder:
         self._open = set[str]()
         self._numbers = itertools.count(1)
         self._begun = now()
+        self._left, self._rows = LARGEST - ROOM, MOST_ROWS - 1
         self._lock = threading.RLock()  # `_write` takes it again
         self._splitters = {side: LineSplitter() for side in Side}
         self.is_first = not any(path.parent.glob(f"*{SUFFIX}"))
@@ -194,7 +200,8 @@ class Recorder:
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            os.close(self._file)
+            if self._file >= 0:
+                os.close(self._file)
             self._file = -1
 
     def _row(self, side: Side, text: str | Line, **about: Any) -> dict[str, Any]:
@@ -212,14 +219,22 @@ class Recorder:
     def _write(self, row: Mapping[str, Any]) -> None:
         """Append a line in one call; a full disk must not disturb the conversation."""
         with self._lock:
+            if self._file < 0:
+                return
             shown = {key: self._masked(value) for key, value in row.items()}
             raw = json.dumps(shown).encode() + b"\n"
+            self._left, self._rows = self._left - len(raw), self._rows - 1
+            why = f"{FULL}it may have {LARGEST >> 20} MiB" if self._left < 0 else ""
+            why = f"{FULL}it may have {MOST_ROWS:,} lines" if self._rows < 0 else why
+            if why:
+                raw = json.dumps(self._row(Side.EVENT, why)).encode() + b"\n"
             try:
                 os.write(self._file, raw)
             except OSError as error:
-                if self._file >= 0:
-                    say(f"mcp-touchstone tap: it records no more: {error.strerror}", error=True)
-                self._file = -1
+                why = str(error.strerror)
+            if why:
+                say(f"mcp-touchstone tap: it records no more: {why}", error=True)
+                self.close()
 
     def _masked(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.target import values
-from mcp_touchstone.target.option import START, Kind, option, options
+from mcp_touchstone.target.option import RUN, START, Kind, option, options
 from mcp_touchstone.target.values import Arguments
 
 if TYPE_CHECKING:
@@ -112,6 +112,12 @@ class ServerSettings:
     world: Path | None = _start(
         "make each throw-away {root} in this folder, for servers that refuse the usual one",
         "DIR", Path,
+    )  # fmt: skip
+    root_size: int = _run(
+        "end the server when it has written this much to its throw-away folders (default: 1024); "
+        "they may have a file for each 8 KiB of it",
+        "MIB", values.whole(1, values.MOST_MIB), kind=Kind.NUMBER, default=0, in_pytest=True,
+        commands=(*RUN, "fleet"),
     )  # fmt: skip
     offline: bool = _start("start the server without any network, loopback included (Linux)")
     sandbox: str = _run(

@@ -11,7 +11,9 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.safe_path import SafePath
+from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.sandbox.sandbox import Method
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.minted import MintedTokens, filled
@@ -115,6 +117,11 @@ class Target(ServerSettings):
         A server with neither a sandbox nor a root of ours may change what belongs to the user.
         """
         return not self.unsafe and (self.method is not None or self.rooted)
+
+    def make_world(self) -> World:
+        """Make a throw-away folder for its processes."""
+        limit = DiskLimit(self.root_size)
+        return World(self.world, seed=self.root_from, limit=limit)
 
     @property
     def shelter(self) -> str:

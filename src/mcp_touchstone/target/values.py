@@ -29,6 +29,7 @@ SANDBOXES: Final = ("auto", "unshare", "bwrap", "off")
 
 HOUR: Final = 3600
 MOST_JOBS: Final = 64
+MOST_MIB: Final = 1 << 20
 MOST_EXAMPLES: Final = 999_999_999
 MOST_REQUESTS: Final = 1_000_000
 

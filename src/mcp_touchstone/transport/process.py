@@ -292,6 +292,12 @@ def _await_exit(process: "subprocess.Popen[bytes]", seconds: float) -> None:
             os.close(descriptor)
 
 
+def sacrifice(pid: int) -> None:
+    """Let Linux end a process and its children before all others if memory runs out."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w") as file:  # noqa: PTH123
+        file.write("1000")
+
+
 def _launch(
     command: Sequence[str],
     env: Mapping[str, str],
@@ -302,7 +308,7 @@ def _launch(
         words = command
         if sandbox is not None:
             words = wrap(sandbox, command, cwd=os.path.abspath(cwd or "."), env=env)  # noqa: PTH100
-        return subprocess.Popen(
+        process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -315,6 +321,8 @@ def _launch(
         )
     except (OSError, ValueError, IndexError) as error:
         raise LaunchError(_advice(command, cwd, error)) from error
+    sacrifice(process.pid)
+    return process
 
 
 def _advice(command: Sequence[str], cwd: str | os.PathLike[str] | None, error: Exception) -> str:

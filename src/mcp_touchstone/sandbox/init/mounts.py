@@ -13,7 +13,11 @@ from .libc import check, kernel, libc
 RESERVED = 301
 """The lowest limit of process ids that Linux accepts; it does not reuse that many ids."""
 
-TMPFS_OPTIONS = "mode={},size=512m"
+PER_FILE = 4096
+"""Bytes of a file system for each file that it may have."""
+SKELETON = 64 << 20
+"""Size in bytes of a file system for folders and devices."""
+
 LARGEST_COPY = 64 << 20
 """Size in bytes up to which a folder is copied at each start."""
 
@@ -25,21 +29,22 @@ MOUNT_ATTR_RDONLY = 1
 SYS_MOUNT_SETATTR = 442  # on nearly all architectures, since Linux 5.12
 
 
-def build(words: list[str], most: int) -> None:
+def build(words: list[str], most: int, own: int) -> None:
     """Make a new root by mounts, given as options of bubblewrap, and enter it.
 
     Args:
         words: the mounts.
         most: greatest number of processes.
+        own: greatest size of what is writable only here, in bytes.
     """
     new = "/tmp"  # any existing folder: only this process sees the mounts there
     mount("none", "/", None, MS_REC | MS_PRIVATE, None)
-    mount("tmpfs", new, "tmpfs", MS_NOSUID | MS_NODEV, TMPFS_OPTIONS.format("755"))
+    mount_tmpfs(new, SKELETON, MS_NOSUID | MS_NODEV)
     os.mkdir(f"{new}/old")
     check("pivot_root", libc.pivot_root(new.encode(), f"{new}/old".encode()))
     os.chdir("/")
     os.mkdir("/copies")
-    mount("tmpfs", "/copies", "tmpfs", MS_NOSUID | MS_NODEV, TMPFS_OPTIONS.format("700"))
+    mount_tmpfs("/copies", own, MS_NOSUID | MS_NODEV)
     read_only = []
     rest = iter(words)
     lower = ""
@@ -59,7 +64,7 @@ def build(words: list[str], most: int) -> None:
         elif word == "--tmpfs":
             place = next(rest)
             make_folder(place)
-            mount("tmpfs", place, "tmpfs", MS_NOSUID | MS_NODEV, TMPFS_OPTIONS.format("1777"))
+            mount(new_folder(0o1777), place, None, MS_BIND, None)
         elif word == "--proc":
             mount_proc(next(rest), most)
         elif word == "--dev":
@@ -77,6 +82,20 @@ def mount(source: str, place: str, kind: str | None, flags: int, options: str | 
     """Mount a file system with the system call mount."""
     names = [None if text is None else os.fsencode(text) for text in (source, place, kind, options)]
     check(f"mount {place}", libc.mount(*names[:3], flags, names[3]))
+
+
+def mount_tmpfs(place: str, size: int, flags: int) -> None:
+    """Mount a file system in memory of at most ``size`` bytes."""
+    options = f"mode=755,size={size},nr_inodes={size // PER_FILE}"
+    mount("tmpfs", place, "tmpfs", flags, options)
+
+
+def new_folder(mode: int) -> str:
+    """Make a folder in the file system that what is writable shares; return its path."""
+    path = f"/copies/{len(os.listdir('/copies'))}"
+    os.mkdir(path)
+    os.chmod(path, mode)
+    return path
 
 
 def bind(source: str, place: str) -> str:
@@ -100,10 +119,7 @@ def overlay(lower: str, place: str) -> None:
 
     Where the kernel has no overlays for users, the folder is copied if it is small.
     """
-    number = len(os.listdir("/copies"))
-    upper, work = f"/copies/{number}", f"/copies/{number + 1}"
-    os.mkdir(upper)
-    os.mkdir(work)
+    upper, work = new_folder(0o755), new_folder(0o700)
     escaped = f"/old{lower}".replace("\\", "\\\\").replace(":", "\\:").replace(",", "\\,")
     options = f"lowerdir={escaped},upperdir={upper},workdir={work},userxattr"
     make_folder(place)
@@ -168,14 +184,13 @@ def mount_proc(place: str, most: int) -> None:
 def mount_dev(place: str) -> None:
     """Make the devices that every program expects, and no other."""
     make_folder(place)
-    mount("tmpfs", place, "tmpfs", MS_NOSUID, TMPFS_OPTIONS.format("755"))
+    mount_tmpfs(place, SKELETON, MS_NOSUID)
     for name in ("null", "zero", "full", "random", "urandom", "tty"):
         bind(f"/dev/{name}", f"{place}/{name}")
     for name in ("shm", "pts"):
         os.mkdir(f"{place}/{name}")
     options = "newinstance,ptmxmode=0666,mode=620"
     mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, options)
-    mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV, TMPFS_OPTIONS.format("1777"))
     for name, number in {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}.items():
         os.symlink(f"/proc/self/fd{number}", f"{place}/{name}")
     os.symlink("pts/ptmx", f"{place}/ptmx")

@@ -52,7 +52,12 @@ def outside_bwrap(words: list[str]) -> "NoReturn":
 
 
 def outside_unshare(words: list[str]) -> "NoReturn":
-    """Make the namespaces and follow the command in them."""
+    """Make the namespaces and follow the command in them.
+
+    Args:
+        words: the greatest size of its own file systems in bytes, options of bubblewrap, ``--``,
+            and the words of ``inside``.
+    """
     # the outside of bubblewrap needs no C functions: 3 ms
     from .inside import inside
     from .libc import NEWIPC, NEWNET, NEWNS, NEWPID, NEWUSER, PR_SET_PDEATHSIG, check, libc
@@ -61,7 +66,7 @@ def outside_unshare(words: list[str]) -> "NoReturn":
     from .network import start_loopback
 
     separator = words.index("--")
-    mounts, rest = words[:separator], words[separator + 1 :]
+    own, mounts, rest = int(words[0]), words[1:separator], words[separator + 1 :]
     has_network = "--unshare-net" not in mounts
     report, ready = os.pipe(), os.pipe()
     null = os.open("/dev/null", os.O_RDWR)
@@ -80,7 +85,8 @@ def outside_unshare(words: list[str]) -> "NoReturn":
             os.close(ready[1])
             os.setsid()
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            build([word for word in mounts if word != "--unshare-net"], most=int(rest[4]))
+            words = [word for word in mounts if word != "--unshare-net"]
+            build(words, most=int(rest[4]), own=own)
             drop_capabilities()
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             for number in (0, 1, 2):
