@@ -11,21 +11,26 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
+from mcp_touchstone.bridge.refusals import Refusal
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.client import login
+from mcp_touchstone.cli import main
+from mcp_touchstone.client import checked_http, login
+from mcp_touchstone.client.checked_http import CheckedHttp, LoginError, is_public
 from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import ASKED, LONGEST, METADATA, MOST_BODY, Issuer, shared
+from mcp_touchstone.tap.act import Protection
+from mcp_touchstone.tap.guard import Guard
 from mcp_touchstone.transport import logins, tokens
 from mcp_touchstone.transport.tokens import CommandTokens, TokenCommand, TokenError
 from tests.cases import cases
 from tests.conftest import HERE
-from tests.http_canned import mcp, response, serving
+from tests.http_canned import fixed, mcp, response, serving
 from tests.mutants.http_tokens import ENV
 from tests.transport.test_http_targets import URL, check, only
 
@@ -119,6 +124,77 @@ def test_client_gets_a_token_for_a_code_with_pkce(issuer: Issuer) -> None:
     assert (claims["sub"], claims["aud"]) == (USERS[1], "https://a.example/mcp")
     with refused():
         post(f"{issuer.url}/token", form)  # a code is used once
+
+
+@cases(
+    *(
+        "http://a/\r\nX: y",
+        "http://a/\n",
+        "http://a b/",
+        "http://a/#part",
+        "/back",
+        "",
+        "a",
+        "http://",
+    ),
+    *(
+        "https://[",
+        "http://a:x/",
+        "http://a:0/",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "file:///x",
+    ),
+    *("FILE:///x", "http://\u0430/", 5, None, ["http://a/"], "http://a/" + "x" * 3000),
+)
+def test_redirect_uri_to_which_no_browser_may_be_sent_is_not_registered(
+    issuer: Issuer, uri: Any
+) -> None:
+    for uris in ([uri], ["http://localhost:1/back", uri]):
+        with refused():
+            post(f"{issuer.url}/register", {"redirect_uris": uris}, as_json=True)
+
+
+@cases(
+    "http://localhost:1/b", "http://[::1]:1/b?a=b", "https://a.example/", "cursor://a/b", "x.y:/b"
+)
+def test_redirect_uri_of_a_client_is_registered(issuer: Issuer, uri: str) -> None:
+    made = post(f"{issuer.url}/register", {"redirect_uris": [uri]}, as_json=True)
+    assert made["redirect_uris"] == [uri]
+
+
+@cases("evil.example", "127.0.0.1.evil.example", "localhost.", "127.0.0.1:1:2", "", "a@127.0.0.1")
+def test_issuer_serves_no_request_for_another_host(issuer: Issuer, host: str) -> None:
+    request = urllib.request.Request(  # noqa: S310  (our own)
+        f"{issuer.url}{METADATA[0]}", headers={"Host": host}
+    )
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        urllib.request.urlopen(request, timeout=20)  # noqa: S310  (our own)
+
+
+@cases(
+    ("http://127.0.0.1:5/mcp", True),
+    ("http://127.0.0.1:5/", True),
+    ("http://127.0.0.1:5", True),
+    (None, True),
+    ("http://127.0.0.1:5/mcp/other", False),
+    ("http://127.0.0.1:5/m", False),
+    ("http://127.0.0.1:6/mcp", False),
+    ("https://elsewhere.example/mcp", False),
+    ("mcp", False),
+)
+def test_guard_refuses_a_token_for_another_server(audience: str | None, admitted: bool) -> None:
+    notes: list[str] = []
+    guard = Guard(Protection(), notes.append)
+    try:
+        guard.protect("http://127.0.0.1:5/mcp")
+        token = guard._current.mint.token(audience, "read")
+        headers = {"Authorization": f"Bearer {token}"}
+        with contextlib.nullcontext() if admitted else pytest.raises(Refusal):
+            guard.admit(headers, "POST", [{"method": "tools/list"}])
+    finally:
+        guard.close()
+    assert f'"token": "{"valid" if admitted else "old"}"' in notes[-1]
 
 
 @pytest.mark.parametrize("change", [{"code_verifier": "other"}, {"grant_type": "password"}])
@@ -310,6 +386,7 @@ def guarded(
             connection.sendall(response("200 OK", "application/json", shown))
         else:
             place = f"{made['url'].removesuffix('/mcp')}/.well-known/oauth-protected-resource"
+            place = made.get("place", place)
             asks = f'WWW-Authenticate: Bearer resource_metadata="{place}", scope="read"'
             plain = response(made["status"], "text/plain", b"no")
             connection.sendall(plain.replace(b"\r\n", f"\r\n{asks}\r\n".encode(), 1))
@@ -344,7 +421,7 @@ def test_login_stores_a_token_for_its_user_only_and_refreshes_it(
     assert resolve.target(only(url, "--token-command", "echo a")).token_command == "echo a"
     assert logins.forget(url)
     assert not logins.forget(url)
-    with pytest.raises(login.LoginError, match="run `mcp-touchstone login"):
+    with pytest.raises(LoginError, match="run `mcp-touchstone login"):
         login.token(url)
 
 
@@ -377,7 +454,7 @@ def test_login_stops_at_metadata_that_a_client_must_refuse(
     guarded: dict[str, Any], change: dict[str, Any], why: str
 ) -> None:
     guarded |= change
-    with pytest.raises(login.LoginError, match=why):
+    with pytest.raises(LoginError, match=why):
         login.login(guarded["url"], browse=browse)
 
 
@@ -385,34 +462,195 @@ def test_login_takes_no_metadata_that_are_nested_too_deep(
     guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(json, "dumps", lambda _value, **_more: "[" * 100_000)
-    with pytest.raises(login.LoginError, match="there are no metadata"):
+    with pytest.raises(LoginError, match="there are no metadata"):
         login.login(guarded["url"], browse=browse)
 
 
-@pytest.mark.parametrize("named", ["http://127.0.0.1:1/x", "http://localhost/x", "http://[::1]/x"])
-def test_login_does_not_let_a_server_elsewhere_name_this_machine(named: str) -> None:
-    with pytest.raises(login.LoginError, match="names a place on this machine"):
-        login._reachable(named, "https://example.org/mcp")
-
-    assert login._reachable(named, "http://127.0.0.1:2/mcp") == named
-    assert login._reachable("https://a.example/x", "https://example.org/mcp")
+NEARBY = """
+127.0.0.1 ::1 0.0.0.0 :: 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1
+224.0.0.1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 fe80::1%1 fc00::1 fd12::1 ff02::1
+64:ff9b::7f00:1 2002:7f00:1::
+"""
 
 
-def test_login_ends_a_body_that_comes_byte_by_byte(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Slow:
-        def read1(self, _most: int) -> bytes:
-            return b" "
+@cases(*NEARBY.split())
+def test_address_nearby_is_not_public(address: str) -> None:
+    assert not is_public(address)
+    assert is_public("1.1.1.1")
+    assert is_public("2606:4700::1111")
 
-    monkeypatch.setattr(login, "PATIENCE", 0.05)
 
-    assert set(login._body(Slow())) == {ord(" ")}
+SPELLINGS = """
+127.0.0.1 127.1 2130706433 0x7f000001 0x7f.1 017700000001 0 0.0.0.0 [::1]
+[::ffff:127.0.0.1] [::ffff:7f00:1] [::] localhost 10.0.0.1 192.168.0.1 169.254.169.254
+[fe80::1] [fd00::1] user@127.0.0.1
+"""
+
+
+@cases(*SPELLINGS.split())
+def test_server_elsewhere_cannot_name_a_place_nearby(host: str) -> None:
+    place = f"https://{host}:9/x"
+    with pytest.raises(LoginError, match="on this machine, or in a private network"):
+        CheckedHttp(near=False).check(place)
+
+    assert CheckedHttp(near=True).check(place) == place
+
+
+def test_name_is_resolved_once_and_the_checked_address_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A name whose addresses change between two look-ups, and one with a private address too."""
+    real, asked = socket.getaddrinfo, []
+    answers = [["203.0.113.9"], ["127.0.0.1"], ["1.1.1.1", "10.0.0.1"]]
+
+    def resolve(host: str, port: int, **more: Any) -> Any:
+        asked.append(host)
+        return [one for each in answers[len(asked) - 1] for one in real(each, port, **more)]
+
+    class Elsewhere(socket.socket):
+        def connect(self, address: Any) -> None:
+            raise ConnectionRefusedError(str(address))
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(socket, "socket", Elsewhere)
+    web = CheckedHttp()
+    with pytest.raises(LoginError, match=r"203\.0\.113\.9"):
+        web.send("https://rebinds.example/x", None, {})
+    web.near = False
+    for _ in range(2):
+        with pytest.raises(LoginError, match="in a private network"):
+            web.send("https://rebinds.example/x", None, {})
+    assert asked == ["rebinds.example"] * 3
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_answer_that_comes_byte_by_byte_is_ended(
+    head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checked_http, "PATIENCE", 0.2)
+
+    def drip(connection: socket.socket, _request: bytes) -> None:
+        with contextlib.suppress(OSError):
+            connection.sendall(head)
+            while True:
+                connection.sendall(b"1")
+                connection.settimeout(0.02)
+                with contextlib.suppress(TimeoutError):
+                    connection.recv(1)
+
+    with serving(drip) as server, pytest.raises(LoginError, match=r"no whole answer|not answer"):
+        CheckedHttp().document(server.url)
+
+
+HOSTILE: Final[tuple[Any, ...]] = (
+    5,
+    "text",
+    [5],
+    [[]],
+    {"a": 1},
+    True,
+    "https://[",
+    "https://a b/",
+    "javascript:alert(1)",
+)
+HUGE = b"1" + b"0" * 400
+
+
+def one_line(guarded: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> str:
+    """Log in on the command line, which has to fail in one line."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(login.login.__kwdefaults__ or {}, "browse", browse)
+        assert main(["login", guarded["url"]]) == 2
+    [*_, line] = capsys.readouterr().err.splitlines()
+    assert "Traceback" not in line
+    assert len(line) < 1200
+    return line
+
+
+@pytest.mark.parametrize("name", ["resource", "authorization_servers", "scopes_supported", "place"])
+@pytest.mark.parametrize("value", HOSTILE, ids=str)
+def test_hostile_metadata_of_a_resource_are_one_line(
+    guarded: dict[str, Any], name: str, value: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guarded[name] = value
+    if name == "scopes_supported":
+        guarded["authorization_servers"] = []
+    one_line(guarded, capsys)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "issuer",
+        "authorization_endpoint",
+        "token_endpoint",
+        "registration_endpoint",
+        "code_challenge_methods_supported",
+    ],
+)
+@pytest.mark.parametrize("value", HOSTILE, ids=str)
+def test_hostile_metadata_of_an_issuer_are_one_line(
+    issuer: Issuer,
+    guarded: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(issuer.metadata, name, value)
+    one_line(guarded, capsys)
+
+
+GRANTED = b'{"access_token": "abc", "token_type": "bearer", "expires_in": %s}'
+
+
+@pytest.mark.parametrize("place", ["token_endpoint", "registration_endpoint"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(b"", b"[]", b"null", b"[" * 100_000, b"{}", b"\xff", b"9" * 5000),
+        *(GRANTED % one for one in (b"NaN", b"Infinity", b"1e999", HUGE, b"-5", b"true", b"[]")),
+        *(b'{"access_token": %s, "token_type": "bearer"}' % one for one in (b"5", b'"a b"', b"[]")),
+        b'{"access_token": "abc", "token_type": ["bearer"]}',
+        b'{"access_token": "abc", "token_type": "bearer", "refresh_token": [1]}',
+        b'{"client_id": 5}',
+        b'{"client_id": "a", "client_secret": {}}',
+    ],
+    ids=lambda body: body[:60].decode("latin-1"),
+)
+def test_hostile_answers_of_an_issuer_are_one_line(
+    issuer: Issuer,
+    guarded: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+    body: bytes,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with serving(fixed(response("200 OK", "application/json", body))) as server:
+        monkeypatch.setitem(issuer.metadata, place, server.url)
+        one_line(guarded, capsys)
+    assert logins.read(guarded["url"]) is None
+
+
+def test_error_of_an_issuer_is_shown_in_part(
+    issuer: Issuer,
+    guarded: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    body = json.dumps({"error": "\x1b]0;a\x07", "error_description": "\u202e" + "x" * 500_000})
+    with serving(fixed(response("400 Bad", "application/json", body.encode()))) as server:
+        monkeypatch.setitem(issuer.metadata, "token_endpoint", server.url)
+        line = one_line(guarded, capsys)
+    assert "\\x1b]0;a\\x07 \\u202exxx" in line
+    assert "…" in line
 
 
 def test_login_stops_at_another_issuer(
     issuer: Issuer, guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(issuer.metadata, "issuer", "https://elsewhere.example")
-    with pytest.raises(login.LoginError, match="its issuer is https://elsewhere"):
+    with pytest.raises(LoginError, match="its issuer is https://elsewhere"):
         login.login(guarded["url"], browse=browse)
 
 
@@ -423,7 +661,7 @@ def test_login_takes_no_code_without_the_iss_of_its_issuer(guarded: dict[str, An
         for one in ({**words, "state": "guessed"}, words):
             browse(f"{back['redirect_uri'][0]}?{urlencode(one)}")
 
-    with pytest.raises(login.LoginError, match="is of another issuer: https://elsewhere"):
+    with pytest.raises(LoginError, match="is of another issuer: https://elsewhere"):
         login.login(guarded["url"], browse=strip)
 
 
@@ -432,5 +670,5 @@ def test_login_needs_pkce_and_a_client(
     issuer: Issuer, guarded: dict[str, Any], monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     monkeypatch.delitem(issuer.metadata, missing)
-    with pytest.raises(login.LoginError, match=r"PKCE|--client-id"):
+    with pytest.raises(LoginError, match=r"PKCE|--client-id"):
         login.login(guarded["url"], browse=browse)
