@@ -48,6 +48,13 @@ Hear = Callable[[str, dict[str, Any]], None]
 PLAIN: Final = ("client_id", "grant_type", "redirect_uri", "resource", "scope")
 """Parameters of requests that are no secrets."""
 
+_HOST: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-\"$-~]{1,2000}")
+"""A URI without a fragment (OAuth 2.1, section 2.3)."""
+
+RUN_BY_BROWSERS: Final = frozenset({"about", "blob", "data", "file", "javascript", "vbscript"})
+"""Schemes to which no browser may be sent."""
+
 LONGEST_SHOWN: Final = 300
 """Characters of a parameter that are passed to ``Hear``."""
 
@@ -157,6 +164,16 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_words: Any) -> None:
         """Print nothing."""
 
+    def parse_request(self) -> bool:
+        """Refuse a request to another host: a foreign page that reaches loopback under its name."""
+        if not super().parse_request():
+            return False
+        named = self.headers.get_all("Host", ["localhost"])
+        if len(named) == 1 and _HOST.fullmatch(named[0].strip()):
+            return True
+        self._json({"error": "invalid_request"}, 403)
+        return False
+
     def do_GET(self) -> None:
         issuer = self.server.issuer
         asked = urlsplit(self.path).path
@@ -238,11 +255,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _register(self, body: bytes) -> None:
         try:
             wanted = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             wanted = None
         urls = wanted.get("redirect_uris") if isinstance(wanted, dict) else None
         if not isinstance(urls, list) or len(self.server.clients) >= KEPT:
             self._json({"error": "invalid_client_metadata"}, 400)
+            return
+        if not urls or not all(map(_may_be_sent_to, urls)):
+            self._json({"error": "invalid_redirect_uri"}, 400)
             return
         known = secrets.token_urlsafe(12)
         self._hear(
@@ -333,6 +353,19 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+def _may_be_sent_to(uri: object) -> bool:
+    """Whether a browser may be redirected to a URI; clients for one machine have own schemes."""
+    if not isinstance(uri, str) or not _URI.fullmatch(uri):
+        return False
+    try:
+        parts = urlsplit(uri)
+        return parts.scheme not in RUN_BY_BROWSERS and (
+            parts.scheme not in {"http", "https"} or (bool(parts.hostname) and parts.port != 0)
+        )
+    except ValueError:
+        return False
 
 
 def _mcp(method: str, params: Any) -> dict[str, Any]:

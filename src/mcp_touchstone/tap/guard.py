@@ -93,13 +93,15 @@ class Guard:
         """Serve a request only with a token.
 
         Raises:
-            Refusal: it has none, or a scope is missing.
+            Refusal: it has none, or one for another server; or a scope is missing.
         """
         methods = [str(message.get("method", "")) for message in messages]
         scheme, _, token = (value_of(headers, "Authorization") or "").partition(" ")
         token = token.strip() if scheme.lower() == "bearer" else ""
         minted = [issuer.mint.read(token) for issuer in self._issuers] if token else []
         claims = None if token in self._spent else self._current.mint.read(token)
+        if claims and not self._is_for_us(claims.get("aud")):
+            claims = None
         known = "old" if any(minted) else "foreign"
         known = "valid" if claims else known if token else "none"
         facts = {"request": " ".join([verb, *methods])[:300], "token": known}
@@ -119,6 +121,16 @@ class Guard:
         if about.then and "tools/call" in methods and not self._called:
             self._called = True
             self._spent.add(token)
+
+    def _is_for_us(self, audience: object) -> bool:
+        """Whether a token is for this server, or for none: a client may have named no resource."""
+        ours = urlsplit(self._about.resource or self._url)
+        for one in audience if isinstance(audience, list) else [audience]:
+            named = urlsplit(one if isinstance(one, str) else "")
+            same = (named.scheme, named.netloc.lower()) == (ours.scheme, ours.netloc.lower())
+            if one is None or (same and f"{ours.path}/".startswith(f"{named.path.rstrip('/')}/")):
+                return True
+        return False
 
     @property
     def _current(self) -> Issuer:
