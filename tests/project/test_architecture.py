@@ -234,6 +234,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     },
     "time": {"runtime.disk_limit", "tap.drive", "transport.process", "transport.family"},
     "socket": {
+        "client.checked_http",
         "security.http_caller",
         "security.http_listener",
         "security.name_server",
@@ -247,13 +248,14 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "sandbox.init.network",
     },
-    "ssl": {"transport.http_endpoint", "transport.http_exchange"},
+    "ssl": {"client.checked_http", "transport.http_endpoint", "transport.http_exchange"},
     "h11": {"transport.http_exchange"},
     "socketserver": {"bridge.listener"},
     "http": {
         "tap.guard",
         "tap.act",
         "issuer.server",
+        "client.checked_http",
         "client.login",
         "bridge.responses",
     },

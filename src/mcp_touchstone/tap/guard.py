@@ -124,7 +124,7 @@ class Guard:
 
     def _is_for_us(self, audience: object) -> bool:
         """Whether a token is for this server, or for none: a client may have named no resource."""
-        ours = urlsplit(self._about.resource or self._url)
+        ours = urlsplit(self._url)
         for one in audience if isinstance(audience, list) else [audience]:
             named = urlsplit(one if isinstance(one, str) else "")
             same = (named.scheme, named.netloc.lower()) == (ours.scheme, ours.netloc.lower())
