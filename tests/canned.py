@@ -1,5 +1,6 @@
 """A hand-made run with a finding of each kind, for the golden files of reports."""
 
+from dataclasses import replace
 from typing import Any
 
 from mcp_touchstone.catalog.clause import Breach, Clause, Level
@@ -90,10 +91,12 @@ def run(**more: Any) -> Run:
     target = Target(command=("./server", "--root", "a b"))
     subject = Subject.of(target, reported=spoken, startup=0.5)
     made = Run(subject, tools=TOOLS, **more)
-    made.execution = Execution(processes=5, seconds=1.5)
-    made.absent = [Absent(KEPT_RULE.id, "2025-03-26", "the server does not speak 2025-03-26")]
+    made = replace(made, execution=Execution(processes=5, seconds=1.5))
+    made = replace(
+        made, absent=[Absent(KEPT_RULE.id, "2025-03-26", "the server does not speak 2025-03-26")]
+    )
     details = {"expected": "an empty result", "actual": 'error -32603 "no <b>"', "wire": wire("{}")}
-    made.verdicts = [
+    verdicts = [
         verdict(BROKEN_RULE, OLD, Outcome.FAIL, **details),
         verdict(BROKEN_RULE, NEW, Outcome.FAIL, **details),
         verdict(WEAK_RULE, NEW, Outcome.PASS),
@@ -115,11 +118,11 @@ def run(**more: Any) -> Run:
             reproduction="#!/bin/sh\nprintf x | ./server",
         ),
     ]
-    made.verdicts[-2].known = "fixed in 2.0"
-    made.settled = Settlement(
+    verdicts[-2] = replace(verdicts[-2], known="fixed in 2.0")
+    settled = Settlement(
         "touchstone-baseline.toml", 2, [Stale("canned-gone", (NEW,), "it was so", "it passes now")]
     )
-    return made
+    return replace(made, verdicts=verdicts, settled=settled)
 
 
 def since() -> Comparison:

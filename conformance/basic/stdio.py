@@ -325,9 +325,9 @@ def sends_no_requests_to_a_capable_client(talk: Conversation) -> None:
     """A stateless server sends no requests to a client that declares every capability."""
     start = len(talk.wire.transcript)
     before = talk.wire.transcript.capabilities
-    talk.wire.transcript.capabilities = FULL_CAPABILITIES
+    talk.wire.transcript.declare(FULL_CAPABILITIES)
     talk.examples.exercise()
-    talk.wire.transcript.capabilities = before
+    talk.wire.transcript.declare(before)
     asked = [
         (entry, message)
         for entry in talk.since(start)

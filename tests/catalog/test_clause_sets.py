@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -57,7 +58,7 @@ def run(
 ) -> Run:
     outcomes = {(rule, R): outcome for rule, outcome in found.items()}
     made = run_of(outcomes, {"scenario": "s"}, Subject(reported={R: {}}))
-    made.absent = [Absent(rule, R, "why", chosen) for rule, chosen in absent.items()]
+    made = replace(made, absent=[Absent(rule, R, "why", chosen) for rule, chosen in absent.items()])
     monkeypatch.setattr(clause_sets, "sets", lambda: {R: ((), (PING, BATCH, INFO))})
     return made
 
@@ -92,7 +93,7 @@ def test_a_merged_clause_counts_as_the_one_it_is_part_of(monkeypatch: pytest.Mon
 
 def test_a_breach_raised_by_strict_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     made = run({PING: Outcome.WARN, BATCH: Outcome.PASS, INFO: Outcome.PASS}, {}, monkeypatch)
-    made.verdicts[0].outcome = Outcome.FAIL
+    made.verdicts[0] = replace(made.verdicts[0], outcome=Outcome.FAIL)
 
     assert kept(made, dict)[0].kept == 3
 

@@ -93,8 +93,7 @@ def run(
     )
     judgement = {"scenario": scenario, "actual": "nothing"}
     made = run_of(found, judgement, subject, floor=Floor.read(words))
-    attribute(made, table)
-    return made
+    return attribute(made, table)
 
 
 FAILING: Found = {
@@ -165,8 +164,8 @@ def test_a_clause_with_a_further_failing_scenario_is_the_servers_own() -> None:
         Judgement(clause=BATCH, revision=MID, outcome=Outcome.FAIL, scenario=name)
         for name in ("s", "mine")
     ]
-    made.verdicts = [Verdict(load().catalogue[BATCH], MID, Outcome.FAIL, both[0], both)]
-    attribute(made, RELEASES)
+    verdict = Verdict(load().catalogue[BATCH], MID, Outcome.FAIL, both[0], both)
+    made = attribute(replace(made, verdicts=[verdict]), RELEASES)
 
     assert owners(made) == ["own"]
 
@@ -288,7 +287,7 @@ def test_a_fault_of_the_server_fails_the_gate_beside_one_of_the_sdk(
 def test_a_fault_of_the_sdk_needs_no_entry_in_the_baseline() -> None:
     made = run(FAILING, "mcp==1.20.0")
     renewal = renew(read(HEADING, "b.toml"), made, load(), Choice(), load().catalogue)
-    settle(renewal.baseline, made, load(), Choice())
+    made = settle(renewal.baseline, made, load(), Choice())
 
     assert renewal.added == ()
     assert made.exit_code == 0
@@ -298,7 +297,7 @@ def test_an_entry_that_accepts_a_fault_of_the_sdk_is_kept_and_not_stale() -> Non
     made = run({(BATCH, MID): Outcome.FAIL}, "mcp==1.20.0")
     book = read(f'[[known]]\nclause = "{BATCH}"\nreason = "so it is"\n', "b.toml")
     renewal = renew(book, made, load(), Choice(), load().catalogue)
-    settle(renewal.baseline, made, load(), Choice())
+    made = settle(renewal.baseline, made, load(), Choice())
 
     assert renewal.removed == ()
     assert made.verdicts[0].known == "so it is"
@@ -339,8 +338,8 @@ def test_an_answer_of_another_kind_is_the_servers_own(kind: str, line: str) -> N
     (verdict,) = made.verdicts
     wire = (WireLine(1, "→", LINES["result"]), WireLine(2, "←", line, guilty=True))
     one = replace(verdict.gravest, wire=wire)
-    verdict.gravest, verdict.judgements, verdict.sdk = one, [one], None
-    attribute(made, table)
+    verdict = replace(verdict, gravest=one, judgements=[one], sdk=None)
+    made = attribute(replace(made, verdicts=[verdict]), table)
 
     assert sdk_faults.kind_of_answer(line) == kind
     assert owners(made) == ["mcp 1.20.0" if kind in {"isError", ""} else "own"]
@@ -357,10 +356,9 @@ def test_the_judgement_that_a_report_shows_is_compared() -> None:
     )
 
     found = []
-    for verdict.judgements in ([shown, further], [further, shown]):
-        verdict.gravest, verdict.sdk = verdict.judgements[0], None
-        attribute(made, table)
-        found += owners(made)
+    for judgements in ([shown, further], [further, shown]):
+        one = replace(verdict, gravest=judgements[0], judgements=judgements, sdk=None)
+        found += owners(attribute(replace(made, verdicts=[one]), table))
     assert found == ["mcp 1.20.0", "own"]
 
 
@@ -493,7 +491,7 @@ def test_a_pytest_item_expects_a_fault_of_the_sdk(golden: SnapshotAssertion) -> 
     table = sdk_faults.read({"releases": [fault]}, {})
     made = run(BATCHES, SDK, scenario=case.id, table=table)
     known = items.results(made, [case])[case.id]
-    made.floor = Floor.read(("sdk",))
+    made = replace(made, floor=Floor.read(("sdk",)))
     counted = items.results(made, [case])[case.id]
 
     assert known.outcome == items.KNOWN

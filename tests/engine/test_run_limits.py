@@ -1,6 +1,7 @@
 """Deadlines, internal errors and output limits of a run."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ def test_deadline_before_the_first_answer_is_not_a_server_failure() -> None:
 def test_screen_says_that_a_deadline_left_out_a_part() -> None:
     run = judged("ping", deadline=600.0)
     assert (run.trouble, run.exit_code) == ("", 0)
-    run.trouble = "the run was ended after 1 s (--deadline); not all was judged"
+    run = replace(run, trouble="the run was ended after 1 s (--deadline); not all was judged")
 
     _, _, rest = closing(run)
 

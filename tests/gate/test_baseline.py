@@ -46,8 +46,10 @@ def run(
     """Return a run with these outcomes."""
     subject = Subject(reported={each: {} for each in spoken}, asked=asked)
     made = run_of(found, {"scenario": "s", "actual": "no\nanswer"}, subject)
-    made.absent = [Absent(rule, revision, why) for (rule, revision), why in (absent or {}).items()]
-    return made
+    return replace(
+        made,
+        absent=[Absent(rule, revision, why) for (rule, revision), why in (absent or {}).items()],
+    )
 
 
 def entry(rule: str, revision: str = "all", more: str = "", kind: str = "clause") -> str:
@@ -55,8 +57,7 @@ def entry(rule: str, revision: str = "all", more: str = "", kind: str = "clause"
 
 
 def settled(made: Run, *entries: str, choice: Choice = EVERYTHING) -> Run:
-    settle(read("".join(entries), "b.toml"), made, registry(), choice)
-    return made
+    return settle(read("".join(entries), "b.toml"), made, registry(), choice)
 
 
 def stale_reasons(made: Run) -> list[str]:
@@ -83,8 +84,8 @@ def in_tools(*places: str, tried: int = 1, raced: bool = False) -> Run:
     (verdict,) = made.verdicts
     tools = tuple(map(affected, places))
     judgement = replace(verdict.gravest, tools=tools, tried=tried, raced=raced)
-    verdict.gravest, verdict.judgements = judgement, [judgement]
-    return made
+    shown = replace(verdict, gravest=judgement, judgements=[judgement])
+    return replace(made, verdicts=[shown])
 
 
 def affected(place: str) -> AffectedTool:
@@ -133,16 +134,17 @@ def test_expired_entry_is_stale_and_names_its_owner(day: str) -> None:
     known = entry(PING, more=f'owner = "the api team"\nexpires = {day}')
     made = run({(PING, NEW): Outcome.FAIL})
 
-    made.execution = Execution(started="2026-05-31T23:59:59+00:00")
+    made = replace(made, execution=Execution(started="2026-05-31T23:59:59+00:00"))
     assert settled(made, known).exit_code == 0
-    made.execution = Execution(started="2026-06-01T00:00:00+00:00")
-    assert settled(made, known).exit_code == 1
+    made = replace(made, execution=Execution(started="2026-06-01T00:00:00+00:00"))
+    made = settled(made, known)
+    assert made.exit_code == 1
     assert stale_reasons(made) == ["it expired on 2026-05-31; ask the api team"]
 
 
 def test_update_keeps_the_owner_and_removes_an_expired_entry() -> None:
     made = run({(PING, OLD): Outcome.FAIL, (PING, NEW): Outcome.FAIL})
-    made.execution = Execution(started="2026-06-01T00:00:00+00:00")
+    made = replace(made, execution=Execution(started="2026-06-01T00:00:00+00:00"))
     lasting = renewed(entry(PING, OLD, 'owner = "us"\nexpires = 2026-06-01'), made)
     assert (lasting.entries[0].owner, str(lasting.entries[0].expires)) == ("us", "2026-06-01")
     assert len(lasting.entries[0].revisions) == 2
@@ -245,7 +247,7 @@ def test_threat_judged_in_one_revision_is_stale_if_it_passes_there() -> None:
 
 def test_interrupted_run_makes_no_entry_stale() -> None:
     made = run({(PING, OLD): Outcome.PASS, (PING, NEW): Outcome.PASS})
-    made.execution = Execution(interrupted=True)
+    made = replace(made, execution=Execution(interrupted=True))
 
     assert stale_reasons(settled(made, entry(PING))) == []
 
@@ -296,8 +298,7 @@ def renewed(text: str, made: Run, choice: Choice = EVERYTHING) -> Baseline:
     reg = registry()
     new = renew(read(text, "b.toml"), made, reg, choice, reg.catalogue).baseline
     assert read(new.text, "b.toml").entries == new.entries
-    settle(new, made, reg, choice)
-    assert made.exit_code == 0
+    assert settle(new, made, reg, choice).exit_code == 0
     return new
 
 
@@ -503,10 +504,10 @@ def test_missing_baseline_is_an_error_only_if_named(tmp_path: Path) -> None:
 
 def test_failed_run_writes_no_baseline(tmp_path: Path) -> None:
     made = run({(PING, NEW): Outcome.FAIL})
-    made.trouble = "no answer"
+    made = replace(made, trouble="no answer")
     book = find(None, tmp_path / FILE, registry().catalogue, update=True)
 
-    assert book.hold(made, registry(), EVERYTHING) is None
+    assert book.hold(made, registry(), EVERYTHING) == (made, None)
     assert list(tmp_path.iterdir()) == []
 
 

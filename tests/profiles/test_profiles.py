@@ -158,8 +158,7 @@ def notes_on(tools: list[dict[str, Any]], *names: str, **more: Any) -> ProfileNo
 
 def run_with(found: ProfileNotes, *floor: str) -> Run:
     made = Run(Subject(reported={"2025-11-25": {"name": "note"}}), floor=Floor.read(floor))
-    made.clients = found
-    return made
+    return replace(made, clients=found)
 
 
 def test_every_rule_has_a_bad_list_and_a_good_one() -> None:

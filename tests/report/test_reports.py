@@ -6,6 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -53,10 +54,11 @@ MIXED: Found = {
 
 
 def known(made: Run, rule: str, reason: str = "so it is") -> Run:
-    for verdict in made.verdicts:
-        if verdict.clause.id == rule:
-            verdict.known = reason
-    return made
+    verdicts = [
+        replace(verdict, known=reason) if verdict.clause.id == rule else verdict
+        for verdict in made.verdicts
+    ]
+    return replace(made, verdicts=verdicts)
 
 
 def since(change: Change) -> Comparison:
@@ -98,14 +100,15 @@ def results(made: Run) -> dict[str, dict[str, Any]]:
 def test_sarif_fingerprint_depends_only_on_the_rule() -> None:
     before = results(run({(PING, NEW): Outcome.FAIL}))[PING]["partialFingerprints"]
     later = run({**MIXED, (PING, NEW): Outcome.WARN}, actual="something else")
-    for verdict in later.verdicts:
-        verdict.gravest = Judgement(
+    for number, verdict in enumerate(later.verdicts):
+        gravest = Judgement(
             clause=verdict.clause.id,
             revision=verdict.revision,
             outcome=verdict.outcome,
             scenario="other.py::other",
             source="other.py:99",
         )
+        later.verdicts[number] = replace(verdict, gravest=gravest)
 
     assert results(later)[PING]["partialFingerprints"] == before
     assert len({str(r["partialFingerprints"]) for r in results(later).values()}) == 3
@@ -178,8 +181,8 @@ def test_html_overview_has_a_square_without_findings() -> None:
 def test_html_escapes_text_of_the_server() -> None:
     quiet = run({**MIXED, (PING, OLD): Outcome.FAIL}, trouble="x")
     loud = known(run(MIXED, actual=EVIL, trouble=EVIL), SHOULD, EVIL)
-    known(quiet, SHOULD)
-    quiet.verdicts[0].gravest = loud.verdicts[0].gravest
+    quiet = known(quiet, SHOULD)
+    quiet.verdicts[0] = replace(quiet.verdicts[0], gravest=loud.verdicts[0].gravest)
 
     text = html.render(loud)
     page, other = Page(text), Page(html.render(quiet))

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,8 @@ def test_note_on_the_run_is_on_the_screen_and_in_the_saved_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = canned.run()
-    made.verdicts, made.absent = [], []
-    made.execution = Execution(notes=("the server uses a whole core\x1b[2J",))
+    made = replace(made, verdicts=[], absent=[])
+    made = replace(made, execution=Execution(notes=("the server uses a whole core\x1b[2J",)))
     saved = tmp_path / "run.json"
     saved.write_text(json.dumps(machine.document(made)))
 

@@ -184,7 +184,7 @@ def test_unbound_tools_are_named_in_reports_of_failed_runs() -> None:
     assert said in markdown.render(failed)
     assert said in html.render(failed)
 
-    failed.unbound = "no tool takes a path"
+    failed = replace(failed, unbound="no tool takes a path")
     said = "No file tool was attacked: no tool takes a path."
     assert said in markdown.render(failed)
     assert said in html.render(failed)

@@ -47,7 +47,7 @@ class Live:
         reply = connection.initialize()
         named = (reply.result or {}).get("protocolVersion")
         if isinstance(named, str):
-            connection.transcript.revision = named
+            connection.transcript.agree(named)
             connection.notify("notifications/initialized")
             return connection
         if reply.is_error:

@@ -346,7 +346,7 @@ class Connection:
     ) -> Reply:
         """Send ``initialize`` and wait; ``omit`` leaves members of params out."""
         declared = dict(self.answers.client.capabilities if capabilities is None else capabilities)
-        self.transcript.capabilities = declared
+        self.transcript.declare(declared)
         params = {
             "protocolVersion": self.transcript.revision if version is None else version,
             "capabilities": declared,
@@ -375,7 +375,7 @@ class Connection:
     def open(self) -> Reply:
         """Perform the ordinary opening of this connection's revision."""
         if self.modern:
-            self.transcript.capabilities = dict(self.answers.client.capabilities)
+            self.transcript.declare(dict(self.answers.client.capabilities))
             return self.discover()
         reply = self.initialize()
         if reply.result is not None:

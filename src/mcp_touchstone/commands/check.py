@@ -154,9 +154,11 @@ def _check_one(
         run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
     finally:
         screen.stop()
-    renewal = None if book is None else book.hold(run, screen.read(), choice)
+    renewal = None
+    if book is not None:
+        run, renewal = book.hold(run, screen.read(), choice)
     if (settings.budget is not None or settings.update_budget) and run.budgets.tokens:
-        _hold_budget(run, settings)
+        run = _hold_budget(run, settings)
     return conclude(run, settings, screen.terminal, write, renewal, old, on_run)
 
 
@@ -169,8 +171,9 @@ def _check_budget(settings: Settings) -> None:
             budget_file.load(settings.budget)
 
 
-def _hold_budget(run: Run, settings: Settings) -> None:
-    """Compare the costs of a run with the file of budgets, or write them into it."""
+def _hold_budget(run: Run, settings: Settings) -> Run:
+    """Return a run compared with the file of budgets, or write its costs into that."""
+    from dataclasses import replace
     from pathlib import Path
 
     from mcp_touchstone.gate import budget_file
@@ -178,7 +181,7 @@ def _hold_budget(run: Run, settings: Settings) -> None:
     path = settings.budget or Path("budgets.toml")
     if settings.update_budget:
         budget_file.update(run.budgets, path)
-    run.budgets = budget_file.hold(run.budgets, path)
+    return replace(run, budgets=budget_file.hold(run.budgets, path))
 
 
 class _Screen:

@@ -84,17 +84,20 @@ def conclude(  # noqa: PLR0917  (two callers)
     from mcp_touchstone.runtime import interrupts
 
     if old is not None:
+        from dataclasses import replace
+
         from mcp_touchstone.catalog.loader import renamed
         from mcp_touchstone.report import machine
         from mcp_touchstone.results.comparison import compare
 
-        run.since = compare(
+        since = compare(
             old,
             machine.document(run),
             name=str(settings.since),
             floor=run.floor,
             renamed=renamed(),
         )
+        run = replace(run, since=since)
     terminal.finish(run)
     on_run(run)
     if renewal is not None:

@@ -207,9 +207,9 @@ class _Gate:
 
         settings, renewal = self._settings, None
         if self._book is not None:
-            renewal = self._book.hold(run, self.registry, self.choice)
+            run, renewal = self._book.hold(run, self.registry, self.choice)
         if settings.scenario and run.settled is not None:  # what others would show is unknown
-            run.settled = replace(run.settled, stale=[])
+            run = replace(run, settled=replace(run.settled, stale=[]))
         terminal = Terminal(
             console(settings.color),
             verbose=settings.verbose,

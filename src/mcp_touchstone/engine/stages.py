@@ -397,8 +397,7 @@ def conclude(
         clients=measured(choice.clients, profile, choice.record),
         budgets=budgets.measured(profile, (one.transcript for one in connections)),
     )
-    attribute(run)
-    return run
+    return attribute(run)
 
 
 def fold(

@@ -28,8 +28,8 @@ class Book:
     catalogue: Callable[[], Catalogue]
     update: bool
 
-    def hold(self, run: Run, registry: Registry, choice: Choice) -> Renewal | None:
-        """Mark the known failures of a run; write the file first if ``update`` is set.
+    def hold(self, run: Run, registry: Registry, choice: Choice) -> tuple[Run, Renewal | None]:
+        """Return a run with its known failures; write the file first if ``update`` is set.
 
         Nothing is written for a run that did not finish.
 
@@ -43,8 +43,8 @@ class Book:
             current = renewal.baseline
             _save(current, self.path)
         if current is not None:
-            settlement.settle(current, run, registry, choice)
-        return renewal
+            run = settlement.settle(current, run, registry, choice)
+        return run, renewal
 
 
 def find(

@@ -40,24 +40,27 @@ class Renewal:
     removed: tuple[KnownFailure, ...]
 
 
-def settle(baseline: Baseline, run: Run, registry: Registry, choice: Choice) -> None:
-    """Mark the known failures of a run and find the stale entries; store both in the run.
+def settle(baseline: Baseline, run: Run, registry: Registry, choice: Choice) -> Run:
+    """Return a run whose known failures are marked, with the stale entries of the baseline.
 
     Rules that the choice excludes are neither known nor stale.
     """
-    for verdict in run.verdicts:
-        counted = run.floor.counts(verdict.clause, verdict.outcome)
-        if counted or verdict.outcome is Outcome.BROKEN:
-            for entry in baseline.entries:
-                if entry.covers(verdict):
-                    verdict.known = entry.reason
-    view = _View(run, registry, choice)
+    marked = replace(run, verdicts=[_marked(one, baseline, run) for one in run.verdicts])
+    view = _View(marked, registry, choice)
     stale = [
         Stale(entry.rule, entry.revisions, entry.reason, why)
         for entry in baseline.entries
         if (why := view.stale(entry))
     ]
-    run.settled = Settlement(baseline.name, len(baseline.entries), stale)
+    return replace(marked, settled=Settlement(baseline.name, len(baseline.entries), stale))
+
+
+def _marked(verdict: Verdict, baseline: Baseline, run: Run) -> Verdict:
+    counted = run.floor.counts(verdict.clause, verdict.outcome)
+    if not counted and verdict.outcome is not Outcome.BROKEN:
+        return verdict
+    reasons = [entry.reason for entry in baseline.entries if entry.covers(verdict)]
+    return replace(verdict, known=reasons[-1]) if reasons else verdict
 
 
 class _View:

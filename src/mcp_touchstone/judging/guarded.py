@@ -70,11 +70,11 @@ def _without_a_token(talk: Conversation) -> HttpAnswer:
     first = attempt(talk, None)
     if guarded(talk) is not None or _refuses(talk, first):
         return first
-    talk.wire.transcript.memo[guarded] = {}
+    talk.wire.transcript.keep(guarded, {})
     for message in _later(talk):
         answer = talk.http.post(message, {"Authorization": None})
         if answer.status in BARRED and talk.http.post(message).status in SUCCESS:
-            talk.wire.transcript.memo[guarded] = message
+            talk.wire.transcript.keep(guarded, message)
             return answer
     return first
 

@@ -23,7 +23,7 @@ def excerpt(whole: Transcript, start: int) -> tuple[Transcript, int]:
     )
     required = {asked.line for asked in whole.session.asked if asked.required}
     for entry in [*entries[:first], *entries[start:]]:
-        part.scenario = entry.scenario
+        part.enter(entry.scenario)
         if entry.source is Source.US:
             part.said(
                 entry.raw + b"\n",

@@ -316,11 +316,9 @@ class Property:
 
     def _judge(self, wire: Connection, fault: Found) -> None:
         settings = self.talk.settings
-        wire.transcript.replay = (
-            *("--select", self.talk.judge.name),
-            *("--examples", str(settings.examples)),
-            *(("--seed", str(settings.seed)) if settings.seed else ()),
-        )
+        options = ("--select", self.talk.judge.name, "--examples", str(settings.examples))
+        seed = ("--seed", str(settings.seed)) if settings.seed else ()
+        wire.transcript.repeat_by((*options, *seed))
         if not fault.ambient:
             self.talk.server.wire = wire
             self.talk.judge(

@@ -283,7 +283,7 @@ class Suite:
 
     def _results(self, job: Job, choice: Choice, run: Run) -> xdist.Document:
         if job.book is not None:
-            job.book.hold(run, job.registry, choice)
+            run, _ = job.book.hold(run, job.registry, choice)
         cases = [case for case in job.registry.cases() if case.id in self._planned[job.name]]
         return _document(report.results(run, cases), report.summary(run))
 

@@ -103,7 +103,7 @@ class SdkFault:
         return ", or ".join(ways) or f"nothing in your server; {self.sdk.name} has to fix it"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on one clause in one revision: the worst of all judgements of it.
 
@@ -182,7 +182,7 @@ class Execution:
     cost: "Cost | None" = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Run:
     """The complete result of a run.
 

@@ -160,35 +160,51 @@ def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
 # --- attributing
 
 
-def attribute(run: Run, table: Sequence[Release] | None = None) -> None:
-    """Mark the findings of a run that are its SDK's.
+def attribute(run: Run, table: Sequence[Release] | None = None) -> Run:
+    """Return a run whose findings say which of them are its SDK's.
 
     Args:
-        run: the run; its verdicts get their ``sdk``.
         table: the judged releases, in order; by default those of the package.
     """
     sdks = run.subject.sdk.sdks
     http = run.subject.transport is Transport.HTTP
     known = releases(http=http) if table is None else table
-    if not sdks and not run.subject.bundled:
-        for verdict in run.of(*FINDINGS):
-            names = [one.sdk.name for one in known if _has(one, verdict)]
-            verdict.alike = tuple(dict.fromkeys(names))
     layers = [(sdk, judged(sdk, known)) for sdk in sdks]
-    found: dict[str, list[Verdict]] = {}
-    for verdict in run.verdicts:
-        if verdict.gravest.outcome in FINDINGS:
-            there = [(sdk, _speaking(verdict.revision, near)) for sdk, near in layers]
-            layer = _layer(verdict, there)
-            if layer is not None:
-                found.setdefault(verdict.clause.id, []).append(verdict)
-                verdict.sdk = SdkFault(layer[0], _like(*layer), _fixed(verdict, there, known))
-    for verdicts in found.values():
-        last = max(verdict.revision for verdict in verdicts)
-        newer = any(revision > last for revision in run.subject.revisions)
-        for verdict in verdicts:
-            if verdict.sdk is not None and newer:
-                verdict.sdk = replace(verdict.sdk, last=last)
+    is_unknown = not sdks and not run.subject.bundled
+    found = [_attributed(one, layers, known, is_unknown=is_unknown) for one in run.verdicts]
+    last: dict[str, str] = {}
+    for one in found:
+        if one.sdk is not None:
+            last[one.clause.id] = max(one.revision, last.get(one.clause.id, ""))
+    newest = max(run.subject.revisions, default="")
+    marked = (
+        replace(one, sdk=replace(one.sdk, last=last[one.clause.id]))
+        if one.sdk is not None and newest > last[one.clause.id]
+        else one
+        for one in found
+    )
+    return replace(run, verdicts=[*marked])
+
+
+def _attributed(
+    verdict: Verdict,
+    layers: Sequence[tuple[Sdk, tuple[Release, ...]]],
+    known: Sequence[Release],
+    *,
+    is_unknown: bool,
+) -> Verdict:
+    """Return a verdict with the fault of the SDK that it is, or with SDKs that have it too."""
+    if is_unknown and verdict.outcome in FINDINGS:
+        names = [one.sdk.name for one in known if _has(one, verdict)]
+        verdict = replace(verdict, alike=tuple(dict.fromkeys(names)))
+    if verdict.gravest.outcome not in FINDINGS:
+        return verdict
+    there = [(sdk, _speaking(verdict.revision, near)) for sdk, near in layers]
+    layer = _layer(verdict, there)
+    if layer is None:
+        return verdict
+    fault = SdkFault(layer[0], _like(*layer), _fixed(verdict, there, known))
+    return replace(verdict, sdk=fault)
 
 
 _Layer = tuple[Sdk, tuple[Release, ...]]

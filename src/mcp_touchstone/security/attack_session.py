@@ -205,7 +205,7 @@ class AttackPayloads:
     def fire(self, payload: str) -> None:
         """Note that the next line of ours carries a payload."""
         self._server.fired.add(payload)
-        self._server.wire.transcript.payload = payload
+        self._server.wire.transcript.carry(payload)
 
 
 class AttackCanaries:

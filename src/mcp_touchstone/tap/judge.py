@@ -55,7 +55,7 @@ def judge(  # noqa: PLR0917  (two callers)
         replays += _eras(replays)
     for one in replays:
         name = again[:1] == ("client",) and one.source.about.get("scenario")
-        one.client.replay = ("--scenario", str(name)) if name else ()
+        one.client.repeat_by(("--scenario", str(name)) if name else ())
     results: list[CaseResult] = []
     for revision, transport in itertools.product(rev.ALL, Transport):
         of = [r for r in replays if r.revision == revision and r.transport is transport]

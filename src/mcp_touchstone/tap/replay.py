@@ -119,9 +119,11 @@ def replay(source: Recording, revision: str = "") -> Replay:
     now = [0.0]
     revision = revision or _revision(source)
     label = source.path.stem
-    server, client = (Transcript(revision, lambda: now[0], label=label) for _ in range(2))
+    exchanges: list[Exchange] = []
+    server, client = (
+        Transcript(revision, lambda: now[0], label=label, exchanges=exchanges) for _ in range(2)
+    )
     found = Replay(source, revision, server, client)
-    client.exchanges = server.exchanges
     known: dict[int, Exchange] = {}
     barred = {row.exchange for row in source.rows if row.barred}
     for row in source.rows:
@@ -173,7 +175,7 @@ def _replay_http(found: Replay, row: Row, known: dict[int, Exchange]) -> None:
         made = Exchange(row.exchange, verb, 0, row.headers, row.at, target=target)
         if target.partition("?")[0] == (urlsplit(found.source.url).path or "/"):
             known[row.exchange] = made
-            found.server.exchanges.append(made)
+            found.server.begin(made)
         if verb != "POST" or row.exchange not in known:
             made.event_line = _happened(found, row, row.text)
     elif exchange is None:

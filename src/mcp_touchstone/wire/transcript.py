@@ -183,6 +183,30 @@ class Transcript:
         """Begin a scenario: later entries belong to it; to none if it is empty."""
         self.scenario = scenario
 
+    def agree(self, revision: str) -> None:
+        """Say which revision the two sides agreed on."""
+        self.revision = revision
+
+    def declare(self, capabilities: dict[str, Any]) -> None:
+        """Say which capabilities of the client we declare from now on."""
+        self.capabilities = capabilities
+
+    def begin(self, exchange: Exchange) -> None:
+        """Add an HTTP exchange."""
+        self.exchanges.append(exchange)
+
+    def carry(self, payload: str) -> None:
+        """Say that the next line of ours carries a payload of an attack."""
+        self.payload = payload
+
+    def repeat_by(self, options: tuple[str, ...]) -> None:
+        """Say which options of the command line generate the same messages again."""
+        self.replay = options
+
+    def keep(self, key: Any, value: Any) -> None:
+        """Keep a fact for later rules and scenarios, whatever is added."""
+        self.memo[key] = value
+
     def said(
         self,
         raw: bytes,
