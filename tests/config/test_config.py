@@ -9,6 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.bindings import declared
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.config.client_files import Source, Surroundings
 from mcp_touchstone.config.client_files import read as source
 from mcp_touchstone.config.files import Asked, Found, find, may_write, write
@@ -299,9 +300,9 @@ def test_folder_or_invalid_utf8_is_refused(here: Path) -> None:
     (here / "a.toml").mkdir()
     (here / "b.toml").write_bytes(b"\xff")
 
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with pytest.raises(InputError, match="it is a folder"):
         configured("a.toml")
-    with pytest.raises(ConfigError, match="not UTF-8"):
+    with pytest.raises(InputError, match="not UTF-8"):
         configured("b.toml")
 
 
@@ -406,7 +407,7 @@ def test_unusable_client_file_entry_is_refused(golden: SnapshotAssertion) -> Non
 
     assert "\n".join(said) == golden
     assert source(servers(a={"command": "x", "env": []}), "a", "f", AROUND).env == {}
-    with pytest.raises(ConfigError, match=r"^f: invalid JSON"):
+    with pytest.raises(InputError, match=r"^f:1:2: invalid JSON"):
         source("{", None, "f", AROUND)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone import cli
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.fleet import drive, install, records, servers
 from mcp_touchstone.fleet.entry import Entry, ListError, Registry, Start, Trouble
 from mcp_touchstone.fleet.judge import judge
@@ -241,7 +242,7 @@ def test_command_of_an_engine_is_read_as_its_image(
     ("a.json", '{"a": 1}', "neither mcpServers nor servers"),
 )
 def test_bad_list_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
-    with pytest.raises(ListError, match=message.replace("[", r"\[")):
+    with pytest.raises(InputError, match=message.replace("[", r"\[")):
         read_text(text, name, tmp_path)
 
 
@@ -273,7 +274,7 @@ def test_servers_that_opted_out_are_left_out(
 
 
 def test_missing_opt_out_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ListError, match="gone"):
+    with pytest.raises(InputError, match="gone"):
         servers.opt_outs(tmp_path / "gone")
 
 

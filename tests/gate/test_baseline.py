@@ -10,6 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.loader import BOTH, load
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
@@ -471,7 +472,7 @@ def test_invalid_baseline_is_refused_in_one_line_with_the_file_name(
         said.append(str(caught.value))
 
     assert "\n".join(said) == golden
-    with pytest.raises(BaselineError, match=r"\Ab\.toml: [^\n]+\Z"):
+    with pytest.raises(InputError, match=r"\Ab\.toml: [^\n]+\Z"):
         read("[[known]\n", "b.toml")
 
 
@@ -493,12 +494,12 @@ def test_missing_baseline_is_an_error_only_if_named(tmp_path: Path) -> None:
     catalogue = registry().catalogue
 
     assert find(None, tmp_path / FILE, catalogue, update=False).baseline is None
-    with pytest.raises(BaselineError, match="--update-baseline` writes it"):
+    with pytest.raises(InputError, match="--update-baseline` writes it"):
         find(tmp_path / "x.toml", tmp_path / FILE, catalogue, update=False)
-    with pytest.raises(BaselineError, match="cannot be read"):
+    with pytest.raises(InputError, match="it is a folder"):
         find(tmp_path, tmp_path / FILE, catalogue, update=False)
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(BaselineError, match="no UTF-8"):
+    with pytest.raises(InputError, match="line 1 is not UTF-8"):
         find(tmp_path / "x.toml", tmp_path / FILE, catalogue, update=True)
 
 

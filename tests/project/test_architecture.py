@@ -91,7 +91,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "discovery",
         "engine",
     },
-    "gate": {"catalog", "results", "engine"},
+    "gate": {"catalog", "runtime", "results", "engine"},
     "recordings": {
         "catalog",
         "runtime",

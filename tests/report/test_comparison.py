@@ -8,9 +8,10 @@ import jsonschema
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.report.comparison import document, markdown, text
 from mcp_touchstone.report.machine import FORMAT, SCHEMA
-from mcp_touchstone.report.recorded import ReportError, load
+from mcp_touchstone.report.recorded import load
 from mcp_touchstone.results.comparison import Change, Comparison, compare, grouped
 from mcp_touchstone.results.threshold import Floor
 from tests.cases import cases
@@ -296,7 +297,7 @@ def test_report_is_loaded_unchanged(tmp_path: Path) -> None:
 
 
 @cases(
-    ("{", "it is no JSON"),
+    ("{", "1:2: invalid JSON"),
     ("[]", "name one that `check --json` wrote"),
     ("{}", "name one that `check --json` wrote"),
     (json.dumps({"format": FORMAT + 1}), "update mcp-touchstone"),
@@ -306,12 +307,12 @@ def test_invalid_report_is_refused(tmp_path: Path, content: str, message: str) -
     path = tmp_path / "r.json"
     path.write_text(content, "utf-8")
 
-    with pytest.raises(ReportError, match=message):
+    with pytest.raises(InputError, match=message):
         load(path)
 
 
 def test_unreadable_report_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ReportError, match="there is no such file"):
+    with pytest.raises(InputError, match="there is no such file"):
         load(tmp_path / "no.json")
-    with pytest.raises(ReportError, match="cannot be read"):
+    with pytest.raises(InputError, match="it is a folder"):
         load(tmp_path)

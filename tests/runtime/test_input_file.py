@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.runtime import input_file
-from mcp_touchstone.runtime.input_file import InputError, InputFile
+from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.members import Members
 
 DEEP = input_file.DEEPEST

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.cli import main
-from mcp_touchstone.runtime.input_file import InputError
 from mcp_touchstone.tap import recording, show
 from mcp_touchstone.tap.recording import Recorder, Side
 from tests.odd_values import mutants

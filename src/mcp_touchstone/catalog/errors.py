@@ -11,6 +11,10 @@ class UserError(Exception):
     """
 
 
+class InputError(UserError, ValueError):
+    """A file cannot be used; the message names the file, the place in it and the remedy."""
+
+
 def our_fault(error: Exception) -> str:
     """Return a message that names an error of this program and the place it was raised."""
     frame = error.__traceback__

@@ -4,7 +4,6 @@ A client may ask its user for a value. Such a value is an error that names it, u
 the variable.
 """
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.config.settings import ConfigError
+from mcp_touchstone.runtime.input_file import parsed
 from mcp_touchstone.target import values
 from mcp_touchstone.transport.http_endpoint import check_header
 
@@ -20,8 +20,8 @@ _HTTP: Final = ("http", "streamable-http", "streamableHttp", "streamable_http")
 """Names of Streamable HTTP in such files; the first is the usual one."""
 
 KINDS: Final = ("mcpServers", "servers")
-_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*(?:"|\Z))|,(?=\s*[}\]])')
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _ONE_VARIABLE: Final = re.compile(r"\$\{(env:)?([A-Za-z_]\w*)\}", re.ASCII)
 
@@ -106,10 +106,7 @@ def plain(text: str) -> str:
 
 
 def _servers(text: str, where: str) -> dict[str, Any]:
-    try:
-        document = json.loads(plain(text))
-    except ValueError as error:
-        raise ConfigError(f"{where}: invalid JSON: {error}") from error
+    document = parsed(plain(text), where, "name a file of an MCP client")
     if isinstance(document, dict) and isinstance(document.get("mcp"), dict):
         document = document["mcp"]
     for kind in KINDS:

@@ -4,7 +4,6 @@ Each function raises ``ConfigError`` if a file cannot be read, used or written; 
 line that says how to fix it.
 """
 
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,14 @@ from mcp_touchstone.config.client_files import Source, Surroundings, names, read
 from mcp_touchstone.config.settings import ConfigError, Layer
 from mcp_touchstone.config.toml_keys import TABLE
 from mcp_touchstone.gate import FILE as BASELINE
+from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
+from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.transport.http_endpoint import keep
 
 FILE: Final = "touchstone.toml"
 PROJECT: Final = "pyproject.toml"
+CURE: Final = "correct it, or name another with --config"
+MISSING: Final = f"`mcp-touchstone init` writes a {FILE}"
 _VSCODE: Final = ".vscode"
 
 
@@ -79,7 +82,7 @@ def find(asked: Asked) -> Found | None:
         source = folder / table["from"]
         given = {*asked.given, *layer.get("env", {}), *layer.get("header", {})}
         taken = read(
-            _text(source, f"{path}: from = "),
+            _text(source, f"correct `from` in {path}"),
             table.get("server"),
             _shown(source),
             _around(source, asked, given),
@@ -113,10 +116,13 @@ def present(folder: Path = Path()) -> Path | None:
         ConfigError: there are two, or pyproject.toml cannot be read.
     """
     own, project = folder / FILE, folder / PROJECT
-    table = project.is_file() and TABLE in _document(project).get("tool", {})
-    if own.is_file() and table:
+    table = project.exists() and TABLE in _tool(_document(project), project)
+    if own.exists() and table:
         raise ConfigError(f"{FILE} and [tool.{TABLE}] in {PROJECT} are both here; keep one")
-    return own if own.is_file() else project if table else None
+    found = own if own.exists() else project if table else None
+    if found is not None and found.is_symlink():
+        raise ConfigError(f"{found}: it is a link; name the file with --config")
+    return found
 
 
 def targets(path: Path) -> tuple[str, ...]:
@@ -218,26 +224,19 @@ def _table(path: Path) -> Mapping[str, Any]:
     document = _document(path)
     if path.name != PROJECT:
         return document
-    table = document.get("tool", {}).get(TABLE)
+    table = _tool(document, path).get(TABLE)
     if not isinstance(table, dict):
         raise ConfigError(f"{path}: it has no [tool.{TABLE}]; write one, or name another file")
     return table
 
 
+def _tool(document: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    return Members(document, str(path)).object("tool").value
+
+
 def _document(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: invalid TOML: {error}") from error
+    return InputFile(path, CURE, MISSING).toml()
 
 
-def _text(path: Path, named: str = "") -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except FileNotFoundError:
-        hint = "name another" if named else f"`mcp-touchstone init` writes a {FILE}"
-        raise ConfigError(f"{named}{_shown(path)}: there is no such file; {hint}") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: the file is not UTF-8 text; save it as UTF-8") from error
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}; name a file") from error
+def _text(path: Path, cure: str = CURE) -> str:
+    return InputFile(path, cure, MISSING if cure == CURE else cure, most=LARGEST_TOML).text()

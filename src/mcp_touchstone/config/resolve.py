@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.catalog.attack_level import Tier, tiers
 from mcp_touchstone.catalog.clause import Level, nearest
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.loader import BOTH, rows
 from mcp_touchstone.config import files
 from mcp_touchstone.config.settings import (
@@ -148,7 +149,7 @@ def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
     try:
         path = config or files.present()
         known = () if path is None else files.servers(path)
-    except ConfigError:
+    except InputError:
         if config is None:
             return []
         raise

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.target import values
 from mcp_touchstone.target.option import RUN, Kind, Option, option, options
 from mcp_touchstone.target.server_settings import HOW, PROMISES, USED, ServerSettings
@@ -45,7 +45,7 @@ _gate: Final = partial(option, group=GATE, commands=CHECK)
 _report: Final = partial(option, group=REPORTS, commands=CHECK, in_files=False)
 
 
-class ConfigError(UserError, ValueError):
+class ConfigError(InputError):
     """A configuration cannot be used. The message names file and key, and says what to write."""
 
 

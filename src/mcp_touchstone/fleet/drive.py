@@ -15,11 +15,16 @@ from typing import Any, Final, Self
 
 from filelock import FileLock, Timeout
 
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.fleet.child import Running
 from mcp_touchstone.fleet.entry import Entry, Registry, Start
 from mcp_touchstone.fleet.judge import Plan, judge, matches, unjudged
+from mcp_touchstone.runtime.input_file import InputFile
+from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.transport.process import now, sleep
+
+LARGEST: Final = 4 << 30
+"""Greatest size of a file of rows, in bytes; one row at a time is in memory."""
 
 TRIES: Final = 2
 """Attempts at a server, if the first one fails by a fault of ours or of the machine."""
@@ -36,7 +41,7 @@ LOSSES: Final = 3
 _MINUTE: Final = 60
 
 
-class FleetError(UserError, ValueError):
+class FleetError(InputError):
     """A fleet cannot be judged; the message says why."""
 
 
@@ -67,6 +72,8 @@ class Rows:
                 opened.enter_context(self._lock.acquire(blocking=False))
             except Timeout:
                 raise FleetError(f"{self._path}: another fleet writes to it") from None
+            if self._path.exists() and not self._path.is_file():
+                raise FleetError(f"{self._path}: it is no file; name another with --out")
             # no rest of a row is written later
             self._file = opened.enter_context(self._path.open("ab", buffering=0))
             self._read()
@@ -130,22 +137,30 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a file, without a last line that was cut off.
 
     Raises:
-        FleetError: it is no such file.
+        InputError: it is no such file.
     """
-    try:
-        with path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    row = None
-                if not isinstance(row, dict) or "key" not in row or "start" not in row:
-                    raise FleetError(f"{path}:{number}: it is no row of `mcp-touchstone fleet`")
-                yield row
-    except OSError as error:
-        raise FleetError(f"{path}: {error.strerror}") from error
+    file = InputFile(path, "name rows of `mcp-touchstone fleet`", most=LARGEST)
+    for where, value in file.rows(cut=True):
+        row = Members.of(value, f"{where}: a row of `mcp-touchstone fleet`")
+        for name in ("key", "registry", "package", "version", "language", "interrupted"):
+            row.get(name, str)
+        for name in ("revisions", "sdk_faults"):
+            row.texts(name)
+        for name, members in (("tool", ("version", "catalogue")), ("start", ("class", "line"))):
+            for member in members:
+                row.object(name).get(member, str)
+        for name in ("install", "startup", "run", "total"):
+            row.object("seconds").number(name, float)
+        for sdk in row.objects("sdk"):
+            sdk.get("name", str)
+            sdk.get("version", str)
+        verdicts = row.object("verdicts")
+        for revision in verdicts.value:
+            outcomes = verdicts.object(revision)
+            for rule in outcomes.value:
+                outcomes.get(rule, str)
+        row.get("settings", dict)
+        yield dict(row.value)
 
 
 def shard(entries: Iterable[Entry], part: int, parts: int) -> Iterator[Entry]:

@@ -2,37 +2,20 @@
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import InputError
 
 ROOT: Final = "{root}"
 """Placeholder for the throw-away folder of a server, as in ``check``."""
 
 
-class ListError(UserError, ValueError):
+class ListError(InputError):
     """A list cannot be used; the message names the file and the place."""
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Name the file in the errors of reading it.
-
-    Raises:
-        ListError: it cannot be read.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise ListError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ListError(f"{path}: it is not UTF-8") from error
 
 
 class Registry(StrEnum):
@@ -159,6 +142,18 @@ def split(text: str, kind: str) -> tuple[str, str]:
 PACKAGES: Final = (Registry.NPM, Registry.PYPI, Registry.OCI)
 
 
+_NAMES: Final = {
+    Registry.NPM: r"(@[\w~-][\w.~-]*/)?[\w~-][\w.~-]*",
+    Registry.PYPI: r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?(\[[\w,.-]*\])?",
+    Registry.OCI: r"[A-Za-z0-9][\w.-]*(:[0-9]+(?=/))?(/[\w.-]+)*(@sha256:[0-9a-f]{64})?",
+}
+"""Names of packages and images as registries have them: no path, no URL, no repository."""
+
+_VERSION: Final = re.compile(r"([\^~]?\w[\w.!+*-]*)?", re.ASCII)
+_ARCHIVE: Final = re.compile(r"\.(tgz|tar|tar\.\w+|zip|whl)(@|$)", re.IGNORECASE)
+_TRANSPORTS: Final = re.compile("(dir|oci|docker|containers|ostree|sif|tarball)(-[a-z]+)?")
+"""Words that podman reads as another source than a registry, before a colon."""
+
 _NO_WORD: Final = re.compile("[\0\ud800-\udfff]")
 
 
@@ -172,6 +167,14 @@ def refusal(entry: Entry) -> str:
     for what, word in words.items() if entry.registry in PACKAGES else ():
         if word.startswith("-") or not word.isprintable() or re.search(r"\s", word):
             return f"the {what} {word!r} begins with `-`, or holds a blank or a control character"
+    name, version = entry.package, entry.version
+    if entry.registry in PACKAGES and (
+        not re.fullmatch(_NAMES[entry.registry], name, re.ASCII)
+        or not _VERSION.fullmatch(version)
+        or _ARCHIVE.search(f"{name}@{version}")
+        or (entry.registry is Registry.OCI and version and _TRANSPORTS.fullmatch(name))
+    ):
+        return f"{entry.spec('@')!r} is no name and version of a package in a registry"
     return ""
 
 

@@ -1,6 +1,5 @@
 """Install the package of a server into a throw-away folder. With the network, without our files."""
 
-import json
 import os
 import re
 import shutil
@@ -14,6 +13,8 @@ from typing import Final
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
 from mcp_touchstone.runtime.disk_limit import DiskLimit
+from mcp_touchstone.runtime.input_file import parsed
+from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
 from mcp_touchstone.sandbox.command_files import sandbox_for
 from mcp_touchstone.sandbox.sandbox import Method, variables, wrap
@@ -194,18 +195,20 @@ def _environment(env: Mapping[str, str], prefix: Path) -> dict[str, str]:
 def _npm(entry: Entry, prefix: Path, tree: Tree) -> Installed:
     try:
         text = _within(tree, f"node_modules/{entry.package}/package.json").read_text()
-        package = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+        package = Members.of(parsed(text, "package.json", "it is no package"), "package.json")
+        plain = entry.package.rpartition("/")[2]
+        is_one = isinstance(package.value.get("bin"), str)
+        given = Members({plain: package.value["bin"]}, "bin") if is_one else package.object("bin")
+        programs = {name: given.get(name, str) for name in given.value}
+        version = package.get("version", str, "")
+    except (OSError, ValueError) as error:
         raise InstallError(Start.INSTALL_ERROR, f"package.json: {error}"[:LONGEST]) from error
-    plain = entry.package.rpartition("/")[2]
-    given = package.get("bin") or {}
-    programs = {plain: given} if isinstance(given, str) else dict(given)
     name = entry.script or _chosen(plain, programs)
     if name not in programs:
         line = f"npx: could not determine executable to run: {', '.join(programs) or 'no bin'}"
         raise InstallError(Start.NOT_FOUND, line)
     program = prefix / "node_modules" / ".bin" / name
-    return Installed(str(program), str(package.get("version", "")))
+    return Installed(str(program), version)
 
 
 def _pypi(entry: Entry, prefix: Path, tree: Tree) -> Installed:

@@ -4,13 +4,13 @@ They are ``server.json`` files, schema 2025-12-11, alone, in a folder or in an a
 https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json
 """
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.fleet.entry import (
     PACKAGES,
     ROOT,
@@ -19,10 +19,14 @@ from mcp_touchstone.fleet.entry import (
     Registry,
     Start,
     Trouble,
-    reading,
     split,
     unless_refused,
 )
+from mcp_touchstone.runtime.input_file import InputFile
+from mcp_touchstone.runtime.members import Members
+
+LONGEST: Final = 1 << 17
+"""Greatest length of a word of a command line, as in Linux (MAX_ARG_STRLEN)."""
 
 
 class _MissingError(Exception):
@@ -39,21 +43,9 @@ def record_of(path: Path, given: Collection[str] = ()) -> Entry:
         given: variables that the user sets; the record needs no value for them.
 
     Raises:
-        ListError: it is no record, or the server cannot be started from it alone.
+        InputError: it is no record, or the server cannot be started from it alone.
     """
-    record = published(path)
-    packages = [
-        {
-            **package,
-            "environmentVariables": [
-                one
-                for one in package.get("environmentVariables") or ()
-                if one.get("name") not in given
-            ],
-        }
-        for package in record.get("packages") or ()
-    ]
-    entry = from_record({**record, "packages": packages}, str(path))
+    entry = from_record(published(path), str(path), given)
     if entry.trouble is not None:
         hint = "; give it with --env NAME=VALUE" if "variable" in entry.trouble.line else ""
         raise ListError(f"{path}: {entry.trouble.kind}: {entry.trouble.line}{hint}")
@@ -64,14 +56,10 @@ def published(path: Path) -> Mapping[str, Any]:
     """Return a registry record as it was published.
 
     Raises:
-        ListError: the file has none.
+        InputError: the file has none.
     """
-    try:
-        with reading(path):
-            document = json.loads(path.read_text("utf-8"))
-    except json.JSONDecodeError as error:
-        raise ListError(f"{path}: it is no JSON: {error}") from error
-    record = record_in(document) if isinstance(document, dict) else None
+    cure = "name a server.json of the MCP registry"
+    record = record_in(Members.of(InputFile(path, cure).json(), f"{path}: a record").value)
     if record is None:
         raise ListError(f"{path}: it is no server.json of the MCP registry")
     return record
@@ -104,77 +92,76 @@ def record_in(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if isinstance(inner, dict):
         row = inner
     is_record = (
-        "packages" in row or "remotes" in row or "server.schema.json" in row.get("$schema", "")
+        "packages" in row or "remotes" in row or "server.schema.json" in str(row.get("$schema", ""))
     )
     return row if is_record and isinstance(row.get("name"), str) else None
 
 
-def from_record(record: Mapping[str, Any], where: str) -> Entry:
+def from_record(record: Mapping[str, Any], where: str, given: Collection[str] = ()) -> Entry:
     """Return the server of a registry record: its first package over stdio, or its URL.
 
     A required value without a default makes it ``needs-config``, except for paths: the server gets
-    its throw-away folder.
+    its throw-away folder. A member of a wrong type makes it ``unsupported``.
+
+    Args:
+        given: variables that need no value.
 
     Raises:
-        ListError: it is no record.
+        InputError: it has no name.
     """
-    name = record.get("name")
-    if not isinstance(name, str):
-        raise ListError(f"{where}: the record has no name")
-    packages = [one for one in record.get("packages") or () if isinstance(one, dict)]
-    remotes = [one for one in record.get("remotes") or () if isinstance(one, dict)]
-    found = Entry(
-        name=name,
-        registry=Registry.COMMAND,
-        described={
-            "name": name,
-            "version": str(record.get("version") or ""),
-            "title": str(record.get("title") or ""),
-        },
-        where=where,
-    )
+    members = Members(record, where)
+    found = Entry(name=members.get("name", str), registry=Registry.COMMAND, where=where)
+    try:
+        described = {name: members.get(name, str, "") for name in ("name", "version", "title")}
+        return unless_refused(_server(replace(found, described=described), members, given))
+    except InputError as error:
+        why = str(error).removeprefix(f"{where}: ")
+        return replace(found, trouble=Trouble(Start.UNSUPPORTED, why))
+
+
+def _server(found: Entry, record: Members, given: Collection[str]) -> Entry:
+    packages, remotes = [*record.objects("packages")], [*record.objects("remotes")]
     local = sorted(
         (
             one
             for one in packages
-            if _type(one) == "stdio" and one.get("registryType") in [*PACKAGES]
+            if _type(one) == "stdio" and one.get("registryType", str, "") in [*PACKAGES]
         ),
-        key=lambda one: PACKAGES.index(one["registryType"]),
+        key=lambda one: PACKAGES.index(Registry(one.get("registryType", str))),
     )
     try:
         if local:
-            return unless_refused(_package(found, local[0]))
+            return _package(found, local[0], given)
         for one in remotes:
-            if one.get("type") == "streamable-http":
+            if one.get("type", str, "") == "streamable-http":
                 return _remote(found, one)
     except _MissingError as error:
         return replace(found, trouble=Trouble(Start.NEEDS_CONFIG, str(error)))
-    kinds = [f"{one.get('registryType')} ({_type(one)})" for one in packages]
-    kinds += [str(one.get("type")) for one in remotes]
+    kinds = [f"{one.get('registryType', str, '')} ({_type(one)})" for one in packages]
+    kinds += [one.get("type", str, "") for one in remotes]
     line = f"it has no package over stdio and no streamable-http: {', '.join(kinds) or 'nothing'}"
     return replace(found, trouble=Trouble(Start.UNSUPPORTED, line))
 
 
-def _type(package: Mapping[str, Any]) -> str:
-    transport = package.get("transport")
-    return str(transport.get("type", "stdio")) if isinstance(transport, dict) else "stdio"
+def _type(package: Members) -> str:
+    return package.object("transport").get("type", str, "stdio")
 
 
-def _package(found: Entry, package: Mapping[str, Any]) -> Entry:
-    registry = Registry(package["registryType"])
-    name, version = str(package.get("identifier") or ""), str(package.get("version") or "")
+def _package(found: Entry, package: Members, given: Collection[str]) -> Entry:
+    registry = Registry(package.get("registryType", str))
+    name, version = package.get("identifier", str, ""), package.get("version", str, "")
     if registry is Registry.OCI and not version:
         name, version = split(name, registry)
     base = replace(found, registry=registry, package=name, version=version)
-    runtime = tuple(_arguments(package.get("runtimeArguments"), required=False))
+    runtime = tuple(_arguments(package, "runtimeArguments", required=False))
     script, ignored = "", runtime
     if registry is Registry.PYPI and "--from" in runtime[:-1]:
         at = runtime.index("--from")
         base = replace(base, package=split(runtime[at + 1], registry)[0])
         script, ignored = next(iter(runtime[at + 2 :]), ""), runtime[at + 3 :]
     try:
-        args = tuple(_arguments(package.get("packageArguments")))
-        env = _variables(package.get("environmentVariables"))
+        args = tuple(_arguments(package, "packageArguments"))
+        env = _variables(package, given)
     except _MissingError as error:
         return replace(base, trouble=Trouble(Start.NEEDS_CONFIG, str(error)))
     flags = {"-y", "--yes", "-i", "--rm", name, base.spec("@"), base.spec("==")}
@@ -182,61 +169,77 @@ def _package(found: Entry, package: Mapping[str, Any]) -> Entry:
     return replace(base, args=args, env=env, script=script, ignored=ignored)
 
 
-def _remote(found: Entry, remote: Mapping[str, Any]) -> Entry:
-    url = _filled(str(remote.get("url") or ""), remote.get("variables") or {})
+def _remote(found: Entry, remote: Members) -> Entry:
+    url = _filled(remote.get("url", str, ""), remote)
     base = replace(found, registry=Registry.REMOTE, url=url)
-    for header in remote.get("headers") or ():
-        if header.get("isRequired") and _given(header) is None:
-            why = str(_MissingError(f"header {header.get('name')}"))
+    for header in remote.objects("headers"):
+        if _is_required(header) and _given(header) is None:
+            why = str(_MissingError(f"header {header.get('name', str, '')}"))
             return replace(base, trouble=Trouble(Start.NEEDS_CONFIG, why))
     return base
 
 
-def _arguments(given: Any, *, required: bool = True) -> Iterator[str]:
-    for one in given if isinstance(given, list) else ():
-        label = str(one.get("name") or one.get("valueHint") or one.get("value") or "an argument")
-        value = _given(one)
-        if value is None and one.get("isRequired") and required:
-            if one.get("type") != "named" or one.get("format") not in {None, "boolean"}:
+def _arguments(package: Members, name: str, *, required: bool = True) -> Iterator[str]:
+    for one in package.objects(name):
+        words = (one.word(key) for key in ("name", "valueHint", "value"))
+        label = next(filter(None, words), "an argument")
+        value, named = _given(one), one.get("type", str, "") == "named"
+        if value is None and _is_required(one) and required:
+            if not named or one.get("format", str, "boolean") != "boolean":
                 raise _MissingError(f"argument {label}")
             value = ""
-        if one.get("type") == "named" and (value is not None or one.get("isRequired")):
-            yield str(one.get("name"))
+        if named and (value is not None or _is_required(one)):
+            yield one.get("name", str)
         if value:
             yield value
 
 
-def _variables(given: Any) -> dict[str, str]:
+def _variables(package: Members, given: Collection[str]) -> dict[str, str]:
     found = {}
-    for one in given if isinstance(given, list) else ():
-        value = _given(one)
-        if value is None and one.get("isRequired"):
-            raise _MissingError(f"variable {one.get('name')}")
+    for one in package.objects("environmentVariables"):
+        name = one.get("name", str)
+        value = None if name in given else _given(one)
+        if value is None and _is_required(one) and name not in given:
+            raise _MissingError(f"variable {name}")
         if value is not None:
-            found[str(one["name"])] = value
+            found[name] = value
     return found
 
 
-def _given(one: Mapping[str, Any]) -> str | None:
+def _is_required(one: Members) -> bool:
+    return one.get("isRequired", bool, False)
+
+
+def _given(one: Members) -> str | None:
     """Return the value of an input; None without one.
 
     Raises:
         _MissingError: a variable in it is required and has no default.
     """
-    for key in ("value", "default"):
-        if one.get(key) not in {None, ""}:
-            return _filled(str(one[key]), one.get("variables") or {})
-    return ROOT if one.get("isRequired") and one.get("format") == "filepath" else None
+    value = one.word("value") or one.word("default")
+    if value:
+        return _filled(value, one)
+    return ROOT if _is_required(one) and one.get("format", str, "") == "filepath" else None
 
 
-def _filled(text: str, variables: Mapping[str, Any]) -> str:
+def _filled(text: str, one: Members) -> str:
+    """Fill in the variables of an input; a variable has no variables of its own."""
+    variables, room = one.object("variables"), LONGEST - len(text)
+
     def fill(match: re.Match[str]) -> str:
+        nonlocal room
         name = match[1]
-        if name not in variables:
+        if name not in variables.value:
             return match[0]
-        value = _given(variables[name])
-        if value is None and variables[name].get("isRequired"):
-            raise _MissingError(f"variable {name} of {text!r}")
-        return value or ""
+        own = variables.object(name)
+        value = own.word("value") or own.word("default")
+        if not value and _is_required(own):
+            if own.get("format", str, "") != "filepath":
+                raise _MissingError(f"variable {name} of {text!r}")
+            value = ROOT
+        room -= len(value)
+        if room < 0:
+            raise ListError(f"{one.where} has more than {LONGEST:,} characters")
+        return value
 
     return re.sub(r"\{([^{}]+)\}", fill, text)

@@ -1,30 +1,30 @@
 """Lists of servers: TOML, JSON Lines, CSV, registry records, files of MCP clients."""
 
 import csv
-import json
 import os
 import re
 import shlex
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.config import client_files
-from mcp_touchstone.config.settings import ConfigError
 from mcp_touchstone.fleet.entry import (
     Entry,
     ListError,
     Registry,
     Start,
     Trouble,
-    reading,
     refusal,
     split,
     unless_refused,
 )
 from mcp_touchstone.fleet.records import from_record, record_in
+from mcp_touchstone.runtime.input_file import InputFile, parsed
+from mcp_touchstone.runtime.members import Members
 
 
 def read(path: Path, environment: Mapping[str, str] | None = None) -> Iterator[Entry]:
@@ -58,8 +58,7 @@ def opt_outs(path: Path) -> frozenset[str]:
     Raises:
         ListError: it cannot be read.
     """
-    with reading(path):
-        lines = path.read_text("utf-8").splitlines()
+    lines = InputFile(path).text().splitlines()
     words = (re.sub(r"(^|\s)#.*", "", line).strip().lower() for line in lines)
     return frozenset(word for word in words if word)
 
@@ -84,52 +83,46 @@ def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Ite
 
 
 def _read(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
-    files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    named = not path.is_dir()
+    files = [path] if named else sorted(path.rglob("*.json"))
     if not files:
         raise ListError(f"{path}: there is no .json file in this folder")
     readers = {".toml": _toml, ".csv": _csv, ".jsonl": _json_lines, ".ndjson": _json_lines}
     for file in files:
-        reader = readers.get(file.suffix)
-        with reading(file):
-            yield from reader(file) if reader else _json(file, environment)
+        reader = readers.get(file.suffix, partial(_json, environment))
+        yield from reader(InputFile(file, "correct the list, or name another", named=named))
 
 
-def _toml(path: Path) -> Iterator[Entry]:
-    try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise ListError(f"{path}: {error}") from error
-    tables = document.get("server")
+def _toml(file: InputFile) -> Iterator[Entry]:
+    tables = file.toml().get("server")
     if not isinstance(tables, list):
-        raise ListError(f"{path}: it has no [[server]] table")
+        raise ListError(f"{file.path}: it has no [[server]] table")
     for number, table in enumerate(tables, 1):
-        yield _entry(table, f"{path}: server {number}", path.parent)
+        yield _entry(table, f"{file.path}: server {number}", file.path.parent)
 
 
-def _json_lines(path: Path) -> Iterator[Entry]:
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    row = json.loads(line)
-                except ValueError as error:
-                    raise ListError(f"{path}:{number}: {error}") from error
-                yield _entry(row, f"{path}:{number}", path.parent)
+def _json_lines(file: InputFile) -> Iterator[Entry]:
+    for where, row in file.rows():
+        yield _entry(row, where, file.path.parent)
 
 
-def _csv(path: Path) -> Iterator[Entry]:
-    with path.open(encoding="utf-8", newline="") as lines:
-        for number, row in enumerate(csv.DictReader(lines), 2):
-            given = {name: value for name, value in row.items() if name and value}
-            yield _entry(given, f"{path}:{number}", path.parent)
+def _csv(file: InputFile) -> Iterator[Entry]:
+    rows = csv.DictReader(file.text().splitlines(keepends=True))
+    while True:
+        where = f"{file.path}:{rows.line_num + 1}"
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ListError(f"{where}: {error}; {file.cure}") from None
+        given = {name: value for name, value in row.items() if name and value}
+        yield _entry(given, where, file.path.parent)
 
 
-def _json(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
-    text = path.read_text("utf-8")
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = None  # a client's file may have comments
+def _json(environment: Mapping[str, str], file: InputFile) -> Iterator[Entry]:
+    path, text = file.path, file.text()
+    document = parsed(client_files.plain(text), str(path), file.cure)  # a client's has comments
     if isinstance(document, dict) and isinstance(document.get("servers"), list):
         document = document["servers"]
     if isinstance(document, list):
@@ -138,10 +131,7 @@ def _json(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
     elif isinstance(document, dict) and (record_in(document) or "name" in document):
         yield _entry(document, str(path), path.parent)
     else:
-        try:
-            yield from _client(path, text, environment)
-        except ConfigError as error:
-            raise ListError(str(error)) from error
+        yield from _client(path, text, environment)
 
 
 def _entry(row: Any, where: str, folder: Path) -> Entry:
@@ -150,12 +140,11 @@ def _entry(row: Any, where: str, folder: Path) -> Entry:
     Raises:
         ListError: it is no server.
     """
-    if not isinstance(row, dict):
-        raise ListError(f"{where}: it is not a table with a server")
-    record = record_in(row)
+    members = Members.of(row, f"{where}: a server")
+    record = record_in(members.value)
     if record is not None:
         return from_record(record, where)
-    found = replace(_flat(row, where, folder), where=where)
+    found = replace(_flat(Members(row, where), folder), where=where)
     if why := refusal(found):
         raise ListError(f"{where}: {why}")
     return found
@@ -168,37 +157,39 @@ _FLAT: Final = ("npm", "pypi", "oci", "command", "url")
 _KEYS: Final = frozenset((*_FLAT, "name", "version", "args", "env", "script", "cwd", "prefix"))
 
 
-def _flat(row: Mapping[str, Any], where: str, folder: Path) -> Entry:
-    kinds = [kind for kind in _FLAT if row.get(kind)]
-    unknown = next((name for name in row if name not in _KEYS), None)
+def _flat(row: Members, folder: Path) -> Entry:
+    where = row.where
+    kinds = [kind for kind in _FLAT if row.value.get(kind)]
+    unknown = next((name for name in row.value if name not in _KEYS), None)
     if unknown is not None:
         raise ListError(f"{where}: the key {unknown!r} is unknown; use {', '.join(sorted(_KEYS))}")
     if len(kinds) != 1:
         raise ListError(f"{where}: it needs one of {', '.join(_FLAT)}")
-    kind, given = kinds[0], row[kinds[0]]
-    env = row.get("env") or {}
+    kind = kinds[0]
+    command = _words(row.value["command"], where) if kind == "command" else (row.get(kind, str),)
+    env = row.value.get("env") or {}
     if isinstance(env, str):
-        env = dict(word.partition("=")[::2] for word in shlex.split(env))
-    if not isinstance(env, dict):
-        raise ListError(f"{where}: env is no table")
+        env = dict(word.partition("=")[::2] for word in _words(env, where))
+    table = Members.of(env, f"{where}: env")
     shared: dict[str, Any] = {
-        "name": str(row.get("name") or (given if isinstance(given, str) else given[0])),
-        "args": _words(row.get("args"), where),
-        "env": {str(name): str(value) for name, value in env.items()},
-        "script": str(row.get("script") or ""),
-        "cwd": row.get("cwd"),
+        "name": row.get("name", str, "") or " ".join(command[:1]),
+        "args": _words(row.value.get("args"), where),
+        "env": {name: table.word(name) for name in table.value},
+        "script": row.get("script", str, ""),
+        "cwd": row.get("cwd", str, "") or None,
     }
     if kind == "command":
         shared["cwd"] = shared["cwd"] or str(folder.absolute())
-        return _launched(_words(given, where), shared, folder)
+        return _launched(command, shared, folder)
     if kind == "url":
-        return Entry(registry=Registry.REMOTE, url=str(given), **shared)
-    package, version = split(str(given), kind)
+        return Entry(registry=Registry.REMOTE, url=command[0], **shared)
+    package, version = split(command[0], kind)
+    prefix = row.get("prefix", str, "")
     return Entry(
         registry=Registry(kind),
         package=package,
-        version=version or str(row.get("version") or ""),
-        prefix=str(folder.absolute() / row["prefix"]) if row.get("prefix") else "",
+        version=version or row.word("version"),
+        prefix=str(folder.absolute() / prefix) if prefix else "",
         **shared,
     )
 
@@ -233,7 +224,7 @@ def _client(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[E
         here: dict[str, Any] = {"name": name, "where": str(path)}
         try:
             source = client_files.read(text, name, str(path), around)
-        except ConfigError as error:
+        except InputError as error:
             line = str(error).removeprefix(f"{path}: ").partition("; ")[0]
             trouble = Trouble(Start.NEEDS_CONFIG, line)
             yield Entry(registry=Registry.COMMAND, trouble=trouble, **here)

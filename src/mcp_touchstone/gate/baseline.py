@@ -5,7 +5,6 @@ It applies as long as the failure occurs. After that it is *stale*, and a stale 
 gate too, so that a baseline never excuses more than necessary.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -13,11 +12,12 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, check_keys, nearest
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.gate.toml_text import listed, quoted, value
 from mcp_touchstone.results.run import Verdict
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime.input_file import parsed_toml
 
 ALL: Final = "all"
 HEADING: Final = """\
@@ -33,7 +33,7 @@ _KEYS: Final = {
 }  # fmt: skip
 
 
-class BaselineError(UserError, ValueError):
+class BaselineError(InputError):
     """A baseline cannot be used; the message names the file, the entry and the remedy."""
 
 
@@ -131,14 +131,14 @@ def read(text: str, name: str) -> Baseline:
     Raises:
         BaselineError: it is not TOML, or an entry is invalid.
     """
+    table = parsed_toml(text, name, "docs/guides/baseline.md shows an entry")
     try:
-        table = tomllib.loads(text)
         check_keys(table, {"known": "array of tables"}, (), name)
         entries = tuple(
             _entry(row, f"{name}: entry {number}")
             for number, row in enumerate(table.get("known", []), 1)
         )
-    except (tomllib.TOMLDecodeError, CatalogueError) as error:
+    except CatalogueError as error:
         where = "" if name in str(error) else f"{name}: "
         raise BaselineError(f"{where}{error}; docs/guides/baseline.md shows an entry") from error
     for number, entry in enumerate(entries, 1):

@@ -11,6 +11,7 @@ from mcp_touchstone.gate import baseline, settlement
 from mcp_touchstone.gate.baseline import Baseline, BaselineError
 from mcp_touchstone.gate.settlement import Renewal
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +57,18 @@ def find(
         BaselineError: it cannot be read, is invalid, or was named and does not exist.
     """
     path = usual if named is None else named
-    found = _load(path, wanted=named is not None and not update)
+    found = _load(path, wanted=named is not None and not update, named=named is not None)
     if found is not None and not update:
         baseline.check(found, catalogue())
     return Book(path, found, catalogue, update)
 
 
-def _load(path: Path, *, wanted: bool) -> Baseline | None:
-    try:
-        return baseline.read(path.read_text("utf-8"), str(path))
-    except FileNotFoundError:
-        if wanted:
-            raise BaselineError(
-                f"baseline {path}: there is no such file; "
-                "`mcp-touchstone check --update-baseline` writes it"
-            ) from None
+def _load(path: Path, *, wanted: bool, named: bool) -> Baseline | None:
+    if not wanted and not path.exists():
         return None
-    except UnicodeDecodeError as error:
-        raise BaselineError(f"{path}: it is no UTF-8 text; save it as such") from error
-    except OSError as error:
-        raise BaselineError(f"{path}: cannot be read: {error.strerror}; name another") from error
+    missing = "`mcp-touchstone check --update-baseline` writes it"
+    file = InputFile(path, "name another with --baseline", missing, named=named, most=LARGEST_TOML)
+    return baseline.read(file.text(), str(path))
 
 
 def _save(found: Baseline, path: Path) -> None:

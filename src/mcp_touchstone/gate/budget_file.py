@@ -1,13 +1,13 @@
 """Budgets as a ratchet: a file of token counts that a run must not exceed."""
 
-import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.results.budgets import NAMES, TOKENIZER, Budgets
+from mcp_touchstone.runtime.input_file import InputFile
 
 ALLOWANCE: Final = "allowance"
 USUAL: Final = 0.05
@@ -25,13 +25,7 @@ def load(path: Path) -> dict[str, float]:
     Raises:
         UserError: the file cannot be read, or has a wrong key or value.
     """
-    try:
-        found: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise UserError(f"{path}: {why}; --update-budget writes the file") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path}: {error}") from None
+    found = InputFile(path, missing="--update-budget writes the file").toml()
     keys = (*NAMES, ALLOWANCE)
     for key, value in found.items():
         if key not in keys:

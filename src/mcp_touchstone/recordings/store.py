@@ -1,12 +1,15 @@
 """The folder of golden recordings: one folder per revision, one JSON file per question."""
 
-import json
 from pathlib import Path
+from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.recordings.requests import Document
 from mcp_touchstone.recordings.scrubber import pretty
+from mcp_touchstone.runtime.input_file import InputFile
+from mcp_touchstone.runtime.members import Members
+
+CURE: Final = "restore it, or remove it and record again"
 
 Recording = dict[str, dict[str, Document]]
 """Revision -> name of the stop -> its record."""
@@ -22,18 +25,13 @@ class Shelf:
         """Read all records.
 
         Raises:
-            UsageError: a file is not a record.
+            InputError: a file is not a record.
         """
         found: Recording = {}
         for revision in rev.ALL:
             for path in sorted((self.folder / revision).glob("*.json")):
-                try:
-                    document = json.loads(path.read_text(encoding="utf-8"))
-                except (OSError, ValueError) as error:
-                    raise UsageError(f"{path} cannot be read: {error}") from error
-                if not isinstance(document, dict):
-                    raise UsageError(f"{path} is no record: it holds no JSON object")
-                found.setdefault(revision, {})[path.stem] = document
+                record = Members.of(InputFile(path, CURE, named=False).json(), str(path))
+                found.setdefault(revision, {})[path.stem] = dict(record.value)
         return found
 
     def write(self, revision: str, name: str, document: Document) -> Path:

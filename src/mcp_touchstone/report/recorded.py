@@ -4,11 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.report.machine import FORMAT, SCHEMA
+from mcp_touchstone.runtime.input_file import InputFile
 
 
-class ReportError(UserError, ValueError):
+class ReportError(InputError):
     """A report cannot be used; the message names the file and the remedy."""
 
 
@@ -16,18 +17,10 @@ def load(path: Path) -> dict[str, Any]:
     """Read a report that `check --json` wrote.
 
     Raises:
-        ReportError: there is no such file, or it is no report of a supported format.
+        InputError: there is no such file, or it is no report of a supported format.
     """
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ReportError(
-            f"{path}: there is no such file; `check --json {path}` writes it"
-        ) from None
-    except OSError as error:
-        raise ReportError(f"{path}: cannot be read: {error.strerror}; name another") from error
-    except ValueError as error:
-        raise ReportError(f"{path}: it is no JSON; name a report of `check --json`") from error
+    missing = f"`check --json {path}` writes it"
+    document = InputFile(path, "name a report of `check --json`", missing).json()
     number = document.get("format") if isinstance(document, dict) else None
     if isinstance(number, int) and number > FORMAT:
         raise ReportError(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.runtime.open_folder import KINDS, LARGEST, Folder, open_folder
 from mcp_touchstone.wire.framing import Fault, Line, LineSplitter, excess
 
@@ -37,10 +37,6 @@ _PART: Final = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*"""
 _LONG_KEY: Final = re.compile(rf"(?<![\w-])(?:{_PART}){{64}}")
 """A dotted key; the time that tomllib takes grows with the square of its length."""
 _NAME: Final = re.compile(r"[A-Za-z_$][\w$-]{0,60}")
-
-
-class InputError(UserError, ValueError):
-    """A file cannot be used; the message names the file, the place in it and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +68,8 @@ class InputFile:
             self._fail(error.strerror)
 
     def text(self) -> str:
-        """Return its text: UTF-8, with or without a byte order mark."""
-        return _decoded(self.data(), str(self.path))
+        """Return its text: UTF-8, with or without a byte order mark; lines end with a line feed."""
+        return _decoded(self.data(), str(self.path)).replace("\r\n", "\n")
 
     def json(self) -> Any:
         """Return the value of a JSON file."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
-from mcp_touchstone.runtime.input_file import InputError
+from mcp_touchstone.catalog.errors import InputError
 
 T = TypeVar("T")
 N = TypeVar("N", int, float)
@@ -58,6 +58,13 @@ class Members:
         if not 0 <= value <= GREATEST:
             raise InputError(f"{self.where}: {name} must be a number from 0 to {GREATEST:g}")
         return value
+
+    def word(self, name: str) -> str:
+        """Return a string, or a number or boolean as one; empty if it is missing."""
+        value = self.value.get(name)
+        if isinstance(value, bool | int | float):
+            return str(value)
+        return self.get(name, str, "")
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return the strings of an array; none if it is missing."""

@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.report.text import Masks
 from mcp_touchstone.runtime.console import say
-from mcp_touchstone.runtime.input_file import InputError, InputFile, parsed
+from mcp_touchstone.runtime.input_file import InputFile, parsed
 from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.runtime.secrets import (
     hideable,
