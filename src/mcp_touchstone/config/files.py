@@ -82,7 +82,7 @@ def find(asked: Asked) -> Found | None:
         source = folder / table["from"]
         given = {*asked.given, *layer.get("env", {}), *layer.get("header", {})}
         taken = read(
-            _text(source, f"correct `from` in {path}"),
+            _text(Path(_shown(source)), f"correct `from` in {path}"),
             table.get("server"),
             _shown(source),
             _around(source, asked, given),
