@@ -375,6 +375,9 @@ TROUBLES: dict[str, tuple[Answer, str]] = {
     "frames of HTTP/2": (fixed(b"\x00\x00\x06\x04\x00\x00\x00\x00\x00" + bytes(6)), "HTTP/2 only"),
     "HTTP/2 by status": (fixed(response("505 HTTP Version Not Supported")), "HTTP/1.1"),
     "TLS on the port": (fixed(b"\x15\x03\x01\x00\x02\x02\x46"), "write https://"),
+    "compressed": (HOSTILE["gzip bomb"][0], "its body is encoded as gzip, which we did not accept"),
+    "endless event": (HOSTILE["endless event"][0], "an event of more than 32 MiB"),
+    "endless body": (HOSTILE["endless body"][0], "a body of more than 32 MiB"),
     "hanging": (silent, "took the request and sent nothing back"),
 }
 

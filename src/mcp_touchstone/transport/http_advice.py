@@ -71,8 +71,8 @@ def _refused(exchange: Exchange, given: str) -> str:
     if status in SUCCESS and exchange.kind == "text/html":
         shown = f" ({page})" if (page := _title(exchange)) else ""
         return f"{said}: a web page{shown}, no MCP endpoint; is the path right? Often it is /mcp"
-    lost = f" ({exchange.lost})" if exchange.lost else ""
-    return f"{said}: {kind} in place of a JSON-RPC message{lost}"
+    cause = exchange.fault or exchange.lost
+    return f"{said}: {kind} in place of a JSON-RPC message{f': {cause}' * bool(cause)}"
 
 
 def _unauthorized(given: str) -> str:

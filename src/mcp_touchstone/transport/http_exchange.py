@@ -34,6 +34,7 @@ MOST_INTERIM: Final = 100
 MOST_EVENTS: Final = 50_000
 """Greatest number of events of one stream."""
 
+TOO_LONG: Final = f"of more than {LINE_LIMIT >> 20} MiB, which is where we stop reading"
 BODY_KEPT: Final = 16_384
 """Bytes of a body without a message that are kept."""
 
@@ -279,6 +280,7 @@ class _Stream(_Body):
                 return False
         self.exchange.lost = self._reader.loss or self._named
         if self._reader.overlong:
+            self.exchange.lost = f"an event {TOO_LONG}"
             return self.heard(Line(b"", LINE_LIMIT + 1), Origin(self.exchange))
         return True
 
@@ -293,6 +295,7 @@ class _Plain(_Body):
         self._data += data
         if len(self._data) > LINE_LIMIT:
             line = Line(bytes(self._data[:CUT]), len(self._data))
+            self.exchange.lost = f"a body {TOO_LONG}"
             self.heard(line, Origin(self.exchange))
             return False
         return True
