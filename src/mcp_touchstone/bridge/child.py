@@ -7,11 +7,12 @@ import threading
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mcp_touchstone.report.text import cut
 from mcp_touchstone.runtime.console import relay, say
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, left
 from mcp_touchstone.wire.framing import Fault, Line, encode, read
 
@@ -22,6 +23,46 @@ PATIENCE: Final = 3.0
 """Seconds it may take to exit after its input is closed; then it is ended."""
 
 _SHOWN: Final = 160
+
+
+Hear = Callable[[bytes, Any], object]
+"""Gets each message (or batch) of a server: the bytes of one line, and their value."""
+
+
+class Lane(Protocol):
+    """A running server of the bridge."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it still accepts messages."""
+
+    def send(self, line: bytes) -> None:
+        """Write one message, without its line feed.
+
+        Raises:
+            Gone: it has exited, or does not read.
+        """
+
+    def end(self) -> None:
+        """Close its input, then end it and all processes it started."""
+
+
+class Backend(Protocol):
+    """What a bridge starts for each session."""
+
+    def start(self, hear: Hear, gone: Callable[[str], object]) -> Lane:
+        """Start a server.
+
+        Args:
+            hear: called with each of its messages.
+            gone: called once, with a sentence, when its output has ended.
+
+        Raises:
+            LaunchError: it cannot be started.
+        """
+
+    def sweep(self) -> object:
+        """End what the ended servers left behind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +91,14 @@ class Launch:
         if shutil.which(program, path=self.env.get("PATH")) is None:
             raise LaunchError(f"there is no program {program!r} that may be run; is it on PATH?")
 
+    def start(self, hear: Hear, gone: Callable[[str], object]) -> "Child":
+        """Start a process, see ``Backend``."""
+        return Child(self, hear, gone)
+
+    def sweep(self) -> int:
+        """End every process that is left."""
+        return sweep(self.mark)
+
 
 class Child:
     """One process; the ``Record`` of its output.
@@ -65,7 +114,7 @@ class Child:
     def __init__(
         self,
         launch: Launch,
-        hear: Callable[[bytes, Any], object],
+        hear: Hear,
         gone: Callable[[str], object],
     ) -> None:
         self.ended = False

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.bridge.child import Launch, log
+from mcp_touchstone.bridge.child import Backend, log
 from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.reading import Waiting
 from mcp_touchstone.bridge.responses import Responses
 from mcp_touchstone.bridge.sessions import Sessions
 from mcp_touchstone.bridge.stateless import Stateless
-from mcp_touchstone.transport.orphans import sweep
 
 if TYPE_CHECKING:
     from mcp_touchstone.bridge.access import Access  # joserfc is an extra
@@ -32,6 +31,9 @@ YIELDING: Final = 5.0
 class Loopback(socketserver.ThreadingMixIn, socketserver.TCPServer):
     """HTTP server with a thread for each connection; use it as a context manager.
 
+    Args:
+        listening: the socket to use in place of a new one.
+
     Attributes:
         path: the path of the MCP endpoint.
         waiting: the connections that wait for their clients.
@@ -46,10 +48,21 @@ class Loopback(socketserver.ThreadingMixIn, socketserver.TCPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, handler: type[Responses], *, port: int = 0, host: str = HOST) -> None:
+    def __init__(
+        self,
+        handler: type[Responses],
+        *,
+        port: int = 0,
+        host: str = HOST,
+        listening: socket.socket | None = None,
+    ) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
-        super().__init__((host, port), handler)
+        super().__init__((host, port), handler, bind_and_activate=listening is None)
+        if listening is not None:
+            self.socket.close()
+            self.socket = listening
+            self.server_address = listening.getsockname()
         self.waiting = Waiting()
         self._free = threading.BoundedSemaphore(CONNECTIONS)
         self._thread = threading.Thread(target=self.serve_forever, args=(0.1,), daemon=True)
@@ -116,7 +129,7 @@ class Listener(Loopback):
 
     def __init__(
         self,
-        launch: Launch,
+        launch: Backend,
         *,
         port: int = 0,
         most: int,
@@ -146,7 +159,7 @@ class Listener(Loopback):
         other.start()
         self.sessions.close()
         other.join()
-        sweep(self._launch.mark)
+        self._launch.sweep()
 
 
 def until_signal(begin: Callable[[], object]) -> int:

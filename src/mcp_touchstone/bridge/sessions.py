@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Child, Launch, log
+from mcp_touchstone.bridge.child import Backend, log
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange, is_request
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, NO_SESSION, Refusal
 from mcp_touchstone.bridge.streams import EventStream
@@ -58,7 +58,7 @@ class BridgeSession:
         used: time of the last message of the client, in seconds of ``process.now``.
     """
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Backend) -> None:
         self.id = secrets.token_urlsafe(24)
         self.revision = ""
         self.user = ""
@@ -67,7 +67,7 @@ class BridgeSession:
         self._exchanges = Exchanges()
         self._questions: dict[Any, HttpExchange | None] = {}
         self._finished: deque[HttpExchange] = deque(maxlen=RESUMED)
-        self._child = Child(launch, self._hear, self._lost)
+        self._child = launch.start(self._hear, self._lost)
 
     @property
     def idle(self) -> bool:
@@ -201,7 +201,7 @@ class Sessions:
         used: whether there ever was one.
     """
 
-    def __init__(self, launch: Launch, most: int) -> None:
+    def __init__(self, launch: Backend, most: int) -> None:
         self.used = False
         self._launch = launch
         self._most = most

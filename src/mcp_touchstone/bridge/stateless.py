@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.bridge.child import Child, Launch, log
+from mcp_touchstone.bridge.child import Backend, log
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.headers import Headers, meta_of
 from mcp_touchstone.bridge.parameters import Parameters
@@ -63,7 +63,7 @@ class Stateless:
         startup: seconds it may take until its first answer.
     """
 
-    def __init__(self, launch: Launch, startup: float) -> None:
+    def __init__(self, launch: Backend, startup: float) -> None:
         self._launch = launch
         self._startup = startup
         self._lock = threading.Lock()
@@ -153,14 +153,14 @@ class SharedProcess:
         lost: the reason it has exited; empty while it runs.
     """
 
-    def __init__(self, launch: Launch) -> None:
+    def __init__(self, launch: Backend) -> None:
         self.lost = ""
         self._numbers = itertools.count(1)
         self._exchanges = Exchanges()
         self._parameters = Parameters()
         self._taken_back: deque[int] = deque(maxlen=REMEMBERED)
         self._learning = threading.Lock()
-        self._child = Child(launch, self._hear, self._gone)
+        self._child = launch.start(self._hear, self._gone)
 
     @property
     def running(self) -> bool:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
@@ -65,6 +66,7 @@ class Issuer:
     Args:
         path: the path of its URL; its endpoints are below it.
         hear: called for each request of a client.
+        listening: the socket to use in place of a new one.
 
     Attributes:
         url: its URL, which is the ``iss`` of its tokens.
@@ -78,9 +80,17 @@ class Issuer:
         OSError: it cannot listen.
     """
 
-    def __init__(self, path: str = "", hear: Hear = lambda _place, _facts: None) -> None:
-        self._server = _Server((HOST, 0), _Handler)
-        self.url = f"http://{HOST}:{self._server.server_address[1]}{path}"
+    def __init__(
+        self,
+        path: str = "",
+        hear: Hear = lambda _place, _facts: None,
+        listening: socket.socket | None = None,
+    ) -> None:
+        self._server = _Server((HOST, 0), _Handler, bind_and_activate=listening is None)
+        if listening is not None:
+            self._server.socket.close()
+            self._server.socket = listening
+        self.url = f"http://{HOST}:{self._server.socket.getsockname()[1]}{path}"
         self.path, self.hear = path, hear
         self.places: tuple[str, ...] = METADATA
         self.response: Mapping[str, str | None] = {}
@@ -134,8 +144,8 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     issuer: Issuer
 
-    def __init__(self, *words: Any) -> None:
-        super().__init__(*words)
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
         self.codes: dict[str, dict[str, str]] = {}
         self.refreshes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
