@@ -5,12 +5,16 @@ import os
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from mcp_touchstone.cli import main
+from mcp_touchstone.engine import runner
+from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recording, Side
 from tests.conftest import eventually
@@ -259,7 +263,7 @@ def test_a_full_disk_does_not_stop_the_conversation(folder: Path) -> None:
         "from mcp_touchstone.tap import recording, relay\n"
         "recorder = recording.Recorder(Path(sys.argv[1]), {}, {})\n"
         "os.dup2(os.open('/dev/full', os.O_WRONLY), recorder._file)\n"
-        f"sys.exit(relay.run([sys.executable, '-c', {ECHO!r}], recorder))"
+        f"sys.exit(relay.run([sys.executable, '-c', {ECHO!r}], recorder, os.environ))"
     )
     process = subprocess.run(
         [sys.executable, "-c", code, str(folder.with_suffix(".jsonl"))],
@@ -288,3 +292,54 @@ def test_other_files_are_no_recordings(tmp_path: Path) -> None:
         recording.read_all(tmp_path)
     with pytest.raises(recording.RecordingError, match="no such file"):
         recording.read_all(tmp_path / "b" / "none.jsonl")
+
+
+CONFINED = """
+import os, subprocess, sys
+print(os.environ["HOME"], len([name for name in os.listdir("/proc") if name.isdigit()]), flush=True)
+subprocess.Popen(
+    [sys.executable, "-c", "import time; time.sleep(120)", sys.argv[1]],
+    start_new_session=True, env={}, stdin=-3, stdout=-3, stderr=-3,
+)
+sys.stdin.readline()
+sys.exit(7)
+"""
+
+
+def running(mark: str) -> list[psutil.Process]:
+    return [one for one in psutil.process_iter(["cmdline"]) if mark in (one.info["cmdline"] or ())]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("name", list(sandbox.Method))
+def test_a_server_in_a_sandbox_leaves_nothing(name: str, killed: bool, folder: Path) -> None:
+    if why := sandbox.probe(sandbox.Method(name)):
+        pytest.skip(why)
+    mark = f"confined-{uuid.uuid4().hex}"
+    options = ("--sandbox", name, "--report", str(folder))
+    words = ("-m", "mcp_touchstone", "tap", *options, "--", sys.executable, "-c", CONFINED, mark)
+    pipe = subprocess.PIPE
+    process = subprocess.Popen([sys.executable, *words], stdin=pipe, stdout=pipe, bufsize=0)
+    _started.append(process)
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    home, count = process.stdout.readline().decode().split()
+    assert int(count) == 2  # its own, and the one that starts it
+    assert Path(home).exists()
+    eventually(lambda: len(running(mark)) > 1)
+    if killed:
+        process.kill()
+    else:
+        process.stdin.write(b"\n")
+
+    assert process.wait(60) == (-signal.SIGKILL if killed else 7)
+    eventually(lambda: not running(mark))
+    if killed:  # another run may have removed it already
+        runner.tidy()
+    assert not Path(home).parent.exists()
+
+
+def test_a_sandbox_is_for_the_command_of_a_server(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tap", "--sandbox", "unshare", "--wrap", "file.json"]) == 2
+    assert "for the command of a server behind `--`" in capsys.readouterr().err

@@ -39,10 +39,11 @@ def run(line: CommandLine) -> int:
 
 def _tap(line: CommandLine) -> int:
     """Stand between a client and a server, or edit the file of a client."""
-    from mcp_touchstone.runtime.secrets import in_arguments
-    from mcp_touchstone.tap import recording, relay
+    from mcp_touchstone.tap import relay
 
     options, command = line.options, line.server
+    if _confines(options) and not command:
+        return complain("--sandbox and --online are for the command of a server behind `--`")
     if options.listen is not None or options.to:
         mixed = options.wrap or options.unwrap or options.words or command
         if mixed or options.listen is None or not (options.to and options.report):
@@ -50,14 +51,51 @@ def _tap(line: CommandLine) -> int:
         return _tap_http(options)
     if options.wrap or options.unwrap:
         return _wrap(options) if command is None else complain("--wrap and a command: keep one")
-    if options.words or not command:
+    if options.words or not command or options.report is None:
         return complain("tap: write the command of the server behind `--`, and --report DIR")
-    if options.report is None:
-        return complain("tap: name the folder of the recordings with --report DIR")
+    return relay.exit_like(_relayed(line, command))
+
+
+def _confines(options: argparse.Namespace) -> bool:
+    """Return whether the server of a tap gets a sandbox."""
+    return getattr(options, "sandbox", "off") != "off" or "online" in options
+
+
+def _relayed(line: CommandLine, command: tuple[str, ...]) -> int:
+    """Run the server of a tap until it exits; return its status.
+
+    In a sandbox it gets a throw-away folder, and what it leaves there is ended.
+    """
+    from mcp_touchstone.runtime.secrets import in_arguments
+    from mcp_touchstone.tap import recording, relay
+
     given = {f"SECRET_ARGUMENT_{n}": one for n, (_, one) in enumerate(in_arguments(command), 1)}
-    about = {"command": list(command)}
-    recorder = recording.recorder(options.report, about, {**os.environ, **given})
-    return relay.exit_like(relay.run(command, recorder))
+    about = {"command": recording.shown(command)}
+    recorder = recording.recorder(line.options.report, about, {**os.environ, **given})
+    if not _confines(line.options):
+        return relay.run(command, recorder, os.environ)
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.config.settings import layer, merged
+    from mcp_touchstone.engine.launcher import confined
+    from mcp_touchstone.engine.runner import tidy
+    from mcp_touchstone.runtime.scratch import World
+    from mcp_touchstone.transport.orphans import adopt, sweep
+    from mcp_touchstone.transport.process import MARK
+
+    target = resolve.target(merged(layer(vars(line.options)), {"command": command}))
+    if target.unsafe:
+        return complain(f"tap: --sandbox: {target.unsafe}")
+    tidy()
+    adopt()
+    with World() as world:
+        try:
+            words, env = confined(target, world)
+        except OSError as error:
+            return relay.refused(command, recorder, error)
+        try:
+            return relay.run(words, recorder, env)
+        finally:
+            sweep(env[MARK])
 
 
 def _tap_http(options: argparse.Namespace) -> int:
@@ -183,7 +221,7 @@ def _act(line: CommandLine) -> int:
         return complain("act: name a scenario and the folder of the recordings with --report DIR")
     part = scenarios.find(options.scenario)
     about = {"scenario": options.scenario, "pid": os.getpid()}
-    return act.play(part(recording.recorder(options.report, about, os.environ)))
+    return act.play(part, recording.recorder(options.report, about, os.environ))
 
 
 class _Gate:

@@ -351,6 +351,7 @@ def _tap(tap: Parser) -> None:
         values.whole(0, PORTS), default=None,
     )  # fmt: skip
     own(tap, "--to", "the HTTP server behind --listen", "URL")
+    table(tap, "tap")
 
 
 def _tap_show(show: Parser) -> None:

@@ -15,7 +15,7 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.start_limiter import StartLimiter
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.sandbox.command_files import sandbox_for
-from mcp_touchstone.sandbox.sandbox import Sandbox, variables
+from mcp_touchstone.sandbox.sandbox import Sandbox, variables, wrap
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
 from mcp_touchstone.transport.http_endpoint import free_port, values_of
@@ -96,7 +96,7 @@ class Launcher:
                 env=env,
                 cwd=target.cwd_in(place.root),
                 born=born,
-                sandbox=_sandbox(target, place, env),
+                sandbox=sandbox_in(target, place, env),
             )
         connection = Connection(channel, transcript, self._pace, root=place.root)
         if rev.is_modern(revision) and revision in self.profile.spoken:
@@ -146,7 +146,7 @@ class Launcher:
                 env=env,
                 cwd=target.cwd_in(root),
                 born=born,
-                sandbox=_sandbox(target, world, env),
+                sandbox=sandbox_in(target, world, env),
             )
         dial = None if server is None else server.dial
         return HttpChannel(
@@ -160,7 +160,8 @@ class Launcher:
         )
 
 
-def _sandbox(target: Target, world: World, env: Mapping[str, str]) -> Sandbox | None:
+def sandbox_in(target: Target, world: World, env: Mapping[str, str]) -> Sandbox | None:
+    """Return the sandbox of a process in a world; None if it gets none."""
     if target.method is None:
         return None
     found = sandbox_for(
@@ -174,6 +175,20 @@ def _sandbox(target: Target, world: World, env: Mapping[str, str]) -> Sandbox | 
     )
     most = world.limit.size
     return replace(found, file_size=min(found.file_size, most), own=min(found.own, most))
+
+
+def confined(target: Target, world: World) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the command that runs a server in its sandbox in a world, and its environment.
+
+    Raises:
+        OSError: there is no such program, or no such folder.
+    """
+    mark = f"{os.getpid()}-{uuid.uuid4().hex}"
+    env = {**world.env(inherited(os.environ, target)), **target.env_in(world.root), MARK: mark}
+    words, box = target.command_in(world.root), sandbox_in(target, world, env)
+    if box is not None:
+        words = wrap(box, words, cwd=target.cwd_in(world.root) or Path.cwd(), env=env)
+    return words, env
 
 
 def _placed(target: Target) -> Target:

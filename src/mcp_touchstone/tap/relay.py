@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -49,7 +49,7 @@ CHUNK: Final = 1 << 16
 _PR_SET_PDEATHSIG: Final = 1
 
 
-def run(command: Sequence[str], recorder: Recorder) -> int:
+def run(command: Sequence[str], recorder: Recorder, env: Mapping[str, str]) -> int:
     """Run a server between our stdin and stdout until it exits.
 
     Returns:
@@ -63,14 +63,12 @@ def run(command: Sequence[str], recorder: Recorder) -> int:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
+            env=env,
             process_group=0 if POSIX else None,
             preexec_fn=_in_server if POSIX else None,  # noqa: PLW1509  (no thread yet)
         )
     except OSError as error:
-        reason = error.strerror or str(error)
-        recorder.event(f"{NOT_STARTED}{reason}")
-        say(f"mcp-touchstone tap: {command[0]}: {reason}", error=True)
-        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+        return refused(command, recorder, error)
     routes = list(_routes(child, recorder))
     threads = [threading.Thread(target=route.pump, daemon=True) for route in routes]
     for thread in threads:
@@ -81,6 +79,14 @@ def run(command: Sequence[str], recorder: Recorder) -> int:
         thread.join(AFTER_EXIT)
     recorder.event(f"{EXITED}{status}" if status >= 0 else f"{DIED}{signal_name(-status)}")
     return status
+
+
+def refused(command: Sequence[str], recorder: Recorder, error: OSError) -> int:
+    """Say that a server could not be started; return the exit status of a shell for that."""
+    reason = error.strerror or str(error)
+    recorder.event(f"{NOT_STARTED}{reason}")
+    say(f"mcp-touchstone tap: {command[0]}: {reason}", error=True)
+    return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
 
 
 def _wait(child: "subprocess.Popen[bytes]", recorder: Recorder) -> int:

@@ -121,11 +121,15 @@ class ServerSettings:
     )  # fmt: skip
     offline: bool = _start("start the server without any network, loopback included (Linux)")
     sandbox: str = _run(
-        "keep the server from your files, your processes and the network (Linux): auto, unshare, "
+        "keep the server, or the client of `client`, from your files, your processes and the "
+        "network (Linux): auto, unshare, "
         "bwrap or off; auto where tools that may write are called, off otherwise",
         "NAME", values.sandbox, default="", complete=lambda: values.SANDBOXES, in_pytest=True,
+        commands=(*RUN, "client", "tap"),
     )  # fmt: skip
-    online: bool = _run("leave the server the network in its sandbox", in_pytest=True)
+    online: bool = _run(
+        "leave it the network in its sandbox", in_pytest=True, commands=(*RUN, "client", "tap")
+    )
     timeout: float = _start(
         "limit for the first reply (default 60); later limits adapt to the server",
         "SECONDS", values.seconds, kind=Kind.NUMBER, default=STARTUP, in_pytest=True,
