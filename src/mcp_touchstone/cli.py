@@ -47,7 +47,7 @@ def _main(words: list[str], *, ours: bool) -> int:
 
         argcomplete.autocomplete(parser())
     line = parse(words)
-    if ours and line.options.subcommand in {"check", "init", "recon", "golden", "load"}:
+    if ours and line.options.subcommand in {"check", "init", "recon", "golden", "load", "client"}:
         _take_charge()
     if sys.stdout is not None and ours:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -145,6 +145,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "bridge",
         "issuer",
         "config",
+        "sandbox",
     },
     "pytest_plugin": {
         "catalog",
@@ -194,8 +195,8 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "transport.tokens",
         "runtime.no_network",
-        "tap.drive",
         "tap.relay",
+        "sandbox.init.keep",
     },
     "psutil": {"security.resource_usage", "transport.family", "transport.orphans"},
     "signal": {
@@ -211,8 +212,9 @@ IMPURE: Final[dict[str, set[str]]] = {
         "commands.fleet",
         "server",
         "tap.act",
-        "tap.drive",
         "tap.relay",
+        "sandbox.init.keep",
+        "tap.stand_in",
     },
     "tempfile": {
         "fleet.child",
@@ -220,7 +222,6 @@ IMPURE: Final[dict[str, set[str]]] = {
         "fleet.report",
         "runtime.scratch",
         "pytest_plugin.xdist",
-        "tap.check",
     },
     "shutil": {
         "config.resolve",
@@ -232,7 +233,12 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "sandbox.init.mounts",
     },
-    "time": {"runtime.disk_limit", "tap.drive", "transport.process", "transport.family"},
+    "time": {
+        "runtime.disk_limit",
+        "sandbox.init.keep",
+        "transport.process",
+        "transport.family",
+    },
     "socket": {
         "client.checked_http",
         "security.http_caller",
@@ -247,6 +253,12 @@ IMPURE: Final[dict[str, set[str]]] = {
         "transport.process",
         "sandbox.sandbox",
         "sandbox.init.network",
+        "issuer.server",
+        "tap.act",
+        "tap.client_process",
+        "tap.guard",
+        "tap.stage",
+        "tap.stand_in",
     },
     "ssl": {"client.checked_http", "transport.http_endpoint", "transport.http_exchange"},
     "h11": {"transport.http_exchange"},

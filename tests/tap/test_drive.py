@@ -11,6 +11,7 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import check, drive
 from mcp_touchstone.tap.scenarios import SCENARIOS
+from mcp_touchstone.target.target import Target
 from tests.cases import cases
 from tests.mutants.clients import http_client
 
@@ -101,7 +102,7 @@ def test_a_question_for_the_eras_in_another_process_is_the_first_request(tmp_pat
 
 def test_no_recording_has_a_token_or_a_code(tmp_path: Path) -> None:
     command = (sys.executable, http_client.__file__, "none")
-    played = drive.play(command, "auth-discovery", tmp_path, http=True)
+    played = drive.play(Target(command=command), "auth-discovery", tmp_path, http=True)
 
     assert played.trouble == ""
     seen = b"".join(path.read_bytes() for path in tmp_path.rglob("*.jsonl"))
@@ -361,7 +362,8 @@ def test_only_the_last_words_of_a_client_are_kept(tmp_path: Path) -> None:
     )
     tracemalloc.start()
     try:
-        played = drive.play([sys.executable, "-c", loud, "{server}"], "tools_call", tmp_path / "r")
+        command = (sys.executable, "-c", loud, "{server}")
+        played = drive.play(Target(command=command), "tools_call", tmp_path / "r")
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

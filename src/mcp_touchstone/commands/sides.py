@@ -70,15 +70,16 @@ def _relayed(line: CommandLine, command: tuple[str, ...]) -> int:
     from mcp_touchstone.tap import recording, relay
 
     given = {f"SECRET_ARGUMENT_{n}": one for n, (_, one) in enumerate(in_arguments(command), 1)}
-    about = {"command": recording.shown(command)}
+    about = {"command": list(command)}
     recorder = recording.recorder(line.options.report, about, {**os.environ, **given})
     if not _confines(line.options):
         return relay.run(command, recorder, os.environ)
+    from functools import partial
+
     from mcp_touchstone.config import resolve
     from mcp_touchstone.config.settings import layer, merged
     from mcp_touchstone.engine.launcher import confined
     from mcp_touchstone.engine.runner import tidy
-    from mcp_touchstone.runtime.scratch import World
     from mcp_touchstone.transport.orphans import adopt, sweep
     from mcp_touchstone.transport.process import MARK
 
@@ -87,15 +88,18 @@ def _relayed(line: CommandLine, command: tuple[str, ...]) -> int:
         return complain(f"tap: --sandbox: {target.unsafe}")
     tidy()
     adopt()
-    with World() as world:
+    with target.make_world() as world:
         try:
             words, env = confined(target, world)
         except OSError as error:
             return relay.refused(command, recorder, error)
         try:
-            return relay.run(words, recorder, env)
+            with world.limit.ending(partial(sweep, env[MARK])):
+                return relay.run(words, recorder, env)
         finally:
             sweep(env[MARK])
+            if world.limit.met:
+                say(f"mcp-touchstone tap: the server was ended: {world.limit.met}", error=True)
 
 
 def _tap_http(options: argparse.Namespace) -> int:

@@ -248,6 +248,25 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
     return found
 
 
+def client_target(settings: Settings) -> Target:
+    """Return the client to start, with its sandbox.
+
+    Raises:
+        UsageError: the sandbox cannot be used.
+    """
+    plain = Target(
+        command=absolute(settings.client),
+        env=settings.env,
+        cwd=settings.cwd,
+        sandbox=settings.sandbox,
+        online=settings.online,
+        root_size=settings.root_size,
+    )
+    # A file may say that for its server, which has a sandbox where the client has none.
+    online = settings.online and bool(settings.sandbox or not settings.origin)
+    return _sandboxed(plain, replace(settings, offline=False, online=online), writes=False)
+
+
 def _with_login(settings: Settings) -> Settings:
     """Return the settings with the token of ``login``, if the server runs and no other is given."""
     given = [name for name in settings.header if name.lower() == AUTHORIZATION.lower()]

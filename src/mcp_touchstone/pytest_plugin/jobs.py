@@ -247,7 +247,7 @@ def _client(settings: Settings, *, alone: bool) -> Job:
     registry = load(CLIENTS)
     choice.check(registry)
     book = resolve.book(settings)
-    target = Target(command=settings.client)
+    target = resolve.client_target(settings)
     return Job(settings.name, target, choice, registry, book, client=settings)
 
 

@@ -173,6 +173,11 @@ def wrap(
     return (*_init("bwrap"), *words, *_init("inside"), *rest)
 
 
+def keeper() -> tuple[str, ...]:
+    """Return the command that runs a command and ends it with all that it started, see ``keep``."""
+    return _init("keep")
+
+
 def bubblewrap(sandbox: Sandbox) -> list[str]:
     """Return bubblewrap with the options of a sandbox; the command must follow."""
     program = shutil.which("bwrap") or "bwrap"

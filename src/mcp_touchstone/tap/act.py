@@ -1,4 +1,4 @@
-"""A server of ours that plays a part on stdio, for clients under test, and records what they say.
+"""A server of ours that plays a part for a client under test, and records what the client says.
 
 The part decides what the server answers; the rules on clients judge the recording.
 """
@@ -8,17 +8,20 @@ import http.server
 import os
 import select
 import signal
+import socket
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.tap.recording import (
     CLIENT_CLOSED,
     EXITED,
     FETCHED,
+    FULL,
+    KILLED,
     SIGNALLED,
     Recorder,
     Side,
@@ -105,6 +108,75 @@ TWICE: Final[tuple[Json, ...]] = (
 """The steps of a client that calls a tool twice."""
 
 
+class Gone(Exception):  # noqa: N818  (an event of the conversation, not a fault of ours)
+    """The client ended the conversation without closing the input; the message is the event."""
+
+
+class Peer(Protocol):
+    """The client of a part."""
+
+    def read(self, seconds: float) -> bytes | None:
+        """Return its next bytes; empty at the end of the input, None if none come in time.
+
+        Raises:
+            Gone: it has ended the conversation.
+        """
+
+    def write(self, raw: bytes) -> None:
+        """Write bytes to it; one that reads no more is no error."""
+
+
+class Descriptors:
+    """A client at two descriptors: those of our own process, or two pipes."""
+
+    def __init__(self, source: int = 0, sink: int = 1) -> None:
+        self._sources = [source]
+        self._sink = sink
+
+    def read(self, seconds: float) -> bytes | None:
+        """Return the next bytes."""
+        if not select.select(self._sources, [], [], seconds)[0]:
+            return None
+        try:
+            chunk = os.read(self._sources[0], 1 << 16)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._sources.clear()
+        return chunk
+
+    def write(self, raw: bytes) -> None:
+        """Write bytes."""
+        with contextlib.suppress(OSError):
+            while raw:
+                raw = raw[os.write(self._sink, raw) :]
+
+
+def listening() -> socket.socket:
+    """Return a socket that listens on loopback.
+
+    Raises:
+        OSError: no port is free.
+    """
+    return socket.create_server(("127.0.0.1", 0))
+
+
+class Notes(Protocol):
+    """What a part records."""
+
+    is_first: bool
+    full: bool
+
+    def take(self, side: Side, chunk: bytes) -> None:
+        """Record the lines that the next bytes of a side complete."""
+
+    def end(self, side: Side) -> None:
+        """Record the bytes after the last line feed of a side."""
+
+    def event(self, sentence: str) -> None:
+        """Record something that is no line."""
+
+
 class Part:
     """A server that does nothing special; a subclass overrides what its scenario is about.
 
@@ -117,6 +189,8 @@ class Part:
         http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
         may_fail: whether a client may report an error, so that its exit status means nothing.
+        lingers: seconds that it goes on after the end of its input.
+        listen: returns a socket that listens where the client is.
     """
 
     steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
@@ -126,17 +200,25 @@ class Part:
     http_fault = ""
     protection: ClassVar[Protection | None] = None
     may_fail = False
+    lingers = 0.0
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 
-    def __init__(self, recorder: Recorder, source: int = 0, sink: int = 1) -> None:
+    def __init__(
+        self,
+        recorder: Notes,
+        peer: Peer,
+        listen: Callable[[], socket.socket] = listening,
+    ) -> None:
         self.recorder = recorder
+        self.listen = listen
         self.revision = rev.LATEST_MODERN if self.modern else rev.LATEST_LEGACY
         self.gone: int | None = None
         self.opened = False
-        self._source, self._sink = source, sink
+        self._peer = peer
         self._number = 0
         self._asked: dict[Any, Callable[[Json], object]] = {}
         self._alarms: list[tuple[float, Callable[[], object]]] = []
+        self._canary: http.server.HTTPServer | None = None
 
     # --- what a part overrides
 
@@ -160,9 +242,6 @@ class Part:
     def noticed(self, message: Json) -> None:
         """Act on a notification."""
 
-    def closed(self) -> None:
-        """Act on the end of the input, before the exit."""
-
     # --- what a part uses
 
     def opening(self) -> Json:
@@ -182,10 +261,7 @@ class Part:
         """Write a message."""
         raw = encode({"jsonrpc": "2.0", **message})
         self.recorder.take(Side.SERVER, raw)
-        with contextlib.suppress(OSError):
-            rest = memoryview(raw)
-            while rest:
-                rest = rest[os.write(self._sink, rest) :]
+        self._peer.write(raw)
 
     def answer(self, request: Json, result: Json) -> None:
         """Answer a request with a result."""
@@ -212,6 +288,8 @@ class Part:
         recorder = self.recorder
 
         class Canary(http.server.BaseHTTPRequestHandler):
+            timeout = 5
+
             def do_GET(self) -> None:
                 recorder.event(f"{FETCHED}{self.path}")
                 self.send_error(404)
@@ -221,9 +299,15 @@ class Part:
             def log_message(self, *_words: Any) -> None:
                 """Write nothing to stderr."""
 
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Canary)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_address[1]}/"
+        server = http.server.HTTPServer(("", 0), Canary, bind_and_activate=False)
+        server.socket.close()
+        try:
+            server.socket = self.listen()
+        except OSError as error:  # its sandbox has ended
+            raise Gone(KILLED) from error
+        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+        self._canary = server
+        return f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
 
     def later(self, seconds: float, then: Callable[[], object]) -> None:
         """Call a function after some seconds, while the client is there."""
@@ -234,32 +318,51 @@ class Part:
     def run(self) -> int:
         """Play until the client closes the input; return the exit status."""
         splitter = LineSplitter()
-        while self.gone is None:
-            due = [alarm for alarm in self._alarms if alarm[0] <= now()]
-            for alarm in due:
-                self._alarms.remove(alarm)
-                alarm[1]()
-            wait = min((at for at, _ in self._alarms), default=now() + 60) - now()
-            if not select.select([self._source], [], [], max(0.0, wait))[0]:
-                continue
-            try:
-                chunk = os.read(self._source, 1 << 16)
-            except OSError:
-                chunk = b""
-            self.recorder.take(Side.CLIENT, chunk)
-            lines = splitter.feed(chunk) if chunk else list(filter(None, [splitter.close()]))
-            for line in lines:
-                value = read(line).value
-                for message in value if isinstance(value, list) else [value]:
-                    if self.gone is None:
-                        self._hear(message)
-            if not chunk:
-                self.recorder.end(Side.CLIENT)
-                self.recorder.event(CLIENT_CLOSED)
-                self.closed()
-                self.gone = self.gone or 0
-        self.recorder.event(f"{EXITED}{self.gone}")
+        try:
+            while self.gone is None:
+                chunk = self._peer.read(self._ring())
+                if chunk is not None:
+                    self._take(chunk, splitter)
+        except Gone as error:
+            self.gone = 1
+            self.recorder.event(str(error))
+        else:
+            self.recorder.event(f"{EXITED}{self.gone}")
+        if self._canary is not None:
+            self._canary.shutdown()
+            self._canary.server_close()
         return self.gone
+
+    def _ring(self) -> float:
+        """Call what is due; return the seconds until something is."""
+        for alarm in [alarm for alarm in self._alarms if alarm[0] <= now()]:
+            self._alarms.remove(alarm)
+            alarm[1]()
+        if self.gone is not None:
+            return 0.0
+        return max(0.0, min((at for at, _ in self._alarms), default=now() + 60) - now())
+
+    def _take(self, chunk: bytes, splitter: LineSplitter) -> None:
+        """Act on the next bytes of the client, or on the end of its input."""
+        self.recorder.take(Side.CLIENT, chunk)
+        lines = splitter.feed(chunk) if chunk else list(filter(None, [splitter.close()]))
+        for line in lines:
+            value = read(line).value
+            for message in value if isinstance(value, list) else [value]:
+                if self.gone is None:
+                    self._hear(message)
+        if not chunk:
+            self.recorder.end(Side.CLIENT)
+            self.recorder.event(CLIENT_CLOSED)
+            if self.lingers:
+                self.later(self.lingers, self._leave)
+            else:
+                self._leave()
+        if self.recorder.full:
+            raise Gone(FULL)
+
+    def _leave(self) -> None:
+        self.gone = self.gone or 0
 
     def _hear(self, message: Any) -> None:
         kind = kind_of(message)
@@ -316,15 +419,15 @@ def variant(base: type[Part], about: str, **members: Any) -> type[Part]:
     return type(base.__name__, (base,), {"__doc__": about, **members})
 
 
-def play(part: Part) -> int:
+def play(scenario: type[Part], recorder: Recorder) -> int:
     """Play a part on our stdin and stdout; a signal is recorded and ends it."""
 
     def take(number: int, _frame: object) -> None:
-        part.recorder.event(f"{SIGNALLED}{signal_name(number)}")
+        recorder.event(f"{SIGNALLED}{signal_name(number)}")
         os._exit(128 + number)
 
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), take)
-    return part.run()
+    return scenario(recorder, Descriptors()).run()

@@ -1,23 +1,22 @@
 """Run a client in all scenarios, and judge it; for the command line and pytest."""
 
-import contextlib
 import importlib.util
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
-from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.config.settings import Settings
+from mcp_touchstone.config import resolve
+from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.results.run import Run
-from mcp_touchstone.tap import drive, judge, recording
+from mcp_touchstone.tap import drive, judge
+from mcp_touchstone.tap.client_process import ClientError
 from mcp_touchstone.tap.drive import SERVER, Played
-from mcp_touchstone.tap.recording import RecordingError
 from mcp_touchstone.tap.scenarios import SCENARIOS, find
-from mcp_touchstone.target.target import PYTHON, ROOT
+from mcp_touchstone.target.target import Target
+
+MOST: Final = 16 << 20
+"""Greatest size of all recordings of a run, in bytes."""
 
 NAMED: Final = 3
 """Scenarios that are named with their common trouble."""
@@ -56,10 +55,6 @@ OFFICIAL: Final = {
 if there is none although the steps are plain."""
 
 
-class ClientError(UserError):
-    """A client cannot be run; the message says why."""
-
-
 def official(name: str) -> str:
     """Return the official scenario that makes a client take our steps; empty if there is none."""
     plain = all(step.keys() <= PLAIN for step in find(name).steps)
@@ -83,26 +78,29 @@ def check(
     """
     by_contract = not any(SERVER in word for word in client.client)
     http = client.client_http or by_contract
+    target = resolve.client_target(client)
+    tidy()
     fit = (name for name, part in SCENARIOS.items() if http or part.protection is None)
     names = dict.fromkeys(client.scenario or fit)
-    played = []
-    with contextlib.ExitStack() as stack:
-        folder = client.save or Path(stack.enter_context(TemporaryDirectory()))
-        for name in names:
-            lacks = _lacks(name, http=http)
-            if lacks and client.scenario:
-                raise ClientError(f"client: the scenario {name} {lacks}")
-            handlers = [official(name), BASIC] if by_contract else [name]
-            if not handlers[0]:
-                handlers = [name] if client.scenario else []
-            reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
-            one = Played(name, left_out=reason)
-            for handler in dict.fromkeys(handlers) if not lacks else ():
-                if not one.recordings:  # the client does not know the scenario before
-                    one = _play(client, name, folder / name, handler, http=http)
-            played.append(one)
-            on_played(one)
-    again = ("client", "-v", *(["--http"] if client.client_http else []))
+    played: list[Played] = []
+    for name in names:
+        lacks = _lacks(name, http=http)
+        if lacks and client.scenario:
+            raise ClientError(f"client: the scenario {name} {lacks}")
+        handlers = [official(name), BASIC] if by_contract else [name]
+        if not handlers[0]:
+            handlers = [name] if client.scenario else []
+        reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
+        one = Played(name, left_out=reason)
+        for handler in dict.fromkeys(handlers) if not lacks else ():
+            if not one.recordings:  # the client does not know the scenario before
+                left = MOST - sum(earlier.size for earlier in played)
+                one = _play(client, target, name, handler, left, http=http)
+        played.append(one)
+        on_played(one)
+    names_given = ("client_http", "sandbox", "online")
+    given = {name: value for name in names_given if (value := getattr(client, name))}
+    again = ("client", "-v", *words(given, "client"))
     troubles = [*_grouped(played)]
     if by_contract and not any(one.recordings for one in played):
         troubles.append(f"without {SERVER} in its command, a client gets the URL of a server")
@@ -136,26 +134,18 @@ def _lacks(name: str, *, http: bool) -> str:
     return "" if importlib.util.find_spec("joserfc") else "needs mcp-touchstone[http-auth]"
 
 
-def _play(client: Settings, name: str, folder: Path, handler: str, *, http: bool) -> Played:
-    _clear(folder)
+def _play(
+    client: Settings, target: Target, name: str, handler: str, left: int, *, http: bool
+) -> Played:
     try:
         return drive.play(
-            [word.replace(PYTHON, sys.executable) for word in client.client],
+            target,
             name,
-            folder,
+            client.save and client.save / name,
             http=http,
             limit=client.client_timeout,
             known_as=handler,
-            env={**os.environ, **client.env},
-            cwd=None if ROOT in (client.cwd or "") else client.cwd,
+            most=min(drive.MOST, left),
         )
     except OSError as error:
-        raise ClientError(f"client: {client.client[0]}: {error.strerror}") from error
-
-
-def _clear(folder: Path) -> None:
-    """Delete the recordings of an earlier run."""
-    for path in [*folder.glob(f"*{recording.SUFFIX}"), *folder.glob(f"*/*{recording.SUFFIX}")]:
-        with contextlib.suppress(RecordingError):
-            recording.read(path)
-            path.unlink()
+        raise ClientError(f"client: {error.filename or name}: {error.strerror}") from error

@@ -1,31 +1,30 @@
-"""Run the command of a client once for each scenario, and collect what our server recorded."""
+"""Run a client in one scenario, and collect what our server recorded."""
 
 import contextlib
 import json
-import os
 import shlex
-import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.bridge import headers as head
-from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.streams import EventStream
-from mcp_touchstone.report.text import last_lines
+from mcp_touchstone.runtime import interrupts, scratch
+from mcp_touchstone.runtime.input_file import InputError
+from mcp_touchstone.runtime.open_folder import Folder, open_folder
+from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.act import DROPS, FORGETS, Part
+from mcp_touchstone.tap.client_process import ClientProcess
 from mcp_touchstone.tap.proxy import Proxy
-from mcp_touchstone.tap.recording import Recording, RecordingError, Side
+from mcp_touchstone.tap.recording import Recorder, Recording, Side
 from mcp_touchstone.tap.scenarios import find
+from mcp_touchstone.tap.stage import CONVERSATIONS, HttpStage, Stage
+from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_endpoint
 from mcp_touchstone.transport.process import signal_name
 
@@ -41,14 +40,11 @@ LIMIT: Final = 30.0
 RETRY: Final = 3000
 """Milliseconds before a client may ask for a stream again; more than clients wait by themselves."""
 
-KEPT: Final = 1 << 16
-"""Bytes of the standard error of a client that are kept, the last ones."""
+MOST: Final = 4 << 20
+"""Greatest size of the recordings of a scenario, in bytes; a plain client needs a hundredth."""
 
-BEHIND: Final = "server"
-"""The folder, within that of a scenario, of what our server behind HTTP recorded itself."""
-
-GONE: Final = 3.0
-"""Seconds for the exit of our server after that of the client."""
+ANYWHERE: Final = "http://127.0.0.1:1/mcp"
+"""Stands for the URL of our server until the port is known."""
 
 
 class FaultyEndpoint(Endpoint):
@@ -133,6 +129,7 @@ class Played:
         trouble: what the client did instead of a conversation, as a sentence; empty if nothing.
         said: the last lines of its standard error, if there is trouble.
         left_out: why it was not played; empty if it was.
+        size: bytes of the recordings.
     """
 
     name: str
@@ -140,179 +137,183 @@ class Played:
     trouble: str = ""
     said: tuple[str, ...] = ()
     left_out: str = ""
-
-
-def acting(name: str, folder: Path) -> list[str]:
-    """Return the command of our server in a scenario."""
-    words = [sys.executable, "-m", "mcp_touchstone", "act", name]
-    return [*words, "--report", str(folder.absolute())]
+    size: int = 0
 
 
 def play(
-    command: Sequence[str],
+    target: Target,
     name: str,
-    folder: Path,
+    folder: Path | None = None,
     *,
     http: bool = False,
     limit: float = LIMIT,
     known_as: str = "",
-    env: Mapping[str, str] = os.environ,
-    cwd: str | None = None,
+    most: int = MOST,
 ) -> Played:
     """Run a client against our server in one scenario.
 
     Args:
-        command: the command of the client; ``{server}`` is replaced. Over HTTP the URL is its last
+        target: the client; ``{server}`` in its command is replaced. Over HTTP the URL is its last
             argument if it has no ``{server}``, as in the official conformance suite.
+        folder: gets the recordings, at the end; None for no files.
         http: whether our server is reached over HTTP.
         limit: seconds for the client.
         known_as: the name of the scenario for the client, if it is another one.
-        env: the variables of the client, besides those of the scenario.
-        cwd: its working folder; None for ours.
+        most: greatest size of the recordings, in bytes.
+
+    Raises:
+        ClientError: it cannot be started.
+        OSError: the recordings cannot be written.
     """
     part = find(name)
-    words = acting(name, folder)
-    context = {"name": known_as or name, "steps": part.steps}
-    env = {
-        **env,
-        "MCP_CONFORMANCE_SCENARIO": known_as or name,
-        "MCP_CONFORMANCE_PROTOCOL_VERSION": "2026-07-28" if part.modern else "2025-11-25",
-        "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
-    }
+    saved = None if folder is None else _emptied(folder)
     with contextlib.ExitStack() as stack:
-        recorder = None
-        if http:
-            words, recorder = _over_http(stack, name, folder, limit)
-        status, said = _run(_filled(command, words, http=http), env, cwd, limit)
-        end = recording.FAILED if status != 0 else recording.ENDED
-        if recorder is None:
-            _await(folder)
-            paths = sorted(folder.glob(f"*{recording.SUFFIX}"))
-            for path in paths:
-                _note(path, *[recording.RESTARTED] * (path != paths[-1]), end)
-        else:
-            recorder.event(end)
-            for text in _fetched(folder / BEHIND):
-                recorder.event(text)
-    try:
-        found = recording.read_all(folder) if folder.is_dir() else []
-    except RecordingError:
-        found = []
+        with interrupts.held():
+            place = stack.enter_context(scratch.held())
+            world = stack.enter_context(target.make_world())
+        scene = _Scene(target, name, known_as or name, place, world, most)
+        run = scene.over_http if http else scene.on_stdio
+        status, said, recorders, trouble = run(stack, limit)
+    raws = [bytes(one.kept) for one in recorders]
+    found = [
+        one
+        for n, raw in enumerate(raws, 1)
+        for one in recording.conversations(
+            recording.kept(raw, Path(f"{name}-{n}{recording.SUFFIX}"))
+        )
+    ]
+    for n, raw in enumerate(raws, 1):
+        if saved is not None:
+            saved.write(f"{name}-{n}{recording.SUFFIX}", raw)
+    if trouble:
+        return Played(name, [], trouble, said)
     if http:  # the tap records also if nobody comes
         found = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
     trouble = _trouble(status, found, limit, part, http=http)
-    return Played(name, found, trouble, tuple(said))
+    return Played(name, found, trouble, said, size=sum(map(len, raws)))
 
 
-def _over_http(
-    stack: contextlib.ExitStack, name: str, folder: Path, limit: float
-) -> tuple[list[str], recording.Recorder]:
-    """Serve a part over HTTP until the stack ends; return its URL and what records it."""
-    part = find(name)
-    launch = Launch(command=tuple(acting(name, folder / BEHIND)))
-    listener = stack.enter_context(FaultyListener(launch, most=8, startup=limit))
-    listener.fault = part.http_fault
-    server = http_endpoint.Endpoint(listener.start())
-    about = {"url": server.url, "scenario": name}
-    recorder = recording.recorder(folder, about, os.environ)
-    url = stack.enter_context(Proxy(server, recorder)).start()
-    if part.protection is not None:
-        from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
-
-        listener.guard = guard = Guard(part.protection, recorder.event)
-        stack.callback(guard.close)
-        guard.protect(url)
-    return [url], recorder
+Run = tuple[int | None, tuple[str, ...], list[Recorder], str]
+"""The exit status of a client, its last words, what was recorded, and why that is not judged."""
 
 
-def _fetched(folder: Path) -> Iterator[str]:
-    """Yield what our server behind HTTP saw of a client beside its messages."""
-    with contextlib.suppress(RecordingError):
-        for one in recording.read_all(folder):
-            yield from (row.text for row in one.events(recording.FETCHED))
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """A client and a part of ours.
 
-
-def _filled(command: Sequence[str], server: Sequence[str], *, http: bool) -> Iterator[str]:
-    """Yield the words of a client's command."""
-    if http and not any(SERVER in word for word in command):
-        command = [*command, SERVER]
-    for word in command:
-        if word == SERVER:
-            yield from server
-        else:
-            yield word.replace(SERVER, shlex.join(server))
-
-
-def _run(
-    words: Iterator[str], env: Mapping[str, str], cwd: str | None, limit: float
-) -> tuple[int | None, list[str]]:
-    """Run a client; return its exit status, None if it had to be ended, and its last words.
-
-    A process that it left may keep its standard error open: it has ended even so.
+    Attributes:
+        place: a folder of ours that the client only reads.
+        world: the folder that it may change.
+        most: greatest size of what is recorded, in bytes.
     """
-    tail = bytearray()
 
-    def keep(pipe: int) -> None:
-        with open(pipe, "rb", buffering=0) as stderr:
-            while chunk := stderr.read(KEPT):
-                tail.extend(chunk)
-                del tail[:-KEPT]
+    target: Target
+    name: str
+    known_as: str
+    place: Path
+    world: World
+    most: int
 
-    with subprocess.Popen(
-        list(words),
-        env=env,
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        assert process.stderr is not None  # noqa: S101  (it is a pipe)
-        reader = threading.Thread(target=keep, args=(os.dup(process.stderr.fileno()),), daemon=True)
-        reader.start()
-        status: int | None = None
-        try:
-            status = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-        reader.join(GONE)
-    return status, last_lines(bytes(tail).decode("utf-8", "replace"), 6)
+    def on_stdio(self, stack: contextlib.ExitStack, limit: float) -> Run:
+        """Run the client with a command that stands in for our server."""
+        recorders: list[Recorder] = []
+        stage = stack.enter_context(Stage(self.place))
+        words = [*self._filled(stage.program, http=False)]
+        client = stack.enter_context(self._client(words, stage.path))
+
+        def record() -> Recorder:
+            left = self.most - sum(len(one.kept) for one in recorders)
+            recorders.append(Recorder(None, {"scenario": self.name}, client.env, left))
+            return recorders[-1]
+
+        stage.begin(find(self.name), record, client.listen)
+        with self.world.limit.ending(client.kill):
+            client.begin([*self._filled(stage.command, http=False)])
+            status = client.wait(limit)
+        if status is not None:
+            stage.await_ends()
+        client.end()
+        stage.close()
+        for one in recorders:
+            if one is not recorders[-1]:
+                one.event(recording.RESTARTED)
+            one.event(_end(status))
+        refused = f"the client connected more than {CONVERSATIONS} times" * stage.refused
+        return status, client.said(), recorders, refused or self._excess(recorders)
+
+    def over_http(self, stack: contextlib.ExitStack, limit: float) -> Run:
+        """Run the client with the URL of our server."""
+        part = find(self.name)
+        client = stack.enter_context(self._client([*self._filled([ANYWHERE], http=True)]))
+        backend = HttpStage(part, client.listen)
+        listener = stack.enter_context(FaultyListener(backend, most=8, startup=limit))
+        listener.fault = part.http_fault
+        about = {"url": listener.url, "scenario": self.name}
+        backend.recorder = recorder = Recorder(None, about, client.env, self.most)
+        server = http_endpoint.Endpoint(listener.start())
+        url = stack.enter_context(Proxy(server, recorder, listening=client.listen())).start()
+        if part.protection is not None:
+            from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
+
+            listener.guard = guard = Guard(part.protection, recorder.event, client.listen)
+            stack.callback(guard.close)
+            guard.protect(url)
+        with self.world.limit.ending(client.kill):
+            client.begin([*self._filled([url], http=True)])
+            status = client.wait(limit)
+        recorder.event(_end(status))
+        client.end()
+        return status, client.said(), [recorder], self._excess([recorder])
+
+    def _client(self, words: Sequence[str], shown: Path | None = None) -> ClientProcess:
+        part = find(self.name)
+        context = {"name": self.known_as, "steps": part.steps}
+        more = {
+            "MCP_CONFORMANCE_SCENARIO": self.known_as,
+            "MCP_CONFORMANCE_PROTOCOL_VERSION": "2026-07-28" if part.modern else "2025-11-25",
+            "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
+        }
+        with interrupts.held():
+            return ClientProcess(self.target, self.world, words, more, shown)
+
+    def _filled(self, server: Sequence[str], *, http: bool) -> Iterator[str]:
+        """Yield the words of the client's command."""
+        command = self.target.command_in(self.world.root)
+        if http and not any(SERVER in word for word in command):
+            command = (*command, SERVER)
+        for word in command:
+            if word == SERVER:
+                yield from server
+            else:
+                yield word.replace(SERVER, shlex.join(server))
+
+    def _excess(self, recorders: Sequence[Recorder]) -> str:
+        full = any(one.full for one in recorders)
+        if self.world.limit.met:
+            return f"the client was ended: {self.world.limit.met} (--root-size)"
+        return f"the conversation has more than {self.most >> 10:,} KiB" if full else ""
 
 
-def _await(folder: Path) -> None:
-    """Wait until our servers have exited; end those that run on."""
-    end = time.monotonic() + GONE
-    for path in sorted(folder.glob(f"*{recording.SUFFIX}")):
-        with contextlib.suppress(RecordingError):
-            pid = int(recording.read(path).about.get("pid") or 0)
-            while pid and _runs(pid) and time.monotonic() < end:
-                time.sleep(0.02)
-            if pid and _runs(pid):
-                _note(path, recording.LEFT)
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+def _end(status: int | None) -> str:
+    return recording.ENDED if status == 0 else recording.FAILED
 
 
-def _note(path: Path, *sentences: str) -> None:
-    """Add events to a recording; before them the one that a killed server could not record."""
-    with contextlib.suppress(RecordingError, OSError):
-        one = recording.read(path)
-        at = one.rows[-1].at if one.rows else 0.0
-        ends = (recording.EXITED, recording.SIGNALLED, recording.LEFT)
-        has_end = any(any(one.events(end)) for end in ends) or recording.LEFT in sentences
-        with path.open("ab") as file:
-            for text in (*[recording.KILLED] * (not has_end), *sentences):
-                row = {"at": at, "from": Side.EVENT, "text": text}
-                file.write(json.dumps(row).encode() + b"\n")
+def _emptied(folder: Path) -> Folder:
+    """Make the folder of a scenario, without the recordings of an earlier run.
 
-
-def _runs(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat")
-        return not (state.exists() and ") Z " in state.read_text("utf-8", "replace"))
-    return False
+    It is opened once: what the client puts in its place later gets no recording of ours.
+    """
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    top = open_folder(folder.parent.resolve())
+    with contextlib.suppress(FileExistsError):
+        top.make_folder(folder.name)
+    found = top.open(folder.name)
+    for name in found.names():
+        with contextlib.suppress(OSError, InputError):
+            if name.endswith(recording.SUFFIX):
+                recording.read(folder / name, named=False)
+                found.unlink(name)
+    return found
 
 
 def _trouble(

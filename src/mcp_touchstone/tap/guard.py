@@ -4,7 +4,9 @@ Sources: basic/authorization of each revision, RFC 9728 (metadata), RFC 6750 (ch
 """
 
 import json
+import socket
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from http.client import HTTPConnection
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
@@ -32,10 +34,16 @@ class Guard:
     Args:
         about: what it asks for.
         note: gets each fact as a sentence without secrets.
+        listen: returns a socket for an issuer, where the client is.
     """
 
-    def __init__(self, about: Protection, note: Callable[[str], None]) -> None:
-        self._about, self._note = about, note
+    def __init__(
+        self,
+        about: Protection,
+        note: Callable[[str], None],
+        listen: Callable[[], socket.socket],
+    ) -> None:
+        self._about, self._note, self._listen = about, note, listen
         self._issuers = [self._issuer(n) for n in range(2 if about.then == MOVES else 1)]
         self._spent: set[str] = set()
         self._called = False
@@ -138,7 +146,8 @@ class Guard:
 
     def _issuer(self, number: int) -> Issuer:
         about = self._about
-        made = Issuer(about.tenant, lambda place, facts: self._say(place, facts, number))
+        hear = partial(self._say, issuer=number)
+        made = Issuer(about.tenant, hear, None if about.defaults else self._listen())
         made.places = () if about.defaults else about.places or made.places
         made.response = about.response
         made.metadata.update(about.metadata)

@@ -74,13 +74,20 @@ class Proxy(Loopback):
         server: the URL of the server.
         recorder: gets every request and response.
         port: port to listen on; 0 for a free one.
+        listening: the socket to use in place of a new one.
 
     Raises:
         OSError: the port cannot be used.
     """
 
-    def __init__(self, server: Endpoint, recorder: Recorder, port: int = 0) -> None:
-        super().__init__(Passing, port=port)
+    def __init__(
+        self,
+        server: Endpoint,
+        recorder: Recorder,
+        port: int = 0,
+        listening: socket.socket | None = None,
+    ) -> None:
+        super().__init__(Passing, port=port, listening=listening)
         self.path = server.path
         self.upstream = server
         self.recorder = recorder

@@ -42,7 +42,7 @@ from mcp_touchstone.runtime.secrets import (
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.version import __version__
 from mcp_touchstone.wire.exchange import Headers
-from mcp_touchstone.wire.framing import Line, LineSplitter, value_in
+from mcp_touchstone.wire.framing import LINE_LIMIT, Line, LineSplitter, value_in
 from mcp_touchstone.wire.framing import read as read_line
 from mcp_touchstone.wire.http_headers import NAME, PARAMETER, SESSION, decoded, encoded
 from mcp_touchstone.wire.sse import ServerEvent
@@ -115,19 +115,26 @@ class Recorder:
     """The writer of one recording; a line is in the file before ``take`` returns.
 
     Args:
-        path: the new file.
+        path: the new file; None to keep the lines in memory, where no other process reaches them.
         about: further members of the first line.
         environment: variables whose secrets are hidden.
+        most: its greatest size, in bytes.
 
     Attributes:
         is_first: whether its folder had no recording before.
+        kept: its lines in memory.
+        full: whether it takes no more lines.
 
     Raises:
         OSError: the file cannot be made.
     """
 
     def __init__(
-        self, path: Path, about: Mapping[str, Any], environment: Mapping[str, str]
+        self,
+        path: Path | None,
+        about: Mapping[str, Any],
+        environment: Mapping[str, str],
+        most: int = LARGEST,
     ) -> None:
         self._own, self._learned = Masks(), Masks(MOST_SECRETS)
         for name, secret in secrets(environment):
@@ -135,11 +142,14 @@ class Recorder:
         self._open = set[str]()
         self._numbers = itertools.count(1)
         self._begun = now()
-        self._left, self._rows = LARGEST - ROOM, MOST_ROWS - 1
+        self._most, self._left, self._rows = most, most - ROOM, MOST_ROWS - 1
         self._lock = threading.RLock()  # `_write` takes it again
-        self._splitters = {side: LineSplitter() for side in Side}
-        self.is_first = not any(path.parent.glob(f"*{SUFFIX}"))
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
+        self._splitters = {side: LineSplitter(min(most, LINE_LIMIT)) for side in Side}
+        self.is_first = path is None or not any(path.parent.glob(f"*{SUFFIX}"))
+        self.kept, self.full, self._closed = bytearray(), False, False
+        self._file = -1
+        if path is not None:
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         started = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._write({"recording": FORMAT, "tool": __version__, "started": started, **about})
 
@@ -148,6 +158,8 @@ class Recorder:
         with self._lock:
             for line in self._splitters[side].feed(chunk):
                 self._write(self._row(side, line))
+            if self._file < 0 and self._splitters[side].overlong:
+                self.full = True  # it is not kept until its end, which may never come
 
     def end(self, side: Side) -> None:
         """Record the bytes after the last line feed of a side, if there are any."""
@@ -203,7 +215,7 @@ class Recorder:
         with self._lock:
             if self._file >= 0:
                 os.close(self._file)
-            self._file = -1
+            self._file, self._closed = -1, True
 
     def _row(self, side: Side, text: str | Line, **about: Any) -> dict[str, Any]:
         row: dict[str, Any] = {"at": round(now() - self._begun, 6), "from": side, **about}
@@ -220,21 +232,26 @@ class Recorder:
     def _write(self, row: Mapping[str, Any]) -> None:
         """Append a line in one call; a full disk must not disturb the conversation."""
         with self._lock:
-            if self._file < 0:
+            if self._closed:
                 return
             shown = {key: self._masked(value) for key, value in row.items()}
             raw = json.dumps(shown).encode() + b"\n"
             self._left, self._rows = self._left - len(raw), self._rows - 1
-            why = f"{FULL}it may have {LARGEST >> 20} MiB" if self._left < 0 else ""
+            why = f"{FULL}it may have {self._most >> 20} MiB" if self._left < 0 else ""
             why = f"{FULL}it may have {MOST_ROWS:,} lines" if self._rows < 0 else why
             if why:
                 raw = json.dumps(self._row(Side.EVENT, why)).encode() + b"\n"
             try:
-                os.write(self._file, raw)
+                if self._file < 0:
+                    self.kept += raw
+                else:
+                    os.write(self._file, raw)
             except OSError as error:
                 why = str(error.strerror)
+            self.full = self.full or bool(why)
             if why:
-                say(f"mcp-touchstone tap: it records no more: {why}", error=True)
+                if self._file >= 0:
+                    say(f"mcp-touchstone tap: it records no more: {why}", error=True)
                 self.close()
 
     def _masked(self, value: Any) -> Any:
@@ -377,6 +394,12 @@ def read(path: Path, *, named: bool = True) -> Recording:
     if next(rows, None) is not None:
         raise InputError(f"{path}: it has more than {MOST_ROWS:,} lines; {CURE}")
     return Recording(path, about.value, found)
+
+
+def kept(raw: bytes, path: Path) -> Recording:
+    """Return what a recorder kept in memory, under the name of a file."""
+    about, *rows = map(json.loads, raw.split(b"\n")[:-1])
+    return Recording(path, about, [_row(Members.of(row, str(path))) for row in rows])
 
 
 def _row(row: Members) -> Row:

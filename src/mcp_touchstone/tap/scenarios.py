@@ -1,6 +1,5 @@
 """The parts that our server plays for clients under test, each with what the client is to do."""
 
-import threading
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -200,14 +199,6 @@ class Cancel(Part):
         own = object_in(message, "params").get("requestId")
         if message.get("method") == "notifications/cancelled" and own in self._held:
             super().call(self._held.pop(own))
-
-
-class SlowExit(Part):
-    """Go on for a second after the end of the input."""
-
-    def closed(self) -> None:
-        """Wait."""
-        threading.Event().wait(1.0)
 
 
 class Exit(Part):
@@ -454,7 +445,7 @@ SCENARIOS: Final[dict[str, type[Part]]] = {
         "and then answer it nevertheless.",
         modern=True,
     ),
-    "slow-exit": SlowExit,
+    "slow-exit": variant(Part, "Go on for a second after the end of the input.", lingers=1.0),
     "exit": Exit,
     "restart": Restart,
     "resume": Resume,

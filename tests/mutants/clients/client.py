@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.tap import recording
+from mcp_touchstone.tap.act import Descriptors
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.scenarios import find
 
@@ -272,7 +273,7 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     to_server, from_client = os.pipe()
     to_client, from_server = os.pipe()
     os.set_inheritable(from_client, False)
-    part = find(mutant.scenario)(recorder, to_server, from_server)
+    part = find(mutant.scenario)(recorder, Descriptors(to_server, from_server))
 
     def serve() -> None:
         part.run()

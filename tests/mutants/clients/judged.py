@@ -7,6 +7,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap.drive import play
 from mcp_touchstone.tap.judge import CLIENT, judge
+from mcp_touchstone.target.target import Target
 from tests.mutants.clients import http_client
 from tests.mutants.clients.client import Mutant, talk
 
@@ -21,7 +22,7 @@ def outcomes(mutant: Mutant, folder: Path) -> dict[str, Outcome]:
 def over_http(fault: str, scenario: str, folder: Path) -> dict[str, Outcome]:
     """Return the outcome of each clause on the client over HTTP with a fault, or with ``none``."""
     command = (sys.executable, http_client.__file__, fault)
-    played = play(command, scenario, folder, http=True)
+    played = play(Target(command=command), scenario, folder, http=True)
     assert played.trouble == ""
     run = judge(played.recordings, CLIENT, Choice())
     return {v.clause.id: v.outcome for v in run.verdicts}

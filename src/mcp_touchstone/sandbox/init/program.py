@@ -10,6 +10,10 @@ def run() -> None:
         from . import network
 
         getattr(network, part)(words)
+    elif part == "keep":
+        from .keep import keep
+
+        keep()
     elif part == "inside":
         from .inside import inside
 

@@ -1,0 +1,297 @@
+"""Where our server plays a part: in this process, so that no file of a client is a recording.
+
+A client that speaks stdio starts a stand-in, which passes its pipes on over a socket. A client that
+speaks HTTP talks to a bridge, for which the part is a server like any other.
+"""
+
+import contextlib
+import hmac
+import json
+import queue
+import secrets
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Self
+
+from mcp_touchstone.bridge.child import Hear
+from mcp_touchstone.tap import recording, stand_in
+from mcp_touchstone.tap.act import Gone, Part, listening
+from mcp_touchstone.tap.recording import Recorder, Side
+from mcp_touchstone.transport import pipes
+from mcp_touchstone.transport.process import left, now, signal_name
+
+CONVERSATIONS: Final = 64
+"""Conversations of a scenario that are recorded; later ones are refused."""
+
+GREETING: Final = 10.0
+"""Seconds that a stand-in has for the secret."""
+
+PATIENCE: Final = 3.0
+"""Seconds for the end of a part after that of its client."""
+
+SECRET: Final = 32
+"""Bytes of the secret that a stand-in shows, as hexadecimal digits: twice as many."""
+
+
+@dataclass
+class Talk:
+    """One conversation on stdio.
+
+    Attributes:
+        is_left: whether its client ended and left our server running.
+    """
+
+    line: socket.socket
+    recorder: Recorder
+    thread: threading.Thread
+    is_left: bool = False
+
+    def hang_up(self) -> None:
+        """End the connection; what reads or writes there stops."""
+        with contextlib.suppress(OSError):
+            self.line.shutdown(socket.SHUT_RDWR)
+
+
+class Stage:
+    """Plays a part for each stand-in that a client starts; use it as a context manager.
+
+    Args:
+        folder: a folder of ours for its socket.
+
+    Attributes:
+        path: its socket; None where a socket has no path.
+        program: the program of the stand-in.
+        command: the same with its arguments.
+        refused: whether a conversation was not recorded.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._secret = secrets.token_hex(SECRET)
+        self._talks: list[Talk] = []
+        self._lock = threading.Lock()
+        self._free = threading.BoundedSemaphore(CONVERSATIONS)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._closing = False
+        self.refused = False
+        self.path: Path | None = None
+        if hasattr(socket, "AF_UNIX"):
+            self.path = folder / "stage"
+            address = str(self.path)
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(address)
+            self._listener.listen(CONVERSATIONS)
+        else:
+            self._listener = listening()
+            address = str(self._listener.getsockname()[1])
+        self.program = (sys.executable, "-I", "-S", stand_in.__file__)
+        self.command = (*self.program, address, self._secret)
+
+    def begin(
+        self,
+        part: type[Part],
+        record: Callable[[], Recorder],
+        listen: Callable[[], socket.socket],
+    ) -> None:
+        """Accept stand-ins.
+
+        Args:
+            part: what is played.
+            record: makes a recorder.
+            listen: returns a socket that listens where the client is.
+        """
+        self._part, self._record, self._listen = part, record, listen
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all conversations."""
+        self._closing = True
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        if self._thread.ident is not None:
+            self._thread.join(PATIENCE)
+        for talk in self._talks:
+            talk.hang_up()
+        for talk in self._talks:
+            talk.thread.join(PATIENCE)
+
+    def await_ends(self) -> None:
+        """Wait until all parts have ended after their client; end those that go on."""
+        until = now() + PATIENCE
+        for talk in self._talks:
+            talk.thread.join(max(0.0, until - now()))
+        for talk in self._talks:
+            if talk.thread.is_alive():
+                talk.is_left = True
+                talk.hang_up()
+                talk.thread.join(PATIENCE)
+
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while not self._closing:
+                line, _ = self._listener.accept()
+                if self._free.acquire(blocking=False):
+                    threading.Thread(target=self._greet, args=(line,), daemon=True).start()
+                else:
+                    line.close()
+                    self.refused = True
+
+    def _greet(self, line: socket.socket) -> None:
+        """Play for a connection that knows the secret."""
+        with line, contextlib.suppress(OSError, EOFError):
+            line.settimeout(GREETING)
+            said = stand_in.exactly(line.recv, 2 * SECRET)
+            line.settimeout(None)
+            if hmac.compare_digest(said, self._secret.encode()):
+                self._talk(line)
+        self._free.release()
+
+    def _talk(self, line: socket.socket) -> None:
+        with self._lock:
+            if len(self._talks) >= CONVERSATIONS:
+                self.refused = True
+                return
+            talk = Talk(line, self._record(), threading.current_thread())
+            talk.recorder.is_first = not self._talks
+            self._talks.append(talk)
+        status = self._part(talk.recorder, _StandIn(talk), self._listen).run()
+        line.sendall(stand_in.frame(stand_in.EXIT, bytes([status & 0xFF])))
+
+
+class _StandIn:
+    """The client behind a stand-in."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk, self._line = talk, talk.line
+
+    def read(self, seconds: float) -> bytes | None:
+        """Return the next bytes."""
+        self._line.settimeout(seconds or 0.001)
+        try:
+            first = self._line.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            return None
+        except OSError:
+            first = b""
+        self._line.settimeout(None)
+        try:
+            kind, data = stand_in.next_frame(self._line.recv) if first else (b"", b"")
+        except (OSError, EOFError, ValueError):
+            kind = b""
+        if kind == stand_in.DATA and data:
+            return data
+        if kind == stand_in.END:
+            return b""
+        if kind == stand_in.SIGNAL and data:
+            raise Gone(f"{recording.SIGNALLED}{signal_name(data[0])}")
+        raise Gone(recording.LEFT if self._talk.is_left else recording.KILLED)
+
+    def write(self, raw: bytes) -> None:
+        """Write bytes."""
+        rest = memoryview(raw)
+        with contextlib.suppress(OSError):
+            while rest:
+                piece, rest = rest[: stand_in.LONGEST], rest[stand_in.LONGEST :]
+                self._line.sendall(stand_in.frame(stand_in.DATA, bytes(piece)))
+
+
+class HttpStage:
+    """Plays a part for each session of a bridge; it is the bridge's ``Backend``.
+
+    Attributes:
+        recorder: gets what a client did beside its messages.
+    """
+
+    recorder: Recorder
+
+    def __init__(self, part: type[Part], listen: Callable[[], socket.socket]) -> None:
+        self._part, self._listen = part, listen
+        self._started = False
+
+    def start(self, hear: Hear, gone: Callable[[str], object]) -> "_Session":
+        """Begin to play."""
+        notes = _Notes(self.recorder, is_first=not self._started)
+        self._started = True
+        return _Session(partial(self._part, notes), self._listen, hear, gone)
+
+    def sweep(self) -> None:
+        """Do nothing: it started no process."""
+
+
+class _Notes:
+    """What is recorded of a part behind HTTP: the messages are recorded before the bridge."""
+
+    def __init__(self, recorder: Recorder, *, is_first: bool) -> None:
+        self._recorder, self.is_first, self.full = recorder, is_first, False
+
+    def take(self, side: Side, chunk: bytes) -> None:
+        """Ignore it."""
+
+    def end(self, side: Side) -> None:
+        """Ignore it."""
+
+    def event(self, sentence: str) -> None:
+        """Record what the client fetched."""
+        if sentence.startswith(recording.FETCHED):
+            self._recorder.event(sentence)
+
+
+class _Session:
+    """The server of one session, in a thread; the ``Lane`` of the bridge, and the part's peer."""
+
+    def __init__(
+        self,
+        part: Callable[..., Part],
+        listen: Callable[[], socket.socket],
+        hear: Hear,
+        gone: Callable[[str], object],
+    ) -> None:
+        self._inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._hear, self._gone = hear, gone
+        self._part = part(self, listen)
+        self._thread = threading.Thread(target=self._play, daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it still accepts messages."""
+        return self._part.gone is None
+
+    def send(self, line: bytes) -> None:
+        """Pass a message on.
+
+        Raises:
+            Gone: it has exited.
+        """
+        if not self.running:
+            raise pipes.Gone("closed its input")
+        self._inbox.put(line + b"\n")
+
+    def end(self) -> None:
+        """Close its input, and wait for its end."""
+        self._inbox.put(b"")
+        self._thread.join(PATIENCE)
+
+    def read(self, seconds: float) -> bytes | None:
+        """Return the next message."""
+        with contextlib.suppress(queue.Empty):
+            return self._inbox.get(timeout=seconds)
+        return None
+
+    def write(self, raw: bytes) -> None:
+        """Pass a message of the part on."""
+        self._hear(raw.rstrip(b"\n"), json.loads(raw))
+
+    def _play(self) -> None:
+        self._gone(left(self._part.run()))
