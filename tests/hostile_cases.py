@@ -125,6 +125,16 @@ GROUPS: dict[str, dict[str, Case]] = {
         "hides_a_daemon": SOUND,
         "starts_thirty_children": SOUND,
         "renames_itself": SOUND,
+        **{
+            f"spins_after_each_call {kind}": case(
+                0,
+                "a whole core while idle",
+                select="tools-call-answered",
+                argument=kind,
+                patience=60,
+            )
+            for kind in ("mortal", "deaf")
+        },
         "signals_its_parent": case(130, "interrupted"),
     },
     "ends": {

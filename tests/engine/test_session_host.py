@@ -120,9 +120,9 @@ def test_finding_of_a_session_needs_an_unused_process(
     dropped: list[str] = []
     discard = ProcessPool.discard
 
-    def noted(pool: ProcessPool, connection: Connection, *, polite: bool = True) -> None:
+    def noted(pool: ProcessPool, connection: Connection) -> None:
         dropped.append(connection.transcript.label)
-        discard(pool, connection, polite=polite)
+        discard(pool, connection)
 
     monkeypatch.setattr(ProcessPool, "discard", noted)
 

@@ -1,8 +1,8 @@
 """Servers that do things with processes."""
 
-import os, signal, subprocess, sys, time
+import os, pathlib, signal, subprocess, sys, threading, time
 
-from kit import reference, serve
+from kit import ARGUMENT, ROOT, answer, gives, messages, reference, say, serve
 
 
 def ignores_end_of_input_and_sigterm():
@@ -58,6 +58,44 @@ def starts_thirty_children():
             time.sleep(600)
             os._exit(0)
     serve()
+
+
+def spins_after_each_call():
+    """Reads files; after a call it uses a whole core for ever and does not exit by itself.
+
+    With the argument "deaf" it ignores SIGTERM too.
+    """
+    text = {"type": "string"}
+    schema = {"type": "object", "properties": {"path": text}, "required": ["path"]}
+    tool = {"name": "read_file", "description": "Reads a file below the root.",
+            "inputSchema": schema, "annotations": {"readOnlyHint": True}}  # fmt: skip
+    if ARGUMENT == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def spin():
+        while True:
+            pass
+
+    def call(reply, given):
+        if threading.active_count() == 1:
+            threading.Thread(target=spin).start()
+        root = pathlib.Path(ROOT).resolve()
+        try:
+            path = (root / given["arguments"]["path"]).resolve()
+            said = path.read_text() if path.is_relative_to(root) else None
+        except (KeyError, OSError, TypeError, ValueError):
+            said = None
+        content = [{"type": "text", "text": said or "no such file"}]
+        return gives(content=content, isError=said is None)(reply)
+
+    for message in messages():
+        reply = answer(message)
+        if reply is not None and message["method"] == "tools/call":
+            reply = call(reply, message.get("params"))
+        elif reply is not None and message["method"] == "tools/list":
+            reply = gives(tools=[tool])(reply)
+        if reply is not None:
+            say(reply)
 
 
 def renames_itself():

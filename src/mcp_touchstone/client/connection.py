@@ -12,7 +12,7 @@ from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind
 from mcp_touchstone.transport.channel import Channel, Said
-from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.deadline import ALONE, Patience
 from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import Ending, ServerProcess, left, now
@@ -300,6 +300,8 @@ class Connection:
         cut_off = begun + self.pace.unfinished
         self._serve()
         while True:
+            if self.pace.spins:
+                patience.most = ALONE
             delay = self.answers.delay
             got = self.transcript.wait(
                 lambda: seen() or self.answers.asked, min(patience.left(), cut_off - now(), delay)

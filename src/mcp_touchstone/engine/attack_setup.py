@@ -136,6 +136,8 @@ def session(
     site = None
     if shares and not unused:
         site = sites.take(scenario.fixtures, target, slot.revision)
+    for surplus in () if site else sites.surplus():
+        pool.retire(surplus)
     tree = site.ground if site else field(pool, scenario.fixtures, bindings)
     state = tree.state() if shares and site is None else None
 

@@ -40,10 +40,12 @@ class Sites:
 
     Args:
         shared: whether an attack may use the site of another.
+        most: greatest number of sites with a live process, if no more attacks run at a time.
     """
 
-    def __init__(self, *, shared: bool = True) -> None:
+    def __init__(self, *, shared: bool = True, most: int = 1) -> None:
         self._shared = shared
+        self._most = most
         self._free: list[Site] = []
         self._used: dict[int, Site] = {}
         self._lock = threading.Lock()
@@ -57,6 +59,13 @@ class Sites:
                     self._free.remove(site)
                     return site
         return None
+
+    def surplus(self) -> list["Connection"]:
+        """Return the processes to end before another is started for an attack."""
+        with self._lock:
+            many = max(0, len(self._free) + len(self._used) + 1 - self._most)
+            ended, self._free = self._free[:many], self._free[many:]
+        return [site.connection for site in ended]
 
     def use(self, attack: "AttackSession", site: Site) -> None:
         """Record the site of an attack."""

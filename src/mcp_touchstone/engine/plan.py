@@ -127,6 +127,19 @@ class Plan:
         """The clauses found so far not to apply, in the order of the suite."""
         return [absent for index in sorted(self._absent) for absent in self._absent[index]]
 
+    @property
+    def judges_traffic(self) -> bool:
+        """Whether a rule on all traffic is planned, or may still be."""
+        waiting = [
+            (entry.case, revision)
+            for entry in self._waiting.values()
+            for revision in entry.revisions
+        ]
+        return any(
+            isinstance(case, Ambient) and any(self._chosen(case, revision))
+            for case, revision in [*waiting, *((one.case, one.revision) for one in self.cases)]
+        )
+
     def rules(self, revision: str) -> list[tuple[Ambient, tuple[Clause, ...]]]:
         """Return the rules on all traffic planned in a revision, each with its clauses."""
         return [

@@ -5,10 +5,11 @@ the one that serves many sessions over HTTP. Judges nothing.
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
@@ -27,6 +28,21 @@ from mcp_touchstone.transport.process import Ending, LaunchError
 if TYPE_CHECKING:
     from mcp_touchstone.judging.ambient import Record
 
+SPINNING: Final = 1.0
+"""Seconds for which an idle process uses a whole core before the report says so."""
+
+SPINS: Final = (
+    "the server uses a whole core while idle: it did for a second after its last answer; from then "
+    "on its time limits did not exclude the time without a core"
+)
+
+JUDGED: Final = 3
+"""Processes of one conversation in each revision whose ends are judged. Those of shared processes
+are judged too, but often a scenario ends them, or a request is open then."""
+
+PATIENT: Final = 8
+"""Greatest number of processes that end in the background, beside those of conversations."""
+
 _Kept = TypeVar("_Kept", World, Tree)
 
 
@@ -43,6 +59,7 @@ class ProcessPool:
         allowance: the limit of what all processes together may send.
         over: why the run was ended early, as a sentence; empty if it was not.
         shared: the processes that conversations share.
+        judges_traffic: whether rules on all traffic are chosen: they judge how processes end.
         has_repositories: whether the roots of future fixture trees are git repositories; the world
             of the run does not change while a conversation uses it.
     """
@@ -59,6 +76,7 @@ class ProcessPool:
         self.world = world
         self.pace = pace
         self.shared = SharedProcesses(self)
+        self.judges_traffic = True
         self.has_repositories = world.is_repository
         self._launcher = launcher or Launcher(target, world, pace)
         self._is_branch = launcher is not None
@@ -78,7 +96,9 @@ class ProcessPool:
         self._unjudged: set[int] = set()
         self._endings: dict[int, Future[Ending]] = {}
         self._records: dict[int, Record] = {}
-        self._undertakers = ThreadPoolExecutor(max_workers=64, thread_name_prefix="undertaker")
+        self._judged: Counter[str] = Counter()
+        self._undertakers = ThreadPoolExecutor(PATIENT, thread_name_prefix="undertaker")
+        self._permits = threading.BoundedSemaphore(PATIENT)
         self._lock = threading.Lock()
         self._closed = False
         self.over = ""
@@ -198,6 +218,7 @@ class ProcessPool:
         for its strays.
         """
         pool = ProcessPool(self.target, self.world, self.pace, self._launcher)
+        pool.judges_traffic = self.judges_traffic
         with self._lock:
             self._branches.append(pool)
             late = self._closed
@@ -250,19 +271,51 @@ class ProcessPool:
             else:
                 self.retire(connection)
 
-    def retire(self, connection: Connection, *, polite: bool = True) -> None:
-        """End a connection in the background."""
+    def retire(self, connection: Connection, *, polite: bool | None = None) -> None:
+        """End a connection in the background; wait first if many are ending.
+
+        Args:
+            connection: the connection.
+            polite: whether its end is judged; by default, if it owes us an answer that may come
+                until its end, or is one of the first ``JUDGED``. All others end at once.
+        """
+        self._permits.acquire()
         with self._lock:
             if id(connection) in self._endings:
+                self._permits.release()
                 return
             self._endings[id(connection)] = self._undertakers.submit(
-                lambda: connection.end(polite=polite and not self._closed)
+                self._end, connection, polite=polite
             )
 
-    def discard(self, connection: Connection, *, polite: bool = True) -> None:
+    def _end(self, connection: Connection, *, polite: bool | None) -> Ending:
+        try:
+            revision, asked = connection.transcript.revision, connection.transcript.session.asked
+            is_idle = all(one.answers for one in asked)
+            owes = any(one.required and not (one.answers or one.cancelled) for one in asked)
+            if is_idle and not (self._closed or self.pace.spins):
+                self._look(connection)
+            is_judged = self.judges_traffic and self.is_judged(connection)
+            if is_judged and polite is None:
+                self._judged[revision] += is_idle
+                polite = owes or (is_idle and self._judged[revision] <= JUDGED)
+            has_session = self.target.transport is Transport.HTTP  # which is deleted, in any case
+            polite = has_session or (is_judged and bool(polite))
+            return connection.end(polite=polite and not self._closed)
+        finally:
+            self._permits.release()
+
+    def _look(self, connection: Connection) -> None:
+        """Note if an idle process uses a whole core."""
+        is_ours = self.target.started and not connection.channel.is_guest
+        if is_ours and connection.process.spins(SPINNING):
+            self.pace.spins = True
+            self._launcher.notes[SPINS] = None
+
+    def discard(self, connection: Connection) -> None:
         """End a connection in the background; nothing on it is judged."""
         self._unjudged.add(id(connection))
-        self.retire(connection, polite=polite)
+        self.retire(connection)
 
     def is_judged(self, connection: Connection) -> bool:
         """Return whether rules on all traffic read a connection."""
@@ -304,7 +357,7 @@ class ProcessPool:
         for place in Place:
             for connection in self.connections:
                 if self._host.place(connection) is place:
-                    self.retire(connection)
+                    self.retire(connection, polite=self.shared.holds(connection) or None)
             for future in list(self._endings.values()):
                 future.result()
 

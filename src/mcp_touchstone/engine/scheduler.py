@@ -1,6 +1,6 @@
 """Pass planned cases to threads, as soon as they can be judged. Judges nothing."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from mcp_touchstone.catalog.scenario import Scenario, Share
@@ -65,6 +65,11 @@ class Schedule:
         for alone in single:
             attack = alone[0].case.is_attack
             self._begin(self._workers if attack else self._threads, alone)
+
+    @property
+    def shares(self) -> Collection[tuple[str, Share]]:
+        """The revision and the share of each process that a lane uses or has used."""
+        return self._lanes.keys()
 
     def finish(self) -> None:
         """Wait for every lane; no case may be added afterwards.

@@ -4,6 +4,7 @@ Start-up dominates the cost of judging, so conversations of one revision share a
 A process that exited or no longer answers is replaced.
 """
 
+from collections.abc import Collection
 from typing import Final, Protocol
 
 from mcp_touchstone.catalog.scenario import Share
@@ -32,7 +33,7 @@ class Pool(Protocol):
     def spawn(self, revision: str, label: str, *, turn: StartPriority, judged: bool) -> Connection:
         """Start an unused process."""
 
-    def retire(self, connection: Connection, *, polite: bool = True) -> None:
+    def retire(self, connection: Connection, *, polite: bool | None = None) -> None:
         """End a connection in the background."""
 
 
@@ -55,6 +56,15 @@ class SharedProcesses:
         """Return whether something has used the process that its next user gets."""
         connection = self._live.get((revision, share))
         return connection is not None and not connection.gone
+
+    def holds(self, connection: Connection) -> bool:
+        """Return whether it is one of them."""
+        return connection in list(self._live.values())
+
+    def keep(self, needed: Collection[_Key]) -> None:
+        """Begin to end the processes that nothing needs any more."""
+        for key in [key for key in self._live if key not in needed]:
+            self.release(*key)
 
     def get(
         self,
@@ -102,7 +112,7 @@ class SharedProcesses:
         """Begin to end a process that is no longer needed."""
         connection = self._live.pop((revision, share), None)
         if connection is not None:
-            self._pool.retire(connection)
+            self._pool.retire(connection, polite=True)
 
     def replace(self, revision: str, share: Share = Share.ORDINARY, *, refusal: str = "") -> None:
         """Abandon a process that no longer answers, or only by an HTTP status."""

@@ -111,12 +111,13 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
         probing=Probing(profile, probes, probe_context(pool, pool.stop)),
         stop=pool.stop,
         log=log,
-        sites=Sites(shared=not choice.separate),
+        sites=Sites(shared=not choice.separate, most=choice.jobs or ATTACKS),
         separate=choice.separate,
     )
     repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
     if pool.target.gentle:
         profile.discovered.remark(GENTLE.format(pool.target.rate or GENTLE_RATE))
+    pool.judges_traffic = plan.judges_traffic
     _converse(work, registry, choice, repetitions)
     pool.settle()
     _watch(work, partial=bool(pool.over))
@@ -212,6 +213,7 @@ def _converse(work: Work, registry: Registry, choice: Choice, repetitions: Repet
             work.log.add(Planned(plan.cases))
             if not plan.trouble:
                 schedule.add(rest)
+                pool.shared.keep(schedule.shares)
             schedule.finish()
 
 

@@ -32,6 +32,8 @@ class Pace:
         round_trip: measured time of a cheap request, in seconds.
         unfinished: seconds after which a whole message without its line feed is accepted.
         hurried: whether to use shorter limits, for a quick look.
+        spins: whether a process of the server uses a whole core while idle. No limit is extended
+            then: it is the server itself that keeps the cores.
     """
 
     startup: float
@@ -39,6 +41,7 @@ class Pace:
     round_trip: float = 0.01
     unfinished: float = UNFINISHED
     hurried: bool = False
+    spins: bool = False
 
     @property
     def reply(self) -> float:

@@ -307,11 +307,12 @@ class AttackSession(Talk):
         return readers
 
     def renew(self) -> None:
-        """Start another process in the same trees, open its connection, and use it from now on.
+        """Use another process in the same trees from now on: end this one, start and open it.
 
         Raises:
             Broken: it does not open.
         """
+        self.wire.end(polite=not self.claims.target.started)
         self.server.restart()
         self.server.mark()
         self.open()

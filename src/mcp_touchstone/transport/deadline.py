@@ -13,6 +13,9 @@ SHORT: Final = 0.2
 MOST: Final = 6.0
 """Greatest extension of a limit, as a multiple of it."""
 
+ALONE: Final = 1.0
+"""``MOST`` for a limit that is not extended."""
+
 NEARLY: Final = 0.01
 """Seconds that are too short for another wait."""
 
@@ -40,17 +43,19 @@ NEVER: Final = ThreadTimes(0.0)
 
 @dataclass
 class Patience:
-    """One wait for at most ``seconds``, or ``MOST`` times that on a busy machine.
+    """One wait for at most ``seconds``, or ``most`` times that on a busy machine.
 
     Attributes:
         turns: returns the times of each relevant thread.
         clock: returns seconds.
+        most: greatest extension, as a multiple of the limit.
         granted: seconds added to its limit.
     """
 
     seconds: float
     turns: Callable[[], Turns]
     clock: Callable[[], float]
+    most: float = MOST
     granted: float = 0.0
     _before: Turns | None = None
     _looked: float = 0.0
@@ -69,7 +74,7 @@ class Patience:
         left = self.seconds + self.granted - spent
         if left <= 0 and self._before is not None:
             self.granted = min(
-                self._lost(self._before, spent - self._looked), (MOST - 1) * self.seconds
+                self._lost(self._before, spent - self._looked), (self.most - 1) * self.seconds
             )
             left = self.seconds + self.granted - spent
             return left if left > NEARLY else 0.0

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -26,10 +26,16 @@ from mcp_touchstone.sandbox.sandbox import (
     listen,
     wrap,
 )
-from mcp_touchstone.transport.cpu_wait import turns
-from mcp_touchstone.transport.deadline import Patience
+from mcp_touchstone.transport.cpu_wait import spins, turns
+from mcp_touchstone.transport.deadline import ALONE, MOST, Patience
 from mcp_touchstone.transport.family import WINDOWS, Family
 from mcp_touchstone.transport.pipes import LineSink, Pipes
+
+JUDGED_END: Final = 3.0
+"""Greatest extension of a step of a shutdown on a busy machine, as a multiple of its limit."""
+
+AT_ONCE: Final = 0.5
+"""Seconds from SIGTERM to SIGKILL for a process whose end is not judged, on any machine."""
 
 GRACE: Final = 2.0
 """Greatest seconds for the descendants of a process to exit after it."""
@@ -187,15 +193,24 @@ class ServerProcess:
         """Exit status, or None while it runs."""
         return self._popen.poll()
 
-    def wait(self, seconds: float) -> int | None:
-        """Wait for its exit; return None if the seconds pass first."""
-        patience = self.patience(seconds)
+    def wait(self, seconds: float, most: float = MOST) -> int | None:
+        """Wait for its exit; return None if the seconds pass first.
+
+        Args:
+            seconds: the limit.
+            most: its greatest extension on a busy machine, as a multiple of it.
+        """
+        patience = replace(self.patience(seconds), most=most)
         while left := patience.left():
             before = now()
             _await_exit(self._popen, left)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return self._popen.wait(max(0.0, before + left - now()))
         return self._popen.poll()
+
+    def spins(self, seconds: float) -> bool:
+        """Return whether it uses a whole core for some seconds; at once if it does not run."""
+        return spins(self._popen.pid, seconds)
 
     def patience(self, seconds: float) -> Patience:
         """Begin to wait for it, for ``seconds`` in which it and its reader threads had a core."""
@@ -213,7 +228,8 @@ class ServerProcess:
 
         Args:
             patience: seconds for each step.
-            polite: whether to close its input first.
+            polite: whether its end is judged; otherwise it is ended at once, and the end of its
+                input is not recorded.
             hurry: seconds for that step, in place of ``patience``.
         """
         if self.ending is not None:
@@ -229,16 +245,18 @@ class ServerProcess:
         if status is None and polite:
             self.pipes.close_input()
             step = Step.INPUT_CLOSED
-            status = self.wait(patience if hurry is None else hurry)
+            status = self.wait(patience if hurry is None else hurry, JUDGED_END)
         members = self.family.members()
         if status is None:
             step = Step.TERMINATED
+            self.pipes.close()  # a client of containers ends with its input, not by a signal
             self.family.signal(members, force=False)
-            status = self.wait(min(patience, 2.0) if polite else 0.5)
+            most = JUDGED_END if polite else ALONE
+            status = self.wait(min(patience, 2.0) if polite else AT_ONCE, most)
         if status is None:
             step = Step.KILLED
             self.family.signal(members, force=True)
-            status = self.wait(5.0)
+            status = self.wait(5.0, ALONE)
         spent = now() - begun
         waits = step is Step.INPUT_CLOSED and hurry is None
         strays = self.family.end_strays(members, min(patience, GRACE) if waits else 0.0)

@@ -1,0 +1,59 @@
+"""No more processes live than conversations run, whatever the server does with them."""
+
+import sys
+
+import pytest
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.engine import process_pool
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.engine.process_pool import SPINS
+from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import ROOT, Target
+from mcp_touchstone.transport import process
+from tests.cases import cases
+from tests.hostile_cases import hostile
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the time on a core is known on Linux"),
+    pytest.mark.slow,
+]
+
+JOBS = 2
+
+
+class Live(set[int]):
+    """The processes that were started and have not ended.
+
+    Attributes:
+        most: the most there were at a time.
+    """
+
+    most = 0
+
+    def add(self, pid: int, /) -> None:
+        """Add one."""
+        super().add(pid)
+        self.most = max(self.most, len(self))
+
+
+@cases("mortal", "deaf")
+def test_server_that_spins_after_each_call_has_few_processes_and_one_note(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    live = Live()
+    monkeypatch.setattr(process, "launched", live)
+    monkeypatch.setattr(process_pool, "PATIENT", 1)
+    command = hostile("spins_after_each_call", ROOT, ".", kind)
+    select = ("traversal-*", "deny-*", "links-*")
+    choice = Choice(select=select, revisions=(rev.LATEST_LEGACY,), jobs=JOBS, repeats=0)
+
+    run = judge(Target(command=command), load(SECURITY), choice)
+
+    assert {verdict.outcome for verdict in run.verdicts} & {Outcome.PASS}
+    assert run.execution.notes == (SPINS,)
+    assert run.execution.processes > 2 * JOBS
+    assert live.most <= JOBS + 1 + 1, "those of conversations, one that ends, that of discovery"
+    assert not live
