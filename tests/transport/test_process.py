@@ -281,6 +281,7 @@ def test_exit_status_or_signal_is_recorded(
     ((READY, FOREVER), True, Step.TERMINATED, -signal.SIGTERM),
     ((READY, READS), False, Step.TERMINATED, -signal.SIGTERM),
     ((DEAF, READY, FOREVER), True, Step.KILLED, -signal.SIGKILL),
+    ((DEAF, READY, FOREVER), False, Step.KILLED, -signal.SIGKILL),
     (
         ("signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))", READY, FOREVER),
         True,
@@ -298,6 +299,20 @@ def test_shutdown_escalates_until_the_server_ends(
 
     assert (ending.step, ending.status) == (step, status)
     assert ("we closed its input" in events(process)) is polite
+    assert polite or "the server closed its output" not in events(process)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the time on a core is known on Linux")
+@cases((("while True: pass",), True), ((READS,), False))
+def test_process_that_uses_a_whole_core_is_recognised(
+    start: Start, statements: tuple[str, ...], spins: bool
+) -> None:
+    process = start(READY, *statements)
+    heard(process)
+
+    if not spins:
+        eventually(lambda: psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING)
+    assert process.spins(SHORT) is spins
 
 
 def test_wait_ends_when_the_server_closes_its_output(start: Start) -> None:

@@ -6,47 +6,14 @@ a wait that has not ended, and the state in ``stat``.
 
 import contextlib
 import threading
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from mcp_touchstone.transport.deadline import NEVER, ThreadTimes, Turns
+from mcp_touchstone.transport.deadline import ThreadTimes, Turns
 
 PROCESSES: Final = Path("/proc")
 READY: Final = b"R"
-
-
-LOOK: Final = 0.05
-"""Seconds between two looks at a process that may spin."""
-
-WANTED: Final = 0.5
-"""Least share of the time in which a process that spins ran or waited for a core, as far as the
-system has counted: it is also ready at each look."""
-
-
-def spins(pid: int, seconds: float) -> bool:
-    """Return whether a process, or one below it, uses a whole core for some seconds.
-
-    Returns at once if none of its threads runs. The time in which a thread waits for a core counts,
-    so the result does not depend on other programs.
-    """
-    begun, before = time.monotonic(), _below(pid)
-    found = before
-    while any(thread.ready for thread in found.values()):
-        elapsed = time.monotonic() - begun
-        if elapsed >= seconds:
-            wanted = sum(
-                thread.ran
-                + thread.waited
-                - before.get(number, NEVER).ran
-                - before.get(number, NEVER).waited
-                for number, thread in found.items()
-            )
-            return wanted >= WANTED * elapsed
-        time.sleep(LOOK)
-        found = _below(pid)
-    return False
 
 
 def turns(pid: int, ours: Iterable[threading.Thread] = ()) -> Turns:
@@ -56,14 +23,14 @@ def turns(pid: int, ours: Iterable[threading.Thread] = ()) -> Turns:
         pid: a process; its threads, and those of all processes below it.
         ours: further threads of this process, besides the calling one.
     """
-    found = _below(pid)
+    found = below(pid)
     for thread in (threading.current_thread(), *ours):  # always ready, since it runs this code
         task = PROCESSES / "self" / "task" / str(thread.native_id)
         found.update(_turn(task, ready=False))
     return found
 
 
-def _below(pid: int) -> dict[int, ThreadTimes]:
+def below(pid: int) -> dict[int, ThreadTimes]:
     """Return the times of the threads of a process and of all below it."""
     found: dict[int, ThreadTimes] = {}
     processes = [pid]

@@ -26,8 +26,8 @@ from mcp_touchstone.sandbox.sandbox import (
     listen,
     wrap,
 )
-from mcp_touchstone.transport.cpu_wait import spins, turns
-from mcp_touchstone.transport.deadline import ALONE, MOST, Patience
+from mcp_touchstone.transport.cpu_wait import below, turns
+from mcp_touchstone.transport.deadline import ALONE, MOST, NEVER, Patience
 from mcp_touchstone.transport.family import WINDOWS, Family
 from mcp_touchstone.transport.pipes import LineSink, Pipes
 
@@ -36,6 +36,13 @@ JUDGED_END: Final = 3.0
 
 AT_ONCE: Final = 0.5
 """Seconds from SIGTERM to SIGKILL for a process whose end is not judged, on any machine."""
+
+LOOK: Final = 0.05
+"""Seconds between two looks at a process that may spin."""
+
+WANTED: Final = 0.5
+"""Least share of the time in which a process that spins ran or waited for a core, as far as the
+system has counted: it is also ready at each look."""
 
 GRACE: Final = 2.0
 """Greatest seconds for the descendants of a process to exit after it."""
@@ -209,8 +216,23 @@ class ServerProcess:
         return self._popen.poll()
 
     def spins(self, seconds: float) -> bool:
-        """Return whether it uses a whole core for some seconds; at once if it does not run."""
-        return spins(self._popen.pid, seconds)
+        """Return whether it uses a whole core for some seconds; at once if no thread of it runs.
+
+        The time in which a thread waits for a core counts, so other programs change nothing.
+        """
+        begun, before = now(), below(self._popen.pid)
+        found = before
+        while any(thread.ready for thread in found.values()):
+            elapsed = now() - begun
+            if elapsed >= seconds:
+                wanted = 0.0
+                for number, (waited, ran, _) in found.items():
+                    earlier = before.get(number, NEVER)
+                    wanted += waited - earlier.waited + ran - earlier.ran
+                return wanted >= WANTED * elapsed
+            sleep(LOOK)
+            found = below(self._popen.pid)
+        return False
 
     def patience(self, seconds: float) -> Patience:
         """Begin to wait for it, for ``seconds`` in which it and its reader threads had a core."""
@@ -249,8 +271,9 @@ class ServerProcess:
         members = self.family.members()
         if status is None:
             step = Step.TERMINATED
-            self.pipes.close()  # a client of containers ends with its input, not by a signal
+            self.pipes.closed = True  # that its output ends is no event of its own any more
             self.family.signal(members, force=False)
+            self.pipes.close()  # a client of containers ends with its input
             most = JUDGED_END if polite else ALONE
             status = self.wait(min(patience, 2.0) if polite else AT_ONCE, most)
         if status is None:
