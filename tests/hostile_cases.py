@@ -41,7 +41,7 @@ def case(status: int, *said: str, **how: Any) -> Case:
     return Case(status=status, said=said, **how)
 
 
-FLOOD = 500 * MIB
+FLOOD = 300 * MIB
 SOUND = case(0, "1 pass")
 
 GROUPS: dict[str, dict[str, Case]] = {
@@ -74,6 +74,12 @@ GROUPS: dict[str, dict[str, Case]] = {
     },
     "floods": {
         "floods_stdout": case(2, "we stopped listening", "20,000 lines", patience=60, memory=FLOOD),
+        "sends_many_notifications": case(
+            1, "20,000 lines", select="jsonrpc", patience=60, memory=FLOOD
+        ),
+        "asks_hundreds_of_questions_for_each_request": case(
+            1, "we stopped", select="jsonrpc", patience=60, memory=FLOOD
+        ),
         "floods_stderr": case(0, "1 pass", patience=60),
         "writes_a_line_without_end": case(2, "a line of 33,", patience=60, memory=FLOOD),
         "writes_a_hundred_megabyte_line": case(2, "a line of 33,", patience=60, memory=FLOOD),
@@ -221,10 +227,10 @@ GROUPS: dict[str, dict[str, Case]] = {
         ),
         "gives_a_new_list_of_megabytes_each_time": case(
             2,
-            "the server wrote more than 192 MiB in all processes",
+            "the server wrote more than 168 MiB in all processes",
             select="tools",
             patience=20,
-            memory=FLOOD + 12 * MIB,
+            memory=FLOOD,
         ),
         "asks_two_questions_for_each_answer": case(0, "1 pass", patience=20, memory=FLOOD),
     },

@@ -1,13 +1,38 @@
 """Servers that write without end."""
 
-import os, sys, threading
+import itertools, os, sys, threading
 
-from kit import NOTE, flood, reference, serve, write
+from kit import NOTE, answer, ask, flood, messages, reference, say, serve, write
 
 
 def floods_stdout():
     """Writes valid notifications as fast as it can."""
     flood((NOTE + b"\n") * 500)
+
+
+def sends_many_notifications():
+    """Sends 100,000 notifications as soon as it is open, and is sound."""
+    for message in messages():
+        if message.get("method") == "notifications/initialized":
+            flood((NOTE + b"\n") * 500, 200)
+        reply = answer(message)
+        if reply is not None:
+            say(reply)
+
+
+def asks_hundreds_of_questions_for_each_request():
+    """Asks its client 500 times before each answer, in long texts too."""
+    numbers = itertools.count(1)
+    said = {"role": "user", "content": {"type": "text", "text": "x" * 2000}}
+
+    def asks(reply):
+        for _ in range(250):
+            ask(f"s{next(numbers)}", method="sampling/createMessage",
+                params={"messages": [said], "maxTokens": 10})  # fmt: skip
+            ask(f"r{next(numbers)}", method="roots/list")
+        return reply
+
+    serve(asks)
 
 
 def floods_stderr():

@@ -114,7 +114,7 @@ def test_other_threads_delay_nothing(interrupts: ModuleType) -> None:
 DRIVER = """
 import signal, sys
 from importlib import import_module
-from mcp_touchstone import cli
+from mcp_touchstone.__main__ import program
 
 when, place, number, worlds = sys.argv[1:5]
 del sys.argv[1:5]
@@ -148,11 +148,14 @@ else:
                 send()
                 send()
     setattr(owner, name, wrapped)
-cli.program()
+program()
 """
 """A program that runs the command line and gets a signal at a moment."""
 
 MOMENTS = [
+    "import mcp_touchstone.cli",
+    "import mcp_touchstone.commands.output",
+    "import mcp_touchstone.runtime.interrupts",
     "import mcp_touchstone.config.parser",
     "import mcp_touchstone.config.resolve",
     "import mcp_touchstone.engine.runner",

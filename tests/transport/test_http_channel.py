@@ -315,7 +315,10 @@ HOSTILE: dict[str, tuple[Answer, str]] = {
     ),
     "slow headers": (trickle(b"HTTP/1.1 200 OK\r\nX-A: b\r\n" * 20, 0.2), "no answer within"),
     "endless comments": (endless(ENDLESS_STREAM, b": still here\n" * 1000), "no answer within"),
-    "endless events": (endless(ENDLESS_STREAM, b"id: 1\n\n" * 1000), "more than 50,000 events"),
+    "endless events": (
+        endless(ENDLESS_STREAM, b"id: 1\n\n" * 1000),
+        "more than 5,000 events",
+    ),
     "status of no meaning": (fixed(b"HTTP/1.1 99999 What\r\n\r\n"), "broken HTTP"),
     "no HTTP": (fixed(b"SSH-2.0-OpenSSH_9.6\r\n"), "broken HTTP"),
     "redirect loop": (fixed(response("307 Temporary Redirect", "text/plain")), "HTTP 307"),

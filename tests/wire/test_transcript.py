@@ -2,17 +2,21 @@
 
 import json
 import time
+import tracemalloc
 from itertools import count
 from typing import Any
 
 import pytest
 
 from mcp_touchstone.wire import transcript
+from mcp_touchstone.wire.allowance import Allowance
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Fault, Line, LineSplitter, read
 from mcp_touchstone.wire.lifecycle import Phase, Role
 from mcp_touchstone.wire.near_miss import Slip
+from mcp_touchstone.wire.sse import ServerEvent
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+from tests.cases import cases
 
 
 @pytest.fixture
@@ -239,6 +243,60 @@ def test_flood_of_messages_on_one_line_is_cut_off(
     hear(record, b"{}" * 100_000)
 
     assert len(record) == 11
+
+
+def asked(n: int) -> dict[str, Any]:
+    said = {"role": "user", "content": {"type": "text", "text": "x" * 500}}
+    params = {"messages": [said], "maxTokens": 10}
+    return {"jsonrpc": "2.0", "id": f"s{n}", "method": "sampling/createMessage", "params": params}
+
+
+def listed(n: int) -> dict[str, Any]:
+    tools = [{"name": f"t{n}-{i}", "inputSchema": {"type": "object"}} for i in range(50)]
+    return {"jsonrpc": "2.0", "id": n, "result": {"tools": tools}}
+
+
+def noted(_: int) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": "x"}}
+
+
+@cases(noted, asked, listed)
+def test_memory_of_a_transcript_is_bounded_by_its_allowance(made: Any) -> None:
+    limit = 2**20
+    full = Transcript("2025-11-25", clock=time.monotonic, allowance=Allowance(limit))
+    lines = (json.dumps(made(n)).encode() for n in count())
+    tracemalloc.start()
+    try:
+        while not full.overflow:
+            hear(full, next(lines))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert full.limit.startswith("the server wrote more than")
+    assert taken < 1.5 * limit
+
+
+def test_answers_to_the_server_count_against_the_allowance() -> None:
+    full = Transcript("2025-11-25", clock=time.monotonic, allowance=Allowance(2**16))
+
+    for n in range(200):
+        answer = {"jsonrpc": "2.0", "id": n, "result": {}}
+        full.said(json.dumps(answer).encode(), answer)
+
+    assert full.limit
+
+
+def test_headers_and_ids_of_events_count_against_the_allowance() -> None:
+    full = Transcript("2025-11-25", clock=time.monotonic, allowance=Allowance(2**20))
+    events = [ServerEvent(None, id=f"{n}" * 1000) for n in range(100)]
+    one = Exchange(1, "GET", 0, (), 0.0, headers=(("X", "y" * 10_000),), events=events)
+
+    while not full.overflow and one.number < 100:
+        one.number += 1
+        full.took(one)
+
+    assert full.limit
 
 
 def test_overlong_line_is_truncated_and_ends_the_recording(record: Transcript) -> None:

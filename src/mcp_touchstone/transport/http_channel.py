@@ -217,6 +217,7 @@ class HttpChannel(HttpServer):
     def _changed(self, response: HttpResponse) -> None:
         exchange = response.exchange
         if response.closed.is_set():
+            self.transcript.took(exchange)
             self._expire(self.session.expires(exchange), exchange)
             if exchange.status == UNAUTHORIZED and not exchange.crafted:
                 self.endpoint.tokens.refused()

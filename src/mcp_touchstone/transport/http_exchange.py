@@ -31,8 +31,11 @@ HEAD_LIMIT: Final = 256 * 1024
 MOST_INTERIM: Final = 100
 """Greatest number of interim (1xx) responses before a final one."""
 
-MOST_EVENTS: Final = 50_000
-"""Greatest number of events of one stream."""
+MOST_EVENTS: Final = 5_000
+"""Greatest number of events of one stream that hold no message."""
+
+LONGEST_ID: Final = 4 * 1024
+"""Greatest length of the id or the name of an event; a client sends the id in a header."""
 
 TOO_LONG: Final = f"of more than {LINE_LIMIT >> 20} MiB, which is where we stop reading"
 BODY_KEPT: Final = 16_384
@@ -267,9 +270,11 @@ class _Stream(_Body):
     def feed(self, data: bytes) -> bool:
         for event in self._reader.feed(data):
             bare = type(event)(None, event.name, event.id, event.retry)
+            if max(len(bare.name), len(bare.id or "")) > LONGEST_ID:
+                raise h11.RemoteProtocolError(f"an id or a name of more than {LONGEST_ID:,} bytes")
             self.exchange.events.append(bare)
-            if len(self.exchange.events) > MOST_EVENTS:
-                raise h11.RemoteProtocolError(f"more than {MOST_EVENTS:,} events")
+            if len(self.exchange.events) > MOST_EVENTS + self.exchange.messages:
+                raise h11.RemoteProtocolError(f"more than {MOST_EVENTS:,} events without a message")
             if event.data and event.name != "message":
                 self._named = f"an event named {brief(event.name, 40)} is no message"
             if not event.data or event.name != "message":

@@ -4,10 +4,10 @@ import hashlib
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-LIMIT: Final = 192 * 1024 * 1024
+LIMIT: Final = 168 * 1024 * 1024
 """Bytes of memory that the lines of all servers of one run may take, as estimated."""
 
-PER_REQUEST: Final = 4 * 1024
+PER_REQUEST: Final = 2 * 1024
 """Bytes more for each request of ours: a run of all attacks sends forty thousand."""
 
 BIG: Final = 4 * 1024
@@ -15,6 +15,12 @@ BIG: Final = 4 * 1024
 
 KEPT: Final = 1024
 """Greatest number of stored big results."""
+
+_PER_LINE: Final = 480
+"""Approximate bytes of memory of a line beside its text: its entry and its reading."""
+
+_PER_MESSAGE: Final = 160
+"""Approximate bytes more of a line with a message, beside its values."""
 
 _PER_VALUE: Final = 90
 """Approximate bytes of memory of a value in a list or an object, beside its text."""
@@ -46,7 +52,7 @@ class Allowance:
         with self._lock:
             self._asked += 1
 
-    def take(self, raw: bytes, value: Any) -> str:
+    def take(self, raw: bytes, value: Any = None, more: int = 0) -> str:
         """Count a line; return the limit it reached, or nothing.
 
         A result equal to an earlier one, under another id, is replaced by the earlier object.
@@ -54,8 +60,9 @@ class Allowance:
         Args:
             raw: the line.
             value: its JSON value; changed in place.
+            more: further bytes that are kept for it.
         """
-        cost = len(raw)
+        cost = _PER_LINE + more + len(raw) + (0 if value is None else _PER_MESSAGE)
         shared = len(raw) >= BIG and self._share(raw, value)
         if not shared:
             cost += len(raw) + _PER_VALUE * (raw.count(b",") + raw.count(b":"))

@@ -229,6 +229,8 @@ class Transcript:
             self.payload = ""
             if isinstance(value, dict) and "method" in value and "id" in value:
                 self.allowance.ask()
+            elif kind_of(value) in {Kind.RESULT, Kind.ERROR}:  # it may send thousands of requests
+                self._stop_at(self.allowance.take(raw))
             self.session.sent(value, entry.n, required=required and not malformed, modern=modern)
             return entry.n
 
@@ -252,7 +254,9 @@ class Transcript:
             if origin is None:
                 reading, spread = self._spread.read(line, reading)
             self._spared += spread * 9 // 10
-            full = self.allowance.take(line.raw, reading.value)
+            event = None if origin is None else origin.event
+            more = 0 if event is None else len(event.name) + len(event.id or "")
+            full = self.allowance.take(line.raw, reading.value, more)
             messages: tuple[Message, ...] = ()
             meant = self._meant(line.raw, reading)
             if meant is not None:
@@ -282,8 +286,20 @@ class Transcript:
                 self.overflow = f"it wrote more than {BYTES_LIMIT // 2**20} MiB"
             elif len(self._entries) - self._spared > ENTRIES_LIMIT:
                 self.overflow = f"it wrote more than {ENTRIES_LIMIT:,} lines"
-            elif full:
-                self.overflow = self.limit = full
+            else:
+                self._stop_at(full)
+
+    def took(self, exchange: Exchange) -> None:
+        """Count what is kept of an exchange beside its messages, after its end."""
+        kept = sum(len(name) + len(value) for name, value in exchange.headers)
+        kept += sum(len(event.name) + len(event.id or "") for event in exchange.events)
+        with self.changing():
+            self._stop_at(self.allowance.take(exchange.body, more=kept))
+
+    def _stop_at(self, limit: str) -> None:
+        """Stop listening if the limit of the run was reached."""
+        if limit and not self.overflow:
+            self.overflow = self.limit = limit
 
     def read_on(self, slip: Slip) -> None:
         """Read all messages, earlier ones too, in spite of a fault that each of them has."""
