@@ -1,8 +1,8 @@
 """Servers that write without end."""
 
-import itertools, os, sys, threading
+import os, sys, threading
 
-from kit import NOTE, answer, ask, flood, messages, reference, say, serve, write
+from kit import NOTE, answer, flood, messages, reference, say, serve, write
 
 
 def floods_stdout():
@@ -18,21 +18,6 @@ def sends_many_notifications():
         reply = answer(message)
         if reply is not None:
             say(reply)
-
-
-def asks_hundreds_of_questions_for_each_request():
-    """Asks its client 500 times before each answer, in long texts too."""
-    numbers = itertools.count(1)
-    said = {"role": "user", "content": {"type": "text", "text": "x" * 2000}}
-
-    def asks(reply):
-        for _ in range(250):
-            ask(f"s{next(numbers)}", method="sampling/createMessage",
-                params={"messages": [said], "maxTokens": 10})  # fmt: skip
-            ask(f"r{next(numbers)}", method="roots/list")
-        return reply
-
-    serve(asks)
 
 
 def floods_stderr():

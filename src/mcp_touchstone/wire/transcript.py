@@ -24,6 +24,9 @@ BYTES_LIMIT: Final = 96 * 1024 * 1024
 ENTRIES_LIMIT: Final = 20_000
 """Lines of server output kept for one process; ten lines of one message count as one."""
 
+SILENT_LIMIT: Final = 5_000
+"""The same, before it has answered a request: discovery tries several such processes."""
+
 PACKED: Final = 8 * 1024
 """Bytes of a line from which it is kept compressed. Most of such lines are attacks, and repeat one
 character."""
@@ -284,10 +287,14 @@ class Transcript:
                 self.overflow = f"it wrote a line of {Fault.TOO_MANY}"
             elif self._bytes > BYTES_LIMIT:
                 self.overflow = f"it wrote more than {BYTES_LIMIT // 2**20} MiB"
-            elif len(self._entries) - self._spared > ENTRIES_LIMIT:
-                self.overflow = f"it wrote more than {ENTRIES_LIMIT:,} lines"
+            elif len(self._entries) - self._spared > self._most_entries:
+                self.overflow = f"it wrote more than {self._most_entries:,} lines"
             else:
                 self._stop_at(full)
+
+    @property
+    def _most_entries(self) -> int:
+        return ENTRIES_LIMIT if self._answers else min(SILENT_LIMIT, ENTRIES_LIMIT)
 
     def took(self, exchange: Exchange) -> None:
         """Count what is kept of an exchange beside its messages, after its end."""
