@@ -185,7 +185,7 @@ def test_issuer_serves_no_request_for_another_host(issuer: Issuer, host: str) ->
 )
 def test_guard_refuses_a_token_for_another_server(audience: str | None, admitted: bool) -> None:
     notes: list[str] = []
-    guard = Guard(Protection(), notes.append)
+    guard = Guard(Protection(), notes.append, lambda: socket.create_server(("127.0.0.1", 0)))
     try:
         guard.protect("http://127.0.0.1:5/mcp")
         token = guard._current.mint.token(audience, "read")

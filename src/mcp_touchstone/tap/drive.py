@@ -13,8 +13,8 @@ from mcp_touchstone.bridge.endpoint import PATH, Endpoint
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.runtime import interrupts, scratch
-from mcp_touchstone.runtime.input_file import InputError
 from mcp_touchstone.runtime.open_folder import Folder, open_folder
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.tap import recording

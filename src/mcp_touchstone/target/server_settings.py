@@ -122,7 +122,8 @@ class ServerSettings:
     offline: bool = _start("start the server without any network, loopback included (Linux)")
     sandbox: str = _run(
         "keep the server, or the client of `client`, from your files, your processes and the "
-        "network (Linux): auto, unshare, bwrap or off; auto where tools that may write are called, off otherwise",
+        "network (Linux): auto, unshare, bwrap or off; auto where tools that may write are called, "
+        "off otherwise",
         "NAME", values.sandbox, default="", complete=lambda: values.SANDBOXES, in_pytest=True,
         commands=(*RUN, "client", "tap"),
     )  # fmt: skip
