@@ -145,7 +145,7 @@ def _play(
             http=http,
             limit=client.client_timeout,
             known_as=handler,
-            most=min(drive.MOST, left),
+            most=max(1, min(drive.MOST, left)),
         )
     except OSError as error:
         raise ClientError(f"client: {error.filename or name}: {error.strerror}") from error

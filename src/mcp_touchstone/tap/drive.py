@@ -223,7 +223,7 @@ class _Scene:
 
         def record() -> Recorder:
             left = self.most - sum(len(one.kept) for one in recorders)
-            recorders.append(Recorder(None, {"scenario": self.name}, client.env, left))
+            recorders.append(Recorder(None, {"scenario": self.name}, client.env, max(1, left)))
             return recorders[-1]
 
         stage.begin(find(self.name), record, client.listen)

@@ -118,7 +118,7 @@ class Recorder:
         path: the new file; None to keep the lines in memory, where no other process reaches them.
         about: further members of the first line.
         environment: variables whose secrets are hidden.
-        most: its greatest size, in bytes.
+        most: its greatest size, in bytes; 0 for that of a file.
 
     Attributes:
         is_first: whether its folder had no recording before.
@@ -134,8 +134,9 @@ class Recorder:
         path: Path | None,
         about: Mapping[str, Any],
         environment: Mapping[str, str],
-        most: int = LARGEST,
+        most: int = 0,
     ) -> None:
+        most = most or LARGEST
         self._own, self._learned = Masks(), Masks(MOST_SECRETS)
         for name, secret in secrets(environment):
             self._own.add(name, secret)
