@@ -2,18 +2,20 @@
 #
 #   docker build -t mcp-touchstone-reference .
 #   docker run --rm -i --network none -v "$PWD:/workspace" mcp-touchstone-reference
-FROM python:3.12-slim
+#
+# The tag of the base image moves. To build on a known one, give its digest:
+#   --build-arg BASE=python:3.12-slim@sha256:...
+ARG BASE=python:3.12-slim
+FROM $BASE
 
-# --build-arg EXTRA=cedarscript adds the libraries of that extra of pyproject.toml.
+# --build-arg EXTRA=cedarscript adds the libraries of that extra of pyproject.toml, as locked.
 ARG EXTRA=""
-COPY pyproject.toml /tmp/build/
+COPY locks /tmp/locks
 RUN set -eu; \
     if [ -n "$EXTRA" ]; then \
-      python -c "import sys, tomllib; print(*tomllib.load(sys.stdin.buffer)['project']['optional-dependencies'][sys.argv[1]], sep='\n')" "$EXTRA" \
-        < /tmp/build/pyproject.toml > /tmp/build/wanted; \
-      pip install --no-cache-dir -r /tmp/build/wanted; \
+      pip install --no-cache-dir --require-hashes --only-binary :all: -r "/tmp/locks/$EXTRA.txt"; \
     fi; \
-    rm -r /tmp/build
+    rm -r /tmp/locks
 
 COPY reference_server /opt/mcp/reference_server
 RUN python -m compileall -q /opt/mcp && \

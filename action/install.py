@@ -1,5 +1,7 @@
 """A step of the GitHub action: put mcp-touchstone into an environment of its own.
 
+Its dependencies, and what builds it, are those of locks/action.txt, compared by hash.
+
 Apart from the one on PATH, so that the server's dependencies and ours never meet. Standard library
 only; has to be readable for the Python that is too old to run the rest.
 """
@@ -27,11 +29,13 @@ def main() -> int:
     if not python.exists():
         venv.create(home, with_pip=True)
     source = Path(__file__).resolve().parent.parent
-    words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(source)]
-    done = subprocess.run([str(python), *words], check=False)
-    if done.returncode:
-        print("::error title=mcp-touchstone::it could not be installed; pip says why above")
-        return 2
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    locked = ["--require-hashes", "--only-binary", ":all:", "-r", str(source / "locks/action.txt")]
+    ours = ["--no-deps", "--no-build-isolation", str(source)]
+    for words in (locked, ours):
+        if subprocess.run([*install, *words], check=False).returncode:
+            print("::error title=mcp-touchstone::it could not be installed; pip says why above")
+            return 2
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as outputs:
         outputs.write(f"python={python}\n")
     return 0

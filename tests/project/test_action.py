@@ -389,7 +389,8 @@ def test_install_creates_a_venv_and_outputs_its_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fp: FakeProcess
 ) -> None:
     install = script("install")
-    for status in (0, 1):
+    for status in (0, 0, 1):
+        fp.register([fp.any(), str(ROOT / "locks/action.txt")], returncode=status)
         fp.register([fp.any(), str(ROOT)], returncode=status)
 
     monkeypatch.setattr(install.venv, "create", lambda *_, **__: None)
@@ -399,8 +400,11 @@ def test_install_creates_a_venv_and_outputs_its_python(
     assert install.main() == 0
     python = (tmp_path / "output").read_text("utf-8").strip().removeprefix("python=")
     assert Path(python).is_relative_to(tmp_path)
-    assert next(iter(fp.calls[0])) == python
-    assert install.main() == 2
+    dependencies, ours = map(list, fp.calls)
+    assert dependencies[0] == ours[0] == python
+    assert "--require-hashes" in dependencies
+    assert {"--no-deps", "--no-build-isolation"} <= {*ours}
+    assert [install.main(), install.main()] == [0, 2]
 
 
 def recipes(language: str) -> list[str]:

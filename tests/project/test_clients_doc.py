@@ -181,7 +181,7 @@ def test_configurations_use_only_variables_of_their_client() -> None:
 def test_image_has_a_slim_base_and_an_unprivileged_user(tmp_path: Path) -> None:
     image = Image(tmp_path / "image")
 
-    assert image.last("FROM") == "python:3.12-slim"
+    assert (image.steps[0], image.last("FROM")) == (["ARG", "BASE=python:3.12-slim"], "$BASE")
     assert not image.last("USER").startswith(("0", "root"))
     assert json.loads(image.last("CMD")) == ["--root", image.last("WORKDIR")]
     order = [word for word, _rest in image.steps]
