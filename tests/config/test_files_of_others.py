@@ -49,8 +49,6 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "fleet --opt-out": ("f.txt", ("fleet", "--list-only", "list.jsonl", "--opt-out", "FILE")),
     "fleet report rows": ("f.jsonl", ("fleet", "report", "FILE")),
     "fleet report --since": ("f.jsonl", ("fleet", "report", "FILE", "--since", "FILE")),
-    "tap --wrap": ("f.json", ("tap", "--wrap", "FILE")),
-    "tap --unwrap": ("f.json", ("tap", "--unwrap", "FILE")),
     "tap show folder": ("f.jsonl", ("tap", "show", "FILE")),
     "judge folder": ("f.jsonl", ("judge", "FILE")),
     "judge --since": ("f.json", ("judge", "recordings", "--since", "FILE")),
@@ -64,9 +62,9 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 OTHERS: Final = {
     "--watch", "--root-from", "--world", "--json", "--save", "--scripts", "--output", "--html",
     "--markdown", "--junit", "--sarif", "--badge", "--folder", "--out", "--work", "--csv",
-    "--parquet", "--report",
+    "--parquet", "--report", "--wrap", "--unwrap",
 }  # fmt: skip
-"""Options whose file is written, or whose folder is made or copied."""
+"""Options whose file is written or edited, or whose folder is made or copied."""
 
 TEXTUAL: Final = {"f.txt", "f.pem"}
 """Files in which any text is allowed, or is judged by somebody else."""

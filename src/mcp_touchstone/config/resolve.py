@@ -25,6 +25,7 @@ from mcp_touchstone.gate import FILE
 from mcp_touchstone.profiles.load import chosen
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.runtime import copy_root, no_network
+from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.target import minted, values
 from mcp_touchstone.target.server_settings import ServerSettings, words
@@ -304,8 +305,8 @@ def _check_http(settings: Settings) -> None:
         raise UsageError("--offline would keep us from a server that speaks HTTP; --sandbox works")
     if settings.sandbox not in {"", "off"} and not settings.command:
         raise UsageError(f"--sandbox {settings.sandbox}: we did not start this server; drop it")
-    if settings.ca_file is not None and not settings.ca_file.is_file():
-        raise UsageError(f"--ca-file: {settings.ca_file} is not a file")
+    if settings.ca_file is not None:
+        InputFile(settings.ca_file, "--ca-file needs certificates in PEM", most=1 << 24).text()
     values_of(settings.header, os.environ)
     _check_tokens(settings)
 
