@@ -407,3 +407,44 @@ def test_members_of_the_protocol_are_not_hidden(message: object) -> None:
 )
 def test_a_secret_in_a_line_of_a_log_is_hidden(line: str, secret: str) -> None:
     assert secret in list(in_message(line))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(
+            "\\",
+            '"',
+            "a.",
+            "a+",
+            "ghp_",
+            "ghp_a-",
+            "eyJ-",
+            "eyJaaaaa.aaaaa.",
+            "x:",
+            "a://",
+            "ab='",
+            "&aa=",
+        ),
+        *(
+            "bearer ",
+            "token= ",
+            '"token":"',
+            '\\"ab',
+            "https://a",
+            "-----BEGIN ",
+            "M-",
+            "aA-",
+            "1",
+            "A",
+            " ",
+        ),
+    ],
+)
+def test_a_hostile_text_takes_time_linear_in_its_length(part: str) -> None:
+    """A form that is tried again at each character would take minutes here."""
+    text = part * (100_000 // len(part))
+    for end in ("", "://", ":", ".webhook.office.com", "/api/webhooks/", "PRIVATE KEY", "eyJ", "="):
+        list(in_message(text + end))
+    list(in_words(text))
+    list(in_header("Authorization", f"Digest {text}"))

@@ -81,7 +81,8 @@ def _anyhow(value: str) -> re.Pattern[str]:
 
 def _anyhow_one(char: str) -> str:
     code = ord(char)
-    escapes = rf"\\+u(?i:{code:04x})|%(?i:{code:02x})|&#0*{code};|&#[xX]0*(?i:{code:x});"
+    json_or_url = rf"\\{{1,8}}u(?i:{code:04x})|%(?i:{code:02x})"
+    escapes = rf"{json_or_url}|&#0{{0,8}}{code};|&#[xX]0{{0,8}}(?i:{code:x});"
     return f"(?:{re.escape(char)}|{escapes})"
 
 

@@ -37,25 +37,31 @@ _NEVER: Final = frozenset(name.lower() for name in _NAMES["never"])
 _WORD: Final = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+")
 
 _HARMLESS: Final = [re.compile(form) for form in _VALUES["harmless"]]
-_TAIL: Final = r"(?:(?=[\w+/=~-]*[0-9])[\w.+/=~-]{12,}|[A-Za-z]{16,})"
-_FORMS: Final[list[tuple[str, re.Pattern[str]]]] = [
-    *(
-        (text, re.compile(rf"(?<![A-Za-z0-9]){re.escape(text)}{_TAIL}"))
-        for text in _VALUES["prefixes"]
-    ),
-    *((text, re.compile(form, re.DOTALL)) for text, form in _VALUES["forms"]),
+_BEGINS: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""Before a token: no letter, unless it is the escape of a line feed."""
+_TAIL: Final = r"([\w.+/=~-]{12,})"
+_LETTERS: Final = re.compile(r"[A-Za-z]{16}")
+_BEGINNINGS: Final = [
+    (text, re.compile(_BEGINS + re.escape(text) + _TAIL)) for text in _VALUES["prefixes"]
 ]
-_RANDOM: Final = re.compile(r"(?=\S*[a-z])(?=\S*[A-Z])(?=\S*\d)[\w+=.~-]{24,}")
-"""Text without blanks and slashes that mixes letters of both cases and digits, as tokens do."""
-_RANDOM_WORD: Final = re.compile(
-    r"(?=[\w+=~-]*[a-z])(?=[\w+=~-]*[A-Z])(?=[\w+=~-]*\d)[\w+=~-]{16,}"
-)
+_FORMS: Final[list[tuple[str, re.Pattern[str]]]] = [
+    (text, re.compile(form, re.DOTALL)) for text, form in _VALUES["forms"]
+]
+_RANDOM: Final = re.compile(r"[\w+=.~-]{24,}")
+_WORDLIKE: Final = re.compile(r"[\w+=~-]{16,}")
 _PLAIN: Final = re.compile(r"[A-Za-z]{1,19}(?:[-_. ,][A-Za-z]{1,19})*")
-_PAIR: Final = re.compile(r"([\w.-]{2,64})\s*[=:]\s*(\"[^\"]*\"|'[^']*'|[^\s;,&\"'\\(){}<>\[\]]+)")
+_PAIR: Final = re.compile(
+    r"(?<![\w.-])([\w.-]{2,64})\s{0,8}[=:]\s{0,8}"
+    r"(\"[^\"]{0,4096}\"|'[^']{0,4096}'|[^\s;,&\"'\\(){}<>\[\]]+)"
+)
 _IN_URL: Final = re.compile(r"[?&]([\w.-]{2,64})=([^\s&#\"'\\]+)")
-_MEMBER: Final = re.compile(r"(\\*)\"([\w.-]{2,64})\1\"\s*:\s*\1\"((?:[^\"\\]|\\+[^\"\\])*)\1\"")
-_HEADER: Final = re.compile(r"\s*([\w-]{2,64})\s*:\s*(\S.*)", re.DOTALL)
-_PARAMETER: Final = re.compile(r'([\w-]+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))')
+_MEMBER: Final = re.compile(
+    r"(?<!\\)(\\{0,7})\"([\w.-]{2,64})\1\"\s{0,8}:\s{0,8}\1\"((?:[^\"\\]|\\{1,8}[^\"\\])*)\1\""
+)
+_HEADER: Final = re.compile(r"\s{0,8}([\w-]{2,64})\s{0,8}:\s{0,8}(\S.*)", re.DOTALL)
+_PARAMETER: Final = re.compile(
+    r'(?<![\w-])([\w-]{1,64})\s{0,8}=\s{0,8}(?:"([^"]{0,4096})"|([^\s,"]+))'
+)
 
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization"})
 _DIGEST: Final = frozenset({"username", "response", "cnonce", "signature", "mac", "credential"})
@@ -90,7 +96,12 @@ def hideable(value: str) -> bool:
     if not mixed and len(value) < LONG:
         return False
     harmless = any(form.fullmatch(value) for form in _HARMLESS)
-    return not harmless or _RANDOM_WORD.search(value) is not None
+    return not harmless or any(map(_mixes, _WORDLIKE.findall(value)))
+
+
+def _mixes(text: str) -> bool:
+    """Return whether a text mixes letters of both cases and digits, as tokens do."""
+    return all(re.search(form, text) for form in ("[a-z]", "[A-Z]", "[0-9]"))
 
 
 def is_secret(name: str, value: str, *, member: bool = False) -> bool:
@@ -112,7 +123,8 @@ def secrets(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 def _secrets_of(name: str, value: str) -> Iterator[str]:
     inside = list(dict.fromkeys([*in_text(value), *_in_list(value), *_in_list(value, _IN_URL)]))
     named = is_secret(name, value)
-    if named or _RANDOM.fullmatch(value) or (inside and re.fullmatch(r"\w+:\S+", value)):
+    random = _RANDOM.fullmatch(value) and _mixes(value)
+    if named or random or (inside and re.fullmatch(r"\w+:\S+", value)):
         yield value
     if named:
         yield from in_credentials(value)
@@ -136,6 +148,11 @@ def _in_list(value: str, form: re.Pattern[str] = _PAIR, *, plain: bool = True) -
 
 def in_text(text: str) -> Iterator[str]:
     """Yield the secrets in a text that have the form of one."""
+    for text_before, form in _BEGINNINGS:
+        if text_before in text:
+            for found in form.finditer(text):
+                if re.search("[0-9]", found[1]) or _LETTERS.match(found[1]):
+                    yield found[0]
     for hint, form in _FORMS:
         if hint in text:
             yield from (found[found.lastindex or 0] for found in form.finditer(text))
@@ -157,7 +174,7 @@ def in_message(text: str) -> Iterator[str]:
 def in_words(text: str) -> Iterator[str]:
     """Yield the words of a path, a reason or a header that are random, and other forms."""
     yield from in_text(text)
-    yield from _RANDOM_WORD.findall(text)
+    yield from filter(_mixes, _WORDLIKE.findall(text))
 
 
 # --- arguments
