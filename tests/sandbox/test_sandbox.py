@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from mcp_touchstone.sandbox import sandbox
-from mcp_touchstone.sandbox.sandbox import Method, Sandbox, probe, wrap
+from mcp_touchstone.sandbox.sandbox import Method, Sandbox, outer, probe, wrap
 from tests.conftest import eventually
 
 HOSTILE = Path(__file__).parents[1] / "sandbox_hostile.py"
@@ -64,7 +64,7 @@ def start(
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=env,
+        env=outer(env),
         start_new_session=True,
     )
 
@@ -357,6 +357,20 @@ def test_command_cannot_read_keys_of_the_user(box: Sandbox) -> None:
 
     assert held(*attack) == ["secret 1", "secret 2"]
     assert held(*wrap(box, attack, cwd=box.writable[0], env=env)) == ["refused", "refused"]
+
+
+def test_the_loader_obeys_the_variables_of_the_command_inside_only(
+    box: Sandbox, tmp_path: Path
+) -> None:
+    places = (tmp_path, box.writable[0])  # the first is outside
+    for place in places:
+        env = {"PATH": os.environ["PATH"], "LD_DEBUG": "files", "LD_DEBUG_OUTPUT": f"{place}/seen"}
+        assert run(box, "sh", "-c", "echo $LD_DEBUG", env=env).stdout == "files\n"
+
+    outside, inside = ([*place.glob("seen*")] for place in places)
+    assert not outside
+    if not inside:
+        pytest.skip("the loader of this system has no LD_DEBUG")
 
 
 def test_command_cannot_reach_the_host_network(box: Sandbox) -> None:

@@ -17,7 +17,7 @@ from mcp_touchstone.runtime.input_file import parsed
 from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
 from mcp_touchstone.sandbox.command_files import sandbox_for
-from mcp_touchstone.sandbox.sandbox import Method, variables, wrap
+from mcp_touchstone.sandbox.sandbox import Method, outer, variables, wrap
 from mcp_touchstone.transport.process import now
 
 LONGEST: Final = 300
@@ -129,6 +129,7 @@ def _run(
                 method, words, world=prefix, cwd=prefix, env=env, home=Path.home(), network=True
             )
             words = wrap(box, words, cwd=prefix, env=env)
+            env = outer(env)
         output, status = run(
             words,
             cwd=prefix,

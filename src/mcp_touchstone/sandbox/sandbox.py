@@ -36,6 +36,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from mcp_touchstone.sandbox.init.common import HELD, LOADER
+
 FOLDER: Final = Path(__file__).parent
 RUN: Final = "import sys; sys.path.append(sys.argv.pop(1)); from init import program; program.run()"
 """The program in the folder. Python compiles its parts and keeps them: that takes 5 ms."""
@@ -138,10 +140,23 @@ class Sandbox:
     processes: int = PROCESSES
 
 
+def outer(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for the command of ``wrap``, which passes ``env`` on.
+
+    What ``env`` says to the dynamic loader and the C library holds inside only: it would load code
+    of the command into our programs outside.
+    """
+    ours = {name: value for name, value in os.environ.items() if name.startswith(LOADER)}
+    theirs = {
+        f"{HELD}{name}" if name.startswith(LOADER) else name: value for name, value in env.items()
+    }
+    return {**theirs, **ours}
+
+
 def wrap(
     sandbox: Sandbox, command: Sequence[str], *, cwd: str | os.PathLike[str], env: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the command that runs a command in a sandbox. Start it with the same environment.
+    """Return the command that runs a command in a sandbox. Start it with ``outer(env)``.
 
     It behaves like the command itself: input and output are the command's own, SIGTERM, SIGINT,
     SIGHUP and SIGQUIT are passed on, and it ends with the same status or by the same signal. It

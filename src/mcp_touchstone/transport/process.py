@@ -24,6 +24,7 @@ from mcp_touchstone.sandbox.sandbox import (
     SandboxSockets,
     command_pid,
     listen,
+    outer,
     wrap,
 )
 from mcp_touchstone.transport.cpu_wait import below, turns
@@ -346,16 +347,17 @@ def _launch(
     sandbox: Sandbox | None,
 ) -> subprocess.Popen[bytes]:
     try:
-        words = command
+        words, given = command, dict(env)
         if sandbox is not None:
             words = wrap(sandbox, command, cwd=os.path.abspath(cwd or "."), env=env)  # noqa: PTH100
+            given = outer(env)
         process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env=dict(env),
+            env=given,
             cwd=cwd,
             start_new_session=not WINDOWS,
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),

@@ -23,6 +23,13 @@ FAILED = 125
 """Exit status when the sandbox could not be made; 126 and 127 when the command did not start."""
 
 
+LOADER = ("LD_", "MALLOC_", "GLIBC_TUNABLES", "GCONV_PATH", "LOCPATH", "NLSPATH")
+"""Beginnings of variables that the dynamic loader and the C library obey, see ld.so(8)."""
+
+HELD = "MCP_TOUCHSTONE_HELD_"
+"""Prefix of such variables of the command until it starts."""
+
+
 def environment() -> dict[bytes, bytes]:
     """Return the initial environment of this process; Python adds to ``os.environ``."""
     data = read_all(os.open("/proc/self/environ", os.O_RDONLY))

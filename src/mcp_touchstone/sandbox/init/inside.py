@@ -3,7 +3,18 @@
 import ctypes
 import os
 
-from .common import ALONE, INFO, LEFT, PASSED_ON, STATUS, STDIO, environment, read_all
+from .common import (
+    ALONE,
+    HELD,
+    INFO,
+    LEFT,
+    LOADER,
+    PASSED_ON,
+    STATUS,
+    STDIO,
+    environment,
+    read_all,
+)
 from .libc import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, libc
 from .limits import close_keyrings, limit_files, limit_processes
 
@@ -25,7 +36,12 @@ def inside(words: list[str]) -> "NoReturn":
             greatest size of a file in bytes, the greatest number of processes, and the command.
     """
     program, folder, pwd, files, processes, *command = words
-    env = environment()
+    loader, held = tuple(map(str.encode, LOADER)), HELD.encode()
+    env = {
+        name.removeprefix(held): value
+        for name, value in environment().items()
+        if not name.startswith(loader)  # ours
+    }
     env.pop(b"PWD", None)  # bubblewrap sets it
     if pwd:
         env[b"PWD"] = os.fsencode(pwd)
