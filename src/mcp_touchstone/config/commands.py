@@ -337,8 +337,8 @@ def _tap(tap: Parser) -> None:
         "Stand between a client and a stdio server: pass every byte, signal and exit status on,\n"
         "and record each line in a file of DIR before it passes. `judge DIR` judges both sides,\n"
         "`tap show DIR` prints the conversations. --wrap puts the tap before the servers in the\n"
-        "configuration of a client (.mcp.json, Claude Desktop, VS Code). --listen puts it before\n"
-        "an HTTP server, and prints the URL for its clients."
+        "configuration of a client: Claude, Cursor, VS Code, Zed, opencode, Codex, Goose.\n"
+        "--listen puts it before an HTTP server, and prints the URL for its clients."
     )
     tap.epilog = "exit status: that of the server; 126 or 127 if it cannot be started"
     words(tap, "a server in FILE (default: all that have a command)")
