@@ -264,6 +264,7 @@ def test_paths_are_relative_to_the_configuration_file(here: Path) -> None:
     assert found is not None
     assert found.layer == {
         "name": "",
+        "configuration": Path("other/t.toml"),
         "command": (str(other / "./server"),),
         "cwd": str(other),
         "baseline": other / "b.toml",

@@ -33,8 +33,10 @@ def test_init_writes_a_configuration_that_judges_the_server(tmp_path: Path) -> N
     assert settings["call"] == {"write": {"path": "x"}}
     assert '# echo = { text = "hello" }' in text
     assert "mcp-touchstone-" not in text, "our own folder is called by its name"
-    assert "mcp-touchstone check\n" in done.stdout
-    judged = touchstone("check", "--select", "ping", "--revision", "2025-11-25", cwd=tmp_path)
+    assert "mcp-touchstone check --config touchstone.toml\n" in done.stdout
+    named = ("--config", "touchstone.toml")
+    chosen = ("--select", "ping", "--revision", "2025-11-25")
+    judged = touchstone("check", *named, *chosen, cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout + judged.stderr
     assert shlex.join(toy) in judged.stdout
     again = touchstone("init", "--", *toy, cwd=tmp_path)
@@ -59,7 +61,7 @@ def test_written_configuration_gives_the_same_verdicts(tmp_path: Path) -> None:
     chosen = ["-q", "--select", "tools", "--select", "resources", "--revision", "2025-11-25"]
     plain = touchstone("check", *chosen, *env, "--json", "a.json", "--", *server, cwd=tmp_path)
     written = touchstone("init", *env, "--", *server, cwd=tmp_path)
-    judged = touchstone("check", *chosen, "--json", "b.json", cwd=tmp_path)
+    judged = touchstone("check", "--trust-config", *chosen, "--json", "b.json", cwd=tmp_path)
 
     assert (plain.returncode, written.returncode, judged.returncode) == (0, 0, 0), judged.stderr
     without, with_it = (
@@ -82,7 +84,7 @@ def test_secrets_of_a_client_file_are_not_copied(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert 'from = ".mcp.json"\nserver = "toy"' in text
     assert "s3cret" not in text
-    judged = touchstone("check", "-q", "--select", "ping", cwd=tmp_path)
+    judged = touchstone("check", "--trust-config", "-q", "--select", "ping", cwd=tmp_path)
     assert judged.returncode == 0, judged.stdout + judged.stderr
 
 

@@ -72,7 +72,8 @@ SERVER = (sys.executable, "-m", "mcp_touchstone", "serve", "--root", "{root}")
 ONE = ("--revision", "2025-11-25")
 PING = (*ONE, "--select", "ping-empty-response", "--examples", "0")
 STARTED = (
-    *("--config", "t.toml", "--target", "one", "--env", "A=1", "--cwd", "{root}"),
+    *("--config", "t.toml", "--trust-config", "--target", "one", "--env", "A=1"),
+    *("--cwd", "{root}"),
     *("--root-from", "seed", "--world", "world", "--timeout", "60"),
 )
 USED = (
@@ -173,7 +174,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     "client": [
         (*IDS, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *GOOD, "{server}"),
         (*CLIENT, *QUIETLY, "--http", *TRANSPORT),
-        (*CLIENT, *IDS, "--config", "t.toml", "--target", "one"),
+        (*CLIENT, *IDS, "--config", "t.toml", "--trust-config", "--target", "one"),
     ],
     "fleet": [
         (
@@ -181,7 +182,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
             *("--opt-out", "out.txt", "--inside", "none", "--workers", "1", "--engine", "dask"),
             *("--scheduler", "tcp://127.0.0.1:1", "--shard", "1/1", "--work", "work"),
             *("--deadline", "60", "--timeout", "20", "--memory", "0", "--suite", "all"),
-            *("--quick", "--for", "cursor", *PING),
+            *("--quick", "--for", "cursor", "--trust-config", *PING),
         )
     ],
     "fleet report": [

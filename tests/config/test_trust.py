@@ -26,6 +26,7 @@ RISKS = {
     "online": SERVER + "online = true",
     "intrusive": SERVER + "intrusive = true",
     "rate": SERVER + "rate = 1000",
+    "root-size": SERVER + "root-size = 1025",
     "ca-file": LOCAL + "ca-file = 'ca.pem'",
     "url": "url = 'https://example.org/mcp'",
     "root-from": SERVER + "root-from = '..'",
@@ -41,11 +42,11 @@ RISKS = {
 """Key -> a file that uses it against the user."""
 
 HARMLESS = (
-    SERVER + "sandbox = 'auto'\noffline = true\nroot-from = 'seed'\nworld = '.'\ncwd = 'seed'",
+    SERVER + "root-size = 9\nsandbox = 'auto'\noffline = true\nroot-from = 'seed'\nworld = '.'",
     SERVER + "cwd = '{root}'\nbaseline = 'known.toml'\nbudget = './seed/../b.toml'\nonline = false",
     LOCAL + "issuer = 'mock'\npromise = ['audit']\nenv = {}\nselect = 'ping'\n[call]\nx = true",
     "from = 'client.json'\nserver = 'plain'",
-    f'command = ["{sys.executable}", "-m", "x", "/usr/share", "a/../b"]',
+    f'command = ["{sys.executable}", "-m", "x", "/usr/share", "a/../b", "../home/server.py"]',
 )
 
 
@@ -56,6 +57,7 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (clone / "seed").mkdir(parents=True)
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh" / "key").write_text("secret")
+    (home / "server.py").write_text("")
     (clone / "link").symlink_to(home)
     document = {"mcpServers": {"plain": {"command": "x"}, "asks": {"command": "${SECRET}"}}}
     for folder in (clone, tmp_path):

@@ -162,7 +162,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "tap",
     },
     "server": {"catalog", "bridge"},
-    "fleet": {"catalog", "runtime", "transport", "config", "sandbox"},
+    "fleet": {"catalog", "runtime", "transport", "config", "sandbox", "target"},
     "commands": {
         "catalog",
         "runtime",
@@ -225,6 +225,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     },
     "shutil": {
         "config.resolve",
+        "runtime.own_file",
         "pytest_plugin.collect",
         "bridge.child",
         "fleet.containers",

@@ -243,3 +243,51 @@ def test_configuration_mistake_is_a_one_line_usage_error(
         pytester.parseconfigure(*words)
 
     assert "\n" not in str(caught.value)
+
+
+RISKY = {
+    "sandbox": ("off", "mcp_sandbox = off"),
+    "online": ("", "mcp_online = true"),
+    "token-command": ("touch pwned", "mcp_token_command = touch pwned"),
+    "header": ("X=env:HOME", "mcp_header = X=env:HOME"),
+    "golden": ("../other", "mcp_golden = ../other"),
+    "config": ("../t.toml", "mcp_config = ../t.toml"),
+}
+
+
+@cases(*RISKY.items())
+def test_a_risk_in_an_ini_file_needs_a_word_on_the_command_line(
+    run: Run, pytester: pytest.Pytester, name: str, given: tuple[str, str]
+) -> None:
+    value, line = given
+    option = f"--mcp-{name}={value}" if value else f"--mcp-{name}"
+    server = "" if name == "config" else "mcp_server = false\n"
+    for text in (line, f"addopts = '{option}'", f"addopts = --mcp-trust-config '{option}'"):
+        (pytester.path / "pytest.ini").write_text(f"[pytest]\n{server}{text}\n")
+
+        result = run("--collect-only")
+
+        assert result.ret == 4
+        key = f"mcp_{name.replace('-', '_')}"
+        result.stderr.fnmatch_lines([f"*pytest.ini: {key} is not used*add --mcp-trust-config"])
+    assert not (pytester.path / "pwned").exists()
+
+
+def test_a_risk_of_a_configuration_needs_a_word_on_the_command_line(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    (pytester.path / "touchstone.toml").write_text(
+        command("SaysNothingWrong") + SHORT + "env = { A = '1' }\n"
+    )
+    ini = pytester.path / "pytest.ini"
+    refused = "*touchstone.toml: env is not used*add --mcp-trust-config or --mcp-config*"
+    for text in ("", "mcp_config = touchstone.toml", "addopts = --mcp-config touchstone.toml"):
+        ini.write_text(f"[pytest]\n{text}\n")
+
+        run("--mcp", "--collect-only").stderr.fnmatch_lines([refused])
+    for words in (["--mcp", "--mcp-trust-config"], ["--mcp-config", "touchstone.toml"]):
+        result = run(*words, "--collect-only")
+
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["mcp-touchstone: configuration: touchstone.toml"])
+    assert run("--mcp", "--mcp-trust-config", "-n", "1").ret == 0

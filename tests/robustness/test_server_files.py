@@ -108,8 +108,6 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
         "tempfile.gettempdir": 3,
         "tempfile.mkdtemp": 1,
     },
-    # a file that the user named
-    "runtime/input_file.py": {"Path": 1},
     # a configuration of the user, which no server runs beside
     "runtime/own_file.py": {
         "Path": 2,

@@ -234,7 +234,7 @@ def test_a_configuration_names_a_client(
     monkeypatch.chdir(tmp_path)
     words = json.dumps(["{python}", "-c", DUPLICATE, "{server}"])
     file = tmp_path / "touchstone.toml"
-    file.write_text(f"client = {words}\nfail-on = 'never'\nenv = {{ X = 'y' }}\n")
+    file.write_text(f"client = {words}\nfail-on = 'never'\ntimeout = 5\n")
 
     assert judged() == 0
     assert "client-request-id-unique" in capsys.readouterr().out

@@ -110,7 +110,7 @@ def test_configuration_names_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     text = f'url = "{URL}"\ncommand = "server {{port}}"\n[header]\nAuthorization = "env:TOKEN"\n'
     (tmp_path / "touchstone.toml").write_text(text)
-    found = only()
+    found = only("--trust-config")
 
     assert (found.url, found.command) == (URL, ("server", "{port}"))
     assert found.header == {"Authorization": "TOKEN"}

@@ -7,6 +7,7 @@ import os
 from mcp_touchstone.commands.output import (
     CODES,
     INTERRUPTED,
+    announce,
     complain,
     conclude,
     console,
@@ -38,7 +39,11 @@ def run(line: CommandLine) -> int:
     watches = line.options.watch is not None
     if line.options.record is not None:
         return complain("--from and --watch: keep one") if watches else _check_record(line)
-    return _watch(line) if watches else _check(resolve.settings(line))
+    if watches:
+        return _watch(line)
+    several = resolve.settings(line)
+    announce(several[0])
+    return _check(several)
 
 
 def _watch(line: CommandLine) -> int:
@@ -58,6 +63,7 @@ def _watch(line: CommandLine) -> int:
             several = resolve.settings(line)
         except UserError as error:  # a configuration that is being edited
             return complain(str(error))
+        announce(several[0])
         known = [(one, failed[one.name]) for one in several if one.name in failed]
         if first := [was.alone(one) for one, was in known if was.names]:
             say("what failed before:")

@@ -34,7 +34,7 @@ def _fleet(options: argparse.Namespace) -> int:
 
     if (options.engine == "dask") != bool(options.scheduler):
         return complain("--engine dask and --scheduler ADDRESS belong together")
-    listed = servers.read(options.list)
+    listed = servers.read(options.list, trusted=bool(options.trust_config))
     if options.opt_out is not None:
         listed = servers.without(listed, servers.opt_outs(options.opt_out), options.opt_out)
     entries = list(drive.shard(listed, *options.shard))

@@ -35,6 +35,12 @@ def complain(message: str) -> int:
     return 2
 
 
+def announce(settings: Settings, *, error: bool = False) -> None:
+    """Print which configuration is used, if one is; to stderr if stdout is for a program."""
+    if settings.configuration is not None:
+        say(f"configuration: {settings.configuration}", error=error, flush=True)
+
+
 def shared_reports(several: Sequence[Settings]) -> Parts:
     """Return the parts of the reports that all of several runs write."""
     common = set.intersection(*(set(one.report) for one in several))

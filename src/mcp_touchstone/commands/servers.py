@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcp_touchstone.commands.output import complain
+from mcp_touchstone.commands.output import announce, complain
 from mcp_touchstone.runtime.console import say
 
 TYPE_CHECKING = False
@@ -21,7 +21,9 @@ def run(line: CommandLine) -> int:
     """Run one of the commands; return the exit status."""
     from mcp_touchstone.config import resolve
 
-    return COMMANDS[line.options.subcommand](line.options, resolve.settings(line)[0])
+    settings = resolve.settings(line)[0]
+    announce(settings, error="as_json" in line.options and line.options.as_json)
+    return COMMANDS[line.options.subcommand](line.options, settings)
 
 
 def _init(options: argparse.Namespace, settings: Settings) -> int:
@@ -37,7 +39,8 @@ def _init(options: argparse.Namespace, settings: Settings) -> int:
     source = (str(options.config), settings.name or None) if options.config else None
     with interrupts.held():
         files.write(options.output, scaffold.text(target, profile, source))
-    say(*scaffold.again(str(options.output)))
+    found = str(options.output) == files.FILE and files.needs_no_trust(options.output)
+    say(*scaffold.again(str(options.output), found=found))
     return 0
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from mcp_touchstone.commands.output import (
     CODES,
+    announce,
     complain,
     conclude,
     console,
@@ -121,10 +122,13 @@ def _tap_http(options: argparse.Namespace) -> int:
 
 
 def _wrap(options: argparse.Namespace) -> int:
+    import codecs
     from pathlib import Path
 
     from mcp_touchstone.config import client_wrap
     from mcp_touchstone.config.settings import ConfigError
+    from mcp_touchstone.runtime import own_file
+    from mcp_touchstone.runtime.input_file import InputFile
 
     file: Path = options.wrap or options.unwrap
     name = options.words[0] if options.words else None
@@ -132,14 +136,20 @@ def _wrap(options: argparse.Namespace) -> int:
         return complain(f"unrecognized argument {options.words[1]!r}")
     report = (options.report or Path("mcp-tap")).absolute()
     try:
-        text = file.read_bytes().decode()
+        old = InputFile(file, "nothing was changed").data()
+        mark = codecs.BOM_UTF8 if old.startswith(codecs.BOM_UTF8) else b""
+        text = old.removeprefix(mark).decode()
+        if options.wrap:
+            new, names = client_wrap.wrapped(text, str(file), name, report)
+        else:
+            new, names = client_wrap.unwrapped(text, str(file), name)
+        own_file.replace(file, old, mark + new.encode())
     except UnicodeDecodeError as error:
         raise ConfigError(f"{file}: it is not UTF-8") from error
-    if options.wrap:
-        new, names = client_wrap.wrapped(text, str(file), name, report)
-    else:
-        new, names = client_wrap.unwrapped(text, str(file), name)
-    file.write_bytes(new.encode())
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"{report}: this folder has no name in UTF-8; name another") from error
+    except OSError as error:
+        raise ConfigError(f"{file}: not changed: {error.strerror}") from error
     for one in names:
         say(f"{one}: recorded in {report}" if options.wrap else f"{one}: not recorded any more")
     return 0
@@ -192,6 +202,7 @@ def _client(line: CommandLine) -> int:
     from mcp_touchstone.tap import check, judge, scenarios
 
     settings = resolve.client(line)
+    announce(settings)
     if settings.scenario and settings.update_baseline:
         return complain("--scenario and --update-baseline: the other scenarios count too; drop one")
     gate = _Gate(settings, judge.CLIENT, {}, resolve.book(settings))

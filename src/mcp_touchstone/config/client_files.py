@@ -26,6 +26,10 @@ _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _ONE_VARIABLE: Final = re.compile(r"\$\{(env:)?([A-Za-z_]\w*)\}", re.ASCII)
 
 
+class UntrustedError(ConfigError):
+    """A file reads a variable of the shell, and must not; the message names both."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The command and environment with which a client starts a server, or its URL.
@@ -53,14 +57,14 @@ class Surroundings:
 
     Attributes:
         folder: the folder of the workspace.
-        environment: variables of the shell.
+        environment: variables of the shell; None if the file must not have them.
         given: names of variables and headers that the user set for the server; the file's entries
             for them are not read.
     """
 
     folder: Path
     home: Path
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] | None
     given: Collection[str] = ()
 
 
@@ -161,7 +165,8 @@ def _remote(server: dict[str, Any], where: str, around: Surroundings) -> Source:
     variables = {
         name: found[2]
         for name, text in wanted.items()
-        if (found := _ONE_VARIABLE.fullmatch(text)) and (found[1] or found[2] in around.environment)
+        if (found := _ONE_VARIABLE.fullmatch(text))
+        and (found[1] or found[2] in (around.environment or ()))
     }
     filled = {
         name: _filled(text, f"{where}: headers.{name}", around, name, "--header {}=env:VARIABLE")
@@ -202,6 +207,8 @@ def _value(name: str, where: str, around: Surroundings, advice: str) -> str:
     kind, colon, rest = name.partition(":")
     if kind == "input" and colon:
         raise ConfigError(f"{where} asks its user for ${{{name}}}; give it: {advice}")
+    if around.environment is None:
+        raise UntrustedError(f"{where}: ${{{name}}}")
     if kind == "env" and colon:
         return around.environment.get(rest, "")
     key, default, fallback = name.partition(":-")

@@ -5,13 +5,13 @@ line that says how to fix it.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.config import toml_keys
-from mcp_touchstone.config.client_files import Source, Surroundings, names, read
-from mcp_touchstone.config.settings import ConfigError, Layer
+from mcp_touchstone.config.client_files import Source, Surroundings, UntrustedError, names, read
+from mcp_touchstone.config.settings import ConfigError, Layer, field_of
 from mcp_touchstone.config.toml_keys import TABLE
 from mcp_touchstone.gate import FILE as BASELINE
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
@@ -47,7 +47,8 @@ class Asked:
         config: the file; None searches the working folder.
         target: name of the target; None selects the only one.
         environment: variables of the shell.
-        given: names of variables and headers that the user set for the server.
+        own: what the user set beside it.
+        trusted: whether all of the file may be used: the user named it, or said so.
         command: whether the file needs no server: the user named one, or only a client is judged.
         clients: whether it needs no server if it names a client.
     """
@@ -55,9 +56,15 @@ class Asked:
     config: Path | None
     target: str | None
     environment: Mapping[str, str]
-    given: Collection[str] = ()
+    own: Layer = field(default_factory=dict)
+    trusted: bool = True
     command: bool = False
     clients: bool = False
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The names of variables and headers that the user set for the server."""
+        return frozenset((*self.own.get("env", ()), *self.own.get("header", ())))
 
 
 def find(asked: Asked) -> Found | None:
@@ -79,14 +86,14 @@ def find(asked: Asked) -> Found | None:
     layer = {**toml_keys.layer(table, str(path)), "name": name}
     command = toml_keys.command(table)
     if "from" in table:
+        _refuse_risks(path, {"from": table["from"]}, asked)
         source = folder / table["from"]
         given = {*asked.given, *layer.get("env", {}), *layer.get("header", {})}
-        taken = read(
-            _text(Path(_shown(source)), f"correct `from` in {path}"),
-            table.get("server"),
-            _shown(source),
-            _around(source, asked, given),
-        )
+        text = _text(Path(_shown(source)), f"correct `from` in {path}")
+        try:
+            taken = read(text, table.get("server"), _shown(source), _around(source, asked, given))
+        except UntrustedError as error:
+            raise ConfigError(f"{path}: {toml_keys.untrusted(str(error), path)}") from error
         command = taken.command
         layer = {
             "cwd": taken.cwd,
@@ -103,7 +110,30 @@ def find(asked: Asked) -> Found | None:
             f'{path}: it names no server; write command = ["program", "argument"]{other}'
         )
     layer |= {"command": command} | ({"client": client} if client else {})
+    _refuse_risks(path, layer, asked)
     return _placed(path, layer, folder / usual, asked.target)
+
+
+def _refuse_risks(path: Path, layer: Layer, asked: Asked) -> None:
+    """Refuse what only a file may have that the user trusts.
+
+    Raises:
+        ConfigError: the layer has some of it, and the user did not replace it.
+    """
+    if asked.trusted:
+        return
+    given = {name: value for name, value in layer.items() if name not in asked.own}
+    for name in ("env", "header"):
+        left = {one: value for one, value in layer.get(name, {}).items() if one not in asked.given}
+        given |= {name: left} if left else {}
+    risks = {key: row.risk for key, row in toml_keys.KEYS.items() if row.risk is not None}
+    folder = path.absolute().parent
+    found = [
+        key for key, risk in risks.items()
+        if (value := given.get(field_of(key))) and risk.has(value, folder, layer)
+    ]  # fmt: skip
+    if found:
+        raise ConfigError(f"{path}: {toml_keys.untrusted(', '.join(found), path)}")
 
 
 def present(folder: Path = Path()) -> Path | None:
@@ -135,6 +165,15 @@ def targets(path: Path) -> tuple[str, ...]:
 def servers(path: Path) -> tuple[str, ...]:
     """Return the names that ``--target`` accepts: targets of a .toml, servers of another file."""
     return targets(path) if path.suffix == ".toml" else names(_text(path), str(path))
+
+
+def needs_no_trust(path: Path) -> bool:
+    """Return whether all of a .toml file of one target is used without being named."""
+    try:
+        find(Asked(path, None, {}, trusted=False))
+    except ConfigError:
+        return False
+    return True
 
 
 def may_write(path: Path, *, force: bool) -> None:
@@ -188,6 +227,7 @@ def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Fou
     folder = baseline.parent
     here = folder == Path.cwd()
     found = {name: value for name, value in layer.items() if value is not None}
+    found["configuration"] = path
     found["usual_baseline"] = Path(baseline.name) if here else baseline
     if "cwd" in found and "{root}" not in found["cwd"]:
         found["cwd"] = str(folder / found["cwd"])
@@ -205,7 +245,8 @@ def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Fou
 
 
 def _around(path: Path, asked: Asked, given: Collection[str]) -> Surroundings:
-    return Surroundings(_workspace(path), Path.home(), asked.environment, given)
+    environment = asked.environment if asked.trusted else None
+    return Surroundings(_workspace(path), Path.home(), environment, given)
 
 
 def _workspace(path: Path) -> Path:

@@ -84,7 +84,11 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
         path = config or files.present()
         names = [*(files.targets(path) if path else ())] or names
     own = own if command is None else {**own, "command": command}
-    found = [_configured(config, name, own, environment) for name in names]
+    trusted = config is not None or bool(line.options.trust_config)
+    asked = [
+        files.Asked(config, name, environment, own, trusted, "command" in own) for name in names
+    ]
+    found = [_configured(one) for one in asked]
     return with_own_files(found) if several else found
 
 
@@ -102,7 +106,8 @@ def client(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> 
         raise ConfigError(f"client: write the command behind `--`: client -- {line.words[0]}")
     found = None
     if line.server is None or config is not None or target is not None:
-        found = files.find(files.Asked(config, target, environment, (), command=True))
+        trusted = config is not None or bool(line.options.trust_config)
+        found = files.find(files.Asked(config, target, environment, own, trusted, command=True))
     if found is None and line.server is None:
         raise ConfigError(
             "client: write the command of the client behind `--`, or client = [...] into "
@@ -165,12 +170,9 @@ def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
     return [] if wrong else [*asked]
 
 
-def _configured(
-    config: Path | None, name: str | None, own: Layer, environment: Mapping[str, str]
-) -> Settings:
+def _configured(asked: files.Asked) -> Settings:
     """Read a configuration and merge it with the options of the command line."""
-    set_by_user = {*own.get("env", {}), *own.get("header", {})}
-    found = files.find(files.Asked(config, name, environment, set_by_user, "command" in own))
+    own, found = asked.own, files.find(asked)
     if found is None:
         raise ConfigError(
             f"no server is named, and there is no {files.FILE} here: write the command behind `--` "

@@ -187,9 +187,13 @@ def _plain(words: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in words).split())
 
 
-def again(file: str) -> list[str]:
-    """Return the lines that explain how to use the file."""
-    config = "" if file == "touchstone.toml" else f" --config {shlex.quote(file)}"
+def again(file: str, *, found: bool) -> list[str]:
+    """Return the lines that explain how to use the file.
+
+    Args:
+        found: whether `check` finds all of it without being told its name.
+    """
+    config = "" if found else f" --config {shlex.quote(file)}"
     return [
         f"wrote {file}; check the commented lines, then:",
         f"  mcp-touchstone check{config}",

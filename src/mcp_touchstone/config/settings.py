@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.target import values
-from mcp_touchstone.target.option import RUN, Kind, Option, option, options
+from mcp_touchstone.target.option import LEAVES, RUN, Kind, Option, option, options
 from mcp_touchstone.target.server_settings import HOW, PROMISES, USED, ServerSettings
 
 Layer = Mapping[str, Any]
@@ -85,11 +85,13 @@ class Settings(ServerSettings):
 
     Attributes:
         name: name of the target in the configuration; empty if it has none.
+        configuration: the file of the configuration; None if there is none.
         client: program and arguments of a client under test; empty if there is none.
         usual_baseline: the file that is used if none was named and this one exists.
     """
 
     name: str = ""
+    configuration: Path | None = None
     client: tuple[str, ...] = ()
     client_http: bool = option(
         "reach our server over HTTP; its URL replaces {server}, or is the last argument",
@@ -161,7 +163,7 @@ class Settings(ServerSettings):
     )  # fmt: skip
     baseline: Path | None = _gate(
         "file of known failures (default: touchstone-baseline.toml, if it exists)",
-        "FILE", Path, in_pytest=True, commands=JUDGE,
+        "FILE", Path, in_pytest=True, commands=JUDGE, risk=LEAVES,
     )  # fmt: skip
     usual_baseline: Path | None = None
     no_baseline: bool = _gate(
@@ -174,7 +176,7 @@ class Settings(ServerSettings):
     )
     budget: Path | None = _gate(
         "fail if the lists or the largest result cost a model more tokens than in this file",
-        "FILE", Path,
+        "FILE", Path, risk=LEAVES,
     )  # fmt: skip
     update_budget: bool = _gate(
         "write what they cost now into the file of --budget (budgets.toml)", in_files=False
@@ -239,6 +241,12 @@ SOURCES: Final = {
     "target": Option(
         kind=Kind.TEXT, metavar="NAME", names=("--target", "--server"), group=HOW,
         commands=(*RUN, "bridge", "client"), help="name of the server in that file",
+    ),
+    "trust_config": Option(
+        kind=Kind.FLAG, names=("--trust-config",), group=HOW,
+        commands=(*RUN, "bridge", "client", "fleet"),
+        help="use all of a configuration that you did not name: also variables, headers, programs "
+        "outside of the sandbox, and a weaker sandbox. Read it first: it is code",
     ),
 }  # fmt: skip
 """The options that name a configuration; they are no settings."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.config.client_files import plain
-from mcp_touchstone.runtime.input_file import DEEPEST, LARGEST_TOML, InputError, parsed_toml
+from mcp_touchstone.runtime.input_file import DEEPEST, LARGEST_TOML, parsed_toml
 
 
 @dataclass(slots=True)

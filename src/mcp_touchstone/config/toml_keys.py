@@ -2,12 +2,14 @@
 
 The keys are the options of the command line without the dashes. A table ``targets`` names several
 servers; keys outside it apply to every target. Each function raises ``ConfigError`` if a key or a
-value is invalid. Pure; reads no file.
+value is invalid. Reads no file.
 """
 
 import json
+import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
@@ -19,7 +21,8 @@ from mcp_touchstone.config.settings import (
     field_of,
 )
 from mcp_touchstone.config.settings import key as key_of
-from mcp_touchstone.target.option import Kind, Option
+from mcp_touchstone.sandbox.command_files import named
+from mcp_touchstone.target.option import LEAVES, Kind, Option, Risk, leaves
 
 TABLE: Final = "mcp-touchstone"
 """Name of the table below ``tool`` in pyproject.toml."""
@@ -29,11 +32,38 @@ TARGETS: Final = "targets"
 _USE: Final = "a table of arguments, an array of such tables, or true to have them generated"
 _MEMBER: Final[Mapping[str, str]] = {Kind.TABLE: Kind.TEXT, Kind.USES: _USE}
 
+
+def _names_private(command: Sequence[str], folder: Path, given: Mapping[str, Any]) -> bool:
+    """Return whether a command names what the user hides: its sandbox shows that to it.
+
+    Keys and settings of programs are in hidden files and folders of the home. Programs may be too.
+    """
+    home = os.path.realpath(Path.home())
+    try:
+        found = {*named(command, folder / (given.get("cwd") or ""))}
+        places = {os.path.realpath(path) for path in found if path.exists()}
+    except (OSError, ValueError):  # no text of a path
+        return True
+    return any(
+        os.path.relpath(place, home).startswith(".")
+        and not leaves(place, Path(home))
+        and leaves(place, folder)
+        and not (Path(place).is_file() and os.access(place, os.X_OK))
+        for place in places
+    )
+
+
+_PRIVATE: Final = Risk("a hidden file or folder of your home", _names_private)
+
 KEYS: Final[Mapping[str, Option]] = {
-    "command": Option(kind=Kind.TEXTS, commands=(), help="program and arguments"),
-    "from": Option(kind=Kind.TEXT, commands=(), help="file of a client with the command"),
+    "command": Option(kind=Kind.TEXTS, commands=(), help="program and arguments", risk=_PRIVATE),
+    "from": Option(
+        kind=Kind.TEXT, commands=(), help="file of a client with the command", risk=LEAVES
+    ),
     "server": Option(kind=Kind.TEXT, commands=(), help="name of the server in that file"),
-    "client": Option(kind=Kind.TEXTS, commands=(), help="program and arguments of a client"),
+    "client": Option(
+        kind=Kind.TEXTS, commands=(), help="program and arguments of a client", risk=_PRIVATE
+    ),
     **{key_of(name): row for name, row in OPTIONS.items() if row.in_files},
 }
 """All keys of a target. ``from`` and ``server`` name a client's file and a server in it."""
@@ -44,6 +74,19 @@ _MERGED: Final = ("env", "header", "call", "prompt", "bindings")
 
 Table = dict[str, Any]
 """Key -> value of the right shape, for one target."""
+
+
+def untrusted(what: str, path: Path | None = None) -> str:
+    """Return what to do about a part of a file that the user neither named nor trusts.
+
+    Args:
+        path: the file, if ``--config`` can name it.
+    """
+    other = "" if path is None else f" or --config {shlex.quote(str(path))}"
+    return (
+        f"{what} is not used, as you did not name this file; if you have read it and trust it, "
+        f"add --trust-config{other}"
+    )
 
 
 def read(table: Mapping[str, Any], where: str) -> dict[str, Table]:
@@ -58,6 +101,8 @@ def read(table: Mapping[str, Any], where: str) -> dict[str, Table]:
     found = {}
     for name, own in named.items():
         place = f"{where}: {TARGETS}.{name}"
+        if not name or name in {".", ".."} or {*name} & {"/", "\\", "\0"}:
+            raise ConfigError(f"{place}: this is no name of a file; it names the baseline")
         if not isinstance(own, dict):
             raise ConfigError(f"{place} is no table; write [{TARGETS}.{name}]")
         _check(own, place, KEYS)

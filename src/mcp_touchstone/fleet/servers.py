@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.config import client_files
+from mcp_touchstone.config.toml_keys import untrusted
 from mcp_touchstone.fleet.entry import (
     Entry,
     ListError,
@@ -25,20 +26,25 @@ from mcp_touchstone.fleet.entry import (
 from mcp_touchstone.fleet.records import from_record, record_in
 from mcp_touchstone.runtime.input_file import InputFile, parsed
 from mcp_touchstone.runtime.members import Members
+from mcp_touchstone.target.option import leaves
 
 
-def read(path: Path, environment: Mapping[str, str] | None = None) -> Iterator[Entry]:
+def read(
+    path: Path, environment: Mapping[str, str] | None = None, *, trusted: bool = False
+) -> Iterator[Entry]:
     """Yield the servers of a list; one that was there before is left out.
 
     Args:
         path: a file, or a folder of ``server.json`` records.
         environment: variables for the files of MCP clients; None for ours.
+        trusted: whether files in a folder may have them too, and folders elsewhere.
 
     Raises:
         ListError: it cannot be read, is of no known format, or has two servers of one name.
     """
     seen: dict[str, Entry] = {}
-    for entry in _read(path, os.environ if environment is None else environment):
+    ours = os.environ if environment is None else environment
+    for entry in _read(path, None if path.is_dir() and not trusted else ours):
         first = seen.setdefault(entry.key, entry)
         if first is entry:
             yield entry
@@ -82,7 +88,7 @@ def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Ite
             yield replace(entry, trouble=Trouble(Start.OPTED_OUT, f"{found} is in {path.name}"))
 
 
-def _read(path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
+def _read(path: Path, environment: Mapping[str, str] | None) -> Iterator[Entry]:
     named = not path.is_dir()
     files = [path] if named else sorted(path.rglob("*.json"))
     if not files:
@@ -120,7 +126,7 @@ def _csv(file: InputFile) -> Iterator[Entry]:
         yield _entry(given, where, file.path.parent)
 
 
-def _json(environment: Mapping[str, str], file: InputFile) -> Iterator[Entry]:
+def _json(environment: Mapping[str, str] | None, file: InputFile) -> Iterator[Entry]:
     path, text = file.path, file.text()
     document = parsed(client_files.plain(text), str(path), file.cure)  # a client's has comments
     if isinstance(document, dict) and isinstance(document.get("servers"), list):
@@ -210,7 +216,7 @@ def _words(given: Any, where: str) -> tuple[str, ...]:
 # --- commands of clients
 
 
-def _client(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[Entry]:
+def _client(path: Path, text: str, environment: Mapping[str, str] | None) -> Iterator[Entry]:
     """Yield the servers of a file of an MCP client.
 
     Raises:
@@ -224,8 +230,12 @@ def _client(path: Path, text: str, environment: Mapping[str, str]) -> Iterator[E
         here: dict[str, Any] = {"name": name, "where": str(path)}
         try:
             source = client_files.read(text, name, str(path), around)
+            if environment is None and source.cwd and leaves(source.cwd, around.folder):
+                raise client_files.UntrustedError(f"{path}: {name}: cwd = {source.cwd}")
         except InputError as error:
-            line = str(error).removeprefix(f"{path}: ").partition("; ")[0]
+            line = str(error).removeprefix(f"{path}: ")
+            found = isinstance(error, client_files.UntrustedError)
+            line = untrusted(line) if found else line.partition("; ")[0]
             trouble = Trouble(Start.NEEDS_CONFIG, line)
             yield Entry(registry=Registry.COMMAND, trouble=trouble, **here)
             continue

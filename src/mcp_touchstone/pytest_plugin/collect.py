@@ -238,7 +238,8 @@ class Suite:
         idle = ""
         if self.chosen is not None and not self.chosen:
             idle = "(not checked: only test files were named; add --mcp)"
-        lines = []
+        named = {job.configuration for job in self.jobs if job.configuration is not None}
+        lines = [f"mcp-touchstone: configuration: {path}" for path in named]
         for job in self.jobs:
             words = ("mcp-touchstone:", job.target.shown, f"[{job.name}]" if job.name else "", idle)
             lines.append(" ".join(word for word in words if word))

@@ -17,7 +17,15 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.config import files, resolve
-from mcp_touchstone.config.settings import ConfigError, Settings, field_of, layer, merged
+from mcp_touchstone.config.settings import (
+    ConfigError,
+    Layer,
+    Settings,
+    field_of,
+    layer,
+    merged,
+)
+from mcp_touchstone.config.toml_keys import KEYS, untrusted
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline_file import Book
@@ -29,7 +37,7 @@ from mcp_touchstone.target.target import Target
 
 JOBS: Final = pytest.StashKey[list["Job"]]()
 _VALUED: Final = [name for name, row in ALL.items() if row.kind is not Kind.FLAG]
-_OPTION: Final = re.compile(rf"--({'|'.join(_VALUED)})\b")
+_OPTION: Final = re.compile(rf"--({'|'.join([*_VALUED, 'trust-config'])})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,7 @@ class Job:
         golden: the folder of its golden recording; None if there is none.
         golden_target: the server, with the sandbox that the recorded scenarios need.
         client: the settings of a client under test, which is judged instead of a server.
+        configuration: the file of its settings; None if there is none.
     """
 
     name: str
@@ -53,6 +62,7 @@ class Job:
     golden: Path | None = None
     golden_target: Target | None = None
     client: Settings | None = None
+    configuration: Path | None = None
 
     @property
     def suffix(self) -> str:
@@ -93,12 +103,15 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
     command = _command(config, "server")
     client = _command(config, "client")
     usual = {"usual_baseline": Path(_shown(base(config) / FILE))}
+    trusted = _is_typed(config, "trust-config")
+    if not trusted:
+        _refuse_risks(config, {**own, "command": command, "client": client})
     file = _named_file(config)
     served = bool(command) or "url" in own
-    asked = config.getoption("--mcp")
-    if file is None and not served and (asked or not client):
+    on = config.getoption("--mcp")
+    if file is None and not served and (on or not client):
         file = files.present(base(config))
-        if file is None and asked:
+        if file is None and on:
             raise ConfigError(
                 f"there is no {files.FILE} and no [tool.mcp-touchstone] in "
                 f"{base(config)} for `--mcp`; `mcp-touchstone init` writes one"
@@ -117,13 +130,43 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
     chosen: list[str | None] = [*(names or files.targets(shown))]
     for name in chosen or [None]:
         named = served or bool(client)
-        found = files.find(files.Asked(shown, name, os.environ, (), named, clients=True))
+        known = trusted or _is_typed(config, "config")
+        asked = files.Asked(shown, name, os.environ, own, known, named, clients=True)
+        found = files.find(asked)
         both = merged(*([] if found is None else [found.layer]), own)
         both = replace(both, client=client or both.client)
         if command:
             yield replace(both, command=command)
         elif found is not None:
             yield replace(both, origin=(*found.words, *words(merged(own))))
+
+
+def _is_typed(config: pytest.Config, name: str) -> bool:
+    """Return whether the user gave all values of an option: ``addopts`` of an ini file may too."""
+    words = [*config.invocation_params.args, *shlex.split(os.environ.get("PYTEST_ADDOPTS", ""))]
+    typed = sum(str(word).partition("=")[0] == f"--mcp-{name}" for word in words)
+    values = config.getoption(f"--mcp-{name}")
+    return typed >= (max(len(values), 1) if isinstance(values, list) else 1)
+
+
+def _refuse_risks(config: pytest.Config, read: Layer) -> None:
+    """Refuse ini keys, and options of ``addopts``, that only the user may set.
+
+    Args:
+        read: the values of the options and keys, by field.
+
+    Raises:
+        ConfigError: there are some.
+    """
+    folder = base(config)
+    risks = {name: row.risk for name, row in ALL.items()}
+    risks |= {"server": KEYS["command"].risk, "client": KEYS["client"].risk}
+    for name, risk in risks.items():
+        texts = [] if _is_typed(config, name) else given(config, name)
+        field = "command" if name == "server" else field_of(name)
+        value = texts and (texts[0] if name in {*FILES, "golden"} else read.get(field))
+        if risk is not None and value and risk.has(value, folder, read):
+            raise ConfigError(untrusted(f"{config.inipath}: mcp_{name.replace('-', '_')}"))
 
 
 def _named_file(config: pytest.Config) -> Path | None:
@@ -231,13 +274,14 @@ def _job(settings: Settings, golden: Path | None) -> Job:
     registry = load(settings.suite)
     choice.check(registry)
     book = resolve.book(settings)
+    file = settings.configuration
     if golden is None:
-        return Job(settings.name, target, choice, registry, book)
+        return Job(settings.name, target, choice, registry, book, configuration=file)
     from mcp_touchstone.recordings.recorder import recorded_suite  # noqa: PLC0415  (only when used)
 
     suite = recorded_suite(golden) or settings.suite
     recorded = resolve.target(replace(settings, suite=suite))
-    return Job(settings.name, target, choice, registry, book, golden, recorded)
+    return Job(settings.name, target, choice, registry, book, golden, recorded, configuration=file)
 
 
 def _client(settings: Settings, *, alone: bool) -> Job:
@@ -248,7 +292,8 @@ def _client(settings: Settings, *, alone: bool) -> Job:
     choice.check(registry)
     book = resolve.book(settings)
     target = resolve.client_target(settings)
-    return Job(settings.name, target, choice, registry, book, client=settings)
+    file = settings.configuration
+    return Job(settings.name, target, choice, registry, book, client=settings, configuration=file)
 
 
 def _shown(path: Path) -> str:

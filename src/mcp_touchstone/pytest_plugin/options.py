@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from mcp_touchstone.config.settings import OPTIONS, key
-from mcp_touchstone.target.option import Kind, Option
+from mcp_touchstone.target.option import LEAVES, Kind, Option
 
 INI_FILES: Final = {
     "pytest.ini": "",
@@ -33,15 +33,19 @@ OWN: Final = {
         "interpreter that runs pytest",
     ),
     "config": Option(
-        kind=Kind.TEXT, metavar="FILE",
+        kind=Kind.TEXT, metavar="FILE", risk=LEAVES,
         help="file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
     ),
     "target": Option(
         kind=Kind.TEXTS, metavar="NAME",
         help="check this server of the configuration only; repeatable",
     ),
+    "trust-config": Option(
+        kind=Kind.FLAG, in_files=False,
+        help="use all of a configuration and of ini keys that this command line does not name",
+    ),
     "golden": Option(
-        kind=Kind.TEXT, metavar="DIR",
+        kind=Kind.TEXT, metavar="DIR", risk=LEAVES,
         help="folder of a golden recording: check that the answers are as recorded in it",
     ),
     "golden-update": Option(

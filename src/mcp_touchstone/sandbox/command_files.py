@@ -4,6 +4,7 @@ A sandboxed command sees only the files found here. So this rather includes too 
 projects, but never a home folder or a folder above it.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -90,19 +91,34 @@ def needs(command: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], h
     search = _Search(cwd or Path("/"), env, home)
     if cwd is not None:
         search.add_folder(cwd, search.found.copied)
-    words = list(command)
-    for word in command:
-        if any(character.isspace() for character in word):
-            try:
-                words += shlex.split(word)
-            except ValueError:
-                continue
-    for word in words:
+    for word in _words(command):
         search.add_word(word)
     for name in SEARCHED:
         for part in filter(None, env.get(name, "").split(os.pathsep)):
             search.add_path((cwd or Path("/")) / part)
     return search.found
+
+
+def named(command: Sequence[str], cwd: Path) -> Iterator[Path]:
+    """Yield the files and folders that the words of a command name, relative to a folder."""
+    for word in _words(command):
+        yield from _paths(word, cwd)
+
+
+def _words(command: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command, and those of a script in one of them."""
+    yield from command
+    for word in command:
+        if any(character.isspace() for character in word):
+            with contextlib.suppress(ValueError):
+                yield from shlex.split(word)
+
+
+def _paths(word: str, cwd: Path) -> Iterator[Path]:
+    """Yield the paths in a word, which may be an option with paths; they need not exist."""
+    for part in re.split(rf"[=,;{os.pathsep}]", word):
+        if os.sep in part or (cwd / part).is_file():
+            yield cwd / part
 
 
 def sandbox_for(
@@ -166,9 +182,8 @@ class _Search:
         program = find_program(word, self._cwd, self._env) if word else None
         if program is not None:
             self.add_program(Path(program))
-        for part in re.split(rf"[=,;{os.pathsep}]", word):
-            if os.sep in part or (self._cwd / part).is_file():
-                self.add_path(self._cwd / part)
+        for path in _paths(word, self._cwd):
+            self.add_path(path)
 
     def add_program(self, path: Path) -> None:
         """Add a program with all files it needs."""

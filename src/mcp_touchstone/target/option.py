@@ -1,8 +1,10 @@
-"""An option: one row from which the command line, the keys of a file and pytest are made. Pure."""
+"""An option: one row from which the command line, the keys of a file and pytest are made."""
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final
 
 OPTION: Final = "option"
@@ -38,6 +40,37 @@ class Kind(StrEnum):
         return self in {Kind.TABLE, Kind.PROMISES}
 
 
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """Which values of an option lower what protects the user, or run outside of the sandbox.
+
+    They are used only from a file that the user named or trusts.
+
+    Attributes:
+        when: the values, in words.
+        has: whether a value is one of them; it also gets the folder of the file, and all values of
+            the target.
+    """
+
+    when: str
+    has: Callable[[Any, Path, Mapping[str, Any]], bool]
+
+
+def leaves(value: str | Path, folder: Path) -> bool:
+    """Return whether a path leads out of a folder, through a link too."""
+    try:
+        found, top = (os.path.realpath(path) for path in (folder / value, folder))
+        return os.path.commonpath((found, top)) != top
+    except ValueError:  # no path at all, or another drive
+        return True
+
+
+ANY: Final = Risk("each value", lambda value, *_: bool(value))
+LEAVES: Final = Risk(
+    "a path that leads out of the folder of the file", lambda path, folder, _: leaves(path, folder)
+)
+
+
 def _texts(value: Any) -> Iterable[str]:
     return map(str, value) if isinstance(value, tuple) else [str(value)]
 
@@ -58,6 +91,7 @@ class Option:
         complete: returns the known values.
         in_files: whether configuration files have it as a key.
         in_pytest: whether pytest has it.
+        risk: which of its values a file must not have unless the user trusts it; None for none.
     """
 
     kind: Kind
@@ -71,6 +105,7 @@ class Option:
     complete: Callable[[], Iterable[str]] | None = None
     in_files: bool = True
     in_pytest: bool = False
+    risk: Risk | None = None
 
     @property
     def text(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.target import values
-from mcp_touchstone.target.option import RUN, START, Kind, option, options
+from mcp_touchstone.target.option import ANY, LEAVES, RUN, START, Kind, Risk, option, options
 from mcp_touchstone.target.values import Arguments
 
 if TYPE_CHECKING:
@@ -31,6 +31,31 @@ _use: Final = partial(option, group=USED)
 
 def _uses(uses: Iterable[tuple[str, Arguments]]) -> list[str]:
     return [name if given is None else f"{name}={json.dumps(given)}" for name, given in uses]
+
+
+def _reaches_another(url: str, *_: object) -> bool:
+    """Return whether a URL may be that of a server that we did not start."""
+    from mcp_touchstone.transport.http_endpoint import Endpoint  # noqa: PLC0415  (only if it is read)
+
+    one = Endpoint(url)
+    return not one.local or any(one.on(port).port != port for port in (1, 2))
+
+
+def _is_large(size: int, *_: object) -> bool:
+    from mcp_touchstone.runtime.disk_limit import MIB  # noqa: PLC0415  (only if it is read)
+
+    return size > MIB
+
+
+_ELSEWHERE: Final = Risk(
+    "a URL that is not on the loopback interface or has no `{port}`: we may not have started it",
+    _reaches_another,
+)
+_LARGE: Final = Risk("more than the default", _is_large)
+_OFF: Final = Risk("`off`", lambda method, *_: method == "off")
+_SETS_VARIABLES: Final = Risk(
+    "terms with `env`", lambda promises, *_: any(terms.env for terms in promises.values())
+)
 
 
 def _promises(promises: "Mapping[str, PromiseTerms]") -> list[str]:
@@ -60,11 +85,13 @@ class ServerSettings:
         "the server behind `--` speaks HTTP at this URL; {port} is replaced in both by a port that "
         "we choose: --http 'http://127.0.0.1:{port}/mcp' -- ./server --port {port}",
         "URL", values.url, default="", names=("--http", "--url"), in_pytest=True,
+        risk=_ELSEWHERE,
     )  # fmt: skip
     header: Mapping[str, str] = _run(
         "send this header with each HTTP request; its value is read from a variable; repeatable",
         "NAME=env:VARIABLE", values.header, kind=Kind.TABLE, in_pytest=True,
         write=lambda found: [f"{name}=env:{variable}" for name, variable in found.items()],
+        risk=ANY,
     )  # fmt: skip
     issuer: str = _run(
         "give the server an authorization server of ours, and use its tokens: `mock`; {issuer}, "
@@ -77,21 +104,24 @@ class ServerSettings:
     )  # fmt: skip
     token_command: str = _run(
         "send the bearer token that this command prints; it is run again before the token expires",
-        "COMMAND", default="", in_pytest=True,
+        "COMMAND", default="", in_pytest=True, risk=ANY,
     )  # fmt: skip
     other_token_command: str = _run(
         "a command that prints the token of another user, who must not reach what is the first's",
-        "COMMAND", default="", in_pytest=True,
+        "COMMAND", default="", in_pytest=True, risk=ANY,
     )  # fmt: skip
-    ca_file: Path | None = _run("accept the certificates of this file too, for https", "FILE", Path)
+    ca_file: Path | None = _run(
+        "accept the certificates of this file too, for https", "FILE", Path, risk=ANY
+    )
     intrusive: bool = _run(
         "send malformed and heavy traffic also to a server on another machine, which we did not "
-        "start"
+        "start",
+        risk=ANY,
     )
     rate: int = _run(
         "HTTP requests a second at most (default: 5 to a server on another machine that we did not "
         "start, else no limit)",
-        "N", values.whole(1, values.MOST_REQUESTS), kind=Kind.NUMBER, default=0,
+        "N", values.whole(1, values.MOST_REQUESTS), kind=Kind.NUMBER, default=0, risk=ANY,
     )  # fmt: skip
     sdk: "Sdk | None" = _run(
         "the SDK that the server is built on, where its files do not show it (a bundle, a "
@@ -103,21 +133,24 @@ class ServerSettings:
         "unless you set it here; repeatable",
         "NAME=VALUE", values.variable, kind=Kind.TABLE,
         write=lambda found: [f"{name}={value}" for name, value in found.items()],
+        risk=ANY,
     )  # fmt: skip
-    cwd: str | None = _start("working folder of the server; {root} is replaced in it", "DIR")
+    cwd: str | None = _start(
+        "working folder of the server; {root} is replaced in it", "DIR", risk=LEAVES
+    )
     root_from: Path | None = _start(
         "copy this folder into each throw-away {root}; the folder itself is not changed",
-        "DIR", Path,
+        "DIR", Path, risk=LEAVES,
     )  # fmt: skip
     world: Path | None = _start(
         "make each throw-away {root} in this folder, for servers that refuse the usual one",
-        "DIR", Path,
+        "DIR", Path, risk=LEAVES,
     )  # fmt: skip
     root_size: int = _run(
         "end the server, or the client of `client`, when it has written this much to its "
         "throw-away folders (default: 1024); they may have a file for each 8 KiB of it",
         "MIB", values.whole(1, values.MOST_MIB), kind=Kind.NUMBER, default=0, in_pytest=True,
-        commands=(*RUN, "fleet", "client"),
+        commands=(*RUN, "fleet", "client"), risk=_LARGE,
     )  # fmt: skip
     offline: bool = _start("start the server without any network, loopback included (Linux)")
     sandbox: str = _run(
@@ -125,11 +158,12 @@ class ServerSettings:
         "network (Linux): auto, unshare, bwrap or off; auto where tools that may write are called, "
         "off otherwise",
         "NAME", values.sandbox, default="", complete=lambda: values.SANDBOXES, in_pytest=True,
-        commands=(*RUN, "client", "tap"),
+        commands=(*RUN, "client", "tap"), risk=_OFF,
     )  # fmt: skip
     online: bool = _run(
-        "leave it the network in its sandbox", in_pytest=True, commands=(*RUN, "client", "tap")
-    )
+        "leave it the network in its sandbox", in_pytest=True, commands=(*RUN, "client", "tap"),
+        risk=ANY,
+    )  # fmt: skip
     timeout: float = _start(
         "limit for the first reply (default 60); later limits adapt to the server",
         "SECONDS", values.seconds, kind=Kind.NUMBER, default=STARTUP, in_pytest=True,
@@ -152,7 +186,7 @@ class ServerSettings:
         """NAME='{"args": [words added to the command], "limit": N, "deny": [names]}'. """
         "Repeatable:",
         "NAME", values.promise, kind=Kind.PROMISES, write=_promises, complete=values.promises,
-        group=PROMISES, commands=("check", "golden"), in_pytest=True,
+        group=PROMISES, commands=("check", "golden"), in_pytest=True, risk=_SETS_VARIABLES,
     )  # fmt: skip
     bindings: "tuple[Declaration, ...]" = _use(
         "which tool reads or writes files, where that is not detected: "
