@@ -156,10 +156,13 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
             sdk.get("version", str)
         verdicts = row.object("verdicts")
         for revision in verdicts.value:
-            outcomes = verdicts.object(revision)
+            outcomes = Members.of(verdicts.value[revision], f"{where}: verdicts")
             for rule in outcomes.value:
                 outcomes.get(rule, str)
-        row.get("settings", dict)
+        for name in ("sdk", "revisions", "sdk_faults"):
+            row.get(name, list)
+        for name in ("settings", "verdicts"):
+            row.get(name, dict)
         yield dict(row.value)
 
 

@@ -145,7 +145,7 @@ PACKAGES: Final = (Registry.NPM, Registry.PYPI, Registry.OCI)
 _NAMES: Final = {
     Registry.NPM: r"(@[\w~-][\w.~-]*/)?[\w~-][\w.~-]*",
     Registry.PYPI: r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?(\[[\w,.-]*\])?",
-    Registry.OCI: r"[A-Za-z0-9][\w.-]*(:[0-9]+(?=/))?(/[\w.-]+)*(@sha256:[0-9a-f]{64})?",
+    Registry.OCI: r"[A-Za-z0-9][\w.-]*(:[0-9]+(?=/))?(/[\w.-]+)*(@sha256)?",
 }
 """Names of packages and images as registries have them: no path, no URL, no repository."""
 
