@@ -40,6 +40,7 @@ def test_pytest_session_without_server_imports_only_the_options(pytester: pytest
             "catalog", "catalog.attack_level", "catalog.errors", "catalog.revision", "config",
             "config.settings", "target", "target.option", "target.server_settings",
             "target.values", "pytest_plugin", "pytest_plugin.options", "pytest_plugin.plugin",
+            "version",
         }
 
         def test_nothing_more_is_there():

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
-from mcp_touchstone.target.target import Target, shown
+from mcp_touchstone.target.command_text import shown
+
+if TYPE_CHECKING:
+    from mcp_touchstone.target.target import Target
 
 CHECK: Final = "check"
 """The command that judges a server which it starts or asks itself."""
@@ -52,7 +55,7 @@ class Subject:
     again: tuple[str, ...] = (CHECK,)
 
     @classmethod
-    def of(cls, target: Target, **known: Any) -> "Subject":
+    def of(cls, target: "Target", **known: Any) -> "Subject":
         """Return a server under test, with what is known of it."""
         return cls(
             command=target.command,

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.sandbox.sandbox import Method
 from mcp_touchstone.target import deny_list
+from mcp_touchstone.target.command_text import shown
 from mcp_touchstone.target.minted import MintedTokens, filled
 from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.server_settings import ServerSettings, words
@@ -240,16 +240,6 @@ def replaced(value: Any, old: str, new: str) -> Any:
     if isinstance(value, list):
         return [replaced(inner, old, new) for inner in value]
     return value.replace(old, new) if isinstance(value, str) and old else value
-
-
-def shown(command: tuple[str, ...], url: str, *, bundled: bool) -> str:
-    """Return a command as a person would type it."""
-    if bundled:
-        return "(the bundled reference server)"
-    words = [url] if url else []
-    if url and command:
-        words.append("--")
-    return " ".join([*words, *map(shlex.quote, command)])
 
 
 def absolute(command: tuple[str, ...]) -> tuple[str, ...]:
