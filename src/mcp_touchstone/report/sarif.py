@@ -6,6 +6,7 @@ A rule that could not be checked is a notification of the tool.
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -190,7 +191,8 @@ def _program(command: tuple[str, ...]) -> str:
     here = Path.cwd()
     for word in reversed(command):
         path = here / word
-        if path.is_file() and path.is_relative_to(here) and ".." not in path.parts:
+        is_file = os.path.isfile(path)  # noqa: PTH113  (Path.is_file raises if a name is too long)
+        if is_file and path.is_relative_to(here) and ".." not in path.parts:
             return path.relative_to(here).as_posix()
     return "mcp-server"
 
