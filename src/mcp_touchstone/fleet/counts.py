@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.loader import SECURITY, rows
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.fleet.drive import FleetError, read
+from mcp_touchstone.fleet.drive import OUTCOMES, FleetError, read
 from mcp_touchstone.fleet.entry import Start
 
 Row = Mapping[str, Any]
@@ -21,9 +21,6 @@ BROKEN: Final = ("fail", "warn")
 
 FEW: Final = 20
 """Servers that are listed one by one on a terminal."""
-
-
-_RANK: Final = ("fail", "warn", "broken", "note", "pass", "unseen")
 
 
 @dataclass(slots=True)
@@ -204,7 +201,7 @@ def gravest(verdicts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     for outcomes in verdicts.values():
         for rule, outcome in outcomes.items():
             known = found.get(rule, outcome)
-            found[rule] = min(known, outcome, key=_RANK.index)
+            found[rule] = min(known, outcome, key=OUTCOMES.index)
     return found
 
 

@@ -26,6 +26,9 @@ from mcp_touchstone.transport.process import now, sleep
 LARGEST: Final = 4 << 30
 """Greatest size of a file of rows, in bytes; one row at a time is in memory."""
 
+OUTCOMES: Final = ("fail", "warn", "broken", "note", "pass", "unseen")
+"""The outcomes of a rule, the gravest first."""
+
 TRIES: Final = 2
 """Attempts at a server, if the first one fails by a fault of ours or of the machine."""
 
@@ -158,7 +161,8 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         for revision in verdicts.value:
             outcomes = Members.of(verdicts.value[revision], f"{where}: verdicts")
             for rule in outcomes.value:
-                outcomes.get(rule, str)
+                if outcomes.get(rule, str) not in OUTCOMES:
+                    raise InputError(f"{outcomes.where}: {rule} has none of {', '.join(OUTCOMES)}")
         for name in ("sdk", "revisions", "sdk_faults"):
             row.get(name, list)
         for name in ("settings", "verdicts"):
