@@ -5,9 +5,31 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 ODD: Final[tuple[Any, ...]] = (
-    None, True, False, 0, -1, 5, 1.5, 10**299, 10**14, "", "abc", "\udc80", "\ud800", "http://[",
-    "1" * 5000, [], [[]], [5], [["a"]], [["a", "b"]], ["a", 5], [None, None], {}, {"a": [1]},
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    -1,
+    5,
+    1.5,
+    10**299,
+    10**14,
+    "",
+    "abc",
+    "\udc80",
+    "\ud800",
+    "http://[",
+    "1" * 5000,
+    [],
+    [[]],
+    [5],
+    [["a"]],
+    [["a", "b"]],
+    ["a", 5],
+    [None, None],
+    {},
+    {"a": [1]},
+)
 
 Path = tuple[str | int, ...]
 

@@ -38,11 +38,13 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "load --ca-file": ("f.pem", ("load", "https://127.0.0.1:9/mcp", "--ca-file", "FILE")),
     "golden record --config": ("f.json", ("golden", "record", "--config", "FILE")),
     "golden record --ca-file": (
-        "f.pem", ("golden", "record", "https://127.0.0.1:9/mcp", "--ca-file", "FILE"),
+        "f.pem",
+        ("golden", "record", "https://127.0.0.1:9/mcp", "--ca-file", "FILE"),
     ),
     "golden verify --config": ("f.json", ("golden", "verify", "--config", "FILE")),
     "golden verify --ca-file": (
-        "f.pem", ("golden", "verify", "https://127.0.0.1:9/mcp", "--ca-file", "FILE"),
+        "f.pem",
+        ("golden", "verify", "https://127.0.0.1:9/mcp", "--ca-file", "FILE"),
     ),
     "bridge --config": ("f.json", ("bridge", "--config", "FILE")),
     "fleet list": ("f.jsonl", ("fleet", "--list-only", "FILE")),
@@ -56,14 +58,31 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "client --since": ("f.json", ("client", "--since", "FILE", "--", "none", "{server}")),
     "client --baseline": ("f.toml", ("client", "--baseline", "FILE", "--", "none", "{server}")),
     "client --config": ("f.toml", ("client", "--config", "FILE")),
-}  # fmt: skip
+}
 """Command and option that read a file -> a name for it, and a command line."""
 
 OTHERS: Final = {
-    "--watch", "--root-from", "--world", "--json", "--save", "--scripts", "--output", "--html",
-    "--markdown", "--junit", "--sarif", "--badge", "--folder", "--out", "--work", "--csv",
-    "--parquet", "--report", "--wrap", "--unwrap",
-}  # fmt: skip
+    "--watch",
+    "--root-from",
+    "--world",
+    "--json",
+    "--save",
+    "--scripts",
+    "--output",
+    "--html",
+    "--markdown",
+    "--junit",
+    "--sarif",
+    "--badge",
+    "--folder",
+    "--out",
+    "--work",
+    "--csv",
+    "--parquet",
+    "--report",
+    "--wrap",
+    "--unwrap",
+}
 """Options whose file is written or edited, or whose folder is made or copied."""
 
 TEXTUAL: Final = {"f.txt", "f.pem"}

@@ -157,9 +157,17 @@ def test_a_fleet_gives_no_variable_to_files_in_a_folder(clone: Path) -> None:
 
 
 COMMANDS = (
-    "check", "check --suite security", "check --watch", "recon", "recon --json", "load", "bridge",
-    "golden record", "golden verify", "client",
-)  # fmt: skip
+    "check",
+    "check --suite security",
+    "check --watch",
+    "recon",
+    "recon --json",
+    "load",
+    "bridge",
+    "golden record",
+    "golden verify",
+    "client",
+)
 
 
 @pytest.mark.parametrize("words", COMMANDS)
@@ -198,10 +206,12 @@ def test_a_name_of_a_target_is_a_name_of_a_file(clone: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'cwd = "\\u0000"', 'root-from = "\\u0000"',
-        'cwd = "{root}/../../.."', 'from = "/proc/self/environ"',
+        'cwd = "\\u0000"',
+        'root-from = "\\u0000"',
+        'cwd = "{root}/../../.."',
+        'from = "/proc/self/environ"',
     ],
-)  # fmt: skip
+)
 def test_odd_paths_lead_out(clone: Path, text: str) -> None:
     command = "" if text.startswith("from") else SERVER
     (clone / "touchstone.toml").write_text(f"{command}{text}\n")

@@ -21,13 +21,18 @@ RECORD: dict[str, Any] = {
     "title": "A",
     "packages": [
         {
-            "registryType": "pypi", "identifier": "a", "version": "1.0",
+            "registryType": "pypi",
+            "identifier": "a",
+            "version": "1.0",
             "transport": {"type": "stdio"},
             "runtimeArguments": [{"type": "named", "name": "--from", "value": "a"}],
             "packageArguments": [
                 {
-                    "type": "positional", "value": "{q}/x", "isRequired": True,
-                    "format": "filepath", "valueHint": "folder",
+                    "type": "positional",
+                    "value": "{q}/x",
+                    "isRequired": True,
+                    "format": "filepath",
+                    "valueHint": "folder",
                     "variables": {"q": {"default": "5", "isRequired": True}},
                 },
                 {"type": "named", "name": "--on", "isRequired": True, "format": "boolean"},
@@ -35,23 +40,30 @@ RECORD: dict[str, Any] = {
             "environmentVariables": [{"name": "A", "default": "b", "isRequired": True}],
         }
     ],
-}  # fmt: skip
+}
 REMOTE: dict[str, Any] = {
     "name": "io.example/b",
     "version": "1",
     "remotes": [
         {
-            "type": "streamable-http", "url": "https://{host}/mcp",
+            "type": "streamable-http",
+            "url": "https://{host}/mcp",
             "variables": {"host": {"value": "example.org"}},
             "headers": [{"name": "X", "value": "y", "isRequired": True}],
         }
     ],
-}  # fmt: skip
+}
 GOOD = {"npm": "good@1.0.0"}
 ROW: dict[str, Any] = {
-    "npm": "a", "name": "A", "version": "1", "args": ["x"], "env": {"A": "b"}, "script": "s",
-    "cwd": "c", "prefix": "p",
-}  # fmt: skip
+    "npm": "a",
+    "name": "A",
+    "version": "1",
+    "args": ["x"],
+    "env": {"A": "b"},
+    "script": "s",
+    "cwd": "c",
+    "prefix": "p",
+}
 
 
 def entries(folder: Path, *records: Any) -> list[Any]:
@@ -156,13 +168,22 @@ def test_variables_do_not_multiply(tmp_path: Path) -> None:
 
 def test_a_row_of_results_with_a_wrong_member_is_a_line_with_its_place(tmp_path: Path) -> None:
     row = {
-        "key": "npm:a", "name": "a", "registry": "npm", "package": "a", "version": "1",
-        "language": "node", "tool": {"version": "1", "catalogue": "0"}, "settings": {},
-        "start": {"class": "started", "line": ""}, "sdk": [{"name": "x", "version": "1"}],
-        "revisions": ["2025-11-25"], "verdicts": {"2025-11-25": {"ping-empty-response": "fail"}},
-        "sdk_faults": [], "interrupted": "",
+        "key": "npm:a",
+        "name": "a",
+        "registry": "npm",
+        "package": "a",
+        "version": "1",
+        "language": "node",
+        "tool": {"version": "1", "catalogue": "0"},
+        "settings": {},
+        "start": {"class": "started", "line": ""},
+        "sdk": [{"name": "x", "version": "1"}],
+        "revisions": ["2025-11-25"],
+        "verdicts": {"2025-11-25": {"ping-empty-response": "fail"}},
+        "sdk_faults": [],
+        "interrupted": "",
         "seconds": {"install": 0, "startup": 1, "run": 1, "total": 2},
-    }  # fmt: skip
+    }
     path = tmp_path / "rows.jsonl"
     for mutant in (row, *mutants(row)):
         path.write_text(f"{json.dumps(mutant)}\n")

@@ -67,8 +67,12 @@ def spins_after_each_call():
     """
     text = {"type": "string"}
     schema = {"type": "object", "properties": {"path": text}, "required": ["path"]}
-    tool = {"name": "read_file", "description": "Reads a file below the root.",
-            "inputSchema": schema, "annotations": {"readOnlyHint": True}}  # fmt: skip
+    tool = {
+        "name": "read_file",
+        "description": "Reads a file below the root.",
+        "inputSchema": schema,
+        "annotations": {"readOnlyHint": True},
+    }
     if ARGUMENT == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 

@@ -28,10 +28,19 @@ TRANSCRIPTS: Final = frozenset({"client", "part", "record", "server", "transcrip
 
 OTHERS: Final = frozenset(
     {
-        "case",  "known", "one", "planned", "profile", "result", "run", "slot", "spoken",
-        "subject", "verdict",
+        "case",
+        "known",
+        "one",
+        "planned",
+        "profile",
+        "result",
+        "run",
+        "slot",
+        "spoken",
+        "subject",
+        "verdict",
     }
-)  # fmt: skip
+)
 """Names of variables and attributes that are one of the values in some module."""
 
 

@@ -200,10 +200,18 @@ def plants() -> None:
 MODES: dict[str, Callable[[], None]] = {
     one.__name__: one
     for one in (
-        leaves, stays, kills_its_parent, fills, floods, says_one_line, connects, posts,
-        speaks_for_a_stand_in, plants,
+        leaves,
+        stays,
+        kills_its_parent,
+        fills,
+        floods,
+        says_one_line,
+        connects,
+        posts,
+        speaks_for_a_stand_in,
+        plants,
     )
-}  # fmt: skip
+}
 
 if __name__ == "__main__":
     MODES[MODE]()

@@ -222,7 +222,11 @@ def test_a_client_in_a_sandbox_is_judged_as_outside(
     command = (sys.executable, "-c", code, *server)
     done = subprocess.run(
         [sys.executable, "-m", "mcp_touchstone", *words, "--", *command],
-        capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+        check=False,
+    )
 
     assert done.returncode == 0, done.stdout + done.stderr

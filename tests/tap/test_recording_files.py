@@ -15,23 +15,35 @@ from tests.odd_values import mutants
 from tests.tap.test_judge import answered, asked, write
 
 OFFERS = {
-    "resource": "http://127.0.0.1:1/mcp", "place": "/metadata", "scope": "read", "more": "",
-    "foreign": False, "defaults": False, "tenant": "", "places": ["/a"], "metadata": [],
+    "resource": "http://127.0.0.1:1/mcp",
+    "place": "/metadata",
+    "scope": "read",
+    "more": "",
+    "foreign": False,
+    "defaults": False,
+    "tenant": "",
+    "places": ["/a"],
+    "metadata": [],
     "response": [],
-}  # fmt: skip
+}
 NOTES: dict[str, dict[str, Any]] = {
     "server": OFFERS,
     "document": {"path": "/metadata", "version": "2025-03-26"},
     "metadata": {"path": "/a"},
     "register": {"client_id": "c", "application_type": "native"},
     "authorize": {
-        "client_id": "c", "redirect_uri": "http://localhost/", "scope": "read", "known": True,
-        "resource": "http://127.0.0.1:1/mcp", "registered": True, "challenge": "S256",
+        "client_id": "c",
+        "redirect_uri": "http://localhost/",
+        "scope": "read",
+        "known": True,
+        "resource": "http://127.0.0.1:1/mcp",
+        "registered": True,
+        "challenge": "S256",
         "state": True,
     },
     "token": {"client_id": "c", "known": True, "code": True, "verified": True},
     "request": {"request": "POST initialize", "token": "valid", "status": 403},
-}  # fmt: skip
+}
 
 
 def rows(path: Path) -> list[Any]:
@@ -43,9 +55,11 @@ def over_http(folder: Path) -> Path:
     folder.mkdir()
     recorder = Recorder(folder / "1.jsonl", {"url": "http://127.0.0.1:1/mcp"}, {})
     opening = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
         "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}},
-    }  # fmt: skip
+    }
     answer = {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}}
     recorder.http(Side.CLIENT, 1, "POST /mcp", (("Host", "a"), ("Mcp-Session-Id", "b")))
     recorder.http(Side.CLIENT, 1, json.dumps(opening))

@@ -140,11 +140,16 @@ def test_no_two_servers_share_a_folder() -> None:
 @pytest.mark.parametrize(
     "server",
     [
-        '{"command":"x","args":null}', '{"command":"x","args":"foo"}', '{"command":"x","args":5}',
-        '{"command":"x","args":{"b":1}}', '{"command":"x","args":[1]}', '{"command":null}',
-        '{"command":[]}', '{"command":["x",2]}',
+        '{"command":"x","args":null}',
+        '{"command":"x","args":"foo"}',
+        '{"command":"x","args":5}',
+        '{"command":"x","args":{"b":1}}',
+        '{"command":"x","args":[1]}',
+        '{"command":null}',
+        '{"command":[]}',
+        '{"command":["x",2]}',
     ],
-)  # fmt: skip
+)
 def test_a_command_of_another_type_is_refused(server: str) -> None:
     text = f'{{"mcpServers":{{"good":{{"command":"x"}},"bad":{server}}}}}'
 

@@ -46,65 +46,224 @@ class ArgumentRole(StrEnum):
 
 
 _BY_NAME: Final[Mapping[ArgumentRole, frozenset[str]]] = {
-    ArgumentRole.FROM: frozenset({
-        "source", "src", "from", "sourcepath", "srcpath", "frompath", "oldpath", "sourcefile",
-        "currentpath", "oldname",
-    }),
-    ArgumentRole.TO: frozenset({
-        "destination", "dest", "dst", "to", "destinationpath", "destpath", "dstpath", "topath",
-        "newpath", "targetpath", "destinationfile", "newname",
-    }),
-    ArgumentRole.BASE: frozenset({
-        "cwd", "root", "base", "basedir", "basepath", "rootdir", "rootpath", "rootdirectory",
-        "workingdir", "workingdirectory", "workdir", "projectroot", "projectpath", "repopath",
-        "workspace", "workspaceroot", "basedirectory", "repo", "vault", "vaultpath", "project",
-    }),
-    ArgumentRole.CONTENT: frozenset({
-        "content", "contents", "text", "filetext", "data", "body", "filecontent", "filecontents",
-        "markdown", "code", "value", "inserttext",
-    }),
-    ArgumentRole.OLD: frozenset({
-        "old", "oldtext", "oldstr", "oldstring", "oldcontent", "search", "find", "searchtext",
-        "target", "original", "match",
-    }),
-    ArgumentRole.NEW: frozenset({
-        "new", "newtext", "newstr", "newstring", "newcontent", "newcontents", "replace",
-        "replacement", "replacetext", "replacewith",
-    }),
-    ArgumentRole.HASH: frozenset({
-        "hash", "filehash", "expectedhash", "sha256", "checksum", "contenthash", "rangehash",
-    }),
+    ArgumentRole.FROM: frozenset(
+        {
+            "source",
+            "src",
+            "from",
+            "sourcepath",
+            "srcpath",
+            "frompath",
+            "oldpath",
+            "sourcefile",
+            "currentpath",
+            "oldname",
+        }
+    ),
+    ArgumentRole.TO: frozenset(
+        {
+            "destination",
+            "dest",
+            "dst",
+            "to",
+            "destinationpath",
+            "destpath",
+            "dstpath",
+            "topath",
+            "newpath",
+            "targetpath",
+            "destinationfile",
+            "newname",
+        }
+    ),
+    ArgumentRole.BASE: frozenset(
+        {
+            "cwd",
+            "root",
+            "base",
+            "basedir",
+            "basepath",
+            "rootdir",
+            "rootpath",
+            "rootdirectory",
+            "workingdir",
+            "workingdirectory",
+            "workdir",
+            "projectroot",
+            "projectpath",
+            "repopath",
+            "workspace",
+            "workspaceroot",
+            "basedirectory",
+            "repo",
+            "vault",
+            "vaultpath",
+            "project",
+        }
+    ),
+    ArgumentRole.CONTENT: frozenset(
+        {
+            "content",
+            "contents",
+            "text",
+            "filetext",
+            "data",
+            "body",
+            "filecontent",
+            "filecontents",
+            "markdown",
+            "code",
+            "value",
+            "inserttext",
+        }
+    ),
+    ArgumentRole.OLD: frozenset(
+        {
+            "old",
+            "oldtext",
+            "oldstr",
+            "oldstring",
+            "oldcontent",
+            "search",
+            "find",
+            "searchtext",
+            "target",
+            "original",
+            "match",
+        }
+    ),
+    ArgumentRole.NEW: frozenset(
+        {
+            "new",
+            "newtext",
+            "newstr",
+            "newstring",
+            "newcontent",
+            "newcontents",
+            "replace",
+            "replacement",
+            "replacetext",
+            "replacewith",
+        }
+    ),
+    ArgumentRole.HASH: frozenset(
+        {
+            "hash",
+            "filehash",
+            "expectedhash",
+            "sha256",
+            "checksum",
+            "contenthash",
+            "rangehash",
+        }
+    ),
     ArgumentRole.DIFF: frozenset({"diff", "difftext", "patch", "patchtext", "unifieddiff"}),
     ArgumentRole.SCRIPT: frozenset({"script", "scripttext", "cedarscript", "commands"}),
-    ArgumentRole.PATTERN: frozenset({
-        "pattern", "glob", "globpattern", "filepattern", "searchpattern", "query", "regex", "term",
-        "searchterm", "keyword", "q",
-    }),
-    ArgumentRole.LINE: frozenset({
-        "line", "startline", "endline", "insertline", "linenumber", "start", "end", "linestart",
-        "lineend", "offset", "limit",
-    }),
-}  # fmt: skip
+    ArgumentRole.PATTERN: frozenset(
+        {
+            "pattern",
+            "glob",
+            "globpattern",
+            "filepattern",
+            "searchpattern",
+            "query",
+            "regex",
+            "term",
+            "searchterm",
+            "keyword",
+            "q",
+        }
+    ),
+    ArgumentRole.LINE: frozenset(
+        {
+            "line",
+            "startline",
+            "endline",
+            "insertline",
+            "linenumber",
+            "start",
+            "end",
+            "linestart",
+            "lineend",
+            "offset",
+            "limit",
+        }
+    ),
+}
 """Role -> names of arguments, in lower case and without separators.
 
 FROM and TO count only if a tool has both.
 """
 
-FOLDERS: Final = frozenset({
-    "folder", "directory", "dir", "folderpath", "directorypath", "foldername", "directoryname",
-    "dirname", "dirpath", "subfolder", "subdirectory", "parent", "parentfolder", "parentpath",
-    "category", "section", "notebook", "collection", "space", "project", "projectname", "projectid",
-    "vault", "vaultname", "workspace", "workspacename", "outputdir", "outputdirectory",
-    "outputfolder", "targetdir", "targetfolder", "path", "location", "topic",
-})  # fmt: skip
+FOLDERS: Final = frozenset(
+    {
+        "folder",
+        "directory",
+        "dir",
+        "folderpath",
+        "directorypath",
+        "foldername",
+        "directoryname",
+        "dirname",
+        "dirpath",
+        "subfolder",
+        "subdirectory",
+        "parent",
+        "parentfolder",
+        "parentpath",
+        "category",
+        "section",
+        "notebook",
+        "collection",
+        "space",
+        "project",
+        "projectname",
+        "projectid",
+        "vault",
+        "vaultname",
+        "workspace",
+        "workspacename",
+        "outputdir",
+        "outputdirectory",
+        "outputfolder",
+        "targetdir",
+        "targetfolder",
+        "path",
+        "location",
+        "topic",
+    }
+)
 """Names of an argument that may take the folder of a file, if another takes its name."""
 
-NAMES: Final = frozenset({
-    "filename", "name", "title", "notename", "notetitle", "documentname", "documenttitle",
-    "docname", "document", "doc", "note", "noteid", "slug", "key", "identifier", "id", "permalink",
-    "file", "page", "pagename", "pagetitle", "templatename", "diagramname", "sheet",
-    "outputfilename",
-})  # fmt: skip
+NAMES: Final = frozenset(
+    {
+        "filename",
+        "name",
+        "title",
+        "notename",
+        "notetitle",
+        "documentname",
+        "documenttitle",
+        "docname",
+        "document",
+        "doc",
+        "note",
+        "noteid",
+        "slug",
+        "key",
+        "identifier",
+        "id",
+        "permalink",
+        "file",
+        "page",
+        "pagename",
+        "pagetitle",
+        "templatename",
+        "diagramname",
+        "sheet",
+        "outputfilename",
+    }
+)
 """Names of an argument that may take the name of a file, or a title that becomes one."""
 
 LINES: Final = frozenset({"command", "cmd", "commandline", "args"})

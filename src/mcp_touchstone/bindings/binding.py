@@ -86,19 +86,30 @@ TAKING: Final = CARRYING | {Operation.STAGE}
 """Operations that transfer bytes from one place to another."""
 
 HANDLING: Final = (
-    frozenset({
-        Operation.READ, Operation.CREATE, Operation.WRITE, Operation.EDIT, Operation.STAGE,
-    })
+    frozenset(
+        {
+            Operation.READ,
+            Operation.CREATE,
+            Operation.WRITE,
+            Operation.EDIT,
+            Operation.STAGE,
+        }
+    )
     | CARRYING
-)  # fmt: skip
+)
 """Operations on single files; operations on folders are excluded."""
 
 IN_PLACE: Final = frozenset(Operation) - CARRYING - {Operation.COMPLETE}
 SHOWN: Final = 70
 
-_CONTENT: Final = frozenset({
-    ArgumentRole.CONTENT, ArgumentRole.NEW, ArgumentRole.DIFF, ArgumentRole.SCRIPT,
-})  # fmt: skip
+_CONTENT: Final = frozenset(
+    {
+        ArgumentRole.CONTENT,
+        ArgumentRole.NEW,
+        ArgumentRole.DIFF,
+        ArgumentRole.SCRIPT,
+    }
+)
 """Roles of the arguments whose text is written into a file."""
 
 

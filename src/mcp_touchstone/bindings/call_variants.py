@@ -25,20 +25,91 @@ from mcp_touchstone.bindings.file_naming import PATH
 from mcp_touchstone.samples.from_schema import required, words
 from mcp_touchstone.wire.framing import object_in, value_in
 
-DANGER: Final = frozenset({
-    "exec", "execute", "run", "shell", "bash", "terminal", "process", "kill", "spawn", "eval",
-    "fetch", "http", "url", "web", "browser", "download", "upload", "send", "email", "push",
-    "pull", "clone", "deploy", "install", "publish", "delete", "remove", "unlink", "rm", "trash",
-    "purge", "destroy", "drop", "reset", "restart", "shutdown", "config",
-})  # fmt: skip
+DANGER: Final = frozenset(
+    {
+        "exec",
+        "execute",
+        "run",
+        "shell",
+        "bash",
+        "terminal",
+        "process",
+        "kill",
+        "spawn",
+        "eval",
+        "fetch",
+        "http",
+        "url",
+        "web",
+        "browser",
+        "download",
+        "upload",
+        "send",
+        "email",
+        "push",
+        "pull",
+        "clone",
+        "deploy",
+        "install",
+        "publish",
+        "delete",
+        "remove",
+        "unlink",
+        "rm",
+        "trash",
+        "purge",
+        "destroy",
+        "drop",
+        "reset",
+        "restart",
+        "shutdown",
+        "config",
+    }
+)
 """A tool with one of these words in its name is called only if the user names it."""
 
-HARMLESS: Final = frozenset({
-    "add", "append", "apply", "cat", "copy", "create", "dir", "edit", "find", "get", "glob", "grep",
-    "insert", "list", "ls", "make", "mkdir", "modify", "move", "new", "open", "patch", "read",
-    "rename", "replace", "restore", "revert", "rollback", "save", "search", "show", "stage", "stat",
-    "tree", "undo", "update", "view", "write",
-})  # fmt: skip
+HARMLESS: Final = frozenset(
+    {
+        "add",
+        "append",
+        "apply",
+        "cat",
+        "copy",
+        "create",
+        "dir",
+        "edit",
+        "find",
+        "get",
+        "glob",
+        "grep",
+        "insert",
+        "list",
+        "ls",
+        "make",
+        "mkdir",
+        "modify",
+        "move",
+        "new",
+        "open",
+        "patch",
+        "read",
+        "rename",
+        "replace",
+        "restore",
+        "revert",
+        "rollback",
+        "save",
+        "search",
+        "show",
+        "stage",
+        "stat",
+        "tree",
+        "undo",
+        "update",
+        "view",
+        "write",
+    }
+)
 """A value of a switch is used only if it contains one of these words, or the user names the tool.
 
 The effect of any other value cannot be guessed.
@@ -81,7 +152,7 @@ GUESSES: Final[tuple[tuple[frozenset[str], dict[str, Any]], ...]] = (
     (frozenset({"search", "find", "grep", "glob"}), _guess("path", "pattern")),
     (frozenset({"read", "view", "get", "open", "list", "tree", "create", "cat"}), _guess("path")),
     (frozenset({"read", "view", "get", "open", "cat"}), _guess("file_path")),
-)  # fmt: skip
+)
 """Words in the name of a tool -> schema of the arguments it probably takes.
 
 Used for tools whose schema names no arguments.

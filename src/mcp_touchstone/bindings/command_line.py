@@ -13,9 +13,20 @@ from mcp_touchstone.bindings.argument_roles import (
 )
 from mcp_touchstone.samples.from_schema import required, words
 
-RUNNING: Final = frozenset({
-    "exec", "execute", "run", "shell", "bash", "terminal", "process", "spawn", "command", "cmd",
-})  # fmt: skip
+RUNNING: Final = frozenset(
+    {
+        "exec",
+        "execute",
+        "run",
+        "shell",
+        "bash",
+        "terminal",
+        "process",
+        "spawn",
+        "command",
+        "cmd",
+    }
+)
 """Words in the name of a tool that runs programs."""
 
 COMMANDS: Final = frozenset({"command", "cmd", "commandline", "program", "executable", "argv"})

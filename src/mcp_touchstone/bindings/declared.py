@@ -18,8 +18,12 @@ from mcp_touchstone.bindings.file_naming import PATH
 from mcp_touchstone.catalog.clause import nearest
 
 UNSAID: Final = WALKING | {
-    Operation.UNDO, Operation.STAGE, Operation.SCRIPT, Operation.CALL, Operation.RUN,
-}  # fmt: skip
+    Operation.UNDO,
+    Operation.STAGE,
+    Operation.SCRIPT,
+    Operation.CALL,
+    Operation.RUN,
+}
 OPERATIONS: Final = tuple(str(one) for one in Operation if one not in UNSAID)
 """Operations that can be declared.
 

@@ -36,14 +36,16 @@ IDLE: Final = 3600.0
 AFTERMATH: Final = 5.0
 """Seconds in which a cancelled request may still be answered."""
 
-NEWS: Final = frozenset({
-    "notifications/resources/updated",
-    "notifications/resources/list_changed",
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/tasks/status",
-    "notifications/elicitation/complete",
-})  # fmt: skip
+NEWS: Final = frozenset(
+    {
+        "notifications/resources/updated",
+        "notifications/resources/list_changed",
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/tasks/status",
+        "notifications/elicitation/complete",
+    }
+)
 """Methods of notifications that belong to no request."""
 
 

@@ -292,20 +292,36 @@ def load_catalogue(directory: Path) -> Catalogue:
 
 
 _CHAPTER_KEYS: Final = {
-    "title": "string", "summary": "string", "deferred": "string", "transport": "string",
-    "decision": "string", "clause": "array of tables",
-}  # fmt: skip
+    "title": "string",
+    "summary": "string",
+    "deferred": "string",
+    "transport": "string",
+    "decision": "string",
+    "clause": "array of tables",
+}
 
 _INHERITED: Final = ("deferred", "transport", "decision")
 """Keys of a chapter that its rows inherit."""
 
 _KEYS: Final = {
-    "id": "string", "level": "string", "breach": "string", "strict": "boolean", "source": "table",
-    "statement": "string", "needs": "array of strings", "conditional": "boolean", "how": "string",
-    "not_flagged": "string", "decision": "string", "cure": "string", "replaces": "array of strings",
-    "deferred": "string", "unobservable": "string", "judged": "boolean",
+    "id": "string",
+    "level": "string",
+    "breach": "string",
+    "strict": "boolean",
+    "source": "table",
+    "statement": "string",
+    "needs": "array of strings",
+    "conditional": "boolean",
+    "how": "string",
+    "not_flagged": "string",
+    "decision": "string",
+    "cure": "string",
+    "replaces": "array of strings",
+    "deferred": "string",
+    "unobservable": "string",
+    "judged": "boolean",
     "transport": "string",
-}  # fmt: skip
+}
 
 
 def check_keys(

@@ -10,8 +10,14 @@ from enum import StrEnum
 from typing import Final
 
 CAPABILITIES: Final = (
-    "tools", "resources", "prompts", "logging", "completions", "tasks", "extensions",
-)  # fmt: skip
+    "tools",
+    "resources",
+    "prompts",
+    "logging",
+    "completions",
+    "tasks",
+    "extensions",
+)
 """Capabilities a server may declare; a need may name one, or a member of one."""
 
 FLAGS: Final = frozenset({"listChanged", "subscribe"})

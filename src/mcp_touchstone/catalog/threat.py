@@ -77,9 +77,15 @@ LIMITS: Final = {Promise.SIZE_LIMIT: 10485760, Promise.READ_LIMIT: 500000}
 MODES: Final = frozenset({Promise.READ_ONLY, Promise.DRY_RUN, Promise.AUDIT, *LIMITS})
 """Promises that cannot be observed; threats that need one are not judged without it."""
 
-ASSUMED: Final = frozenset({
-    Promise.CONTAINMENT, Promise.LIVENESS, Promise.FRAMING, Promise.SECRECY, Promise.HONESTY,
-})  # fmt: skip
+ASSUMED: Final = frozenset(
+    {
+        Promise.CONTAINMENT,
+        Promise.LIVENESS,
+        Promise.FRAMING,
+        Promise.SECRECY,
+        Promise.HONESTY,
+    }
+)
 """Promises of every server, the first one if it is given a root; the others are declared."""
 
 DECLARED: Final = tuple(str(promise) for promise in Promise if promise not in ASSUMED)
@@ -128,12 +134,24 @@ class Threat(Clause):
 
 
 _KEYS: Final = {
-    "id": "string", "severity": "string", "promise": "string", "statement": "string",
-    "effect": "string", "cause": "string", "cwe": "array of integers",
-    "owasp": "array of strings", "seen_in": "array of strings", "needs": "array of strings",
-    "how": "string", "not_flagged": "string", "decision": "string", "deferred": "string",
-    "conditional": "boolean", "tier": "string", "transport": "string",
-}  # fmt: skip
+    "id": "string",
+    "severity": "string",
+    "promise": "string",
+    "statement": "string",
+    "effect": "string",
+    "cause": "string",
+    "cwe": "array of integers",
+    "owasp": "array of strings",
+    "seen_in": "array of strings",
+    "needs": "array of strings",
+    "how": "string",
+    "not_flagged": "string",
+    "decision": "string",
+    "deferred": "string",
+    "conditional": "boolean",
+    "tier": "string",
+    "transport": "string",
+}
 _REQUIRED: Final = ("id", "severity", "promise", "statement", "effect", "cause", "cwe", "how")
 
 
@@ -146,9 +164,11 @@ def load_family(path: Path) -> Chapter:
     where = f"{path.parent.name}/{path.name}"
     table = read_table(path, where)
     keys = {
-        "title": "string", "summary": "string", "transport": "string",
+        "title": "string",
+        "summary": "string",
+        "transport": "string",
         "threat": "array of tables",
-    }  # fmt: skip
+    }
     check_keys(table, keys, ("title", "summary", "threat"), where)
     common = {name: table[name] for name in ("transport",) if name in table}
     rows = tuple(_threat({**common, **row}, path, where) for row in table["threat"])
@@ -165,8 +185,11 @@ def _threat(row: Mapping[str, Any], path: Path, where: str) -> Threat:
     where = f"{where}: {row.get('id') or '(no id)'}"
     check_keys(row, _KEYS, _REQUIRED, where)
     for key, known in (
-        ("severity", Severity), ("promise", Promise), ("tier", Tier), ("transport", Transport),
-    ):  # fmt: skip
+        ("severity", Severity),
+        ("promise", Promise),
+        ("tier", Tier),
+        ("transport", Transport),
+    ):
         names = [str(one) for one in known]
         if row.get(key, names[0]) not in names:
             raise CatalogueError(

@@ -46,8 +46,10 @@ WELL_KNOWN: Final = "/.well-known/"
 ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 DONE: Final = b"<!doctype html><title>mcp-touchstone</title><p>You can close this window."
 HELLO: Final = {
-    "protocolVersion": LATEST_LEGACY, "capabilities": {}, "clientInfo": CLIENT_INFO,
-}  # fmt: skip
+    "protocolVersion": LATEST_LEGACY,
+    "capabilities": {},
+    "clientInfo": CLIENT_INFO,
+}
 
 
 def login(
@@ -204,10 +206,12 @@ def _registered(web: CheckedHttp, about: Json, back: str) -> Json:
             "http://127.0.0.1/callback, and give --client-id ID"
         )
     wanted = {
-        "client_name": "mcp-touchstone", "redirect_uris": [back], "response_types": ["code"],
+        "client_name": "mcp-touchstone",
+        "redirect_uris": [back],
+        "response_types": ["code"],
         "grant_types": ["authorization_code", "refresh_token"],
         "token_endpoint_auth_method": "none",
-    }  # fmt: skip
+    }
     place = _endpoint(about, "registration_endpoint")
     found = web.posted(place, json.dumps(wanted).encode(), "application/json")
     own = {k: member(found, k, str, place, "") for k in ("client_id", "client_secret")}

@@ -70,9 +70,17 @@ class Failed:
             settings,
             select=tuple(sorted(self.names)),
             revision=tuple(r for r in rev.ALL if r in self.revisions),
-            level=(), report=(), json=None, save=None, scripts=None, since=None, budget=None,
-            update_baseline=False, update_budget=False, quiet=True,
-        )  # fmt: skip
+            level=(),
+            report=(),
+            json=None,
+            save=None,
+            scripts=None,
+            since=None,
+            budget=None,
+            update_baseline=False,
+            update_budget=False,
+            quiet=True,
+        )
 
 
 def watched(

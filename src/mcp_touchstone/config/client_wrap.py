@@ -55,29 +55,36 @@ FORMS: Final = (
         "https://modelcontextprotocol.io/docs/develop/connect-local-servers",
         ("mcpServers",),
     ),
+    Form("Claude Code", "https://code.claude.com/docs/en/mcp", ("projects", "*", "mcpServers")),
     Form(
-        "Claude Code", "https://code.claude.com/docs/en/mcp", ("projects", "*", "mcpServers")
-    ),
-    Form(
-        "VS Code", "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
+        "VS Code",
+        "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration",
         ("servers",),
     ),
     Form("opencode", "https://opencode.ai/docs/mcp-servers", ("mcp",)),
     Form("opencode", "https://opencode.ai/v2/docs/mcp-servers", ("mcp", "servers")),
     Form("Zed", "https://zed.dev/docs/ai/mcp", ("context_servers",)),
     Form(
-        "Zed", "https://zed.dev/docs/ai/mcp", ("context_servers",), inner=("command",),
+        "Zed",
+        "https://zed.dev/docs/ai/mcp",
+        ("context_servers",),
+        inner=("command",),
         command="path",
     ),
     Form(
-        "Codex", "https://github.com/openai/codex/blob/main/docs/config.md", ("mcp_servers",),
+        "Codex",
+        "https://github.com/openai/codex/blob/main/docs/config.md",
+        ("mcp_servers",),
         syntax="toml",
     ),
     Form(
-        "Goose", "https://block.github.io/goose/docs/guides/config-files", ("extensions",),
-        syntax="yaml", command="cmd",
+        "Goose",
+        "https://block.github.io/goose/docs/guides/config-files",
+        ("extensions",),
+        syntax="yaml",
+        command="cmd",
     ),
-)  # fmt: skip
+)
 
 _SYNTAX: Final = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 

@@ -32,17 +32,26 @@ def _list(listed: Parser) -> None:
     listed.description = "List the rules and how each is checked."
     listed.add_argument("word", nargs="*", help="chapters, groups or clause ids; globs are allowed")
     own(
-        listed, "--suite", "conformance, security or all (default)", "NAME", values.suite,
-        default="all", complete=lambda: values.SUITES,
-    )  # fmt: skip
+        listed,
+        "--suite",
+        "conformance, security or all (default)",
+        "NAME",
+        values.suite,
+        default="all",
+        complete=lambda: values.SUITES,
+    )
     grades = (*values.LEVELS, *map(str, Severity))
     own(
-        listed, "--level",
+        listed,
+        "--level",
         "list only clauses of this level or threats of this severity; repeatable; "
         f"{', '.join(grades)}",
-        "LEVEL", values.one_of(grades), action="append", default=[],
+        "LEVEL",
+        values.one_of(grades),
+        action="append",
+        default=[],
         complete=lambda: grades,
-    )  # fmt: skip
+    )
 
 
 def _completion(completion: Parser) -> None:
@@ -62,9 +71,12 @@ def _login(login: Parser) -> None:
     login.add_argument("url", metavar="URL")
     own(login, "--client-id", "a client that is registered already", "ID", default="")
     login.add_argument(
-        "--scope", action="append", default=[], metavar="NAME",
+        "--scope",
+        action="append",
+        default=[],
+        metavar="NAME",
         help="a scope to ask for; repeatable (default: what the server names)",
-    )  # fmt: skip
+    )
     own(login, "--forget", "delete the stored token")
     own(login, "--print-token", "print a valid token, for --token-command")
 
@@ -78,16 +90,22 @@ def _check(check: Parser) -> None:
     check.epilog = STATUS
     words(check, "targets of the configuration (default: all of them)")
     own(
-        check, "--from",
+        check,
+        "--from",
         "check the server of this registry record, and say where the two differ",
-        "SERVER.json", Path, dest="record",
-    )  # fmt: skip
+        "SERVER.json",
+        Path,
+        dest="record",
+    )
     own(
-        check, "--watch",
+        check,
+        "--watch",
         "check again when files change, what failed first: those of the command, and those of the "
         "working folder or of these paths; Ctrl-C ends",
-        "PATH", Path, nargs="*",
-    )  # fmt: skip
+        "PATH",
+        Path,
+        nargs="*",
+    )
     table(check, "check")
 
 
@@ -104,9 +122,13 @@ def _init(init: Parser) -> None:
     )
     words(init, "a target of the file named with --config")
     own(
-        init, "--output", "file to write (default: %(default)s)", "FILE", Path,
+        init,
+        "--output",
+        "file to write (default: %(default)s)",
+        "FILE",
+        Path,
         default=Path("touchstone.toml"),
-    )  # fmt: skip
+    )
     own(init, "--force", "replace the file if it exists")
     table(init, "init")
 
@@ -127,9 +149,12 @@ def _report(report: Parser) -> None:
     report.description = "Make other reports of one that `check --json` wrote."
     report.add_argument("run", type=Path, metavar="RUN.json")
     for kind, what in (
-        ("html", "an HTML page"), ("markdown", "Markdown"), ("junit", "JUnit XML"),
-        ("sarif", "SARIF"), ("badge", "the JSON of a shields.io badge"),
-    ):  # fmt: skip
+        ("html", "an HTML page"),
+        ("markdown", "Markdown"),
+        ("junit", "JUnit XML"),
+        ("sarif", "SARIF"),
+        ("badge", "the JSON of a shields.io badge"),
+    ):
         own(report, f"--{kind}", f"write {what}", "FILE", Path)
 
 
@@ -184,23 +209,31 @@ def _golden(golden: Parser) -> None:
         one.set_defaults(parser=one)
         words(one)
         own(
-            one, "--folder", "folder of the recording (default: %(default)s)", "DIR", Path,
+            one,
+            "--folder",
+            "folder of the recording (default: %(default)s)",
+            "DIR",
+            Path,
             default=Path("mcp-golden"),
-        )  # fmt: skip
+        )
         own(one, "--update", "replace recorded answers that differ")
         if name == "record":
             own(
-                one, "--suite",
+                one,
+                "--suite",
                 "also record the responses in the scenarios of a suite: conformance, security or "
                 "all",
-                "NAME", values.suite, dest="scenarios",
-            )  # fmt: skip
+                "NAME",
+                values.suite,
+                dest="scenarios",
+            )
             own(one, "--any-version", "ignore changes of the server's version")
         else:
             own(
-                one, "--create",
+                one,
+                "--create",
                 "record answers that are not recorded yet; without it they are failures",
-            )  # fmt: skip
+            )
         table(one, "golden")
 
 
@@ -213,15 +246,22 @@ def _bridge(bridge: Parser) -> None:
     )
     words(bridge)
     own(
-        bridge, "--port", "port to listen on (default: 0, any free port)", "N",
-        values.whole(0, PORTS), default=0,
-    )  # fmt: skip
+        bridge,
+        "--port",
+        "port to listen on (default: 0, any free port)",
+        "N",
+        values.whole(0, PORTS),
+        default=0,
+    )
     own(
-        bridge, "--sessions",
+        bridge,
+        "--sessions",
         "sessions at a time, each with a process (default: 32); an idle one is closed for a new "
         "one",
-        "N", values.whole(1, 1000), default=32,
-    )  # fmt: skip
+        "N",
+        values.whole(1, 1000),
+        default=32,
+    )
     table(bridge, "bridge")
 
 
@@ -239,21 +279,27 @@ def _fleet(fleet: Parser) -> None:
     )
     fleet.add_argument("list", type=Path, metavar="LIST")
     own(
-        fleet, "--out",
+        fleet,
+        "--out",
         "file of rows (default: %(default)s); reports and transcripts are kept beside it",
-        "FILE", Path, default=Path("fleet.jsonl"),
-    )  # fmt: skip
+        "FILE",
+        Path,
+        default=Path("fleet.jsonl"),
+    )
     own(
-        fleet, "--resume",
+        fleet,
+        "--resume",
         "continue: leave out servers that have a row, check those again where we failed",
-    )  # fmt: skip
+    )
     own(fleet, "--no-files", "keep no reports and transcripts, only rows")
     own(
-        fleet, "--opt-out",
+        fleet,
+        "--opt-out",
         "leave out the hosts and the servers in this file: a host, a name or a package a line, # "
         "begins a comment",
-        "FILE", Path,
-    )  # fmt: skip
+        "FILE",
+        Path,
+    )
     own(fleet, "--list-only", "print the servers of the list, and start none")
     _where_servers_run(fleet)
     table(fleet, "fleet")
@@ -262,46 +308,70 @@ def _fleet(fleet: Parser) -> None:
 def _where_servers_run(fleet: Parser) -> None:
     where = fleet.add_argument_group("where servers run")
     own(
-        where, "--inside",
+        where,
+        "--inside",
         "sandbox of each server (default: auto, unshare where it works, else bwrap); podman and "
         "docker run servers in images, and all others as auto does; none lets them do all that you "
         "can",
-        choices=("auto", "bwrap", "unshare", "podman", "docker", "none"), default="auto",
-    )  # fmt: skip
+        choices=("auto", "bwrap", "unshare", "podman", "docker", "none"),
+        default="auto",
+    )
     own(
-        where, "--workers", "servers at a time (default: %(default)s)", "N",
-        values.whole(1, 256), default=2,
-    )  # fmt: skip
+        where,
+        "--workers",
+        "servers at a time (default: %(default)s)",
+        "N",
+        values.whole(1, 256),
+        default=2,
+    )
     own(
-        where, "--engine",
+        where,
+        "--engine",
         "pool: threads of this machine (default); dask: the workers of a cluster",
-        choices=("pool", "dask"), default="pool",
-    )  # fmt: skip
+        choices=("pool", "dask"),
+        default="pool",
+    )
     own(
-        where, "--scheduler",
+        where,
+        "--scheduler",
         "scheduler of the cluster, such as tcp://10.0.0.1:8786; --out is written here, and the "
         "folder of reports is on the workers",
-        "ADDRESS", default="",
-    )  # fmt: skip
+        "ADDRESS",
+        default="",
+    )
     own(
-        where, "--shard",
+        where,
+        "--shard",
         "check only the I-th of N equal parts of the list, for several machines",
-        "I/N", values.shard, default=(1, 1),
-    )  # fmt: skip
+        "I/N",
+        values.shard,
+        default=(1, 1),
+    )
     own(where, "--work", "folder for installations (default: a temporary one)", "DIR", Path)
     own(
-        where, "--deadline", "limit for one server, with its installation (default: 300)",
-        "SECONDS", values.seconds, default=300.0,
-    )  # fmt: skip
+        where,
+        "--deadline",
+        "limit for one server, with its installation (default: 300)",
+        "SECONDS",
+        values.seconds,
+        default=300.0,
+    )
     own(
-        where, "--timeout", "limit for the first reply of a server (default: 30)",
-        "SECONDS", values.seconds, default=30.0,
-    )  # fmt: skip
+        where,
+        "--timeout",
+        "limit for the first reply of a server (default: 30)",
+        "SECONDS",
+        values.seconds,
+        default=30.0,
+    )
     own(
-        where, "--memory",
+        where,
+        "--memory",
         "memory of each process of a server (default: 4096; 0 for no limit; Linux)",
-        "MB", values.whole(0, 1 << 20), default=4096,
-    )  # fmt: skip
+        "MB",
+        values.whole(0, 1 << 20),
+        default=4096,
+    )
 
 
 def _fleet_report(report: Parser) -> None:
@@ -315,14 +385,18 @@ def _fleet_report(report: Parser) -> None:
     own(report, "--html", "write a page for a browser", "FILE", Path)
     own(report, "--csv", "write one line for each rule", "FILE", Path)
     own(
-        report, "--parquet",
-        "write one line for each server, revision and rule; requires DuckDB", "FILE", Path,
-    )  # fmt: skip
+        report,
+        "--parquet",
+        "write one line for each server, revision and rule; requires DuckDB",
+        "FILE",
+        Path,
+    )
     own(report, "--since", "show what changed since these rows", "OLD.jsonl", Path)
     own(
-        report, "--names",
+        report,
+        "--names",
         "name servers with a security finding too; they are withheld otherwise",
-    )  # fmt: skip
+    )
 
 
 def _tap(tap: Parser) -> None:
@@ -347,9 +421,13 @@ def _tap(tap: Parser) -> None:
     which.add_argument("--wrap", type=Path, metavar="FILE", help="put the tap into this file")
     which.add_argument("--unwrap", type=Path, metavar="FILE", help="take the tap out of this file")
     own(
-        tap, "--listen", "port on 127.0.0.1 for HTTP clients; 0 for any free one", "PORT",
-        values.whole(0, PORTS), default=None,
-    )  # fmt: skip
+        tap,
+        "--listen",
+        "port on 127.0.0.1 for HTTP clients; 0 for any free one",
+        "PORT",
+        values.whole(0, PORTS),
+        default=None,
+    )
     own(tap, "--to", "the HTTP server behind --listen", "URL")
     table(tap, "tap")
 
@@ -372,9 +450,12 @@ def _judge(judge: Parser) -> None:
     judge.epilog = STATUS
     judge.add_argument("folder", type=Path, metavar="DIR", help="folder, or one recording")
     own(
-        judge, "--side", "judge this side only", choices=("client", "server", "both"),
+        judge,
+        "--side",
+        "judge this side only",
+        choices=("client", "server", "both"),
         default="both",
-    )  # fmt: skip
+    )
     table(judge, "judge")
 
 

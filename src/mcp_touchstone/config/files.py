@@ -129,9 +129,10 @@ def _refuse_risks(path: Path, layer: Layer, asked: Asked) -> None:
     risks = {key: row.risk for key, row in toml_keys.KEYS.items() if row.risk is not None}
     folder = path.absolute().parent
     found = [
-        key for key, risk in risks.items()
+        key
+        for key, risk in risks.items()
         if (value := given.get(field_of(key))) and risk.has(value, folder, layer)
-    ]  # fmt: skip
+    ]
     if found:
         raise ConfigError(f"{path}: {toml_keys.untrusted(', '.join(found), path)}")
 

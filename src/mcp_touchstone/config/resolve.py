@@ -340,9 +340,17 @@ def _check_tokens(settings: Settings) -> None:
 
 
 _OF_OURS: Final = (
-    "env", "timeout", "call", "resource", "prompt", "root_from", "world", "offline", "sandbox",
+    "env",
+    "timeout",
+    "call",
+    "resource",
+    "prompt",
+    "root_from",
+    "world",
+    "offline",
+    "sandbox",
     "online",
-)  # fmt: skip
+)
 """Settings that the bundled server takes."""
 
 

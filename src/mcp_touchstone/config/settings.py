@@ -35,8 +35,18 @@ SHARED_REPORTS: Final = ("badge", "junit", "markdown", "sarif")
 """Kinds of reports that can hold several targets; other kinds have one file per target."""
 
 SEVERITIES: Final = (
-    "must", "should", "may", "critical", "high", "medium", "low", "info", "sdk", "profile", "never"
-)  # fmt: skip
+    "must",
+    "should",
+    "may",
+    "critical",
+    "high",
+    "medium",
+    "low",
+    "info",
+    "sdk",
+    "profile",
+    "never",
+)
 """Words of ``--fail-on``."""
 
 
@@ -95,76 +105,122 @@ class Settings(ServerSettings):
     client: tuple[str, ...] = ()
     client_http: bool = option(
         "reach our server over HTTP; its URL replaces {server}, or is the last argument",
-        names=("--http",), commands=CLIENT, in_pytest=True,
-    )  # fmt: skip
+        names=("--http",),
+        commands=CLIENT,
+        in_pytest=True,
+    )
     client_timeout: float = option(
-        "limit for the client in each scenario (default: 30)", "SECONDS", values.seconds,
-        kind=Kind.NUMBER, default=30.0, names=("--timeout",), commands=CLIENT, in_pytest=True,
-    )  # fmt: skip
+        "limit for the client in each scenario (default: 30)",
+        "SECONDS",
+        values.seconds,
+        kind=Kind.NUMBER,
+        default=30.0,
+        names=("--timeout",),
+        commands=CLIENT,
+        in_pytest=True,
+    )
     scenario: tuple[str, ...] = option(
-        "run the client in this scenario only; repeatable; `act --list` lists them", "NAME",
-        kind=Kind.TEXTS, commands=CLIENT, in_pytest=True,
-    )  # fmt: skip
+        "run the client in this scenario only; repeatable; `act --list` lists them",
+        "NAME",
+        kind=Kind.TEXTS,
+        commands=CLIENT,
+        in_pytest=True,
+    )
     suite: str = _scope(
         "conformance (default), security or all. The security suite calls tools that write, in "
         "throw-away folders; to attack file tools it needs {root} in the command",
-        "NAME", values.suite, default="conformance", commands=FLEET,
-        complete=lambda: values.SUITES, in_pytest=True,
-    )  # fmt: skip
+        "NAME",
+        values.suite,
+        default="conformance",
+        commands=FLEET,
+        complete=lambda: values.SUITES,
+        in_pytest=True,
+    )
     select: tuple[str, ...] = _scope(
         "clause, chapter (ping), group (basic), section of the specification "
         "(basic/transports#session-management) or scenario; globs are allowed; repeatable",
-        "WORD", kind=Kind.TEXTS, names=("--select", "--section"), complete=rules,
+        "WORD",
+        kind=Kind.TEXTS,
+        names=("--select", "--section"),
+        complete=rules,
         commands=(*FLEET, "judge", "client"),
         in_pytest=True,
-    )  # fmt: skip
+    )
     revision: tuple[str, ...] = _scope(
         "use this protocol revision only; repeatable:",
-        "DATE", values.revision, kind=Kind.TEXTS,
+        "DATE",
+        values.revision,
+        kind=Kind.TEXTS,
         commands=("check", "recon", "golden", "fleet", "judge", "client"),
-        complete=lambda: rev.ALL, in_pytest=True,
-    )  # fmt: skip
+        complete=lambda: rev.ALL,
+        in_pytest=True,
+    )
     level: tuple[str, ...] = _scope(
         "check clauses of this level only (MUST includes MUST NOT); repeatable:",
-        "LEVEL", values.level, kind=Kind.TEXTS, complete=lambda: values.LEVELS, commands=JUDGE,
-    )  # fmt: skip
+        "LEVEL",
+        values.level,
+        kind=Kind.TEXTS,
+        complete=lambda: values.LEVELS,
+        commands=JUDGE,
+    )
     for_: tuple[str, ...] = _scope(
         "also say what these clients and directories do with the server; repeatable, or joined by "
         "commas:",
-        "CLIENT", clients, kind=Kind.TEXTS, complete=known_clients, in_pytest=True,
-        names=("--for",), commands=FLEET,
-    )  # fmt: skip
+        "CLIENT",
+        clients,
+        kind=Kind.TEXTS,
+        complete=known_clients,
+        in_pytest=True,
+        names=("--for",),
+        commands=FLEET,
+    )
     strict: bool = _gate(
-        "a broken SHOULD is a failure, and faults of the server's SDK count", in_pytest=True,
+        "a broken SHOULD is a failure, and faults of the server's SDK count",
+        in_pytest=True,
         commands=JUDGE,
-    )  # fmt: skip
+    )
     attacks: tuple[str, ...] = _scope(
         "also run this group of attacks; `core` always runs; repeatable:",
-        "LEVEL", values.attacks, kind=Kind.TEXTS, complete=lambda: values.ATTACKS,
-    )  # fmt: skip
+        "LEVEL",
+        values.attacks,
+        kind=Kind.TEXTS,
+        complete=lambda: values.ATTACKS,
+    )
     attack_commands: bool = _scope(
         "also attack tools that run programs from a list or inside a folder; requires a sandbox",
         in_pytest=True,
     )
     quick: bool = _scope(
         "check the newest revision only, in one conversation, without calling tools",
-        commands=FLEET, in_pytest=True,
-    )  # fmt: skip
+        commands=FLEET,
+        in_pytest=True,
+    )
     fail_on: tuple[str, ...] = _gate(
         "lowest severity that fails the run. Conformance: must (default), should, may. Security: "
         "critical, high, medium, low, info. Give one of each, or never; sdk counts the faults of "
         "the server's SDK too, profile what is lost in a client of --for",
-        "SEVERITY", fail_on, kind=Kind.TEXTS, commands=(*JUDGE, "diff"),
-        complete=lambda: SEVERITIES, in_pytest=True,
-    )  # fmt: skip
+        "SEVERITY",
+        fail_on,
+        kind=Kind.TEXTS,
+        commands=(*JUDGE, "diff"),
+        complete=lambda: SEVERITIES,
+        in_pytest=True,
+    )
     since: Path | None = _gate(
         "fail only where it is worse than in this report, and show what changed",
-        "OLD.json", Path, in_files=False, commands=JUDGE,
-    )  # fmt: skip
+        "OLD.json",
+        Path,
+        in_files=False,
+        commands=JUDGE,
+    )
     baseline: Path | None = _gate(
         "file of known failures (default: touchstone-baseline.toml, if it exists)",
-        "FILE", Path, in_pytest=True, commands=JUDGE, risk=LEAVES,
-    )  # fmt: skip
+        "FILE",
+        Path,
+        in_pytest=True,
+        commands=JUDGE,
+        risk=LEAVES,
+    )
     usual_baseline: Path | None = None
     no_baseline: bool = _gate(
         "ignore known failures", in_files=False, in_pytest=True, commands=JUDGE
@@ -176,8 +232,10 @@ class Settings(ServerSettings):
     )
     budget: Path | None = _gate(
         "fail if the lists or the largest result cost a model more tokens than in this file",
-        "FILE", Path, risk=LEAVES,
-    )  # fmt: skip
+        "FILE",
+        Path,
+        risk=LEAVES,
+    )
     update_budget: bool = _gate(
         "write what they cost now into the file of --budget (budgets.toml)", in_files=False
     )
@@ -187,27 +245,47 @@ class Settings(ServerSettings):
     deadline: float | None = option(
         "limit for the whole run; the verdicts until then are reported (default: none; 1200 where "
         "CI is set; 0 for none)",
-        "SECONDS", values.deadline, kind=Kind.NUMBER, group=HOW, commands=CHECK, in_pytest=True,
-    )  # fmt: skip
+        "SECONDS",
+        values.deadline,
+        kind=Kind.NUMBER,
+        group=HOW,
+        commands=CHECK,
+        in_pytest=True,
+    )
     jobs: int = option(
         "conversations at a time (default: 20 for each processor core, at most 64)",
-        "N", values.whole(1, values.MOST_JOBS), kind=Kind.NUMBER, default=0, group=HOW,
+        "N",
+        values.whole(1, values.MOST_JOBS),
+        kind=Kind.NUMBER,
+        default=0,
+        group=HOW,
         commands=CHECK,
-    )  # fmt: skip
+    )
     examples: int | None = option(
         "examples of each property in each revision (default 10; 0 for none)",
-        "N", values.whole(0, values.MOST_EXAMPLES), kind=Kind.NUMBER, group=GENERATED,
-        commands=FLEET, in_pytest=True,
-    )  # fmt: skip
+        "N",
+        values.whole(0, values.MOST_EXAMPLES),
+        kind=Kind.NUMBER,
+        group=GENERATED,
+        commands=FLEET,
+        in_pytest=True,
+    )
     seed: int = option(
         "random seed (default 0); the same seed generates the same examples",
-        "N", values.whole(0, values.MOST_EXAMPLES), kind=Kind.NUMBER, default=0, group=GENERATED,
-        commands=CHECK, in_pytest=True,
-    )  # fmt: skip
+        "N",
+        values.whole(0, values.MOST_EXAMPLES),
+        kind=Kind.NUMBER,
+        default=0,
+        group=GENERATED,
+        commands=CHECK,
+        in_pytest=True,
+    )
     report: tuple[str, ...] = _report(
         "write a report; repeatable; badge, html, json, junit, markdown or sarif",
-        "KIND:PATH", kind=Kind.TEXTS, commands=JUDGE,
-    )  # fmt: skip
+        "KIND:PATH",
+        kind=Kind.TEXTS,
+        commands=JUDGE,
+    )
     json: Path | None = _report("the same as --report json:FILE", "FILE", Path, commands=JUDGE)
     save: Path | None = _report(
         "write every transcript to this folder", "DIR", Path, commands=("check", "client")
@@ -217,15 +295,20 @@ class Settings(ServerSettings):
     )
     verbose: bool = _report(
         "print lines, notes and differences in full",
-        names=("-v", "--verbose"), commands=(*JUDGE, "golden", "diff"),
-    )  # fmt: skip
+        names=("-v", "--verbose"),
+        commands=(*JUDGE, "golden", "diff"),
+    )
     quiet: bool = _report(
         "print failures and the count only", names=("-q", "--quiet"), commands=JUDGE
     )
     color: str = _report(
         "auto (default), always or never",
-        "WHEN", values.color, default="auto", complete=lambda: values.COLORS, commands=JUDGE,
-    )  # fmt: skip
+        "WHEN",
+        values.color,
+        default="auto",
+        complete=lambda: values.COLORS,
+        commands=JUDGE,
+    )
 
 
 OPTIONS: Final = options(Settings)
@@ -233,22 +316,32 @@ OPTIONS: Final = options(Settings)
 
 SOURCES: Final = {
     "config": Option(
-        kind=Kind.TEXT, metavar="FILE", names=("--config",), group=HOW, read=Path,
+        kind=Kind.TEXT,
+        metavar="FILE",
+        names=("--config",),
+        group=HOW,
+        read=Path,
         commands=(*RUN, "bridge", "client"),
         help="file that defines the server: TOML, .mcp.json, or a file of Claude Desktop or VS "
         "Code (default: touchstone.toml or pyproject.toml in the working folder)",
     ),
     "target": Option(
-        kind=Kind.TEXT, metavar="NAME", names=("--target", "--server"), group=HOW,
-        commands=(*RUN, "bridge", "client"), help="name of the server in that file",
+        kind=Kind.TEXT,
+        metavar="NAME",
+        names=("--target", "--server"),
+        group=HOW,
+        commands=(*RUN, "bridge", "client"),
+        help="name of the server in that file",
     ),
     "trust_config": Option(
-        kind=Kind.FLAG, names=("--trust-config",), group=HOW,
+        kind=Kind.FLAG,
+        names=("--trust-config",),
+        group=HOW,
         commands=(*RUN, "bridge", "client", "fleet"),
         help="use all of a configuration that you did not name: also variables, headers, programs "
         "outside of the sandbox, and a weaker sandbox. Read it first: it is code",
     ),
-}  # fmt: skip
+}
 """The options that name a configuration; they are no settings."""
 
 FIELDS: Final = frozenset(one.name for one in fields(Settings))

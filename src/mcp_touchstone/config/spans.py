@@ -122,9 +122,11 @@ _BETWEEN: Final = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _DOT: Final = re.compile(r"[ \t]*\.[ \t]*")
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _STRING: Final = re.compile(
-    r'"""(?:\\[\s\S]|[^\\])*?"""(?!")' r"|'''[\s\S]*?'''(?!')"
-    r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'"
-)  # fmt: skip
+    r'"""(?:\\[\s\S]|[^\\])*?"""(?!")'
+    r"|'''[\s\S]*?'''(?!')"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+)
 _OTHER: Final = re.compile(r"[^,\]}#\r\n]+")
 
 

@@ -26,9 +26,20 @@ CANDIDATES: Final = 2
 """Arguments tried on one tool."""
 
 _HINTS: Final = frozenset(
-    {"ask", "confirm", "elicit", "elicitation", "input", "llm", "root", "roots", "sample",
-     "sampling", "summarize"}
-)  # fmt: skip
+    {
+        "ask",
+        "confirm",
+        "elicit",
+        "elicitation",
+        "input",
+        "llm",
+        "root",
+        "roots",
+        "sample",
+        "sampling",
+        "summarize",
+    }
+)
 """Words in the name of a tool that is tried early; they decide nothing."""
 
 

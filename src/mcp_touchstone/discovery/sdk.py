@@ -43,12 +43,27 @@ _PYTHON_IMPORT: Final = re.compile(
 _NODE_IMPORT: Final = re.compile(r"""(?:\bfrom|\bimport|\brequire)\s*\(?\s*["']([^"'\n]+)["']""")
 _PYTHON_VALUED: Final = {"-W", "-X", "--check-hash-based-pycs"}
 _NODE_VALUED: Final = {
-    "-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions",
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--experimental-loader",
+    "-C",
+    "--conditions",
     "--env-file",
-}  # fmt: skip
+}
 _NODE_ENDS: Final = (
-    "", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", "/index.js", "/index.mjs", "/index.ts",
-)  # fmt: skip
+    "",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".mts",
+    ".cts",
+    "/index.js",
+    "/index.mjs",
+    "/index.ts",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,8 +208,11 @@ def _python_path(program: str, cwd: Path, env: Mapping[str, str]) -> list[Path]:
 def _site(prefix: Path, version: str) -> Iterator[Path]:
     yield from sorted(prefix.glob(f"lib*/{version or 'python3*'}/site-packages"))
     yield from sorted(prefix.glob(f"lib*/{version or 'python3*'}/dist-packages"))
-    yield from (p for p in (prefix / "Lib/site-packages", prefix / "lib/python3/dist-packages")
-                if p.is_dir())  # fmt: skip
+    yield from (
+        p
+        for p in (prefix / "Lib/site-packages", prefix / "lib/python3/dist-packages")
+        if p.is_dir()
+    )
 
 
 def _added(site: Path) -> Iterator[Path]:

@@ -53,9 +53,11 @@ def refuse_unknown(pool: ProcessPool, profile: ServerProfile, named: Named) -> N
     unlisted = [
         one
         for one in _names(named)
-        if all(one.name not in _listed(s.named(one.feature, one.member), one)
-               for s in profile.spoken.values())
-    ]  # fmt: skip
+        if all(
+            one.name not in _listed(s.named(one.feature, one.member), one)
+            for s in profile.spoken.values()
+        )
+    ]
     if not unlisted or not profile.spoken:
         return
     revision = profile.legacy[-1] if profile.legacy else list(profile.spoken)[-1]

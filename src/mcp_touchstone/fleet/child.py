@@ -76,10 +76,16 @@ def run(
     with (
         tempfile.TemporaryFile() as output,
         subprocess.Popen(
-            words, cwd=cwd, env={**env, PARENT: str(os.getpid())}, stdin=subprocess.DEVNULL,
-            stdout=output, stderr=subprocess.STDOUT, start_new_session=True, pass_fds=inherits,
+            words,
+            cwd=cwd,
+            env={**env, PARENT: str(os.getpid())},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=inherits,
         ) as process,
-    ):  # fmt: skip
+    ):
         if memory and sys.platform == "linux":
             with contextlib.suppress(OSError):
                 resource.prlimit(process.pid, resource.RLIMIT_DATA, (memory, memory))
@@ -116,9 +122,13 @@ def afterwards(words: Sequence[str], env: Mapping[str, str], seconds: float) -> 
     reading, writing = os.pipe()
     waiting = ("sh", "-c", 'cat; exec "$@"', "sh", *words)
     process = subprocess.Popen(
-        waiting, env=dict(env), stdin=reading, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        waiting,
+        env=dict(env),
+        stdin=reading,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     os.close(reading)
     try:
         yield writing

@@ -178,8 +178,13 @@ def _environment(env: Mapping[str, str], prefix: Path) -> dict[str, str]:
         for name, value in env.items()
         if PASSED.fullmatch(name) and not re.search(r"//[^/]*@", value)
     }
-    places = {"HOME": home, "npm_config_cache": home / ".npm", "UV_CACHE_DIR": home / ".uv",
-              "PIP_CACHE_DIR": home / ".pip", "XDG_CACHE_HOME": home / ".cache"}  # fmt: skip
+    places = {
+        "HOME": home,
+        "npm_config_cache": home / ".npm",
+        "UV_CACHE_DIR": home / ".uv",
+        "PIP_CACHE_DIR": home / ".pip",
+        "XDG_CACHE_HOME": home / ".cache",
+    }
     plain = {
         name: value
         for name, value in variables(env, network=True).items()

@@ -129,9 +129,19 @@ def _quartiles(seconds: Sequence[float]) -> tuple[float, float, float]:
 
 
 COLUMNS: Final = (
-    "group", "name", "rule", "applied", "held", "broken", "failed", "sdk", "unseen", "unchecked",
-    "low", "high",
-)  # fmt: skip
+    "group",
+    "name",
+    "rule",
+    "applied",
+    "held",
+    "broken",
+    "failed",
+    "sdk",
+    "unseen",
+    "unchecked",
+    "low",
+    "high",
+)
 
 
 def table(fleet: Fleet) -> str:
@@ -139,8 +149,11 @@ def table(fleet: Fleet) -> str:
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(COLUMNS)
-    named = [(kind, name, group.rules) for kind, groups in fleet.groups.items()
-             for name, group in groups.items()]  # fmt: skip
+    named = [
+        (kind, name, group.rules)
+        for kind, groups in fleet.groups.items()
+        for name, group in groups.items()
+    ]
     named += [("verdicts in", revision, rules) for revision, rules in fleet.revisions.items()]
     for kind, name, rules in named:
         for rule, one in sorted(rules.items()):
@@ -162,9 +175,18 @@ def _plain(text: str) -> str:
 
 
 VERDICT: Final = (
-    "key", "registry", "package", "version", "language", "sdk", "sdk_version", "start", "revision",
-    "rule", "outcome",
-)  # fmt: skip
+    "key",
+    "registry",
+    "package",
+    "version",
+    "language",
+    "sdk",
+    "sdk_version",
+    "start",
+    "revision",
+    "rule",
+    "outcome",
+)
 """Columns of the Parquet file; the last three are empty for a server without verdicts."""
 
 

@@ -27,10 +27,17 @@ HEADING: Final = """\
 """
 HEADER: Final = "[[known]]"
 _KEYS: Final = {
-    "clause": "string", "threat": "string", "revision": "string", "reason": "string",
-    "outcome": "string", "tool": "string", "argument": "string", "sometimes": "boolean",
-    "owner": "string", "expires": "string",
-}  # fmt: skip
+    "clause": "string",
+    "threat": "string",
+    "revision": "string",
+    "reason": "string",
+    "outcome": "string",
+    "tool": "string",
+    "argument": "string",
+    "sometimes": "boolean",
+    "owner": "string",
+    "expires": "string",
+}
 
 
 class BaselineError(InputError):
@@ -212,11 +219,11 @@ def _day(word: str, where: str) -> date:
 
 def meet(one: KnownFailure, other: KnownFailure) -> bool:
     """Return whether two entries excuse the same failure in one revision."""
-    return (
-        (one.rule, one.broken) == (other.rule, other.broken)
-        and (not one.revisions or not other.revisions
-             or not set(one.revisions).isdisjoint(other.revisions))
-    )  # fmt: skip
+    return (one.rule, one.broken) == (other.rule, other.broken) and (
+        not one.revisions
+        or not other.revisions
+        or not set(one.revisions).isdisjoint(other.revisions)
+    )
 
 
 def check(baseline: Baseline, catalogue: Catalogue) -> None:

@@ -118,9 +118,17 @@ class Mint:
         """
         row = FLAWS[flaw] if flaw else Flaw()
         claims: dict[str, Any] = {
-            "iss": self.issuer, "sub": user, "aud": audience, "client_id": CLIENT, "azp": CLIENT,
-            "jti": secrets.token_hex(8), "scope": scope, "iat": 0, "nbf": 0, "exp": LONG,
-        } | dict(row.claims)  # fmt: skip
+            "iss": self.issuer,
+            "sub": user,
+            "aud": audience,
+            "client_id": CLIENT,
+            "azp": CLIENT,
+            "jti": secrets.token_hex(8),
+            "scope": scope,
+            "iat": 0,
+            "nbf": 0,
+            "exp": LONG,
+        } | dict(row.claims)
         if flaw == "revoked":
             self.revoked.add(claims["jti"])
         now = int(datetime.now(UTC).timestamp())

@@ -20,8 +20,11 @@ _PROFILE_KEYS: Final = {"name": "string", "summary": "string", "rule": "array of
 _TEXTS: Final = ("id", "measures", "effect", "says", "cure", "source", "version")
 _RULE_KEYS: Final = {
     **dict.fromkeys((*_TEXTS, "pattern", "prefix"), "string"),
-    "limit": "integer", "server": "integer", "words": "array of strings", "read": "date",
-}  # fmt: skip
+    "limit": "integer",
+    "server": "integer",
+    "words": "array of strings",
+    "read": "date",
+}
 
 
 def names() -> tuple[str, ...]:

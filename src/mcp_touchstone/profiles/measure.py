@@ -176,42 +176,56 @@ def _is_array(node: Json) -> bool:
 
 MEASURES: Final[dict[str, Measure]] = {
     "tool-name-characters": _on_tools(
-        "characters of tool names", lambda t, r: not re.fullmatch(r.pattern, t["name"]), "pattern"),
+        "characters of tool names", lambda t, r: not re.fullmatch(r.pattern, t["name"]), "pattern"
+    ),
     "tool-name-length": Measure(
-        "length of tool names, with the client's prefix", _name_length, frozenset({"limit"})),
+        "length of tool names, with the client's prefix", _name_length, frozenset({"limit"})
+    ),
     "description-length": _on_tools(
-        "length of descriptions", lambda t, r: _long(t.get("description"), r), "limit"),
+        "length of descriptions", lambda t, r: _long(t.get("description"), r), "limit"
+    ),
     "instructions-length": _on_server(
-        "length of the instructions", lambda s, r: _long(s.instructions, r), "limit"),
+        "length of the instructions", lambda s, r: _long(s.instructions, r), "limit"
+    ),
     "tool-count": _on_server("number of tools", _many, "limit"),
     "title": _on_tools("tools without a title", _untitled),
     "all-hints": _on_tools(
         "tools without one of the hints",
-        lambda t, r: ", ".join(f"without {one}" for one in _unhinted(t, r)), "words"),
+        lambda t, r: ", ".join(f"without {one}" for one in _unhinted(t, r)),
+        "words",
+    ),
     "any-hint": _on_tools(
-        "tools with none of the hints", lambda t, r: _unhinted(t, r) == [*r.words], "words"),
+        "tools with none of the hints", lambda t, r: _unhinted(t, r) == [*r.words], "words"
+    ),
     "not-read-only": _on_tools(
-        "tools that are not annotated read-only",
-        lambda t, _r: _hint(t, "readOnlyHint") is not True),
+        "tools that are not annotated read-only", lambda t, _r: _hint(t, "readOnlyHint") is not True
+    ),
     "property-keys": _on_schemas("keys of arguments", _keys, "pattern"),
     "root-keywords": _on_schemas(
         "keywords at the root of an input schema",
-        lambda s, r: ", ".join(word for word in r.words if word in s), "words"),
+        lambda s, r: ", ".join(word for word in r.words if word in s),
+        "words",
+    ),
     "no-properties": _on_schemas(
-        "input schemas without properties", lambda s, _r: "properties" not in s),
+        "input schemas without properties", lambda s, _r: "properties" not in s
+    ),
     "draft-07": _on_schemas("input schemas that are no JSON Schema of draft 7", _draft_07),
     "array-items": _on_nodes(
-        "arrays without items", lambda _p, n, _r: _is_array(n) and n.get("items") in (None, False)),
+        "arrays without items", lambda _p, n, _r: _is_array(n) and n.get("items") in (None, False)
+    ),
     "tuple-items": _on_nodes(
         "arrays of schemas as items",
-        lambda _p, n, _r: _is_array(n) and isinstance(n.get("items"), list)),
+        lambda _p, n, _r: _is_array(n) and isinstance(n.get("items"), list),
+    ),
     "required-names": _on_nodes("required arguments that are not defined", _undefined),
     "reference-siblings": _on_nodes("keywords beside $ref", _beside, "words"),
     "record-pattern": _on_record(
         "a member of the record",
-        lambda v, r: "" if re.fullmatch(r.pattern, str(v), re.DOTALL) else repr(v), "pattern"),
+        lambda v, r: "" if re.fullmatch(r.pattern, str(v), re.DOTALL) else repr(v),
+        "pattern",
+    ),
     "record-length": _on_record("length of a member of the record", _long, "limit"),
-}  # fmt: skip
+}
 """Word for the key ``measures`` -> the kind."""
 
 ROOT: Final = "the root"
@@ -237,9 +251,17 @@ def _below(node: Any, place: str, depth: int) -> Iterator[tuple[str, Json]]:
 
 
 _SCHEMAS: Final = (
-    "items", "additionalProperties", "anyOf", "allOf", "oneOf", "not", "if", "then", "else",
+    "items",
+    "additionalProperties",
+    "anyOf",
+    "allOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
     "contains",
-)  # fmt: skip
+)
 """Keywords whose value is a schema, or a list of them."""
 
 

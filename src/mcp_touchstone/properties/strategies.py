@@ -33,10 +33,32 @@ ALPHABET: Final = (
 """ASCII with control characters, Latin, combining, right-to-left, separators, and non-BMP."""
 
 WORDS: Final = (
-    "", " ", "0", "-1", "1e3", "null", "true", "NaN", "undefined", "None", "__proto__",
-    "constructor", "toString", "__class__", "%s", "%00", "${x}", "{{x}}", "../..", "\0", "\r\n",
-    "é", "e\u0301", "😀", "\ufeff",
-)  # fmt: skip
+    "",
+    " ",
+    "0",
+    "-1",
+    "1e3",
+    "null",
+    "true",
+    "NaN",
+    "undefined",
+    "None",
+    "__proto__",
+    "constructor",
+    "toString",
+    "__class__",
+    "%s",
+    "%00",
+    "${x}",
+    "{{x}}",
+    "../..",
+    "\0",
+    "\r\n",
+    "é",
+    "e\u0301",
+    "😀",
+    "\ufeff",
+)
 """Texts that programs misinterpret, such as numbers and names of special values."""
 
 
@@ -136,8 +158,13 @@ def methods(known: Sequence[str]) -> SearchStrategy[str]:
 
 def _slip(name: str, kind: int) -> str:
     return (
-        name + "x", f"{name}/", f" {name}", name.upper(), name.replace("/", "."), f"{name}\0",
-    )[kind]  # fmt: skip
+        name + "x",
+        f"{name}/",
+        f" {name}",
+        name.upper(),
+        name.replace("/", "."),
+        f"{name}\0",
+    )[kind]
 
 
 # --- params and arguments of requests
@@ -150,8 +177,9 @@ def cursors(issued: Sequence[str] = ()) -> SearchStrategy[str]:
     made = texts() | digits | coded
     if not issued:
         return made
-    return made | st.builds(lambda one, cut: one[: len(one) * cut // 4], st.sampled_from(issued),
-                            st.integers(0, 3))  # fmt: skip
+    return made | st.builds(
+        lambda one, cut: one[: len(one) * cut // 4], st.sampled_from(issued), st.integers(0, 3)
+    )
 
 
 def uris(listed: Sequence[str] = ()) -> SearchStrategy[str]:

@@ -23,36 +23,45 @@ FILES: Final = ("config", "baseline")
 """Options that name a file; in an ini key its path is relative to the ini file."""
 OWN: Final = {
     "server": Option(
-        kind=Kind.TEXT, metavar="COMMAND",
+        kind=Kind.TEXT,
+        metavar="COMMAND",
         help="check this MCP server beside the tests; {root} is a throw-away folder, {python} the "
         "interpreter that runs pytest",
     ),
     "client": Option(
-        kind=Kind.TEXT, metavar="COMMAND",
+        kind=Kind.TEXT,
+        metavar="COMMAND",
         help="check this MCP client beside the tests; {server} is a server of ours, {python} the "
         "interpreter that runs pytest",
     ),
     "config": Option(
-        kind=Kind.TEXT, metavar="FILE", risk=LEAVES,
+        kind=Kind.TEXT,
+        metavar="FILE",
+        risk=LEAVES,
         help="file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
     ),
     "target": Option(
-        kind=Kind.TEXTS, metavar="NAME",
+        kind=Kind.TEXTS,
+        metavar="NAME",
         help="check this server of the configuration only; repeatable",
     ),
     "trust-config": Option(
-        kind=Kind.FLAG, in_files=False,
+        kind=Kind.FLAG,
+        in_files=False,
         help="use all of a configuration and of ini keys that this command line does not name",
     ),
     "golden": Option(
-        kind=Kind.TEXT, metavar="DIR", risk=LEAVES,
+        kind=Kind.TEXT,
+        metavar="DIR",
+        risk=LEAVES,
         help="folder of a golden recording: check that the answers are as recorded in it",
     ),
     "golden-update": Option(
-        kind=Kind.FLAG, in_files=False,
+        kind=Kind.FLAG,
+        in_files=False,
         help="record the answers that differ, in the folder of --mcp-golden",
     ),
-}  # fmt: skip
+}
 """Options of the plugin alone."""
 ALL: Final = {**OWN, **SETTINGS}
 """All options but ``--mcp``: name without ``--mcp-`` -> option."""

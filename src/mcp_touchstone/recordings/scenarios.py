@@ -44,8 +44,11 @@ ID: Final = re.compile(r'("id": ?)\d+')
 """The id of a request inside a line that is not itself a request."""
 
 ITEMS: Final = {
-    "tools": "name", "prompts": "name", "resources": "uri", "resourceTemplates": "uriTemplate"
-}  # fmt: skip
+    "tools": "name",
+    "prompts": "name",
+    "resources": "uri",
+    "resourceTemplates": "uriTemplate",
+}
 """Member of a result that lists items -> member of an item that names it."""
 
 AT_ONCE: Final = frozenset({"crowds", "lines", "load", "messages"})

@@ -46,13 +46,19 @@ def _badge(parts: Sequence[Part]) -> str:
     said = [f"{failed} of {len(parts)} targets failed"] if failed else []
     said += [f"{missing} of {len(parts)} targets not checked"] if missing else []
     color = "lightgrey" if missing and not failed else worst.get("color", "lightgrey")
-    return json.dumps({
-        "schemaVersion": 1,
-        "label": "MCP",
-        "message": ", ".join(said) or f"passed, {plural(len(parts), 'target')}",
-        "color": color,
-        "isError": bool(said),
-    }, indent=2) + "\n"  # fmt: skip
+    return (
+        json.dumps(
+            {
+                "schemaVersion": 1,
+                "label": "MCP",
+                "message": ", ".join(said) or f"passed, {plural(len(parts), 'target')}",
+                "color": color,
+                "isError": bool(said),
+            },
+            indent=2,
+        )
+        + "\n"
+    )
 
 
 def _markdown(parts: Sequence[Part]) -> str:
@@ -96,12 +102,14 @@ def _sarif(parts: Sequence[Part]) -> str:
             runs += [{**run, **identity} for run in document["runs"]]
             continue
         note = {"level": "error", "message": {"text": part.trouble}}
-        runs.append({
-            "tool": {"driver": {"name": "mcp-touchstone", "version": __version__}},
-            "invocations": [
-                {"executionSuccessful": False, "toolExecutionNotifications": [note]}
-            ],
-            **identity,
-        })  # fmt: skip
+        runs.append(
+            {
+                "tool": {"driver": {"name": "mcp-touchstone", "version": __version__}},
+                "invocations": [
+                    {"executionSuccessful": False, "toolExecutionNotifications": [note]}
+                ],
+                **identity,
+            }
+        )
     whole = whole or {"$schema": SCHEMA, "version": "2.1.0"}
     return json.dumps({**whole, "runs": runs}, indent=2) + "\n"

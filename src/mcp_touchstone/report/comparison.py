@@ -10,9 +10,14 @@ from mcp_touchstone.runtime.printable import safe
 
 WIDTH: Final = 100
 SHOWN: Final = (
-    Change.NEW, Change.NEWLY, Change.OPEN, Change.SOMETIMES, Change.FIXED, Change.GONE,
+    Change.NEW,
+    Change.NEWLY,
+    Change.OPEN,
+    Change.SOMETIMES,
+    Change.FIXED,
+    Change.GONE,
     Change.UNASKED,
-)  # fmt: skip
+)
 _LOUD: Final = {Change.NEW, Change.FIXED}
 
 

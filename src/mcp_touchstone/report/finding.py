@@ -25,18 +25,49 @@ Row = tuple[str, tuple[str, ...]]
 """A label and the lines beside it."""
 
 FULL: Final = (
-    "revision", "effect", "cause", "weakness", "seen in", "spec", "decision", "expected", "actual",
-    "why", "whose", "affected", "found", "count",
-)  # fmt: skip
+    "revision",
+    "effect",
+    "cause",
+    "weakness",
+    "seen in",
+    "spec",
+    "decision",
+    "expected",
+    "actual",
+    "why",
+    "whose",
+    "affected",
+    "found",
+    "count",
+)
 BRIEF: Final = ("level", "expected", "actual", "whose", "why", "revision")
 DETAILS: Final = ("scenario", "process", "not flagged")
 PAGE: Final = (
-    "rule", "effect", "cause", "weakness", "seen in", "known", "whose", "expected", "actual", "why",
-    "tools", "decision", "specification",
-)  # fmt: skip
+    "rule",
+    "effect",
+    "cause",
+    "weakness",
+    "seen in",
+    "known",
+    "whose",
+    "expected",
+    "actual",
+    "why",
+    "tools",
+    "decision",
+    "specification",
+)
 SUMMARY: Final = (
-    "expected", "actual", "why", "whose", "tools", "effect", "weakness", "seen in", "specification",
-)  # fmt: skip
+    "expected",
+    "actual",
+    "why",
+    "whose",
+    "tools",
+    "effect",
+    "weakness",
+    "seen in",
+    "specification",
+)
 """The rows on the terminal (two of them with ``-v``, or for a warning), in HTML and in Markdown."""
 
 

@@ -58,11 +58,13 @@ def _summary(result: GoldenResult) -> str:
     summary += [
         f"{len(found)} {word}"
         for word, found in (
-            ("changed", result.differing), ("unsteady", result.unsteady), ("unused", result.unused),
+            ("changed", result.differing),
+            ("unsteady", result.unsteady),
+            ("unused", result.unused),
             ("new" if result.create else "missing", result.missing),
         )
         if found
-    ]  # fmt: skip
+    ]
     if len(summary) == 1:
         summary.append("taken over" if result.written or result.removed else "as recorded")
     if result.written or result.removed:

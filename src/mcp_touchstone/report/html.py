@@ -39,9 +39,13 @@ STYLE: Final = HERE / "page.css"
 SCRIPT: Final = HERE / "page.js"
 
 _SIGNS: Final = {
-    Outcome.FAIL: "✗", Outcome.BROKEN: "?", Outcome.WARN: "!", Outcome.NOTE: "i",
-    Outcome.PASS: "✓", Outcome.UNSEEN: "…",
-}  # fmt: skip
+    Outcome.FAIL: "✗",
+    Outcome.BROKEN: "?",
+    Outcome.WARN: "!",
+    Outcome.NOTE: "i",
+    Outcome.PASS: "✓",
+    Outcome.UNSEEN: "…",
+}
 _FOUND: Final = (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE)
 _SIDES: Final = {"→": "client", "←": "server", "·": "event"}
 
@@ -248,9 +252,11 @@ def _findings(run: Run) -> Iterator[str]:
 def _finding(run: Run, finding: Finding) -> Iterator[str]:
     clause, judgement = finding.clause, finding.judgement
     data = {
-        "outcome": str(finding.outcome), "level": clause.grade, "chapter": finding.clause.place,
+        "outcome": str(finding.outcome),
+        "level": clause.grade,
+        "chapter": finding.clause.place,
         "revision": " ".join(finding.revisions),
-    }  # fmt: skip
+    }
     marks = " ".join(f'data-{key}="{_text(value)}"' for key, value in data.items())
     of_sdk = finding.sdk is not None and not finding.known and not run.floor.sdk
     own = finding.outcome is Outcome.FAIL and not finding.known and not of_sdk

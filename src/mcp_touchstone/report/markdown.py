@@ -29,8 +29,13 @@ ROOM: Final = 400_000
 
 _LINE: Final = 2_000
 _COLUMNS: Final = (
-    Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE, Outcome.PASS, Outcome.UNSEEN,
-)  # fmt: skip
+    Outcome.FAIL,
+    Outcome.BROKEN,
+    Outcome.WARN,
+    Outcome.NOTE,
+    Outcome.PASS,
+    Outcome.UNSEEN,
+)
 
 
 def render(run: Run) -> str:

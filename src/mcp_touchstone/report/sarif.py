@@ -226,11 +226,12 @@ def _invocation(run: Run, places: dict[str, int]) -> dict[str, Any]:
                 )
             },
             "associatedRule": {
-                "id": finding.clause.id, "index": places[finding.clause.id],
+                "id": finding.clause.id,
+                "index": places[finding.clause.id],
             },
         }
         for finding in findings(run, Outcome.BROKEN)
-    ]  # fmt: skip
+    ]
     if run.trouble:
         notes.append({"level": "error", "message": {"text": _escaped(safe(run.trouble))}})
     if run.execution.interrupted:

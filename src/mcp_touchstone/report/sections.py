@@ -61,9 +61,13 @@ def _chapters(sheet: Sheet, run: Run) -> None:
     for chapter in chapters(run):
         parts: list[str | tuple[str, str]] = [f"  {chapter.name:<22}"]
         for outcome in (
-            Outcome.PASS, Outcome.WARN, Outcome.NOTE, Outcome.FAIL, Outcome.BROKEN,
+            Outcome.PASS,
+            Outcome.WARN,
+            Outcome.NOTE,
+            Outcome.FAIL,
+            Outcome.BROKEN,
             Outcome.UNSEEN,
-        ):  # fmt: skip
+        ):
             count = chapter.counts.get(outcome)
             if count:
                 parts.append((f"{count:>4} {WORDS[outcome]}", STYLES[outcome]))

@@ -120,10 +120,17 @@ def _index(folder: SafePath, blobs: dict[str, bytes]) -> bytes:
         known = (folder / name).stat()
         executable = 0o111 if known.st_mode & stat.S_IXUSR else 0
         numbers = (
-            int(known.st_ctime), known.st_ctime_ns % 10**9, int(known.st_mtime),
-            known.st_mtime_ns % 10**9, known.st_dev, known.st_ino, _FILE | executable,
-            known.st_uid, known.st_gid, known.st_size,
-        )  # fmt: skip
+            int(known.st_ctime),
+            known.st_ctime_ns % 10**9,
+            int(known.st_mtime),
+            known.st_mtime_ns % 10**9,
+            known.st_dev,
+            known.st_ino,
+            _FILE | executable,
+            known.st_uid,
+            known.st_gid,
+            known.st_size,
+        )
         raw = name.encode()
         row = b"".join(struct.pack(">I", n & 0xFFFFFFFF) for n in numbers)
         row += blob + struct.pack(">H", min(len(raw), 0xFFF)) + raw

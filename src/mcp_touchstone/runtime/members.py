@@ -13,9 +13,13 @@ GREATEST: Final = 10**15
 """Greatest number of bytes, seconds and the like: no sum or format of such numbers fails."""
 
 _NAMES: Final[dict[type, str]] = {
-    str: "a string", bool: "true or false", int: "a whole number", float: "a number",
-    list: "an array", dict: "an object",
-}  # fmt: skip
+    str: "a string",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "an array",
+    dict: "an object",
+}
 
 
 @dataclass(frozen=True, slots=True)

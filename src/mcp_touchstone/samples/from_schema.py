@@ -53,20 +53,48 @@ _FILES: Final = frozenset({"path", "paths", "file", "files", "filename", "filepa
 _TIMES: Final = frozenset({"duration", "delay", "sleep", "wait", "seconds", "secs", "ms", "millis"})
 _MILLISECONDS: Final = frozenset({"ms", "millis", "milliseconds"})
 _NAMES: Final = {
-    "timezone": "UTC", "tz": "UTC", "time": "12:00", "date": "2026-01-02", "datetime": "2026-01-02",
-    "timestamp": "2026-01-02T03:04:05Z", "language": "en", "locale": "en", "lang": "en",
-    "country": "US", "currency": "EUR", "email": "user@example.com", "pattern": "*", "glob": "*",
-    "regex": ".", "id": "1", "uuid": "00000000-0000-4000-8000-000000000000", "revision": "HEAD",
-    "branch": "HEAD", "ref": "HEAD", "commit": "HEAD", "name": "example", "title": "Example",
-}  # fmt: skip
+    "timezone": "UTC",
+    "tz": "UTC",
+    "time": "12:00",
+    "date": "2026-01-02",
+    "datetime": "2026-01-02",
+    "timestamp": "2026-01-02T03:04:05Z",
+    "language": "en",
+    "locale": "en",
+    "lang": "en",
+    "country": "US",
+    "currency": "EUR",
+    "email": "user@example.com",
+    "pattern": "*",
+    "glob": "*",
+    "regex": ".",
+    "id": "1",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "revision": "HEAD",
+    "branch": "HEAD",
+    "ref": "HEAD",
+    "commit": "HEAD",
+    "name": "example",
+    "title": "Example",
+}
 """Last word of a property's name -> a text that is likely to be understood."""
 _FORMATS: Final = {
-    "email": "user@example.com", "idn-email": "user@example.com", "uri": "https://example.com/",
-    "url": "https://example.com/", "uri-reference": "https://example.com/",
-    "date": "2026-01-02", "date-time": "2026-01-02T03:04:05Z", "time": "03:04:05Z",
-    "duration": "PT1S", "uuid": "00000000-0000-4000-8000-000000000000", "ipv4": "127.0.0.1",
-    "ipv6": "::1", "hostname": "localhost", "regex": ".", "byte": "aGVsbG8=",
-}  # fmt: skip
+    "email": "user@example.com",
+    "idn-email": "user@example.com",
+    "uri": "https://example.com/",
+    "url": "https://example.com/",
+    "uri-reference": "https://example.com/",
+    "date": "2026-01-02",
+    "date-time": "2026-01-02T03:04:05Z",
+    "time": "03:04:05Z",
+    "duration": "PT1S",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "ipv4": "127.0.0.1",
+    "ipv6": "::1",
+    "hostname": "localhost",
+    "regex": ".",
+    "byte": "aGVsbG8=",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,9 +246,11 @@ def _number(schema: Mapping[str, Any], wish: float) -> float:
     gap = 1 if whole else 0.5
     value: float = wish
     for key, sign, distance in (
-        ("minimum", 1, 0.0), ("exclusiveMinimum", 1, gap),
-        ("maximum", -1, 0.0), ("exclusiveMaximum", -1, gap),
-    ):  # fmt: skip
+        ("minimum", 1, 0.0),
+        ("exclusiveMinimum", 1, gap),
+        ("maximum", -1, 0.0),
+        ("exclusiveMaximum", -1, gap),
+    ):
         bound = schema.get(key)
         if _is_amount(bound):
             limit = bound + sign * distance

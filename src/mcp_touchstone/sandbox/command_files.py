@@ -20,9 +20,18 @@ from urllib.parse import unquote, urlsplit
 from mcp_touchstone.sandbox.sandbox import SYSTEM, Method, Sandbox, find_program
 
 PROJECT_MARKS: Final = (
-    "package.json", "pyproject.toml", "setup.py", "deno.json", "Cargo.toml", "go.mod", "Gemfile",
-    "composer.json", "pom.xml", "build.gradle", ".git",
-)  # fmt: skip
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "deno.json",
+    "Cargo.toml",
+    "go.mod",
+    "Gemfile",
+    "composer.json",
+    "pom.xml",
+    "build.gradle",
+    ".git",
+)
 """Files at the top of a project: a script may need the whole project."""
 
 PREFIX_MARKS: Final = ("pyvenv.cfg", "conda-meta", "lib/node_modules", "Cellar")

@@ -61,27 +61,67 @@ INFO: Final = 14
 """Descriptor on which bubblewrap reports the process it started, see ``init``."""
 
 CAPABILITIES: Final = (
-    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "DAC_READ_SEARCH",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "SETGID",
+    "SETUID",
     "NET_BIND_SERVICE",
-)  # fmt: skip
+)
 """Capabilities that root keeps under bubblewrap, for full access to its files."""
 
 SYSTEM: Final = tuple(
     Path(text)
     for text in (
-        "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store",
-        "/snap", "/sys/devices/system/cpu",
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/opt",
+        "/nix/store",
+        "/snap",
+        "/sys/devices/system/cpu",
     )
-)  # fmt: skip
+)
 """Folders of the system that every command may read."""
 
 SETTINGS: Final = (
-    "alternatives", "ca-certificates", "crypto-policies", "gai.conf", "group", "host.conf",
-    "hostname", "hosts", "java-*", "ld.so.*", "locale.*", "localtime", "machine-id", "magic",
-    "mime.types", "nsswitch.conf", "os-release", "passwd", "pki/ca-trust", "pki/tls/cert*",
-    "pki/tls/openssl.cnf", "profile", "protocols", "resolv.conf", "services", "shells",
-    "ssl/cert*", "ssl/openssl.cnf", "timezone",
-)  # fmt: skip
+    "alternatives",
+    "ca-certificates",
+    "crypto-policies",
+    "gai.conf",
+    "group",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "java-*",
+    "ld.so.*",
+    "locale.*",
+    "localtime",
+    "machine-id",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "pki/ca-trust",
+    "pki/tls/cert*",
+    "pki/tls/openssl.cnf",
+    "profile",
+    "protocols",
+    "resolv.conf",
+    "services",
+    "shells",
+    "ssl/cert*",
+    "ssl/openssl.cnf",
+    "timezone",
+)
 """Names and patterns below ``/etc`` that every command may read; none of them holds a secret."""
 
 VARIABLES: Final = re.compile(
@@ -437,9 +477,12 @@ def _needed(sandbox: Sandbox) -> Iterator[tuple[Path, _Kind]]:
     """Yield the paths to mount beside the system, folders first, each once."""
     wanted: dict[Path, _Kind] = {}
     for kind, paths in (
-        (_Kind.LINK, sandbox.links), (_Kind.HIDE, sandbox.hidden), (_Kind.READ, sandbox.readable),
-        (_Kind.COPY, sandbox.copied), (_Kind.WRITE, sandbox.writable),
-    ):  # fmt: skip
+        (_Kind.LINK, sandbox.links),
+        (_Kind.HIDE, sandbox.hidden),
+        (_Kind.READ, sandbox.readable),
+        (_Kind.COPY, sandbox.copied),
+        (_Kind.WRITE, sandbox.writable),
+    ):
         wanted.update(dict.fromkeys(paths, kind))
     there = dict.fromkeys(SYSTEM, _Kind.READ)
     for path in sorted(wanted, key=lambda path: len(path.parts)):

@@ -14,11 +14,21 @@ from mcp_touchstone.security.fixture_tree import CONTROL, FixtureTree
 from mcp_touchstone.wire.reply import Reply
 
 SHOWING: Final = (
-    "cat {file}", "head {file}", "tail {file}", "grep line {file}", "sort {file}", "nl {file}",
-    "sed -n p {file}", "awk 1 {file}", "find {folder}", "ls {folder}", "tree {folder}",
-    "git diff --no-index /dev/null {file}", """python3 -c 'print(open("{file}").read())'""",
+    "cat {file}",
+    "head {file}",
+    "tail {file}",
+    "grep line {file}",
+    "sort {file}",
+    "nl {file}",
+    "sed -n p {file}",
+    "awk 1 {file}",
+    "find {folder}",
+    "ls {folder}",
+    "tree {folder}",
+    "git diff --no-index /dev/null {file}",
+    """python3 -c 'print(open("{file}").read())'""",
     """node -e 'console.log(fs.readFileSync("{file}","utf8"))'""",
-)  # fmt: skip
+)
 """Command lines whose output contains the content of a file, or the names in a folder."""
 
 PROBE: Final = "probe"

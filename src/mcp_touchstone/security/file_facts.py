@@ -14,9 +14,17 @@ UNITS: Final = (1000, 1024)
 """Bytes in a kilobyte."""
 
 FORMS: Final = (
-    "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%b %d %Y", "%d %b %Y", "%b %d, %Y",
-    "%B %d, %Y", "%d %B %Y",
-)  # fmt: skip
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%b %d %Y",
+    "%d %b %Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%d %B %Y",
+)
 """Forms in which a day may be shown."""
 
 

@@ -87,10 +87,12 @@ _SHELTERED: Final = (
     "# The server is started in a sandbox, unless SANDBOX=off is set.",
     f"command -v bwrap > /dev/null || {_IF_WANTED} || {{ echo '{_MISSING}'; exit 2; }}",
 )
-_INHERITED: Final = " ".join([
-    'PATH="$PATH"',
-    *(f'${{{name}:+"{name}=${name}"}}' for name in ("LANG", "PYTHONPATH", "NODE_PATH")),
-])  # fmt: skip
+_INHERITED: Final = " ".join(
+    [
+        'PATH="$PATH"',
+        *(f'${{{name}:+"{name}=${name}"}}' for name in ("LANG", "PYTHONPATH", "NODE_PATH")),
+    ]
+)
 """The variables that a sandboxed server inherits from the script."""
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -194,34 +196,37 @@ class Scene:
         looks = self._looks(still=still)
         looks += [_ANSWERED.format(id=waits)] if judged else []
         looks += [_FORGED] if forged else []
-        return "\n".join([
-            "#!/bin/sh",
-            *(() if self.sandbox is None else _SHELTERED),
-            # Lower case only, as in our own trees: some servers fold the case of paths.
-            'D=$(cd -- "${TMPDIR:-/tmp}" && pwd -P)/mcp-touchstone-$$ || exit',
-            *_ORDINARY,
-            'mkdir -m 700 "$D" || exit',
-            *self._tree(text),
-            *(line.replace(str(self.field.path), "$D") for line in self.field.made),
-            *(_COMMITTED if self.field.is_repository else ()),
-            _OUTSIDE,
-            _INSIDE,
-            _LADEN,
-            '(outside) > "$D.before"; (inside) > "$D.inside"; laden > "$D.laden"',
-            _ANSWERED_BY,
-            *([_EACH.format(" ".join(map(str, range(1, tries + 1))))] if tries > 1 else ()),
-            "{",
-            *said,
-            f'answered {waits}; }} | {self._started(tracked=tries > 1)} > "$D.said" 2> "$D.errs"',
-            *([f'[ ! -s "{FOUND}" ] || break; done'] if tries > 1 else ()),
-            f'tail -c {SHOWN} "$D.said" | cat -v; tail -c {SHOWN} "$D.errs" | cat -v >&2',
-            "{",
-            '(outside) | diff "$D.before" - || echo "FOUND: the outside changed"',
-            '(inside) | diff "$D.inside" - > "$D.news"',
-            *looks,
-            f'[ ! -e "{FOUND}" ] || cat "{FOUND}"',
-            *_CONCLUSION,
-        ])  # fmt: skip
+        started = self._started(tracked=tries > 1)
+        return "\n".join(
+            [
+                "#!/bin/sh",
+                *(() if self.sandbox is None else _SHELTERED),
+                # Lower case only, as in our own trees: some servers fold the case of paths.
+                'D=$(cd -- "${TMPDIR:-/tmp}" && pwd -P)/mcp-touchstone-$$ || exit',
+                *_ORDINARY,
+                'mkdir -m 700 "$D" || exit',
+                *self._tree(text),
+                *(line.replace(str(self.field.path), "$D") for line in self.field.made),
+                *(_COMMITTED if self.field.is_repository else ()),
+                _OUTSIDE,
+                _INSIDE,
+                _LADEN,
+                '(outside) > "$D.before"; (inside) > "$D.inside"; laden > "$D.laden"',
+                _ANSWERED_BY,
+                *([_EACH.format(" ".join(map(str, range(1, tries + 1))))] if tries > 1 else ()),
+                "{",
+                *said,
+                f'answered {waits}; }} | {started} > "$D.said" 2> "$D.errs"',
+                *([f'[ ! -s "{FOUND}" ] || break; done'] if tries > 1 else ()),
+                f'tail -c {SHOWN} "$D.said" | cat -v; tail -c {SHOWN} "$D.errs" | cat -v >&2',
+                "{",
+                '(outside) | diff "$D.before" - || echo "FOUND: the outside changed"',
+                '(inside) | diff "$D.inside" - > "$D.news"',
+                *looks,
+                f'[ ! -e "{FOUND}" ] || cat "{FOUND}"',
+                *_CONCLUSION,
+            ]
+        )
 
     def _looks(self, *, still: bool) -> list[str]:
         looks = [_LEAKED, _LAUNDERED]

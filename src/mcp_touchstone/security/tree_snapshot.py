@@ -149,9 +149,14 @@ def _fact(folder: Folder, name: str, known: Fact | None) -> Fact:
 
 def _file_fact(folder: Folder, name: str, found: os.stat_result, known: Fact | None) -> Fact:
     seen = (
-        "file", stat.S_IMODE(found.st_mode), found.st_size, found.st_nlink, found.st_mtime_ns,
-        found.st_ino, found.st_ctime_ns,
-    )  # fmt: skip
+        "file",
+        stat.S_IMODE(found.st_mode),
+        found.st_size,
+        found.st_nlink,
+        found.st_mtime_ns,
+        found.st_ino,
+        found.st_ctime_ns,
+    )
     if known is not None and known[:-1] == seen:
         return known
     try:

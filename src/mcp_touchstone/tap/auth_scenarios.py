@@ -39,14 +39,20 @@ AUTHORIZATION: Final[dict[str, type[Part]]] = {
     "auth-discovery": _auth(
         "Ask for a token; the metadata is where a client looks last, and the token is renewed "
         "once.",
-        place=f"{WELL_KNOWN}oauth-protected-resource", names_place=False, scope="",
-        supported=("read", "write"), tenant=TENANT,
-        places=(f"{TENANT}{WELL_KNOWN}openid-configuration",), then=FORGETS,
+        place=f"{WELL_KNOWN}oauth-protected-resource",
+        names_place=False,
+        scope="",
+        supported=("read", "write"),
+        tenant=TENANT,
+        places=(f"{TENANT}{WELL_KNOWN}openid-configuration",),
+        then=FORGETS,
     ),
     "auth-step-up": _auth("Ask for a further scope in a call.", more="write"),
     "auth-refusals": _auth(
         "Refuse a call for want of a scope, whatever the token has.",
-        scope="", more="write", never=True,
+        scope="",
+        more="write",
+        never=True,
     ),
     "auth-no-pkce": _auth(
         "Ask for a token of an issuer that does not say that it has PKCE.",
@@ -57,7 +63,8 @@ AUTHORIZATION: Final[dict[str, type[Part]]] = {
     ),
     "auth-issuer": _auth(
         "Ask for a token of an issuer whose metadata names another issuer.",
-        tenant=TENANT, places=(f"{WELL_KNOWN}oauth-authorization-server{TENANT}",),
+        tenant=TENANT,
+        places=(f"{WELL_KNOWN}oauth-authorization-server{TENANT}",),
         metadata={"issuer": ELSEWHERE},
     ),
     "auth-iss": _auth(
@@ -73,5 +80,5 @@ AUTHORIZATION: Final[dict[str, type[Part]]] = {
     ),
     "auth-moves": _auth("Ask for a token of another issuer after the first call.", then=MOVES),
     "auth-2025-03-26": AuthMarch,
-}  # fmt: skip
+}
 """Name of a scenario -> the part of our server in it."""

@@ -323,9 +323,14 @@ class Headers(Part):
 
     modern = True
     GOOD: ClassVar = {
-        "plain": "us-west 1", "odd": " Grüße,\n世界", "like": "=?base64?eA==?=", "none": None,
-        "count": -7, "flag": True, "inner": {"deep": "x"},
-    }  # fmt: skip
+        "plain": "us-west 1",
+        "odd": " Grüße,\n世界",
+        "like": "=?base64?eA==?=",
+        "none": None,
+        "count": -7,
+        "flag": True,
+        "inner": {"deep": "x"},
+    }
     steps: ClassVar = (
         {"list": "tools"},
         {"call": "send", "arguments": GOOD},
@@ -354,11 +359,16 @@ class Headers(Part):
             "choice": {"x": {"anyOf": [marked("Region")]}},
         }
         tools = {"send": good, **{f"bad_{name}": schema for name, schema in bad.items()}}
-        return {"tools": [
-            NUMBERS, {**NUMBERS, "name": "café 世界"},
-            *({"name": k, "inputSchema": {"type": "object", "properties": v}}
-              for k, v in tools.items()),
-        ]}  # fmt: skip
+        return {
+            "tools": [
+                NUMBERS,
+                {**NUMBERS, "name": "café 世界"},
+                *(
+                    {"name": k, "inputSchema": {"type": "object", "properties": v}}
+                    for k, v in tools.items()
+                ),
+            ]
+        }
 
 
 class OldErrors(Part):

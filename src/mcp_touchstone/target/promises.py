@@ -73,13 +73,11 @@ def read(text: str) -> tuple[str, PromiseTerms]:
 def _check(name: str, key: str, value: Any) -> None:
     kinds: Mapping[str, tuple[str, object]] = {
         "args": ("an array of strings", _is_texts(value)),
-        "env": (
-            "a table of strings", isinstance(value, dict) and _is_texts([*value.values()])
-        ),
+        "env": ("a table of strings", isinstance(value, dict) and _is_texts([*value.values()])),
         "limit": ("a whole number above 0", type(value) is int and value > 0),
         "tools": ("an array of names", _is_texts(value)),
         "deny": ("an array of names and globs, or leave it out", _is_texts(value) and value),
-    }  # fmt: skip
+    }
     if key not in kinds:
         raise ValueError(f"{name}: unknown key {key!r}; the keys are {', '.join(kinds)}")
     kind, fits = kinds[key]

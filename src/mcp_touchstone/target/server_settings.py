@@ -79,37 +79,58 @@ class ServerSettings:
     origin: tuple[str, ...] = ()
     bundled: bool = option(
         "use the bundled reference server",
-        names=("--self",), commands=("check", "recon", "golden", "load", "bridge"), in_files=False,
-    )  # fmt: skip
+        names=("--self",),
+        commands=("check", "recon", "golden", "load", "bridge"),
+        in_files=False,
+    )
     url: str = _run(
         "the server behind `--` speaks HTTP at this URL; {port} is replaced in both by a port that "
         "we choose: --http 'http://127.0.0.1:{port}/mcp' -- ./server --port {port}",
-        "URL", values.url, default="", names=("--http", "--url"), in_pytest=True,
+        "URL",
+        values.url,
+        default="",
+        names=("--http", "--url"),
+        in_pytest=True,
         risk=_ELSEWHERE,
-    )  # fmt: skip
+    )
     header: Mapping[str, str] = _run(
         "send this header with each HTTP request; its value is read from a variable; repeatable",
-        "NAME=env:VARIABLE", values.header, kind=Kind.TABLE, in_pytest=True,
+        "NAME=env:VARIABLE",
+        values.header,
+        kind=Kind.TABLE,
+        in_pytest=True,
         write=lambda found: [f"{name}=env:{variable}" for name, variable in found.items()],
         risk=ANY,
-    )  # fmt: skip
+    )
     issuer: str = _run(
         "give the server an authorization server of ours, and use its tokens: `mock`; {issuer}, "
         "{jwks} and {audience} are replaced in the command and in --env",
-        "mock", values.issuer, default="", in_pytest=True,
-    )  # fmt: skip
-    scope: tuple[str, ...] = _run(
-        "a scope of the tokens of --issuer; repeatable", "NAME", values.scope, kind=Kind.TEXTS,
+        "mock",
+        values.issuer,
+        default="",
         in_pytest=True,
-    )  # fmt: skip
+    )
+    scope: tuple[str, ...] = _run(
+        "a scope of the tokens of --issuer; repeatable",
+        "NAME",
+        values.scope,
+        kind=Kind.TEXTS,
+        in_pytest=True,
+    )
     token_command: str = _run(
         "send the bearer token that this command prints; it is run again before the token expires",
-        "COMMAND", default="", in_pytest=True, risk=ANY,
-    )  # fmt: skip
+        "COMMAND",
+        default="",
+        in_pytest=True,
+        risk=ANY,
+    )
     other_token_command: str = _run(
         "a command that prints the token of another user, who must not reach what is the first's",
-        "COMMAND", default="", in_pytest=True, risk=ANY,
-    )  # fmt: skip
+        "COMMAND",
+        default="",
+        in_pytest=True,
+        risk=ANY,
+    )
     ca_file: Path | None = _run(
         "accept the certificates of this file too, for https", "FILE", Path, risk=ANY
     )
@@ -121,62 +142,97 @@ class ServerSettings:
     rate: int = _run(
         "HTTP requests a second at most (default: 5 to a server on another machine that we did not "
         "start, else no limit)",
-        "N", values.whole(1, values.MOST_REQUESTS), kind=Kind.NUMBER, default=0, risk=ANY,
-    )  # fmt: skip
+        "N",
+        values.whole(1, values.MOST_REQUESTS),
+        kind=Kind.NUMBER,
+        default=0,
+        risk=ANY,
+    )
     sdk: "Sdk | None" = _run(
         "the SDK that the server is built on, where its files do not show it (a bundle, a "
         "container, a URL): 'mcp 1.30.0'",
-        "'NAME VERSION'", values.sdk,
-    )  # fmt: skip
+        "'NAME VERSION'",
+        values.sdk,
+    )
     env: Mapping[str, str] = _start(
         "set a variable for the server; its HOME is a throw-away folder (with `bridge`, yours) "
         "unless you set it here; repeatable",
-        "NAME=VALUE", values.variable, kind=Kind.TABLE,
+        "NAME=VALUE",
+        values.variable,
+        kind=Kind.TABLE,
         write=lambda found: [f"{name}={value}" for name, value in found.items()],
         risk=ANY,
-    )  # fmt: skip
+    )
     cwd: str | None = _start(
         "working folder of the server; {root} is replaced in it", "DIR", risk=LEAVES
     )
     root_from: Path | None = _start(
         "copy this folder into each throw-away {root}; the folder itself is not changed",
-        "DIR", Path, risk=LEAVES,
-    )  # fmt: skip
+        "DIR",
+        Path,
+        risk=LEAVES,
+    )
     world: Path | None = _start(
         "make each throw-away {root} in this folder, for servers that refuse the usual one",
-        "DIR", Path, risk=LEAVES,
-    )  # fmt: skip
+        "DIR",
+        Path,
+        risk=LEAVES,
+    )
     root_size: int = _run(
         "end the server, or the client of `client`, when it has written this much to its "
         "throw-away folders (default: 1024); they may have a file for each 8 KiB of it",
-        "MIB", values.whole(1, values.MOST_MIB), kind=Kind.NUMBER, default=0, in_pytest=True,
-        commands=(*RUN, "fleet", "client"), risk=_LARGE,
-    )  # fmt: skip
+        "MIB",
+        values.whole(1, values.MOST_MIB),
+        kind=Kind.NUMBER,
+        default=0,
+        in_pytest=True,
+        commands=(*RUN, "fleet", "client"),
+        risk=_LARGE,
+    )
     offline: bool = _start("start the server without any network, loopback included (Linux)")
     sandbox: str = _run(
         "keep the server, or the client of `client`, from your files, your processes and the "
         "network (Linux): auto, unshare, bwrap or off; auto where tools that may write are called, "
         "off otherwise",
-        "NAME", values.sandbox, default="", complete=lambda: values.SANDBOXES, in_pytest=True,
-        commands=(*RUN, "client", "tap"), risk=_OFF,
-    )  # fmt: skip
+        "NAME",
+        values.sandbox,
+        default="",
+        complete=lambda: values.SANDBOXES,
+        in_pytest=True,
+        commands=(*RUN, "client", "tap"),
+        risk=_OFF,
+    )
     online: bool = _run(
-        "leave it the network in its sandbox", in_pytest=True, commands=(*RUN, "client", "tap"),
+        "leave it the network in its sandbox",
+        in_pytest=True,
+        commands=(*RUN, "client", "tap"),
         risk=ANY,
-    )  # fmt: skip
+    )
     timeout: float = _start(
         "limit for the first reply (default 60); later limits adapt to the server",
-        "SECONDS", values.seconds, kind=Kind.NUMBER, default=STARTUP, in_pytest=True,
-    )  # fmt: skip
+        "SECONDS",
+        values.seconds,
+        kind=Kind.NUMBER,
+        default=STARTUP,
+        in_pytest=True,
+    )
     call: tuple[tuple[str, Arguments], ...] = _use(
         "allow calls of a tool that is not annotated read-only, best with arguments that work: "
         """NAME='{"json": "arguments"}'; {root} is replaced in them; repeatable""",
-        "NAME={...}", values.use, kind=Kind.USES, write=_uses, in_pytest=True,
-    )  # fmt: skip
+        "NAME={...}",
+        values.use,
+        kind=Kind.USES,
+        write=_uses,
+        in_pytest=True,
+    )
     prompt: tuple[tuple[str, Arguments], ...] = _use(
         "a prompt with arguments that work; repeatable",
-        "NAME={...}", values.use, kind=Kind.USES, write=_uses, in_pytest=True,
-    )  # fmt: skip
+        "NAME={...}",
+        values.use,
+        kind=Kind.USES,
+        write=_uses,
+        in_pytest=True,
+    )
     resource: tuple[str, ...] = _use(
         "a resource that can be read; repeatable", "URI", kind=Kind.TEXTS, in_pytest=True
     )
@@ -185,15 +241,24 @@ class ServerSettings:
         "tested; a violation of a guarantee that is not listed is only a note. With terms: "
         """NAME='{"args": [words added to the command], "limit": N, "deny": [names]}'. """
         "Repeatable:",
-        "NAME", values.promise, kind=Kind.PROMISES, write=_promises, complete=values.promises,
-        group=PROMISES, commands=("check", "golden"), in_pytest=True, risk=_SETS_VARIABLES,
-    )  # fmt: skip
+        "NAME",
+        values.promise,
+        kind=Kind.PROMISES,
+        write=_promises,
+        complete=values.promises,
+        group=PROMISES,
+        commands=("check", "golden"),
+        in_pytest=True,
+        risk=_SETS_VARIABLES,
+    )
     bindings: "tuple[Declaration, ...]" = _use(
         "which tool reads or writes files, where that is not detected: "
         """read='{"tool": "get", "path": "name"}'; verified before use; repeatable""",
-        "OPERATION={...}", values.binding, kind=Kind.BINDINGS,
+        "OPERATION={...}",
+        values.binding,
+        kind=Kind.BINDINGS,
         write=lambda found: [one.text for one in found],
-    )  # fmt: skip
+    )
 
 
 SERVER_OPTIONS: Final = options(ServerSettings)

@@ -105,9 +105,12 @@ class TokenCommand:
         try:
             words = shlex.split(self.command)
             done = subprocess.run(
-                words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=PATIENCE,
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                timeout=PATIENCE,
                 check=False,
-            )  # fmt: skip
+            )
         except (OSError, ValueError, IndexError) as error:
             why = getattr(error, "strerror", None) or "it is no command"
             raise TokenError(f"{self.option}: it cannot be run: {why}") from error

@@ -378,9 +378,15 @@ def kind_of(value: Any) -> Kind:
 
 
 type_names: Final = {
-    dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null",
-    int: "number", float: "number", Decimal: "number",
-}  # fmt: skip
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    type(None): "null",
+    int: "number",
+    float: "number",
+    Decimal: "number",
+}
 
 
 def type_name(value: Any) -> str:

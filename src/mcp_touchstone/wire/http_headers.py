@@ -34,10 +34,22 @@ PRIMITIVE: Final = frozenset({"integer", "string", "boolean"})
 DEEPEST: Final = 64
 """Greatest depth of subschemas in a schema that is searched for marks."""
 
-_ONE: Final = frozenset({
-    "items", "additionalItems", "contains", "additionalProperties", "propertyNames", "not", "if",
-    "then", "else", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
-})  # fmt: skip
+_ONE: Final = frozenset(
+    {
+        "items",
+        "additionalItems",
+        "contains",
+        "additionalProperties",
+        "propertyNames",
+        "not",
+        "if",
+        "then",
+        "else",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "contentSchema",
+    }
+)
 _MANY: Final = frozenset({"items", "prefixItems", "allOf", "anyOf", "oneOf"})
 _NAMED: Final = frozenset({"patternProperties", "$defs", "definitions", "dependentSchemas"})
 """Keywords whose subschemas are not the schemas of properties, by the shape of their value."""
@@ -51,10 +63,21 @@ VALUE: Final = re.compile(r"[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?")
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A name of a header."""
 
-FIXED: Final = frozenset({
-    "host", "content-length", "content-type", "accept", "connection", "transfer-encoding",
-    "mcp-protocol-version", "mcp-session-id", "mcp-method", "mcp-name", "last-event-id",
-})  # fmt: skip
+FIXED: Final = frozenset(
+    {
+        "host",
+        "content-length",
+        "content-type",
+        "accept",
+        "connection",
+        "transfer-encoding",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "mcp-method",
+        "mcp-name",
+        "last-event-id",
+    }
+)
 """Headers whose values the protocol decides, in lower case."""
 
 _SENTINEL: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)

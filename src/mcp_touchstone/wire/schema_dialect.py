@@ -49,10 +49,15 @@ _NAMES: Final = {address.partition("//")[2]: name for name, address in DIALECTS.
 _VOCABULARIES: Final = {
     "2019-09": ("core", "applicator", "validation", "meta-data", "format", "content"),
     "2020-12": (
-        "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation",
+        "core",
+        "applicator",
+        "unevaluated",
+        "validation",
+        "meta-data",
+        "format-annotation",
         "content",
     ),
-}  # fmt: skip
+}
 """Dialect -> the parts of its meta-schema."""
 _seen: Final = Remembered[tuple[tuple[str, str], ...]]()
 
