@@ -302,6 +302,16 @@ def test_shutdown_escalates_until_the_server_ends(
     assert polite or "the server closed its output" not in events(process)
 
 
+def test_what_a_server_says_at_a_hurried_end_is_not_recorded(start: Start) -> None:
+    says = "signal.signal(signal.SIGTERM, lambda *_: (print('late', flush=True), sys.exit(0)))"
+    process = start(says, READY, FOREVER)
+    assert heard(process) == ["ready"]
+
+    process.end(LONG, polite=False)
+
+    assert lines(process) == ["ready"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the time on a core is known on Linux")
 @cases((("while True: pass",), True), ((READS,), False))
 def test_process_that_uses_a_whole_core_is_recognised(

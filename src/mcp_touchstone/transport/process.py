@@ -251,8 +251,8 @@ class ServerProcess:
 
         Args:
             patience: seconds for each step.
-            polite: whether its end is judged; otherwise it is ended at once, and the end of its
-                input is not recorded.
+            polite: whether its end is judged; otherwise it is ended at once, and neither the end
+                of its input nor what it says then is recorded.
             hurry: seconds for that step, in place of ``patience``.
         """
         if self.ending is not None:
@@ -269,6 +269,8 @@ class ServerProcess:
             self.pipes.close_input()
             step = Step.INPUT_CLOSED
             status = self.wait(patience if hurry is None else hurry, JUDGED_END)
+        if status is None and not polite:
+            self.pipes.hang_up()  # some servers say at a signal what breaks a rule at other times
         members = self.family.members()
         if status is None:
             step = Step.TERMINATED
