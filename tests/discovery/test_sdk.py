@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,73 @@ def test_a_command_names_the_interpreter_of_its_script(tmp_path: Path) -> None:
     )
     assert commands([str(tool)], tmp_path, env)[0].argv == ("node", "--no-warnings", str(tool))
     assert commands(["no-such-program"], tmp_path, env) == []
+
+
+HOSTILE = {
+    "deep": "[" * 200_000,
+    "deep members": '{"name":' * 100_000,
+    "digits": f'{{"name": "app", "version": {"9" * 100_000}}}',
+    "names": json.dumps({"name": [1], "version": {"a": 1}, "dependencies": 5}),
+    "an import without an end": "from a import (" * 13_000,
+    "blanks": f"from{' ' * 190_000}",
+    "a long name": f"import './{'a' * 400}'\nimport {'b' * 400}\n",
+    "many parts": f"import app{'.app' * 40_000}\n",
+    "many names": f"import {', '.join(f'app.x{n}' for n in range(20_000))}\n",
+    "many lines": "/usr\n" * 40_000,
+}
+"""Name -> the text of a file that anybody may have written."""
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_file_says_nothing(tmp_path: Path, text: str) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0")
+    site = tmp_path / "venv/lib/python3.11/site-packages"
+    for path in (
+        tmp_path / "app/server.py",
+        tmp_path / "app/app/__init__.py",
+        site / "x.pth",
+        site / "fastmcp-9.dist-info/METADATA",
+        tmp_path / "app/package.json",
+        tmp_path / "app/package-lock.json",
+        tmp_path / "app/yarn.lock",
+        tmp_path / "app/node_modules/fastmcp/package.json",
+    ):
+        write(path, text)
+    write(tmp_path / "app/index.js", f"import 'fastmcp'\n{text}")
+    before = time.process_time()
+
+    assert found(python, "app/server.py", cwd=tmp_path) == ()
+    assert found("node", "app/index.js", cwd=tmp_path) in {(), ("fastmcp ",)}
+    assert time.process_time() - before < 20
+
+
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are files there")
+def test_what_is_no_file_says_nothing(tmp_path: Path) -> None:
+    python = environment(tmp_path / "venv", mcp="1.30.0")
+    site = tmp_path / "venv/lib/python3.11/site-packages"
+    script = write(tmp_path / "app/index.js", "import 'fastmcp'\n")
+    os.mkfifo(site / "x.pth")
+    (site / "fastmcp-9.dist-info").mkdir()
+    os.mkfifo(site / "fastmcp-9.dist-info/METADATA")
+    for name in ("package.json", "package-lock.json", "yarn.lock", "server.py"):
+        os.mkfifo(script.parent / name)
+    (site / "y.pth").symlink_to("/dev/zero")
+    (site / "z.pth").symlink_to("z.pth")
+
+    assert found(python, "app/server.py", cwd=tmp_path) == ()
+    assert found("node", script, cwd=tmp_path) == ()
+    (script.parent / "package.json").unlink()
+    write(script.parent / "package.json", '{"name": "a", "dependencies": {"fastmcp": ">1"}}')
+    assert found("node", script, cwd=tmp_path) == ()
+
+
+def test_sdks_that_need_each_other_are_named_once(tmp_path: Path) -> None:
+    script = write(tmp_path / "server.js", "import 'fastmcp'\n")
+    inner = "@modelcontextprotocol/sdk"
+    node_package(tmp_path, "fastmcp", "1.0.0", dependencies={inner: "1"})
+    node_package(tmp_path, inner, "2.0.0", dependencies={"fastmcp": "1"})
+
+    assert found("node", script, cwd=tmp_path) == ("fastmcp 1.0.0", f"{inner} 2.0.0")
 
 
 def test_error_texts_are_only_a_hint() -> None:

@@ -4,20 +4,25 @@ The processes of a server name an interpreter and a script. Its imports are foll
 files where that interpreter would look, until one of them is an SDK. The version is in the metadata
 beside the SDK. An SDK that is installed and not imported is not the server's. A bundle of Node
 imports none: the ``package.json`` above it names the SDK, with its version or the range of it.
+
+Anybody may have written these files. One that cannot be read says nothing, and each has limits.
 """
 
 import contextlib
-import json
 import os
 import re
 import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
+from mcp_touchstone.runtime.input_file import InputFile
+from mcp_touchstone.runtime.open_folder import open_folder
 from mcp_touchstone.sandbox.sandbox import find_program
 from mcp_touchstone.transport.family import ProcessFacts
 
@@ -33,14 +38,23 @@ MOST_FILES: Final = 400
 MOST_BYTES: Final = 200_000
 """Bytes read of one file."""
 
+MOST_NAMES: Final = 500
+"""Imports of one file that are followed, and lines of it that are read as folders."""
+
+LONGEST: Final = 200
+"""Characters of a name of a module."""
+
 _PYTHON: Final = re.compile(r"(python|pypy)[\d.]*t?(\.exe)?", re.IGNORECASE)
 _NODE: Final = re.compile(r"(node|nodejs|bun|tsx|ts-node)(\.exe)?", re.IGNORECASE)
 _PYTHON_IMPORT: Final = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<of>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]*)"
+    r"^[ \t]*(?:from[ \t]+(?P<of>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]{0,8192}\)|[^\n#;]*)"
     r"|import[ \t]+(?P<modules>[^\n#;]+))",
     re.MULTILINE,
 )
-_NODE_IMPORT: Final = re.compile(r"""(?:\bfrom|\bimport|\brequire)\s*\(?\s*["']([^"'\n]+)["']""")
+_NODE_IMPORT: Final = re.compile(
+    r"""(?:\bfrom|\bimport|\brequire)\s{0,32}\(?\s{0,32}["']([^"'\n]{1,512})["']"""
+)
+_VERSION: Final = re.compile(r"[\w.!+~^-]{1,64}")
 _PYTHON_VALUED: Final = {"-W", "-X", "--check-hash-based-pycs"}
 _NODE_VALUED: Final = {
     "-r",
@@ -118,9 +132,11 @@ def collect(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> SdkFac
         name = Path(process.argv[0]).name
         for matches, search in ((_PYTHON, _python), (_NODE, _node)):
             if matches.fullmatch(name):
-                found = search(process, env)
-                if found.imported:
-                    return found
+                # a name may be too long for the system, and links may form a circle
+                with contextlib.suppress(OSError, ValueError, RuntimeError):
+                    found = search(process, env)
+                    if found.imported:
+                        return found
     return SdkFacts()
 
 
@@ -147,10 +163,11 @@ def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return file.read(MOST_BYTES).decode("utf-8", "replace")
-    except OSError:
+        real = path.resolve()
+        data = open_folder(real.parent).read(real.name, MOST_BYTES, whole=False)
+    except (OSError, ValueError, RuntimeError):
         return ""
+    return data.decode("utf-8", "replace")
 
 
 # --- Python
@@ -217,8 +234,8 @@ def _site(prefix: Path, version: str) -> Iterator[Path]:
 
 def _added(site: Path) -> Iterator[Path]:
     """Yield the folders that ``.pth`` files add: editable installs, and layers of uv."""
-    for file in sorted(site.glob("*.pth")):
-        for line in _read(file).splitlines():
+    for file in sorted(site.glob("*.pth"))[:MOST_FILES]:
+        for line in _read(file).splitlines()[:MOST_NAMES]:
             named = re.search(r"""addsitedir\(\s*["']([^"']+)["']""", line)
             text = named.group(1) if named else line.strip()
             if text and not text.startswith(("import ", "import\t", "#")):
@@ -241,7 +258,7 @@ class _PythonSearch:
                 for metadata in sorted(folder.glob(f"{name}-*.dist-info/METADATA")):
                     head = _read(metadata).partition("\n\n")[0]
                     fields = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(\S+)", head))
-                    if fields.get("Name") == name and fields.get("Version"):
+                    if fields.get("Name") == name and _VERSION.fullmatch(fields.get("Version", "")):
                         found.setdefault(name, fields["Version"])
         return found
 
@@ -270,7 +287,7 @@ class _PythonSearch:
             read += 1
             source = module if file is None else _read(file)
             package = _package(module, file) if file else ""
-            for name in _python_imports(source, package):
+            for name in islice(dict.fromkeys(_python_imports(source, package)), MOST_NAMES):
                 top = name.partition(".")[0]
                 if top in installed and not self._is_own(top):
                     found.add(top)
@@ -290,7 +307,7 @@ class _PythonSearch:
     def _files(self, module: str) -> Iterator[tuple[str, Path]]:
         """Yield the module and the packages around it, each with its file."""
         parts = module.split(".")
-        if not all(parts):
+        if not all(parts) or len(module) > LONGEST:
             return
         for folder in self._path:
             if not ((folder / parts[0]).is_dir() or (folder / f"{parts[0]}.py").is_file()):
@@ -339,7 +356,7 @@ def _node(process: ProcessFacts, _env: Mapping[str, str]) -> SdkFacts:
     queue, seen = deque([start]), {start}
     while queue and len(seen) < MOST_FILES and not found:
         file = queue.popleft()
-        for name in dict.fromkeys(_NODE_IMPORT.findall(_read(file))):
+        for name in islice(dict.fromkeys(_NODE_IMPORT.findall(_read(file))), MOST_NAMES):
             if name.startswith("."):
                 other = _node_file(file.parent / name)
                 if other is not None and other not in seen:
@@ -384,11 +401,11 @@ def _locked(folder: Path, name: str) -> str:
     """Return the version of a package in a lock file of npm, pnpm or yarn; empty if not sure."""
     packages = _json(folder / "package-lock.json").get("packages")
     found = packages.get(f"node_modules/{name}") if isinstance(packages, dict) else None
-    if isinstance(found, dict) and isinstance(found.get("version"), str):
-        return str(found["version"])
+    if isinstance(found, dict) and (version := _version(found)):
+        return version
     for file, pattern in _LOCKED.items():
-        with contextlib.suppress(OSError, ValueError):
-            text = (folder / file).read_text("utf-8")
+        with contextlib.suppress(InputError):
+            text = InputFile(folder / file).text()
             versions = set(re.findall(pattern.format(re.escape(name)), text, re.MULTILINE))
             if len(versions) == 1:
                 return str(versions.pop())
@@ -430,10 +447,11 @@ def _node_sdks(name: str, folder: Path) -> dict[str, str]:
     if place is None:
         return {}
     facts = _json(place / "package.json")
-    found = {name: str(facts.get("version", ""))} if name in LAYERS[NPM] else {}
+    order = LAYERS[NPM]
+    found = {name: _version(facts)} if name in order else {}
     needed = facts.get("dependencies")
-    for other in LAYERS[NPM]:
-        if isinstance(needed, dict) and other in needed and other != name:
+    for other in order[order.index(name) + 1 :] if found else order:
+        if isinstance(needed, dict) and other in needed:
             found.update(_node_sdks(other, place))
     return found
 
@@ -448,7 +466,13 @@ def _node_place(name: str, folder: Path) -> Path | None:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+        found = InputFile(path).json()
+    except InputError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _version(facts: Mapping[str, Any]) -> str:
+    """Return the version of a package; empty if it is none."""
+    version = facts.get("version")
+    return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
