@@ -141,6 +141,27 @@ def test_uvx_adds_its_configured_cache_directory(home: Path) -> None:
     assert needed(home, "uvx", "x", UV_CACHE_DIR=home / "elsewhere")[1] == {"elsewhere"}
 
 
+@pytest.mark.parametrize("word", ["x" * 300, "{" + "/x" * 3000, "a\0b/c", f"--plan={'y' * 300}/z"])
+def test_argument_that_is_no_path_names_no_file(home: Path, word: str) -> None:
+    assert needed(home, "/bin/sh", word, cwd=file(home / "app/x").parent)[0] == set()
+
+
+@pytest.mark.parametrize("text", ["[" * 60_000, '{"url": 5}', '{"url": "file:///%00"}', "[]"])
+def test_hostile_metadata_of_a_package_say_nothing(home: Path, text: str) -> None:
+    packages = home / "app/.venv/lib/python3.11/site-packages"
+    file(home / "app/.venv/pyvenv.cfg")
+    file(packages / "one.dist-info/direct_url.json", text)
+    file(packages / "one.pth", f"/{'x' * 300}\n/a\0b\n{home / 'kept'}\n")
+    os.mkfifo(packages / "two.pth")
+    (packages / "two.dist-info").mkdir()
+    os.mkfifo(packages / "two.dist-info/direct_url.json")
+    link(packages / "three.pth", "/dev/zero")
+    link(packages / "four.pth", "four.pth")
+    file(home / "kept/x")
+
+    assert "kept" in needed(home, "/bin/sh", cwd=home / "app")[0]
+
+
 def test_shim_adds_its_version_manager(home: Path) -> None:
     program(home / ".pyenv" / "shims" / "python")
     program(home / ".pyenv" / "libexec" / "pyenv")

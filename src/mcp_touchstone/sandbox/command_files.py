@@ -2,6 +2,8 @@
 
 A sandboxed command sees only the files found here. So this rather includes too many packages and
 projects, but never a home folder or a folder above it.
+
+Anybody may have written these files: one that is no regular file, or no JSON, says nothing.
 """
 
 import contextlib
@@ -9,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -71,6 +74,9 @@ PACKAGES: Final = ("node_modules", "python3*/site-packages", "python3*/dist-pack
 SHEBANG: Final = 256
 """Bytes of a script that may hold the name of its interpreter."""
 
+READ: Final = 1 << 16
+"""Bytes that are read of a file about an installed package."""
+
 
 @dataclass(slots=True)
 class Needs:
@@ -126,8 +132,20 @@ def _words(command: Sequence[str]) -> Iterator[str]:
 def _paths(word: str, cwd: Path) -> Iterator[Path]:
     """Yield the paths in a word, which may be an option with paths; they need not exist."""
     for part in re.split(rf"[=,;{os.pathsep}]", word):
-        if os.sep in part or (cwd / part).is_file():
-            yield cwd / part
+        path = cwd / part
+        if _is_path(path) and (os.sep in part or path.is_file()):
+            yield path
+
+
+def _is_path(path: Path) -> bool:
+    """Return whether a path exists or could; not if the system refuses it, as it is too long."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def sandbox_for(
@@ -252,11 +270,7 @@ class _Search:
     # --- programs
 
     def _add_interpreter(self, path: Path) -> None:
-        try:
-            with path.open("rb") as file:
-                first = file.readline(SHEBANG)
-        except OSError:
-            return
+        first = _read(path, SHEBANG).partition(b"\n")[0]
         if first.startswith(b"#!"):
             for word in first[2:].decode("utf-8", "replace").split():
                 if not word.startswith("-"):
@@ -358,17 +372,24 @@ def _is_system(path: Path) -> bool:
 def _editable(packages: Path) -> Iterator[Path]:
     """Yield the source folders of packages installed with ``pip install -e``."""
     for file in packages.glob("*.pth"):
-        try:
-            lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            continue
-        yield from (Path(line) for line in lines if line.startswith("/") and Path(line).is_dir())
+        lines = _read(file).decode("utf-8", "replace").splitlines()
+        paths = (Path(line) for line in lines if line.startswith("/"))
+        yield from (path for path in paths if _is_path(path) and path.is_dir())
     for file in packages.glob("*.dist-info/direct_url.json"):
         try:
-            record = json.loads(file.read_text(encoding="utf-8"))
+            record = json.loads(_read(file))
             url = urlsplit(record["url"])
             is_editable = record.get("dir_info", {}).get("editable")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             continue
-        if url.scheme == "file" and is_editable:
+        if url.scheme == "file" and is_editable and _is_path(Path(unquote(url.path))):
             yield Path(unquote(url.path))
+
+
+def _read(path: Path, most: int = READ) -> bytes:
+    """Return the beginning of a regular file; nothing if it is none, or cannot be read."""
+    with contextlib.suppress(OSError):
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(number, "rb", buffering=0) as file:
+            return file.read(most) if stat.S_ISREG(os.fstat(number).st_mode) else b""
+    return b""
