@@ -30,6 +30,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import printable
@@ -161,7 +162,7 @@ def judged(folder: Path, names: dict[str, str], transport: str, trouble: str) ->
     row: Row = {**names, "transport": transport, "revision": "", "trouble": trouble}
     try:
         recordings = recording.read_all(folder)
-    except recording.RecordingError:
+    except InputError:
         recordings = []
     for side in SIDES:
         run = judge(recordings, side, Choice())

@@ -51,6 +51,8 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "fleet --opt-out": ("f.txt", ("fleet", "--list-only", "list.jsonl", "--opt-out", "FILE")),
     "fleet report rows": ("f.jsonl", ("fleet", "report", "FILE")),
     "fleet report --since": ("f.jsonl", ("fleet", "report", "FILE", "--since", "FILE")),
+    "tap --wrap": ("f.json", ("tap", "--wrap", "FILE", "--report", "out")),
+    "tap --unwrap": ("f.json", ("tap", "--unwrap", "FILE")),
     "tap show folder": ("f.jsonl", ("tap", "show", "FILE")),
     "judge folder": ("f.jsonl", ("judge", "FILE")),
     "judge --since": ("f.json", ("judge", "recordings", "--since", "FILE")),
@@ -80,8 +82,6 @@ OTHERS: Final = {
     "--csv",
     "--parquet",
     "--report",
-    "--wrap",
-    "--unwrap",
 }
 """Options whose file is written or edited, or whose folder is made or copied."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine import runner
 from mcp_touchstone.sandbox import sandbox
@@ -288,9 +289,9 @@ def test_a_last_line_that_was_cut_off_is_left_out(folder: Path) -> None:
 def test_other_files_are_no_recordings(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"a": 1}) + "\n")
 
-    with pytest.raises(recording.RecordingError, match="recording must be a whole number"):
+    with pytest.raises(InputError, match="recording must be a whole number"):
         recording.read_all(tmp_path)
-    with pytest.raises(recording.RecordingError, match="no such file"):
+    with pytest.raises(InputError, match="no such file"):
         recording.read_all(tmp_path / "b" / "none.jsonl")
 
 

@@ -107,10 +107,6 @@ class Side(StrEnum):
     EVENT = "event"
 
 
-RecordingError = InputError
-"""A folder has no recordings, or a file is none."""
-
-
 class Recorder:
     """The writer of one recording; a line is in the file before ``take`` returns.
 
@@ -271,7 +267,7 @@ def recorder(folder: Path, about: Mapping[str, Any], environment: Mapping[str, s
     """Start a recording in a folder, which is made if there is none.
 
     Raises:
-        RecordingError: it cannot be written there.
+        InputError: it cannot be written there.
     """
     name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}{SUFFIX}"
     try:
@@ -433,7 +429,7 @@ def read_all(folder: Path) -> list[Recording]:
     """Read the recordings of a folder, the oldest first.
 
     Raises:
-        RecordingError: there are none, or one cannot be read.
+        InputError: there are none, or one cannot be read.
     """
     named = not folder.is_dir()
     paths = [folder] if named else sorted(folder.glob(f"*{SUFFIX}"))
