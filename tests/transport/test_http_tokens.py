@@ -371,6 +371,16 @@ def test_file_of_init_names_the_tokens() -> None:
     assert 'scope = ["read"]' in lines
 
 
+KEPT: Final[dict[str, Any]] = {
+    "url": "http://127.0.0.1:9/mcp",
+    "expires": 1.0,
+    "token": "a",
+    "token_endpoint": "http://127.0.0.1:9/token",
+    "refresh_token": "b",
+}
+"""A login that is stored."""
+
+
 @pytest.fixture
 def guarded(
     issuer: Issuer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -423,6 +433,35 @@ def test_login_stores_a_token_for_its_user_only_and_refreshes_it(
     assert not logins.forget(url)
     with pytest.raises(LoginError, match="run `mcp-touchstone login"):
         login.token(url)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        json.dumps({**KEPT, "expires": 10**400}),
+        *(
+            json.dumps({**KEPT, name: wrong})
+            for name in KEPT
+            for wrong in (None, True, [5], {"a": 1})
+            if (name, wrong) != ("refresh_token", None)
+        ),
+    ],
+)
+def test_stored_login_with_wrong_members_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    file = logins.path(KEPT["url"])
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+
+    assert main(["login", "--print-token", KEPT["url"]]) == 2
+    error = capsys.readouterr().err
+    assert (str(file) in error, "delete" in error, error.count("\n")) == (True, True, 1)
 
 
 def test_command_line_prints_and_forgets_the_token(guarded: dict[str, Any]) -> None:

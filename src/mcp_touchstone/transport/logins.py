@@ -6,9 +6,18 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mcp_touchstone.transport.tokens import TokenError
+
+_KINDS: Final[dict[str, set[type]]] = {
+    "url": {str},
+    "expires": {float},
+    "token": {str},
+    "token_endpoint": {str},
+    "refresh_token": {str, type(None)},
+}
+"""Member of a stored login -> its types."""
 
 
 def path(url: str) -> Path:
@@ -33,11 +42,15 @@ def read(url: str) -> dict[str, Any] | None:
     file = path(url)
     try:
         found = json.loads(file.read_text("utf-8"))
-        return found if found["url"] == url and float(found["expires"]) else None
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TokenError(f"{file}: it cannot be read; delete it: {error}") from error
+    given = found if isinstance(found, dict) else {}
+    for name, kind in _KINDS.items():
+        if type(given.get(name)) not in kind:
+            raise TokenError(f"{file}: `{name}` is not as `login` writes it; delete the file")
+    return given if given["url"] == url else None
 
 
 def write(url: str, login: dict[str, Any]) -> None:
