@@ -33,6 +33,7 @@ from mcp_touchstone.results.sdk_faults import TABLE, attribute, judged, version
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.runtime.members import Members
 from tests.cases import cases
 from tests.conftest import HERE
 from tests.fleets import row_of
@@ -417,7 +418,7 @@ def test_all_reports_count_alike() -> None:
 def in_fleet(document: dict[str, Any]) -> tuple[list[str], int]:
     """Return the own failures of a server in a fleet, and the number of those of its SDK."""
     row = row_of("a")
-    fill(row, document, Entry(name="a", registry=Registry.OCI, package="a"))
+    fill(row, Members.of(document, "report"), Entry(name="a", registry=Registry.OCI, package="a"))
     outcomes = [one.items() for one in row["verdicts"].values()]
     failed = {clause for one in outcomes for clause, outcome in one if outcome == "fail"}
     return sorted(failed - {*row["sdk_faults"]}), len(failed & {*row["sdk_faults"]})

@@ -286,6 +286,34 @@ USAGE = "print('{}\\nUsage: tool -- COMMAND', flush=True); raise SystemExit(1)"
 
 
 @cases(
+    ("path.mkdir()", "folder"),
+    ("os.mkfifo(path)", "named pipe"),
+    ("path.symlink_to('/dev/zero')", "link"),
+    ("path.write_text('[' * 200_000)", "nested"),
+    ("path.write_text('[]')", "must be an object"),
+    ("path.write_text('{\"verdicts\": [5]}')", "must be an object"),
+    ('path.write_text(\'{"target": {"server": {"a": 5}}}\')', "must be an object"),
+    ("path.write_text('{}')", "must be"),
+    ids=["a folder", "a pipe", "a link", "deep", "a list", "a number", "a server", "empty"],
+)
+@pytest.mark.skipif(os.name != "posix", reason="named pipes are files there")
+def test_report_of_a_stranger_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: str, why: str
+) -> None:
+    code = f"import os, sys\nfrom pathlib import Path\npath = Path(sys.argv[1])\n{make}"
+
+    def words(*_: Any, files: Path, **__: Any) -> list[str]:
+        return [sys.executable, "-c", code, str(files / "report.json")]
+
+    monkeypatch.setattr("mcp_touchstone.fleet.judge._words", words)
+    row = judge(small("a", tmp_path), PLAN)
+
+    assert row["start"]["class"] == "harness"
+    assert why in row["start"]["line"]
+    assert (row["verdicts"], row["revisions"], row["server"]) == ({}, [], {})
+
+
+@cases(
     (COLOURED, "needs-config", "ERROR: KEY_ID is not set"),
     (USAGE, "usage", "Usage: tool -- COMMAND"),
     ids=["colours are left out", "usage on standard output"],

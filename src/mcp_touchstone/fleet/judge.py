@@ -13,12 +13,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.loader import SUITES, home
 from mcp_touchstone.fleet import containers
 from mcp_touchstone.fleet.child import Running, run
@@ -26,6 +27,8 @@ from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.records import differences
 from mcp_touchstone.runtime.disk_limit import DiskLimit
+from mcp_touchstone.runtime.input_file import InputFile
+from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.runtime.scratch import abandoned, clear, held
 from mcp_touchstone.sandbox.sandbox import Method, variables
 from mcp_touchstone.transport.http_endpoint import Endpoint, EndpointError
@@ -299,16 +302,16 @@ def _check(
     if "--rate" in words:
         sleep(1 / plan.rate)  # before the next server, which may be on the same host
     try:
-        report = json.loads((files / "report.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        row["start"] = _start(_without_report(errors, status))
+        report = Members.of(InputFile(files / "report.json", named=False).json(), "its report")
+        _fill(row, report, entry)
+    except InputError as error:
+        row["start"] = _start(_without_report(errors.strip() or str(error), status))
         return
-    _fill(row, report, entry)
     if row["revisions"]:
         row["start"] = _start(Trouble(Start.STARTED, ""))
         return
     row["interrupted"] = ""
-    trouble = report["summary"]["trouble"]
+    trouble = report.object("summary").word("trouble")
     row["start"] = _start(
         _refused(trouble)
         if entry.registry is Registry.REMOTE
@@ -316,28 +319,42 @@ def _check(
     )
 
 
-def _fill(row: dict[str, Any], report: Mapping[str, Any], entry: Entry) -> None:
-    in_image, summary = entry.registry is Registry.OCI, report["summary"]
-    row["server"] = next(iter(reversed(report["target"]["server"].values())), {})
-    row["differs"] = differences(replace(entry, version=row["version"]), row["server"])
-    row["sdk"] = report["target"].get("sdk", [])
-    row["language"] = row["language"] or {"npm": "node", "pypi": "python"}.get(
-        row["sdk"][0]["registry"] if row["sdk"] else "", ""
-    )
-    row["revisions"] = report["revisions"]["spoken"]
-    row["interrupted"] = summary["trouble"] or ("interrupted" if summary["interrupted"] else "")
-    row["unbound"] = summary.get("unbound", "")
-    row["processes"] = summary["processes"]
-    row["seconds"]["startup"] = summary["startup_seconds"] if row["revisions"] else 0.0
-    if "cost" in summary and not in_image:
-        row["cost"] = summary["cost"]
-    for verdict in report["verdicts"]:
-        found = row["verdicts"].setdefault(verdict["revision"], {})
-        is_ending = in_image and verdict["clause"] in containers.ENDINGS
-        found[verdict["clause"]] = "unseen" if is_ending else verdict["outcome"]
-    of_sdk = dict.fromkeys(v["clause"] for v in report["verdicts"] if "sdk" in v)
-    failed = {v["clause"] for v in report["verdicts"] if v["outcome"] == "fail" and "sdk" not in v}
-    row["sdk_faults"] = [clause for clause in of_sdk if clause not in failed]
+def _fill(row: dict[str, Any], report: Members, entry: Entry) -> None:
+    """Fill the row from a report; leave it as it is if the report is none."""
+    in_image = entry.registry is Registry.OCI
+    summary, target = report.object("summary"), report.object("target")
+    servers = [Members.of(one, "server").value for one in target.object("server").value.values()]
+    server = servers[-1] if servers else {}
+    sdks = list(target.objects("sdk"))
+    spoken = list(report.object("revisions").texts("spoken"))
+    verdicts: dict[str, dict[str, str]] = {}
+    of_sdk, failed = dict[str, None](), set[str]()
+    for one in report.objects("verdicts"):
+        clause, outcome = one.get("clause", str), one.get("outcome", str)
+        is_ending = in_image and clause in containers.ENDINGS
+        found = verdicts.setdefault(one.get("revision", str), {})
+        found[clause] = "unseen" if is_ending else outcome
+        if one.has("sdk"):
+            of_sdk[clause] = None
+        elif outcome == "fail":
+            failed.add(clause)
+    is_interrupted = summary.get("interrupted", bool)
+    startup = summary.number("startup_seconds", float) if spoken else 0.0
+    registry = sdks[0].word("registry") if sdks else ""
+    row |= {
+        "server": server,
+        "differs": differences(replace(entry, version=row["version"]), server),
+        "sdk": [one.value for one in sdks],
+        "language": row["language"] or {"npm": "node", "pypi": "python"}.get(registry, ""),
+        "revisions": spoken,
+        "interrupted": summary.word("trouble") or ("interrupted" if is_interrupted else ""),
+        "unbound": summary.word("unbound"),
+        "processes": summary.number("processes", int),
+        **({"cost": summary.object("cost").value} if summary.has("cost") and not in_image else {}),
+        "verdicts": verdicts,
+        "sdk_faults": [clause for clause in of_sdk if clause not in failed],
+    }
+    row["seconds"]["startup"] = startup
 
 
 def _without_report(errors: str, status: int | None) -> Trouble:
@@ -357,7 +374,11 @@ def _output(transcripts: Path) -> list[str]:
     Empty lines and messages are left out.
     """
     paths = sorted(transcripts.glob("*.txt"))
-    texts = [COLOUR.sub("", path.read_text("utf-8", "replace")) for path in paths]
+    texts: list[str] = []
+    for path in paths:
+        with suppress(InputError):
+            data = InputFile(path, named=False).data()
+            texts.append(COLOUR.sub("", data.decode("utf-8", "replace")))
     for text in texts:
         lines = [line.rstrip() for line in text.partition("\n# stderr\n")[2].splitlines()]
         if any(lines):
