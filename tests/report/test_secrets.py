@@ -68,6 +68,45 @@ def test_no_output_of_a_check_contains_a_planted_secret(tmp_path: Path) -> None:
     assert [path.name for path in written if planted in path.read_text("utf-8")] == []
 
 
+def test_no_output_of_a_check_contains_a_secret_argument(tmp_path: Path) -> None:
+    planted = "correct-horse-7-battery"
+    program = "import sys; sys.stderr.write(sys.argv[2]); print(sys.argv[2], flush=True); input()"
+    kinds = ("html", "json", "junit", "markdown", "sarif", "badge")
+    words = [word for kind in kinds for word in ("--report", f"{kind}:{tmp_path / kind}")]
+    options = ("--timeout", "2", "--select", "ping", "--save", str(tmp_path / "wire"))
+    server = (sys.executable, "-c", program, "--token", planted)
+
+    done = touchstone("check", "-v", *options, *words, "--", *server)
+
+    written = {path: path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file()}
+    assert "--token HIDDEN-SECRET_ARGUMENT_1" in done.stdout
+    assert "HIDDEN-SECRET_ARGUMENT_1" in written[tmp_path / "json"]
+    assert planted not in done.stdout + done.stderr
+    assert [path.name for path, text in written.items() if planted in text] == []
+
+
+def test_no_output_of_client_contains_a_secret_argument(tmp_path: Path) -> None:
+    planted = "correct-horse-7-battery"
+    program = (
+        "import json, sys, subprocess; sys.stderr.write(sys.argv[2])\n"
+        "params = {'protocolVersion': '2025-06-18', 'capabilities': {}}\n"
+        "params['clientInfo'] = {'name': sys.argv[2], 'version': '1'}\n"
+        "text = json.dumps({'jsonrpc': '2.0', 'id': 1, 'method': 'initialize', 'params': params})\n"
+        "subprocess.run(sys.argv[3:], input=text.encode() + b'\\n', stdout=subprocess.DEVNULL)\n"
+    )
+    options = ("--scenario", "tools_call", "--save", str(tmp_path / "wire"), "-v")
+    report = ("--json", str(tmp_path / "report.json"))
+    command = (sys.executable, "-c", program, "--token", planted, "{server}")
+
+    done = touchstone("client", *options, *report, "--", *command)
+
+    written = {path: path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file()}
+    assert len(written) > 1
+    assert any("HIDDEN-SECRET_ARGUMENT_1" in text for text in written.values())
+    assert planted not in done.stdout + done.stderr
+    assert [path.name for path, text in written.items() if planted in text] == []
+
+
 def test_middle_of_a_long_value_is_left_out() -> None:
     text = "a" * 500 + "b" * 500
 

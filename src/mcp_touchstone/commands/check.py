@@ -148,9 +148,10 @@ def _check_one(
 
     from mcp_touchstone.config import resolve
     from mcp_touchstone.engine.runner import judge
+    from mcp_touchstone.runtime.secrets import arguments
 
     target = resolve.target(settings)
-    write = reports(settings, parts, target.env)
+    write = reports(settings, parts, {**target.env, **arguments(target.command)})
     choice = replace(resolve.choice(settings), record=record)
     book = resolve.book(settings)
     old = older(settings)
@@ -210,6 +211,7 @@ class _Screen:
     def terminal(self) -> Terminal:
         """The terminal, opened on first use."""
         from mcp_touchstone.report.terminal import Terminal
+        from mcp_touchstone.runtime.secrets import arguments
 
         if self._terminal is None:
             settings = self._settings
@@ -217,7 +219,11 @@ class _Screen:
                 console(settings.color),
                 verbose=settings.verbose,
                 quiet=settings.quiet,
-                environment={**os.environ, **self._target.env},
+                environment={
+                    **os.environ,
+                    **self._target.env,
+                    **arguments(self._target.command),
+                },
             )
             self._terminal.start(self._target.shown, self._target.shelter)
             if self._over:

@@ -67,12 +67,11 @@ def _relayed(line: CommandLine, command: tuple[str, ...]) -> int:
 
     In a sandbox it gets a throw-away folder, and what it leaves there is ended.
     """
-    from mcp_touchstone.runtime.secrets import in_arguments
+    from mcp_touchstone.runtime.secrets import arguments
     from mcp_touchstone.tap import recording, relay
 
-    given = {f"SECRET_ARGUMENT_{n}": one for n, (_, one) in enumerate(in_arguments(command), 1)}
-    about = {"command": list(command)}
-    recorder = recording.recorder(line.options.report, about, {**os.environ, **given})
+    about, env = {"command": list(command)}, {**os.environ, **arguments(command)}
+    recorder = recording.recorder(line.options.report, about, env)
     if not _confines(line.options):
         return relay.run(command, recorder, os.environ)
     from functools import partial
@@ -245,12 +244,14 @@ class _Gate:
     def __init__(self, settings: Settings, side: str, parts: Parts, book: Book | None) -> None:
         from mcp_touchstone.catalog.loader import load
         from mcp_touchstone.config import resolve
+        from mcp_touchstone.runtime.secrets import arguments
         from mcp_touchstone.tap import judge
 
         self.registry = load(judge.SUITES[side])
         self.choice = resolve.choice(settings)
         self._settings, self._side, self._book = settings, side, book
-        self._write = reports(settings, parts, {})
+        self._hidden = arguments(settings.client)
+        self._write = reports(settings, parts, self._hidden)
         self._old = older(settings)
 
     def pass_(self, run: Run, head: str) -> int:
@@ -267,7 +268,7 @@ class _Gate:
             console(settings.color),
             verbose=settings.verbose,
             quiet=settings.quiet,
-            environment=os.environ,
+            environment={**os.environ, **self._hidden},
         )
         if not settings.quiet:
             terminal.say(("mcp-touchstone ", "bold"), __version__, "  judges  ", head)

@@ -193,6 +193,12 @@ def in_arguments(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         option = word if word.startswith("-") and not sign else ""
 
 
+def arguments(words: Iterable[str]) -> dict[str, str]:
+    """Return the secrets in the arguments of a command as variables, to hide them as those."""
+    found = dict.fromkeys(one for _, one in in_arguments(words))
+    return {f"SECRET_ARGUMENT_{number}": one for number, one in enumerate(found, 1)}
+
+
 def _in_argument(option: str, word: str) -> Iterator[str]:
     header = _HEADER.fullmatch(word)
     if option in _ARGUMENTS["users"] and hideable(word.partition(":")[2]):

@@ -17,6 +17,7 @@ from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.runtime import interrupts, scratch
 from mcp_touchstone.runtime.open_folder import Folder, open_folder
 from mcp_touchstone.runtime.scratch import World
+from mcp_touchstone.runtime.secrets import arguments
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.act import DROPS, FORGETS, Part
 from mcp_touchstone.tap.client_process import ClientProcess
@@ -221,9 +222,11 @@ class _Scene:
         words = [*self._filled(stage.program, http=False)]
         client = stack.enter_context(self._client(words, stage.path))
 
+        hidden = client.env | arguments(self.target.command)
+
         def record() -> Recorder:
             left = self.most - sum(len(one.kept) for one in recorders)
-            recorders.append(Recorder(None, {"scenario": self.name}, client.env, max(1, left)))
+            recorders.append(Recorder(None, {"scenario": self.name}, hidden, max(1, left)))
             return recorders[-1]
 
         stage.begin(find(self.name), record, client.listen)
@@ -249,7 +252,9 @@ class _Scene:
         listener = stack.enter_context(FaultyListener(backend, most=8, startup=limit))
         listener.fault = part.http_fault
         about = {"url": listener.url, "scenario": self.name}
-        backend.recorder = recorder = Recorder(None, about, client.env, self.most)
+        backend.recorder = recorder = Recorder(
+            None, about, client.env | arguments(self.target.command), self.most
+        )
         server = http_endpoint.Endpoint(listener.start())
         url = stack.enter_context(Proxy(server, recorder, listening=client.listen())).start()
         if part.protection is not None:
