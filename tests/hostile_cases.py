@@ -163,6 +163,7 @@ GROUPS: dict[str, dict[str, Case]] = {
             )
             for kind, what in {
                 "bytes": "wrote more than 16 MiB",
+                "single": "wrote more than 16 MiB",
                 "home": "wrote more than 16 MiB",
                 "mapped": "wrote more than 16 MiB",
                 "unnamed": "wrote more than 16 MiB",

@@ -17,7 +17,7 @@ def fills_its_root():
 
 
 def _takes(how):
-    """Takes 32 MiB or 8192 files of the disk of its root, in files of 8 MiB, and returns those."""
+    """Takes 32 MiB or 8192 files of the disk of its root, and returns the open files."""
     most = 2**23
     place, kept = os.environ["HOME"] if how == "home" else ROOT, []
     if how == "files":
@@ -26,6 +26,10 @@ def _takes(how):
     elif how == "folders":
         for number in range(2**12):
             os.makedirs(f"{ROOT}/{number}/below")
+    elif how == "single":
+        with open(f"{ROOT}/0", "wb", buffering=0) as file:
+            for _ in range(4):
+                file.write(bytes(most))
     else:
         for number in range(4):
             file = open(f"{place}/{number}", "w+b", buffering=0)
