@@ -226,3 +226,21 @@ def closed_stream() -> Exchange:
     """Return the stream of the request on line 1, which the server closed without a message."""
     events = (("Content-Type", "text/event-stream"),)
     return Exchange(1, "POST", 1, (), 1.0, 200, events, headed=1.5, ended=3.0)
+
+
+def test_the_capabilities_of_many_lines_are_found_in_one_walk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walked = 0
+
+    class Counted(Transcript):
+        def __iter__(self) -> Iterator[Entry]:
+            nonlocal walked
+            walked += 1
+            return super().__iter__()
+
+    monkeypatch.setitem(globals(), "Transcript", Counted)
+    found = record("2025-11-25", initialize(roots={}), *(notification("x") for _ in range(9)))
+
+    assert [found.declared(n) for n in range(1, 11)] == [{"roots": {}}] * 10
+    assert walked == 1

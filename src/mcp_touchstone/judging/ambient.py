@@ -40,6 +40,7 @@ class Record:
         scenario: the scenario that our server played for a client; empty for another server.
         walked: cache of messages of the transcript by roles, with the length of the transcript
             at that time.
+        opened: cache of our ``initialize`` requests, by the length of the transcript.
     """
 
     transcript: Transcript
@@ -51,6 +52,7 @@ class Record:
     walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
         default_factory=dict, repr=False, compare=False
     )
+    opened: dict[int, list[Entry]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def revision(self) -> str:
@@ -93,9 +95,19 @@ class Record:
         entry: Entry | None = self.transcript[line]
         if is_modern(self.revision):
             return object_in(_ours(entry), "params", "_meta", CAPABILITIES)
-        openings = (e for e in self.transcript if value_in(_ours(e), "method") == "initialize")
-        entry = max((e for e in openings if e.n <= line), key=lambda e: e.n, default=None)
+        entry = max((e for e in self._openings() if e.n <= line), key=lambda e: e.n, default=None)
         return object_in(_ours(entry), "params", "capabilities")
+
+    def _openings(self) -> list[Entry]:
+        """Return our ``initialize`` requests; a server may ask thousands of times for them."""
+        length = len(self.transcript)
+        if length not in self.opened:
+            self.opened[length] = [
+                entry
+                for entry in self.transcript
+                if value_in(_ours(entry), "method") == "initialize"
+            ]
+        return self.opened[length]
 
     def asked_on(self, line: int | None) -> Entry | None:
         """Return our line by its number."""
