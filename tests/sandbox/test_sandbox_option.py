@@ -2,10 +2,11 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -16,6 +17,7 @@ from mcp_touchstone.engine.attack_setup import NO_GUESSING
 from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.report.digest import hint
+from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.sandbox.sandbox import Method, Sandbox, probe
 from mcp_touchstone.target.target import ROOT, Target
@@ -73,15 +75,20 @@ def test_sandbox_has_no_network_without_online() -> None:
         target("check", "--online")
 
 
+def hints(
+    server: Target, said: str, spoken: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[str]:
+    """Return the hints on a server that said something and spoke some revisions."""
+    subject = Subject.of(server, stderr=said, reported=spoken or {})
+    return hint(cast("Run", SimpleNamespace(subject=subject)))
+
+
 @pytest.mark.usefixtures("possible")
 def test_server_that_may_not_write_gets_a_hint() -> None:
-    profile = SimpleNamespace(
-        stderr="OSError: [Errno 30] Read-only file system: 'server.log'", spoken={}
-    )
-    run = SimpleNamespace(target=target("check", "--suite", "security"), profile=profile)
+    said = "OSError: [Errno 30] Read-only file system: 'server.log'"
 
-    assert "--cwd {root}" in hint(cast("Run", run))[0]
-    assert hint(cast("Run", SimpleNamespace(target=target("check"), profile=profile))) == []
+    assert "--cwd {root}" in hints(target("check", "--suite", "security"), said)[0]
+    assert hints(target("check"), said) == []
 
 
 @cases(
@@ -92,9 +99,8 @@ def test_server_that_may_not_write_gets_a_hint() -> None:
 )
 def test_server_that_refuses_its_folder_gets_a_hint(said: str, is_hinted: bool) -> None:
     given = Target(command=("server", ROOT))
-    for spoken in ({}, {"2025-11-25": None}):
-        profile = SimpleNamespace(stderr=said, spoken=spoken)
-        found = hint(cast("Run", SimpleNamespace(target=given, profile=profile)))
+    for spoken in ({}, {"2025-11-25": {}}):
+        found = hints(given, said, spoken)
         assert [("--root-from" in line and "--world" in line) for line in found] == (
             [True] if is_hinted and not spoken else []
         )
