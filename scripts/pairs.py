@@ -4,7 +4,7 @@
 from it. COMMANDS.toml says how the programs are started on this machine::
 
     [clients]
-    "Python SDK 2.3.0" = ["python", "tests/clients/steps_sdk2.py", "{server}"]
+    "Python SDK 2.3.0" = ["python", "tests/sdks/steps_sdk2.py", "{server}"]
 
     [servers."minimal (Python SDK 2.3.0)"]
     stdio = ["python", "tests/witnesses/mcp2_low.py"]

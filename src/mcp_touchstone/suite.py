@@ -3,12 +3,12 @@
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, LEGACY, is_modern
 from mcp_touchstone.catalog.scenario import Seen, Share, Unopened, ambient, catalogue, scenario
-from mcp_touchstone.client import answers as answer
-from mcp_touchstone.client import mrtr
-from mcp_touchstone.client.client_tasks import RELATED, TERMINAL, ClientTasks
-from mcp_touchstone.client.connection import FULL_CAPABILITIES, META, Reply
-from mcp_touchstone.client.mrtr import Provoked, Round, altered
-from mcp_touchstone.client.pending import (
+from mcp_touchstone.connection import answers as answer
+from mcp_touchstone.connection import mrtr
+from mcp_touchstone.connection.client_tasks import RELATED, TERMINAL, ClientTasks
+from mcp_touchstone.connection.connection import FULL_CAPABILITIES, META, Reply
+from mcp_touchstone.connection.mrtr import Provoked, Round, altered
+from mcp_touchstone.connection.pending import (
     Pending,
     Window,
     came_instead,
@@ -17,24 +17,24 @@ from mcp_touchstone.client.pending import (
     strays,
     tagged,
 )
-from mcp_touchstone.client.profile import ASKED, CAPABILITIES, Client, willing
-from mcp_touchstone.client.raw_http import (
+from mcp_touchstone.connection.profile import ASKED, CAPABILITIES, Client, willing
+from mcp_touchstone.connection.raw_http import (
     CANCELLATION,
     UNANSWERED,
     Change,
     HttpAnswer,
     marked_arguments,
 )
-from mcp_touchstone.client.server_profile import (
+from mcp_touchstone.connection.server_profile import (
     Example,
     Exchange,
     is_read_only,
     may_be_task,
     task_support,
 )
-from mcp_touchstone.client.server_requests import Question, input_requests, questions
-from mcp_touchstone.client.subscriptions import Subscription
-from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.connection.server_requests import Question, input_requests, questions
+from mcp_touchstone.connection.subscriptions import Subscription
+from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.recon import LISTS
 from mcp_touchstone.judging import clients, listings
 from mcp_touchstone.judging.ambient import Record

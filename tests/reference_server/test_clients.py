@@ -1,6 +1,6 @@
 """The official Python clients use every feature of the reference server.
 
-The tours (``tests/clients``) run where their SDK is: in this environment, or under the interpreter
+The tours (``tests/sdks``) run where their SDK is: in this environment, or under the interpreter
 that MCP_TOUCHSTONE_SDK1 or MCP_TOUCHSTONE_SDK2 names. The SDKs validate every result with
 their models and every ``structuredContent`` with the schema of the tool.
 """
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from reference_server.features.cedarscript.available import reason_against
-from tests.clients.session import HANDSHAKES, MODERN
-from tests.clients.tour import APP, FILES
 from tests.reference_client import CHECKOUT
+from tests.sdks.session import HANDSHAKES, MODERN
+from tests.sdks.tour import APP, FILES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +102,7 @@ def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     }
     # The server is started in the same directory, where its package is.
     made = subprocess.run(
-        [python, "-m", f"tests.clients.sdk{major}", json.dumps(wanted)],
+        [python, "-m", f"tests.sdks.sdk{major}", json.dumps(wanted)],
         capture_output=True,
         timeout=120,
         cwd=CHECKOUT,

@@ -13,7 +13,7 @@ from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.runtime.safe_path import Tree
 
 PACKAGES: Final = (
-    *("security", "bindings", "recordings", "engine", "runtime", "discovery", "judging"),
+    *("security", "bindings", "golden", "engine", "runtime", "discovery", "judging"),
 )
 
 FUNCTIONS: Final = frozenset(
@@ -133,13 +133,13 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "security/resource_usage.py": {"Path": 1},
     "security_suite/containment/urls.py": {"Path": 1},
     # recordings in the user's folder
-    "recordings/json_diff.py": {"Path": 4},
-    "recordings/recorder.py": {"Path": 8},
-    "recordings/store.py": {"Path": 4},
+    "golden/json_diff.py": {"Path": 4},
+    "golden/recorder.py": {"Path": 8},
+    "golden/store.py": {"Path": 4},
     # the program of the server and its packages, in folders of the user
     "discovery/sdk.py": {"Path": 36},
     # names of the user's folders, which are given to a process or searched for new files
-    "engine/launcher.py": {"Path": 3},
+    "engine/launcher.py": {"Path": 4},
     "engine/runner.py": {"Path": 2},
     "engine/stages.py": {"Path": 2},
     "judging/run_settings.py": {"Path": 2},

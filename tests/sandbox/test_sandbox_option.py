@@ -99,6 +99,7 @@ def test_server_that_may_not_write_gets_a_hint() -> None:
 )
 def test_server_that_refuses_its_folder_gets_a_hint(said: str, is_hinted: bool) -> None:
     given = Target(command=("server", ROOT))
+    spoken: Mapping[str, Mapping[str, Any]]
     for spoken in ({}, {"2025-11-25": {}}):
         found = hints(given, said, spoken)
         assert [("--root-from" in line and "--world" in line) for line in found] == (

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 
 from mcp_touchstone import connect
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.catalog.loader import load
-from mcp_touchstone.client.server_profile import ServerProfile, Spoken
 from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings

@@ -3,7 +3,7 @@
 from typing import Final, Self
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.connection import Connection, Pace
+from mcp_touchstone.connection.connection import Connection, Pace
 from mcp_touchstone.discovery.recon import answers_discover
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.runtime.printable import safe

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from mcp_touchstone.api.live_server import Live
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.target.target import Target, absolute
 from mcp_touchstone.transport.process import LaunchError

@@ -81,7 +81,7 @@ def _explain(options: argparse.Namespace) -> int:
 
 
 def _login(options: argparse.Namespace) -> int:
-    from mcp_touchstone.client import login
+    from mcp_touchstone.connection import login
     from mcp_touchstone.transport import logins
 
     if options.forget:

@@ -78,7 +78,7 @@ def _golden(options: argparse.Namespace, settings: Settings) -> int:
     from dataclasses import replace
 
     from mcp_touchstone.config import resolve
-    from mcp_touchstone.recordings.recorder import record, recorded_suite, verify
+    from mcp_touchstone.golden.recorder import record, recorded_suite, verify
     from mcp_touchstone.report import golden as report
 
     revisions = settings.revision

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.server_profile import Example, ServerProfile, is_read_only
+from mcp_touchstone.connection.server_profile import Example, ServerProfile, is_read_only
 from mcp_touchstone.gate.toml_text import key, quoted, value
 from mcp_touchstone.runtime.scratch import NOTE
 from mcp_touchstone.samples.from_schema import Places, candidates

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.client.server_profile import (
+from mcp_touchstone.connection.server_profile import (
     FAILED_CALL,
     Exchange,
     required_arguments,

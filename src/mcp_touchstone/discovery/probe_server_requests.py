@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.client import server_requests
-from mcp_touchstone.client.mrtr import Provoked, provoke
-from mcp_touchstone.client.profile import willing
-from mcp_touchstone.client.server_profile import Example, Exchange, may_be_task
-from mcp_touchstone.client.server_requests import Question
-from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.connection import server_requests
+from mcp_touchstone.connection.mrtr import Provoked, provoke
+from mcp_touchstone.connection.profile import willing
+from mcp_touchstone.connection.server_profile import Example, Exchange, may_be_task
+from mcp_touchstone.connection.server_requests import Question
+from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.probe_features import needs_task
 from mcp_touchstone.discovery.prober import NOT_NAMED, Prober
 from mcp_touchstone.samples.from_schema import words

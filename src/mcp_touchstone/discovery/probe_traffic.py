@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from mcp_touchstone.client.server_profile import LISTS, Example, Exchange, may_be_task
-from mcp_touchstone.client.subscriptions import Subscription
-from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.connection.server_profile import LISTS, Example, Exchange, may_be_task
+from mcp_touchstone.connection.subscriptions import Subscription
+from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.probe_features import needs_task
 from mcp_touchstone.discovery.prober import Attempt, Prober
 from mcp_touchstone.samples.from_schema import SHORT, counted, counts, slowed

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from mcp_touchstone.catalog.scenario import Share
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.pending import Pending, heard
-from mcp_touchstone.client.server_profile import Example, Exchange, Spoken
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.pending import Pending, heard
+from mcp_touchstone.connection.server_profile import Example, Exchange, Spoken
 from mcp_touchstone.samples.from_schema import Places, candidates, required
 from mcp_touchstone.target.target import Named
 from mcp_touchstone.transport.process import LaunchError, now

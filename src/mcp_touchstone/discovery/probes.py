@@ -20,7 +20,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.needs import WORDS, Probe
 from mcp_touchstone.catalog.scenario import Share
-from mcp_touchstone.client.server_profile import (
+from mcp_touchstone.connection.server_profile import (
     ServerProfile,
     Spoken,
     is_read_only,

@@ -22,9 +22,15 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.no_answer import in_words
-from mcp_touchstone.client.server_profile import LISTS, Diagnosis, Discovered, ServerProfile, Spoken
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.no_answer import in_words
+from mcp_touchstone.connection.server_profile import (
+    LISTS,
+    Diagnosis,
+    Discovered,
+    ServerProfile,
+    Spoken,
+)
 from mcp_touchstone.discovery.silence import Spawn, explain_silence
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.process import now

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.connection import CLIENT_INFO, Connection
-from mcp_touchstone.client.server_profile import Diagnosis
+from mcp_touchstone.connection.connection import CLIENT_INFO, Connection
+from mcp_touchstone.connection.server_profile import Diagnosis
 from mcp_touchstone.transport.process import LaunchError, now, sleep
 from mcp_touchstone.wire.framing import encode, id_key, loads
 from mcp_touchstone.wire.transcript import Source

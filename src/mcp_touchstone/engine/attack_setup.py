@@ -12,10 +12,10 @@ from mcp_touchstone.catalog.errors import OTHER_FOLDER
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.catalog.threat import ASSUMED, Threat
-from mcp_touchstone.client import answers
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.profile import CAPABILITIES, Client
-from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.connection import answers
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.profile import CAPABILITIES, Client
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.engine.attack_sites import Site, Sites
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.judging.run_settings import RunSettings

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
-    from mcp_touchstone.client.connection import Connection
+    from mcp_touchstone.connection.connection import Connection
     from mcp_touchstone.judging.talk import Talk
     from mcp_touchstone.security.attack_session import AttackSession
     from mcp_touchstone.security.fixture_tree import FixtureTree, TreeState

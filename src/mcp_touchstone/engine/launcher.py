@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
-from mcp_touchstone.client.connection import Connection, Pace
+from mcp_touchstone.connection.connection import Connection, Pace
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.start_limiter import StartLimiter
 from mcp_touchstone.runtime.scratch import World

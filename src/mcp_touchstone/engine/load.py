@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import survey
 from mcp_touchstone.runtime import interrupts

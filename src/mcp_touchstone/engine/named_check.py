@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import nearest
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.profile import willing as willing_client
-from mcp_touchstone.client.server_profile import ServerProfile
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.profile import willing as willing_client
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.target.target import Named

@@ -21,7 +21,7 @@ from mcp_touchstone.engine.choice import Choice, Traffic
 from mcp_touchstone.results.run import Absent, CaseResult, PlannedCase, unasked
 
 if TYPE_CHECKING:
-    from mcp_touchstone.client.server_profile import ServerProfile
+    from mcp_touchstone.connection.server_profile import ServerProfile
     from mcp_touchstone.target.target import Target
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
-from mcp_touchstone.client.connection import Connection, Pace
+from mcp_touchstone.connection.connection import Connection, Pace
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.launcher import Launcher
 from mcp_touchstone.engine.session_host import LABEL, Place, SessionHost

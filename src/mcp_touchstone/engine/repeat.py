@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeGuard
 
 from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
-from mcp_touchstone.client.server_profile import Spoken
+from mcp_touchstone.connection.server_profile import Spoken
 from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.plan import share

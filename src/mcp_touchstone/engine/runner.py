@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.catalog.needs import WORDS
 from mcp_touchstone.catalog.scenario import Registry
-from mcp_touchstone.client.server_profile import PlantedText, ServerProfile
+from mcp_touchstone.connection.server_profile import PlantedText, ServerProfile
 from mcp_touchstone.discovery.recon import FirstLook, explore
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
@@ -26,7 +26,7 @@ from mcp_touchstone.transport.orphans import end_abandoned
 from mcp_touchstone.transport.process import LaunchError, now, processor
 
 if TYPE_CHECKING:
-    from mcp_touchstone.client.connection import Connection
+    from mcp_touchstone.connection.connection import Connection
     from mcp_touchstone.engine.stages import Course
 
 # The stages, and what only they need, are imported while the server starts.

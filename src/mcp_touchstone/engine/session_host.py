@@ -15,7 +15,7 @@ from mcp_touchstone.transport.process import LaunchError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp_touchstone.client.connection import Connection
+    from mcp_touchstone.connection.connection import Connection
 
 
 LABEL: Final = "sessions"

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import Final, Protocol
 
 from mcp_touchstone.catalog.scenario import Share
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.profile import willing as willing_client
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.profile import willing as willing_client
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.transport.process import LaunchError
 

@@ -23,9 +23,9 @@ from mcp_touchstone.catalog.needs import OPERATIONS
 from mcp_touchstone.catalog.scenario import Ambient, Registry
 from mcp_touchstone.catalog.sdk import UNKNOWN, SdkIdentity
 from mcp_touchstone.catalog.threat import Severity, Threat
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.no_answer import in_words
-from mcp_touchstone.client.server_profile import Diagnosis, ServerProfile
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.no_answer import in_words
+from mcp_touchstone.connection.server_profile import Diagnosis, ServerProfile
 from mcp_touchstone.discovery.probes import ProbeContext, Probing
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.engine.attack_sites import Sites

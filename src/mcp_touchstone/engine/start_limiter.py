@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.transport.process import now
 
 WIDTH: Final = max(2, os.cpu_count() or 1)

@@ -12,8 +12,8 @@ from typing import Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
 from mcp_touchstone.catalog.scenario import Scenario
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.profile import willing
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.profile import willing
 from mcp_touchstone.discovery.probes import Probing
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.attack_sites import Sites, is_clean

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.connection.server_profile import Exchange
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Talk
 from mcp_touchstone.judging.used_server import Broken

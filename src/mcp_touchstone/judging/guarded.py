@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mcp_touchstone.client.raw_http import Change, HttpAnswer
-from mcp_touchstone.client.server_profile import is_read_only
+from mcp_touchstone.connection.raw_http import Change, HttpAnswer
+from mcp_touchstone.connection.server_profile import is_read_only
 from mcp_touchstone.judging.conversation import Conversation
 
 BARRED: Final = frozenset({401, 403})

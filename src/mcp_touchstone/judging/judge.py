@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_touchstone.catalog.clause import Breach, Clause
 from mcp_touchstone.catalog.scenario import Scenario
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.raw_http import HttpAnswer
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.raw_http import HttpAnswer
 from mcp_touchstone.judging.used_server import UsedServer
 from mcp_touchstone.results.verdict import (
     ARROWS,

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.client.pending import Window, read_pages
-from mcp_touchstone.client.server_profile import LISTS
+from mcp_touchstone.connection.pending import Window, read_pages
+from mcp_touchstone.connection.server_profile import LISTS
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.wire.framing import Kind, list_in, object_in, value_in

@@ -14,7 +14,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.catalog.scenario import Seen
-from mcp_touchstone.client.connection import META
+from mcp_touchstone.connection.connection import META
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.wire.framing import Fault, Kind, id_key, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role

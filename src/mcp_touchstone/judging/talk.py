@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.raw_http import RawHttp
-from mcp_touchstone.client.server_profile import ServerProfile, Spoken
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.raw_http import RawHttp
+from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.used_server import Examples, UsedServer
 from mcp_touchstone.runtime.timeouts import Pace

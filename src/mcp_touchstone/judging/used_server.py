@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from mcp_touchstone.catalog.clause import Transport
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.profile import Client
-from mcp_touchstone.client.raw_http import RawHttp
-from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.profile import Client
+from mcp_touchstone.connection.raw_http import RawHttp
+from mcp_touchstone.connection.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.process import Ending
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange

@@ -10,7 +10,7 @@ from mcp_touchstone.profiles.measure import MEASURES, Seen
 from mcp_touchstone.profiles.rule import Effect, Rule
 
 if TYPE_CHECKING:
-    from mcp_touchstone.client.server_profile import ServerProfile, Spoken
+    from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_touchstone.catalog.clause import Breach
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.pending import first_response
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.pending import first_response
 from mcp_touchstone.judging.ambient import Record, breaches
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.run_settings import DrawSettings

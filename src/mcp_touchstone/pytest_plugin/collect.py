@@ -91,7 +91,7 @@ class GoldenItem(_Item):
 
     def runtest(self) -> None:
         """Compare the server with its recording, or record the differences."""
-        from mcp_touchstone.recordings.recorder import verify  # noqa: PLC0415  (only when used)
+        from mcp_touchstone.golden.recorder import verify  # noqa: PLC0415  (only when used)
         from mcp_touchstone.report import golden  # noqa: PLC0415  (the same)
 
         assert self.job.golden is not None  # noqa: S101  (collected only with a folder)

@@ -277,7 +277,7 @@ def _job(settings: Settings, golden: Path | None) -> Job:
     file = settings.configuration
     if golden is None:
         return Job(settings.name, target, choice, registry, book, configuration=file)
-    from mcp_touchstone.recordings.recorder import recorded_suite  # noqa: PLC0415  (only when used)
+    from mcp_touchstone.golden.recorder import recorded_suite  # noqa: PLC0415  (only when used)
 
     suite = recorded_suite(golden) or settings.suite
     recorded = resolve.target(replace(settings, suite=suite))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.report.text import masked
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import ARROWS, Outcome, carrier, carriers

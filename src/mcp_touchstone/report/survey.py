@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import SHOWN_ONLY, WORDS
-from mcp_touchstone.client.server_profile import Example, ServerProfile, Spoken
+from mcp_touchstone.connection.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.report.text import NAMELESS, cut, last_lines, plural
 from mcp_touchstone.results.tool_use import tool_use
 from mcp_touchstone.runtime.printable import safe

@@ -12,7 +12,7 @@ from mcp_touchstone.wire.framing import Kind, object_in
 from mcp_touchstone.wire.lifecycle import Role
 
 if TYPE_CHECKING:
-    from mcp_touchstone.client.server_profile import ServerProfile
+    from mcp_touchstone.connection.server_profile import ServerProfile
     from mcp_touchstone.wire.transcript import Transcript
 
 TOKENIZER: Final = "bytes/4"

@@ -14,7 +14,7 @@ from mcp_touchstone.results.verdict import Judgement, Outcome
 
 if TYPE_CHECKING:
     from mcp_touchstone.catalog.scenario import Case
-    from mcp_touchstone.client.connection import Connection
+    from mcp_touchstone.connection.connection import Connection
     from mcp_touchstone.results.comparison import Comparison
     from mcp_touchstone.runtime.timing import Cost
 

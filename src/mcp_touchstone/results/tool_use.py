@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.client.server_profile import (
+from mcp_touchstone.connection.server_profile import (
     FAILED_CALL,
     ServerProfile,
     is_read_only,

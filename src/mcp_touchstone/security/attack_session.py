@@ -15,7 +15,7 @@ from mcp_touchstone.bindings.call_variants import DANGER
 from mcp_touchstone.bindings.canary import Area, Canary
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.threat import ASSUMED, Threat
-from mcp_touchstone.client.server_profile import is_read_only
+from mcp_touchstone.connection.server_profile import is_read_only
 from mcp_touchstone.judging.judge import Judge
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Talk

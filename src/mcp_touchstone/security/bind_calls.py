@@ -11,9 +11,9 @@ from mcp_touchstone.bindings.binding import ROOT, Style, fill, rooted
 from mcp_touchstone.bindings.call_variants import CallVariant
 from mcp_touchstone.bindings.canary import Area, strings
 from mcp_touchstone.bindings.file_naming import TEXT, FileNaming
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.pending import read_pages
-from mcp_touchstone.client.server_profile import Spoken
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.pending import read_pages
+from mcp_touchstone.connection.server_profile import Spoken
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples.from_schema import BRIEF, Places, required
 from mcp_touchstone.security import bind_commands

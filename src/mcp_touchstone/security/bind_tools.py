@@ -37,8 +37,8 @@ from mcp_touchstone.bindings.canary import MARK, NAME_MARK
 from mcp_touchstone.bindings.declared import Declaration
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import Spoken, is_read_only
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.server_profile import Spoken, is_read_only
 from mcp_touchstone.samples.from_schema import words
 from mcp_touchstone.security import bind_commands
 from mcp_touchstone.security.bind_calls import OWN_FOLDER, ToolCalls

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.client.raw_http import Change, HttpAnswer, RawHttp
+from mcp_touchstone.connection.raw_http import Change, HttpAnswer, RawHttp
 from mcp_touchstone.security.attack_session import AttackSession
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_exchange import request_bytes

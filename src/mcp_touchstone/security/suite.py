@@ -27,10 +27,10 @@ from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import is_modern
 from mcp_touchstone.catalog.scenario import attack
-from mcp_touchstone.client.pending import read_pages
-from mcp_touchstone.client.raw_http import Change, HttpAnswer
-from mcp_touchstone.client.server_profile import LISTS, Spoken, is_read_only
-from mcp_touchstone.client.tasks import Task
+from mcp_touchstone.connection.pending import read_pages
+from mcp_touchstone.connection.raw_http import Change, HttpAnswer
+from mcp_touchstone.connection.server_profile import LISTS, Spoken, is_read_only
+from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.judging.talk import hear_late_answers
 from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.runtime import git_repo

@@ -8,7 +8,7 @@ from typing import Final
 
 from mcp_touchstone.bindings.binding import Call
 from mcp_touchstone.bindings.canary import Canary
-from mcp_touchstone.client.connection import Connection
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.results.verdict import AffectedTool
 from mcp_touchstone.security.targeting import AttackCall
 from mcp_touchstone.wire.framing import brief

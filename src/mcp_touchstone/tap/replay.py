@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
-from mcp_touchstone.client.server_profile import LISTS, ServerProfile, Spoken
+from mcp_touchstone.connection.server_profile import LISTS, ServerProfile, Spoken
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.tap import recording

@@ -3,7 +3,7 @@
 It knows no SDK: ``sdk1`` and ``sdk2`` put theirs behind ``Session``. It judges nothing: it writes
 down what the SDK made of the answers, as JSON; ``test_reference_clients`` reads that.
 
-    python -m tests.clients.sdk1 '{"command": ["python", "-m", "reference_server"],
+    python -m tests.sdks.sdk1 '{"command": ["python", "-m", "reference_server"],
         "place": "/tmp/x", "revision": "2025-11-25", "skip": []}'
 """
 
@@ -17,12 +17,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.clients.session import SILENCE, Client, RefusedError
+from tests.sdks.session import SILENCE, Client, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tests.clients.session import Connect, Session, Wire
+    from tests.sdks.session import Connect, Session, Wire
 
 PATIENCE = 20.0
 """Seconds; a limit for hangs, never a measure of speed."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client import answers
-from mcp_touchstone.client.answers import Answer, Policy
-from mcp_touchstone.client.client_tasks import ClientTasks
+from mcp_touchstone.connection import answers
+from mcp_touchstone.connection.answers import Answer, Policy
+from mcp_touchstone.connection.client_tasks import ClientTasks
 from mcp_touchstone.wire.framing import object_in, value_in
 
 ASKED: Final = {

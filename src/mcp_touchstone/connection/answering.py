@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.profile import Client
+from mcp_touchstone.connection.profile import Client
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import id_key

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from mcp_touchstone.client.answers import Answer
+from mcp_touchstone.connection.answers import Answer
 
 RELATED: Final = "io.modelcontextprotocol/related-task"
 TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})

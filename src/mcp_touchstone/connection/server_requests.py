@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_touchstone.client.profile import ASKED
+from mcp_touchstone.connection.profile import ASKED
 from mcp_touchstone.wire.framing import object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import Entry, Source

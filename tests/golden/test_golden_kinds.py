@@ -1,6 +1,6 @@
 """Golden snapshots of the answers of the reference server to attacks, one line for each payload.
 
-``pytest tests/recordings/test_golden_kinds.py --snapshot-update`` writes them. Lifecycle and error
+``pytest tests/golden/test_golden_kinds.py --snapshot-update`` writes them. Lifecycle and error
 codes are in the tours of ``test_tours``.
 """
 
@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
-from mcp_touchstone.recordings.scenarios import responses
+from mcp_touchstone.golden.scenarios import responses
 from mcp_touchstone.target.target import reference
 from tests.reference_server.cedarscript.client import NEEDS_LIBRARY
 

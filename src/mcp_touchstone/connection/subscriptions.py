@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.pending import Pending, heard
-from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.pending import Pending, heard
+from mcp_touchstone.connection.server_profile import Exchange
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.reply import Reply

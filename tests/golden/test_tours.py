@@ -1,6 +1,6 @@
 """Golden snapshots: the tours of the reference server in each revision.
 
-``pytest tests/recordings/test_tours.py --snapshot-update`` writes them. An unused snapshot
+``pytest tests/golden/test_tours.py --snapshot-update`` writes them. An unused snapshot
 fails a test.
 """
 

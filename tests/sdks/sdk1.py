@@ -14,8 +14,8 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from pydantic import AnyUrl, TypeAdapter
 
-from tests.clients.session import HANDSHAKES, SILENCE, Client, RefusedError, Wire, served
-from tests.clients.tour import main
+from tests.sdks.session import HANDSHAKES, SILENCE, Client, RefusedError, Wire, served
+from tests.sdks.tour import main
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable

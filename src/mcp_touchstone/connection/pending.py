@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from mcp_touchstone.client.connection import META, Connection
-from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.connection.connection import META, Connection
+from mcp_touchstone.connection.server_profile import Exchange
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import Kind, id_key, value_in
 from mcp_touchstone.wire.lifecycle import LOOSE, Message, Role

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.answering import MOST_ANSWERS, Answering
-from mcp_touchstone.client.no_answer import NearMissSearch, instead
+from mcp_touchstone.connection.answering import MOST_ANSWERS, Answering
+from mcp_touchstone.connection.no_answer import NearMissSearch, instead
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.timeouts import UNFINISHED_SHORT, Pace
 from mcp_touchstone.runtime.timing import Wait, WaitKind

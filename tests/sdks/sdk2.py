@@ -20,8 +20,8 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.uri_template import UriTemplate
 from pydantic import TypeAdapter
 
-from tests.clients.session import HANDSHAKES, MODERN, Client, RefusedError, Wire, served
-from tests.clients.tour import main
+from tests.sdks.session import HANDSHAKES, MODERN, Client, RefusedError, Wire, served
+from tests.sdks.tour import main
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable

@@ -17,7 +17,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from mcp_touchstone.catalog.revision import LATEST_LEGACY
-from mcp_touchstone.client.checked_http import (
+from mcp_touchstone.connection.checked_http import (
     LONGEST_URL,
     PATIENCE,
     CheckedHttp,
@@ -28,7 +28,7 @@ from mcp_touchstone.client.checked_http import (
     split,
     words,
 )
-from mcp_touchstone.client.connection import CLIENT_INFO
+from mcp_touchstone.connection.connection import CLIENT_INFO
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.transport import logins
 from mcp_touchstone.transport.process import now

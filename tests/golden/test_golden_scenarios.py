@@ -15,9 +15,9 @@ from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.cli import main
-from mcp_touchstone.recordings import scenarios
-from mcp_touchstone.recordings.json_diff import VOLATILE
-from mcp_touchstone.recordings.recorder import record, recorded_suite, verify
+from mcp_touchstone.golden import scenarios
+from mcp_touchstone.golden.json_diff import VOLATILE
+from mcp_touchstone.golden.recorder import record, recorded_suite, verify
 from mcp_touchstone.report import golden as report
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.framing import Line, encode

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.recordings.requests import Document
-from mcp_touchstone.recordings.scrubber import pretty
+from mcp_touchstone.golden.requests import Document
+from mcp_touchstone.golden.scrubber import pretty
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.members import Members
 

@@ -8,10 +8,10 @@ second = retry(connection, first, state="forged")       an incorrect client
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.profile import Client
-from mcp_touchstone.client.server_profile import Exchange
-from mcp_touchstone.client.server_requests import Question, input_requests, questions
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.profile import Client
+from mcp_touchstone.connection.server_profile import Exchange
+from mcp_touchstone.connection.server_requests import Question, input_requests, questions
 from mcp_touchstone.wire.reply import Reply
 
 SAME: Final[Any] = object()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from mcp_touchstone.client.connection import CLIENT_INFO, Connection
+from mcp_touchstone.connection.connection import CLIENT_INFO, Connection
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_exchange import HttpResponse
 from mcp_touchstone.wire.exchange import Exchange, Headers

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import LISTS, Example, Exchange, Spoken
-from mcp_touchstone.recordings.scrubber import Scrubber, lined
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.server_profile import LISTS, Example, Exchange, Spoken
+from mcp_touchstone.golden.scrubber import Scrubber, lined
 from mcp_touchstone.samples.from_schema import incomplete, mistyped
 from mcp_touchstone.target.target import ROOT, replaced
 from mcp_touchstone.transport.process import LaunchError

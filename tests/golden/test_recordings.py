@@ -11,9 +11,9 @@ import pytest
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import UsageError
-from mcp_touchstone.recordings import recorder
-from mcp_touchstone.recordings.json_diff import ANY_ORDER, VOLATILE, where
-from mcp_touchstone.recordings.recorder import GoldenResult
+from mcp_touchstone.golden import recorder
+from mcp_touchstone.golden.json_diff import ANY_ORDER, VOLATILE, where
+from mcp_touchstone.golden.recorder import GoldenResult
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError

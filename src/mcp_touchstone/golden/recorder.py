@@ -17,22 +17,22 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, SUITES, load
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.server_profile import ServerProfile, is_read_only
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.server_profile import ServerProfile, is_read_only
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import judge, survey
-from mcp_touchstone.recordings.json_diff import (
+from mcp_touchstone.golden.json_diff import (
     VOLATILE,
     Difference,
     differences,
     steady,
     still_volatile,
 )
-from mcp_touchstone.recordings.requests import WORDS, Document, Offer, Stop, Tour, plan
-from mcp_touchstone.recordings.scenarios import chapters_of, responses
-from mcp_touchstone.recordings.scrubber import Scrubber
-from mcp_touchstone.recordings.store import Recording, Shelf
+from mcp_touchstone.golden.requests import WORDS, Document, Offer, Stop, Tour, plan
+from mcp_touchstone.golden.scenarios import chapters_of, responses
+from mcp_touchstone.golden.scrubber import Scrubber
+from mcp_touchstone.golden.store import Recording, Shelf
 from mcp_touchstone.runtime import interrupts
 from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.scratch import World

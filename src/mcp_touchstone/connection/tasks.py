@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from mcp_touchstone.client.client_tasks import TERMINAL
-from mcp_touchstone.client.connection import Connection
-from mcp_touchstone.client.pending import Pending
-from mcp_touchstone.client.server_profile import Exchange
+from mcp_touchstone.connection.client_tasks import TERMINAL
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.connection.pending import Pending
+from mcp_touchstone.connection.server_profile import Exchange
 from mcp_touchstone.wire.reply import Reply
 
 TTL: Final = 60_000
