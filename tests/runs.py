@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_touchstone.connection.server_profile import ServerProfile
-
 from mcp_touchstone.catalog.loader import BOTH, load
 from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.results.events import Event, Learnt
 from mcp_touchstone.results.run import Run, Verdict

@@ -3,6 +3,10 @@
 from typing import Any
 
 import pytest
+
+from mcp_touchstone.catalog import needs
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
 from mcp_touchstone.connection.server_profile import (
     Decided,
     Example,
@@ -10,10 +14,6 @@ from mcp_touchstone.connection.server_profile import (
     ServerProfile,
     Spoken,
 )
-
-from mcp_touchstone.catalog import needs
-from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.reply import Reply
 from tests.cases import cases

@@ -3,7 +3,6 @@
 import json
 
 from mcp_touchstone.connection.answering import MOST_ANSWERS, Answering
-
 from mcp_touchstone.wire.framing import Line
 from mcp_touchstone.wire.transcript import Source, Transcript
 

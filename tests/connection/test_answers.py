@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.answers import Answer
-from mcp_touchstone.connection.client_tasks import RELATED, ClientTasks
-from mcp_touchstone.connection.profile import ASKED, CAPABILITIES, Client, willing
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.connection import answers
+from mcp_touchstone.connection.answers import Answer
+from mcp_touchstone.connection.client_tasks import RELATED, ClientTasks
+from mcp_touchstone.connection.profile import ASKED, CAPABILITIES, Client, willing
 
 FORM = {
     "message": "Who are you?",

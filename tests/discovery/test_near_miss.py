@@ -9,9 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.connection import Connection
 
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.discovery.silence import explain_silence
 from mcp_touchstone.engine.runner import Choice, Run, judge
 from mcp_touchstone.results.verdict import Outcome

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.needs import WORDS
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.discovery.probe_traffic import NEARLY, SLOW, WISHED
 from mcp_touchstone.discovery.prober import BUDGET, HANGS
 from mcp_touchstone.discovery.probes import run_probes

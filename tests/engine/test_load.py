@@ -4,9 +4,9 @@ import re
 import sys
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile
 
 from mcp_touchstone.cli import main
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.engine.load import Load, _check, _Kind, _text
 from mcp_touchstone.runtime.timeouts import Pace
 from tests.cases import cases

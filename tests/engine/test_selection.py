@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.profile import Client
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Level, load_catalogue
 from mcp_touchstone.catalog.scenario import Registry, collecting
 from mcp_touchstone.connection import answers, mrtr
+from mcp_touchstone.connection.profile import Client
 from mcp_touchstone.engine.runner import Choice, Run, UsageError, judge, survey
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.events import Event, Met

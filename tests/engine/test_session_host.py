@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.connection import Connection
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.judging.conversation import Conversation

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile
 
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.discovery.recon import SINGLE
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import survey

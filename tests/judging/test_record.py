@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile
 
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.home import NAMESPACE
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.catalog.revision import META
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.exchange import Exchange, Origin

@@ -5,10 +5,10 @@ import json
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.connection import Pace
 
 from mcp_touchstone.catalog.home import NAMESPACE
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.connection.connection import Pace
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.transport.process import Ending, Step

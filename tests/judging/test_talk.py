@@ -8,6 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Level
+from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.connection import answers, mrtr
 from mcp_touchstone.connection.client_tasks import ClientTasks
 from mcp_touchstone.connection.mrtr import altered
 from mcp_touchstone.connection.pending import Pending, Window
@@ -16,11 +21,6 @@ from mcp_touchstone.connection.server_profile import Exchange
 from mcp_touchstone.connection.server_requests import questions
 from mcp_touchstone.connection.subscriptions import Subscription
 from mcp_touchstone.connection.tasks import Task
-
-from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.clause import Level
-from mcp_touchstone.catalog.scenario import Scenario
-from mcp_touchstone.connection import answers, mrtr
 from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import CatalogueError
 from mcp_touchstone.cli import main
+from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 from mcp_touchstone.profiles import load, notes
 from mcp_touchstone.profiles.measure import MEASURES
 from mcp_touchstone.profiles.notes import ProfileNotes, measured

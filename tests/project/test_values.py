@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 
+from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 from mcp_touchstone.results.run import CaseResult, PlannedCase, Run, Verdict
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.transport.live_transcript import LiveTranscript

@@ -166,6 +166,7 @@ def test_serve_imports_no_judging_or_slow_module() -> None:
     ours = {one for one in loaded if one.startswith("mcp_touchstone") and "_suites" not in one}
     expected = {
         "",
+        ".version",
         ".cli",
         ".commands",
         ".commands.output",

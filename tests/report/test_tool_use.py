@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.server_profile import Example, ServerProfile, Spoken
 
+from mcp_touchstone.connection.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.results.tool_use import SHOWN, FailedTool, ToolUse, tool_use
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.wire.reply import Reply

@@ -6,6 +6,12 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
+from mcp_touchstone.bindings.argument_roles import assemble, dry_run, slots, texts
+from mcp_touchstone.bindings.call_variants import more_ways
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.needs import CAPABILITIES, FLAGS, WORDS
+from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.connection.server_profile import (
     LISTS,
     Example,
@@ -16,12 +22,6 @@ from mcp_touchstone.connection.server_profile import (
     may_be_task,
     required_arguments,
 )
-
-from mcp_touchstone.bindings.argument_roles import assemble, dry_run, slots, texts
-from mcp_touchstone.bindings.call_variants import more_ways
-from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.needs import CAPABILITIES, FLAGS, WORDS
-from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.discovery.probe_features import find_calls, find_prompts, find_reads
 from mcp_touchstone.discovery.probe_traffic import may_last
 from mcp_touchstone.discovery.prober import Prober

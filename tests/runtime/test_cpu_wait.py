@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.connection import Connection
 
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport import cpu_wait
 from mcp_touchstone.transport.channel import StdioChannel

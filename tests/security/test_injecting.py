@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile
 from rich.console import Console
 
 from mcp_touchstone.catalog.loader import SECURITY, load
+from mcp_touchstone.connection.server_profile import ServerProfile
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import judge
 from mcp_touchstone.report.standing import closing

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.connection import Connection
 
+from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_channel import MOST_RESUMED, HttpChannel

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 
 from mcp_touchstone import connect
 from mcp_touchstone.catalog.clause import Transport
@@ -22,6 +21,7 @@ from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import ConfigError, Settings
+from mcp_touchstone.connection.server_profile import ServerProfile, Spoken
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.plan import Plan
 from mcp_touchstone.engine.runner import judge

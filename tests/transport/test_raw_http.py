@@ -4,10 +4,10 @@ import socket
 from typing import Any
 
 import pytest
+
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.pending import came_instead
 from mcp_touchstone.connection.raw_http import RawHttp, changed
-
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.transport.http_endpoint import free_port
 from mcp_touchstone.transport.live_transcript import LiveTranscript
