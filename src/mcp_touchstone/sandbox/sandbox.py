@@ -48,7 +48,7 @@ PATIENCE: Final = 10.0
 FILE_SIZE: Final = 256 * 1024 * 1024
 """Default of the greatest size of a file, in bytes."""
 
-OWN: Final = 512 * 1024 * 1024
+OWN: Final = 128 * 1024 * 1024
 """Default of the greatest size of the file systems of a sandbox, which are memory, in bytes."""
 
 PROCESSES: Final = 2048
