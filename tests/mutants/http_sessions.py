@@ -3,6 +3,7 @@
 import itertools
 from typing import Any, ClassVar
 
+from mcp_touchstone.bridge.reading import MalformedError
 from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
 from tests.mutants.kit import (
@@ -259,7 +260,7 @@ class EndsAllSessionsWithAConnection(EndsAllSessions):
     def _body(self) -> bytes:
         try:
             return super()._body()
-        except ConnectionError:
+        except (ConnectionError, MalformedError):
             self.ended.append(True)
             raise
 
