@@ -164,6 +164,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         ("--wrap", ".mcp.json", "--report", "kept"),
         ("--unwrap", ".mcp.json"),
         ("--listen", "0", "--to", "http://127.0.0.1:9/mcp", "--report", "kept"),
+        ("--report", "kept", "--sandbox", "auto", "--online", "--", *SERVER),
     ],
     "tap show": [(FOUND,)],
     "judge": [
@@ -172,7 +173,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
     ],
     "act": [("--list",), ("tools_call", "--report", "kept")],
     "client": [
-        (*IDS, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *GOOD, "{server}"),
+        (*IDS, "--timeout", "60", "--save", "kept", *ONE, *JUDGED, *BOXED, *GOOD, "{server}"),
         (*CLIENT, *QUIETLY, "--http", *TRANSPORT),
         (*CLIENT, *IDS, "--config", "t.toml", "--trust-config", "--target", "one"),
     ],
@@ -182,7 +183,7 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
             *("--opt-out", "out.txt", "--inside", "none", "--workers", "1", "--engine", "dask"),
             *("--scheduler", "tcp://127.0.0.1:1", "--shard", "1/1", "--work", "work"),
             *("--deadline", "60", "--timeout", "20", "--memory", "0", "--suite", "all"),
-            *("--quick", "--for", "cursor", "--trust-config", *PING),
+            *("--quick", "--for", "cursor", "--trust-config", "--root-size", "64", *PING),
         )
     ],
     "fleet report": [

@@ -12,6 +12,7 @@ import threading
 import time
 from datetime import UTC, datetime
 from functools import partial
+from http.client import parse_headers
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +23,7 @@ from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.endpoint import Endpoint
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.listener import Listener, until_signal
+from mcp_touchstone.bridge.reading import Body, request_line
 from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
 from mcp_touchstone.bridge.sessions import BridgeSession
 from mcp_touchstone.bridge.streams import EventStream
@@ -360,9 +362,14 @@ class TakesTheFirstLength(SpeaksHttp, trips={"requests-smuggled"}):
     """Takes the first of two lengths, and ignores chunks and malformed headers."""
 
     class endpoint(Endpoint):
+        def _read_head(self, raw: bytes) -> None:
+            self.command, self.path, self.request_version = request_line(raw)
+            self.headers = parse_headers(self.rfile)
+            self.body = Body(self.rfile, int(self.headers.get("Content-Length") or 0))
+            self.close_connection = False
+
         def _check(self) -> None:
-            self.unread = int(self.headers.get("Content-Length") or 0)
-            head.guard(self.headers)
+            head.guard(self.headers, self.server.names)
 
 
 class RepeatsTheMethod(SpeaksHttp, trips={"requests-injected"}):
