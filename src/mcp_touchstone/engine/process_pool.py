@@ -292,7 +292,7 @@ class ProcessPool:
         try:
             revision, asked = connection.transcript.revision, connection.transcript.session.asked
             is_idle = all(one.answers for one in asked)
-            owes = any(one.required and not (one.answers or one.cancelled) for one in asked)
+            owes = any(not (one.answers or one.cancelled) for one in asked)
             if is_idle and not (self._closed or self.pace.spins):
                 self._look(connection)
             is_judged = self.judges_traffic and self.is_judged(connection)
