@@ -191,7 +191,7 @@ def again(file: str, *, found: bool) -> list[str]:
     """Return the lines that explain how to use the file.
 
     Args:
-        found: whether `check` finds all of it without being told its name.
+        found: whether `check` finds the whole file by itself, without `--config`.
     """
     config = "" if found else f" --config {shlex.quote(file)}"
     return [

@@ -237,7 +237,7 @@ class ProcessPool:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is said on the run in its report."""
+        """The notes on the run for its report."""
         return tuple(self._launcher.notes)
 
     def session(self, revision: str, label: str, *, judged: bool = True) -> Connection | None:

@@ -62,7 +62,7 @@ class RunLog:
     """The events of a run, and the results so far; several threads add events.
 
     Args:
-        on_event: told of each event.
+        on_event: gets each event.
 
     Attributes:
         results: what came of each case that has ended.
