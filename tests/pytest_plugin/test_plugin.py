@@ -290,7 +290,7 @@ def test_help_is_printed_despite_a_configuration_error(run: Run, pytester: pytes
 
     assert run("--mcp", "--help", server="", select=[]).ret == 0
     missing = run("--mcp", server="", select=[])
-    missing.stderr.fnmatch_lines(["*baseline gone.toml: there is no such file; `mcp-touchstone*"])
+    missing.stderr.fnmatch_lines(["*gone.toml: there is no such file; `mcp-touchstone*"])
 
 
 @cases(

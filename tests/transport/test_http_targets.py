@@ -84,7 +84,7 @@ def test_url_with_a_command_names_a_server_that_we_start() -> None:
     (["--http", URL], "add -- COMMAND"),
     (["http://a/mcp", "--suite", "security"], "--intrusive allows that"),
     (["http://a/mcp", "--header", "Authorization=env:NO_SUCH_VARIABLE"], "is not set"),
-    (["http://a/mcp", "--ca-file", "no-such-file"], "is not a file"),
+    (["http://a/mcp", "--ca-file", "no-such-file"], "there is no such file"),
     (["--header", "X=env:PATH", "--", "server"], "speaks HTTP"),
     (["--http", URL, "--self"], "drop --http"),
 )
