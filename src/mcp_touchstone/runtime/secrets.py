@@ -9,6 +9,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote_plus
@@ -27,8 +28,8 @@ _DATA: Final[dict[str, dict[str, Any]]] = tomllib.loads(
 )
 _NAMES, _VALUES, _ARGUMENTS, _HEADERS = _DATA.values()
 
-_PARTS: Final = re.compile("|".join(_NAMES["parts"]))
-_WORDS: Final = frozenset(_NAMES["words"])
+_PARTS: Final = re.compile("|".join(chain(*_NAMES["parts"].values())))
+_WORDS: Final = frozenset(chain(*_NAMES["words"].values()))
 _WEAK: Final = frozenset(_NAMES["weak"])
 _BARE: Final = frozenset(_NAMES["bare"])
 _ABOUT: Final = frozenset(_NAMES["about"])
@@ -42,7 +43,8 @@ _BEGINS: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 _TAIL: Final = r"([\w.+/=~-]{12,})"
 _LETTERS: Final = re.compile(r"[A-Za-z]{16}")
 _BEGINNINGS: Final = [
-    (text, re.compile(_BEGINS + re.escape(text) + _TAIL)) for text in _VALUES["prefixes"]
+    (text, re.compile(_BEGINS + re.escape(text) + _TAIL))
+    for text in chain(*_VALUES["prefixes"].values())
 ]
 _FORMS: Final[list[tuple[str, re.Pattern[str]]]] = [
     (text, re.compile(form, re.DOTALL)) for text, form in _VALUES["forms"]
