@@ -396,3 +396,26 @@ def test_a_client_that_never_connects_is_one_failure(run: Run) -> None:
     assert result.parseoutcomes()["failed"] == 1
     result = run(*words, "-k", "opens_with_the_handshake", "-rs", server="", select=[])
     assert {**result.parseoutcomes(), "deselected": 0} == {"failed": 1, "deselected": 0}
+
+
+def test_no_output_of_pytest_contains_a_secret(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = ("correct-horse-7-battery", "npm_supersecretvalue42")
+    monkeypatch.setenv("NPM_TOKEN", planted[1])
+    pytester.makepyfile(
+        prints="""
+        import os, sys
+        sys.stderr.write(sys.argv[2])
+        print(sys.argv[2], os.environ["NPM_TOKEN"], flush=True)
+        input()
+        """
+    )
+    server = shlex.join([sys.executable, "prints.py", "--token", planted[0]])
+
+    result = run("-v", "--junit-xml=junit.xml", server=server, select=["stdio"])
+
+    printed = "\n".join([result.stdout.str(), (pytester.path / "junit.xml").read_text("utf-8")])
+    assert "--token HIDDEN-SECRET_ARGUMENT_1" in printed
+    assert "HIDDEN-NPM_TOKEN" in printed
+    assert [one for one in planted if one in printed] == []

@@ -85,6 +85,27 @@ def test_no_output_of_a_check_contains_a_secret_argument(tmp_path: Path) -> None
     assert [path.name for path, text in written.items() if planted in text] == []
 
 
+def test_other_reports_of_an_older_report_lack_its_secret_arguments(tmp_path: Path) -> None:
+    planted, hidden = "correct-horse-7-battery", "HIDDEN-SECRET_ARGUMENT_1"
+    program = "import sys; sys.stderr.write(sys.argv[2]); print(sys.argv[2], flush=True); input()"
+    server = (sys.executable, "-c", program, "--token", planted)
+    new, old, other = tmp_path / "new.json", tmp_path / "old.json", tmp_path / "other.json"
+    touchstone("check", "--timeout", "2", "--select", "stdio", "--json", str(new), "--", *server)
+    old.write_text(new.read_text("utf-8").replace(hidden, planted), "utf-8")
+    other.write_text(old.read_text("utf-8").replace('"fail"', '"pass"'), "utf-8")
+    kinds = ("html", "junit", "markdown", "sarif")
+
+    touchstone("report", str(old), *(word for k in kinds for word in (f"--{k}", str(tmp_path / k))))
+    compared = [
+        touchstone("diff", *more, str(other), str(old)) for more in ((), ("--format=json",))
+    ]
+
+    written = [(tmp_path / kind).read_text("utf-8") for kind in kinds]
+    assert hidden in "".join(written)
+    assert all(hidden in one.stdout for one in compared)
+    assert planted not in "".join([*written, *(one.stdout + one.stderr for one in compared)])
+
+
 def test_no_output_of_client_contains_a_secret_argument(tmp_path: Path) -> None:
     planted = "correct-horse-7-battery"
     program = (

@@ -10,7 +10,7 @@ from mcp_touchstone.runtime.console import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Final
 
     from mcp_touchstone.config.parser import CommandLine
@@ -29,17 +29,22 @@ def _diff(options: argparse.Namespace) -> int:
     from mcp_touchstone.config.settings import layer, merged
     from mcp_touchstone.report import comparison as report
     from mcp_touchstone.report.recorded import load
+    from mcp_touchstone.report.text import masked
     from mcp_touchstone.results.comparison import compare
 
     settings = merged(layer(vars(options)))
     floor = resolve.floor(settings.fail_on)
     old, new = load(options.old), load(options.new)
     found = compare(old, new, name=str(options.old), floor=floor, renamed=renamed())
+    lines: Iterable[str]
     if options.format == "json":
-        say(*json.dumps(report.document(found), indent=2).split("\n"))
-        return found.exit_code
-    markdown = options.format == "markdown"
-    say(*(report.markdown(found) if markdown else report.text(found, verbose=settings.verbose)))
+        lines = json.dumps(report.document(found), indent=2).split("\n")
+    elif options.format == "markdown":
+        lines = report.markdown(found)
+    else:
+        lines = report.text(found, verbose=settings.verbose)
+    hidden = _hidden(*old["target"]["command"], *new["target"]["command"])
+    say(*(masked(line, hidden) for line in lines))
     return found.exit_code
 
 
@@ -52,11 +57,19 @@ def _report(options: argparse.Namespace) -> int:
     if not words:
         known = ", ".join(f"--{kind}" for kind in kinds.RENDERERS)
         return complain(f"no report is named; add one of {known}")
-    wanted = kinds.wanted(words)
-    lost = kinds.write(wanted, read(options.run), os.environ)
+    wanted, run = kinds.wanted(words), read(options.run)
+    hidden = _hidden(*run.subject.command, *run.subject.again)
+    lost = kinds.write(wanted, run, hidden)
     for line in lost:
         complain(line)
     return 2 if lost else 0
+
+
+def _hidden(*words: str) -> dict[str, str]:
+    """Return the variables and arguments to hide, as a run does: an older version hid fewer."""
+    from mcp_touchstone.runtime.secrets import arguments
+
+    return {**os.environ, **arguments(words)}
 
 
 def _list(options: argparse.Namespace) -> int:

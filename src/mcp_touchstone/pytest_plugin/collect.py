@@ -4,6 +4,7 @@ Items are not ``test_*`` functions, so that a user's ``python_files``, autouse f
 file names cannot hide them. Under pytest-xdist one worker checks, and the others read its results.
 """
 
+import os
 import re
 import shutil
 import warnings
@@ -26,8 +27,10 @@ from mcp_touchstone.pytest_plugin.options import SERVER
 from mcp_touchstone.report import items as report
 from mcp_touchstone.report.items import BASELINE, ItemResult
 from mcp_touchstone.report.progress import Heartbeat, Progress
+from mcp_touchstone.report.text import masked
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime.printable import printable, safe
+from mcp_touchstone.runtime.secrets import arguments
 from mcp_touchstone.transport.process import LaunchError, now
 
 GOLDEN: Final = "mcp-golden"
@@ -102,11 +105,11 @@ class GoldenItem(_Item):
                 target, self.job.golden, self.job.choice.revisions, update=update, create=update
             )
         except (LaunchError, UsageError) as error:
-            raise NotConforming(str(error)) from error
+            raise NotConforming(_hide(self.job, str(error))) from error
         if any(one.exit_code for one in results):
             lines = [line for one in results for line in golden.verified(one)]
             lines.append("`pytest --mcp-golden-update` records the answers that differ")
-            raise NotConforming("\n".join(lines))
+            raise NotConforming(_hide(self.job, "\n".join(lines)))
 
 
 class ChapterNode(pytest.Collector):
@@ -242,7 +245,7 @@ class Suite:
         lines = [f"mcp-touchstone: configuration: {path}" for path in named]
         for job in self.jobs:
             words = ("mcp-touchstone:", job.target.shown, f"[{job.name}]" if job.name else "", idle)
-            lines.append(" ".join(word for word in words if word))
+            lines.append(_hide(job, " ".join(word for word in words if word)))
             if job.target.shelter:
                 lines.append(f"  sandbox: {job.target.shelter}")
         return lines
@@ -260,7 +263,9 @@ class Suite:
                     place = xdist.folder(uid, self.jobs.index(job))
                     found = xdist.once(place, lambda: self._judge(job))
             except xdist.WorkerLost as error:
-                found = _document(report.broken(str(error), (*self._planned[job.name], BASELINE)))
+                found = _document(
+                    job, report.broken(str(error), (*self._planned[job.name], BASELINE))
+                )
             self._found[job.name] = found
         return ItemResult.read(self._found[job.name]["items"][name])
 
@@ -275,7 +280,7 @@ class Suite:
         try:
             run = judge(job.target, job.registry, choice, on_event=progress.on_event)
         except (LaunchError, UsageError) as error:
-            return _document(report.broken(str(error), (*planned, BASELINE)))
+            return _document(job, report.broken(str(error), (*planned, BASELINE)))
         finally:
             heartbeat.stop()
         if run.execution.interrupted:
@@ -286,7 +291,7 @@ class Suite:
         if job.book is not None:
             run, _ = job.book.hold(run, job.registry, choice)
         cases = [case for case in job.registry.cases() if case.id in self._planned[job.name]]
-        return _document(report.results(run, cases), report.summary(run))
+        return _document(job, report.results(run, cases), report.summary(run))
 
     def _judge_client(self, job: Job, choice: Choice, planned: tuple[str, ...]) -> xdist.Document:
         from mcp_touchstone.tap import check  # noqa: PLC0415  (only when used)
@@ -295,7 +300,7 @@ class Suite:
         try:
             run = check.check(job.client, choice)
         except UserError as error:
-            return _document(report.broken(str(error), (*planned, BASELINE), "client"))
+            return _document(job, report.broken(str(error), (*planned, BASELINE), "client"))
         return self._results(job, choice, run)
 
     # --- showing
@@ -333,9 +338,21 @@ class Suite:
                 shutil.rmtree(xdist.folder(uid, number), ignore_errors=True)
 
 
-def _document(results: dict[str, ItemResult], summary: list[str] | None = None) -> xdist.Document:
-    items = {name: asdict(one) for name, one in results.items()}
-    return {"items": items, "summary": summary or []}
+def _document(
+    job: Job, results: dict[str, ItemResult], summary: Sequence[str] = ()
+) -> xdist.Document:
+    """Return the results of a job for all workers, without secrets."""
+    items = {}
+    for name, one in results.items():
+        warned = tuple(_hide(job, line) for line in one.warnings)
+        items[name] = asdict(replace(one, text=_hide(job, one.text), warnings=warned))
+    return {"items": items, "summary": [_hide(job, line) for line in summary]}
+
+
+def _hide(job: Job, text: str) -> str:
+    """Return a text without the secrets in our variables and in the command of a job."""
+    own = arguments(job.target.command)
+    return masked(text, {**os.environ, **job.target.env, **own})
 
 
 def _golden_item(session: pytest.Session, job: Job) -> GoldenItem:
