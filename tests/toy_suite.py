@@ -106,7 +106,7 @@ def toy_registry(folder: Path) -> Iterator[Registry]:
                 for clause, level, revisions, more in rows
             )
         )
-    made = Registry(load_catalogue(folder), place="suite/toy.py")
+    made = Registry(load_catalogue(folder), file="suite/toy.py")
     collecting(made)
     yield made
     collecting(None)

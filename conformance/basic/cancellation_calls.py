@@ -8,6 +8,7 @@ from mcp_touchstone.suite import (
     Entry,
     Example,
     Pending,
+    Place,
     Role,
     Window,
     arguments,
@@ -60,7 +61,7 @@ class Aftermath:
     undecided: str = ""
 
 
-@scenario(NO_RESPONSE, NO_MESSAGES, NO_WORK, apart=True, lasts=True)
+@scenario(NO_RESPONSE, NO_MESSAGES, NO_WORK, place=Place.OWN_FOLDER, lasts=True)
 def stops_a_cancelled_call(talk: Conversation) -> None:
     """A long call that is cancelled sends no response and no notifications, and stops its work."""
     talk.need(talk.wire.open(), "an ordinary opening")

@@ -10,6 +10,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Kind,
     Phase,
+    Place,
     Record,
     Reply,
     Role,
@@ -60,7 +61,7 @@ SERVER_INFO = {
 @scenario(
     "lifecycle-initialize-first",
     "lifecycle-no-requests-before-initialized",
-    fresh=True,
+    place=Place.OWN_SESSION,
     once=True,
 )
 def waits_for_initialize(talk: Conversation) -> None:
@@ -181,7 +182,7 @@ def _judge_echo(talk: Conversation, offers: Mapping[str, Any], at: Reply) -> Non
     "lifecycle-version-counteroffer",
     "lifecycle-version-counteroffer-latest",
     "lifecycle-version-echo",
-    fresh=True,
+    place=Place.OWN_SESSION,
     once=True,
     eras=True,
 )
@@ -238,7 +239,7 @@ def _echoed(talk: Conversation, named: str) -> bool:
     return (again.result or {}).get("protocolVersion") == named
 
 
-@scenario("lifecycle-negotiation-failures", fresh=True, once=True)
+@scenario("lifecycle-negotiation-failures", place=Place.OWN_SESSION, once=True)
 def survives_an_incomplete_initialize(talk: Conversation) -> None:
     """An initialize without capabilities or without clientInfo gets an answer."""
     for attempt, member in enumerate(("capabilities", "clientInfo")):
@@ -258,7 +259,8 @@ def survives_an_incomplete_initialize(talk: Conversation) -> None:
     "jsonrpc-base-protocol-support",
     "lifecycle-open-client-capabilities",
     "stdio-utf8-input",
-    opens=Share.DRAWN,
+    place=Place.FIRST,
+    share=Share.DRAWN,
 )
 def serves_any_client(talk: Conversation) -> None:
     """A client with unknown capabilities and a non-ASCII name is served like any other.
@@ -303,7 +305,8 @@ def _first_request(talk: Conversation) -> Reply:
 @scenario(
     "lifecycle-no-requests-before-initialized",
     "ping-before-initialized",
-    opens=Share.WILLING,
+    place=Place.FIRST,
+    share=Share.WILLING,
     willing=True,
     lasts=True,
 )

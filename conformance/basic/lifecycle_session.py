@@ -9,6 +9,7 @@ from mcp_touchstone.suite import (
     Message,
     Pending,
     Phase,
+    Place,
     Record,
     Role,
     Seen,
@@ -117,7 +118,7 @@ def _declared(record: Record) -> dict[str, Any] | None:
     return None
 
 
-@scenario("lifecycle-shutdown-answers-pending", alone=True, lasts=True)
+@scenario("lifecycle-shutdown-answers-pending", place=Place.OWN_PROCESS, lasts=True)
 def answers_what_it_read_before_the_end(talk: Conversation) -> None:
     """A call that the server has read is answered although its input ends meanwhile."""
     clause = "lifecycle-shutdown-answers-pending"

@@ -7,6 +7,7 @@ from mcp_touchstone.suite import (
     FULL_CAPABILITIES,
     Conversation,
     Example,
+    Place,
     Reply,
     list_methods,
     outcome,
@@ -22,7 +23,7 @@ CURSOR = {"nextCursor"}
     "lifecycle-stateless-no-prior-context",
     "versioning-dual-era-modern-request",
     "discover-implemented",
-    fresh=True,
+    place=Place.OWN_SESSION,
 )
 def serves_the_first_request_it_gets(talk: Conversation) -> None:
     """A feature request that is the first message of a process is served like a later one.
@@ -110,7 +111,7 @@ def serves_interleaved_clients_separately(talk: Conversation) -> None:
         )
 
 
-@scenario("lifecycle-stateless-no-affinity", fresh=True)
+@scenario("lifecycle-stateless-no-affinity", place=Place.OWN_SESSION)
 def accepts_cursors_and_states_of_another_process(talk: Conversation) -> None:
     """A process accepts a cursor or a request state of another process."""
     clause = "lifecycle-stateless-no-affinity"

@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     Fault,
     Kind,
     Message,
+    Place,
     Record,
     Round,
     Seen,
@@ -196,7 +197,7 @@ def _declared(record: Record) -> Iterator[tuple[int, tuple[frozenset[str], froze
             before |= own
 
 
-@scenario("mrtr-undeclared-capability", restarts=True)
+@scenario("mrtr-undeclared-capability", place=Place.SEVERAL)
 def asks_only_for_the_capabilities_of_the_request(talk: Conversation) -> None:
     """A client with one capability gets no input requests that need another."""
     clause = "mrtr-undeclared-capability"

@@ -10,6 +10,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Entry,
     Pending,
+    Place,
     Record,
     Reply,
     Role,
@@ -42,7 +43,7 @@ def answers_a_ping(talk: Conversation) -> None:
         )
 
 
-@scenario("ping-during-call", fresh=True, lasts=True)
+@scenario("ping-during-call", place=Place.OWN_SESSION, lasts=True)
 def answers_a_ping_during_a_call(talk: Conversation) -> None:
     """A ping that is sent during a call that lasts is answered before that call."""
     talk.need(talk.wire.open(), "an ordinary opening")

@@ -19,6 +19,7 @@ from mcp_touchstone.suite import (
     Fault,
     Message,
     Phase,
+    Place,
     Record,
     Reply,
     Role,
@@ -117,7 +118,7 @@ def writes_one_message_a_line(record: Record) -> Iterator[Seen]:
     yield from _visibility(record, lines)
 
 
-@scenario("stdio-utf8-output", restarts=True, once=True)
+@scenario("stdio-utf8-output", place=Place.SEVERAL, once=True)
 def writes_utf8_in_a_foreign_locale(talk: Conversation) -> None:
     """The answers do not depend on the encoding that the system prefers.
 
@@ -475,13 +476,13 @@ def exits_when_its_input_ends(record: Record) -> Iterator[Seen]:
     )
 
 
-@scenario("lifecycle-shutdown-on-stdin-close", ends=Share.ORDINARY, lasts=True)
+@scenario("lifecycle-shutdown-on-stdin-close", place=Place.LAST, share=Share.ORDINARY, lasts=True)
 def exits_although_a_request_is_in_flight(talk: Conversation) -> None:
     """The server exits at the end of its input, with a request in flight."""
     _judge_exit(talk, "with a request in flight")
 
 
-@scenario("lifecycle-shutdown-on-stdin-close", ends=Share.DRAWN, lasts=True)
+@scenario("lifecycle-shutdown-on-stdin-close", place=Place.LAST, share=Share.DRAWN, lasts=True)
 def exits_although_nobody_reads(talk: Conversation) -> None:
     """The server exits at the end of its input, after its output was closed."""
     talk.need(talk.server.opening, "an ordinary opening")

@@ -14,6 +14,7 @@ from mcp_touchstone.suite import (
     Message,
     Pending,
     Phase,
+    Place,
     Record,
     Reply,
     Role,
@@ -352,7 +353,7 @@ def opens_and_closes_streams_in_the_right_types(record: Record) -> Iterator[Seen
 # --- opening and ending
 
 
-@scenario("subscriptions-graceful-close", restarts=True)
+@scenario("subscriptions-graceful-close", place=Place.SEVERAL)
 def ends_subscriptions_on_sigterm(talk: Conversation) -> None:
     """A server that receives SIGTERM announces the end of its subscriptions."""
     clause = "subscriptions-graceful-close"

@@ -4,6 +4,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Entry,
     Message,
+    Place,
     SafePath,
     Subscription,
     brief,
@@ -33,7 +34,7 @@ NAMED = "subscriptions-id-in-meta"
 CANCELLED = "subscriptions-cancel-ends"
 
 
-@scenario(CHANGED, SENT, REQUESTED, NAMED, CANCELLED, apart=True, lasts=True)
+@scenario(CHANGED, SENT, REQUESTED, NAMED, CANCELLED, place=Place.OWN_FOLDER, lasts=True)
 def notifies_subscriptions_of_changes(talk: Conversation) -> None:
     """A new file and an edited file are reported to the right streams until they are cancelled."""
     talk.wire.open()

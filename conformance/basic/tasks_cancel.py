@@ -1,6 +1,6 @@
 """basic/utilities/tasks: the result and the work of a cancelled task; limits of tasks."""
 
-from mcp_touchstone.suite import Breach, Conversation, Reply, Task, brief, scenario, traces
+from mcp_touchstone.suite import Breach, Conversation, Place, Reply, Task, brief, scenario, traces
 
 INVALID, NOT_FOUND = -32602, -32601
 CANCELLED = "notifications/cancelled"
@@ -28,7 +28,7 @@ SHORTEST = 3_000
 """Longest lifetime in milliseconds whose end is awaited."""
 
 
-@scenario(RESULT, WORK, apart=True, lasts=True)
+@scenario(RESULT, WORK, place=Place.OWN_FOLDER, lasts=True)
 def answers_for_the_result_of_a_cancelled_task(talk: Conversation) -> None:
     """tasks/result of a cancelled task is answered, and the task stops its work."""
     talk.wire.open()

@@ -5,6 +5,7 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Example,
+    Place,
     Reply,
     Task,
     Window,
@@ -26,7 +27,7 @@ PROGRESS = "touchstone-lasting-task"
     "tasks-result-blocks",
     "tasks-cancel-transition",
     "tasks-terminal-final",
-    alone=True,
+    place=Place.OWN_PROCESS,
     lasts=True,
 )
 def stays_responsive_during_a_long_task(talk: Conversation) -> None:

@@ -10,6 +10,7 @@ from mcp_touchstone.suite import (
     META_KEY,
     Conversation,
     Kind,
+    Place,
     Record,
     Reply,
     Role,
@@ -161,7 +162,7 @@ def _refusal(talk: Conversation, version: str) -> str:
 @scenario(
     "versioning-initialize-rejected",
     "versioning-initialize-names-versions",
-    fresh=True,
+    place=Place.OWN_SESSION,
     legacy=True,
 )
 def refuses_a_handshake(talk: Conversation) -> None:
@@ -185,7 +186,7 @@ def refuses_a_handshake(talk: Conversation) -> None:
     )
 
 
-@scenario("versioning-dual-era-initialize", fresh=True, legacy=True)
+@scenario("versioning-dual-era-initialize", place=Place.OWN_SESSION, legacy=True)
 def agrees_on_a_handshake_revision(talk: Conversation) -> None:
     """An initialize with a stateless revision is answered with a handshake revision."""
     reply = talk.wire.initialize(talk.revision)

@@ -12,6 +12,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Example,
     Exchange,
+    Place,
     Record,
     SafePath,
     Seen,
@@ -111,7 +112,7 @@ def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> b
     )
 
 
-@scenario(ERROR, UNUSABLE, fresh=True, willing=True, lasts=True)
+@scenario(ERROR, UNUSABLE, place=Place.OWN_SESSION, willing=True, lasts=True)
 def survives_unusable_roots(talk: Conversation) -> None:
     """Requests are answered after an error for roots/list, and without a usable root.
 
@@ -186,7 +187,7 @@ def handles_changed_roots(talk: Conversation) -> None:
 # --- files outside the roots
 
 
-@scenario("roots-respects-boundaries", apart=True, willing=True)
+@scenario("roots-respects-boundaries", place=Place.OWN_FOLDER, willing=True)
 def stays_within_the_client_roots(talk: Conversation) -> None:
     """A file outside the only root is not returned: not by its name, by .. or by a link."""
     clause = "roots-respects-boundaries"

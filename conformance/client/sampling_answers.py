@@ -9,6 +9,7 @@ from mcp_touchstone.suite import (
     Breach,
     Client,
     Conversation,
+    Place,
     Provoked,
     Question,
     answer,
@@ -34,7 +35,7 @@ def _sampled(provoked: Provoked) -> list[Question]:
     return [question for question in provoked.questions if question.method == SAMPLES]
 
 
-@scenario("sampling-tools-require-capability", "sampling-include-context", fresh=True)
+@scenario("sampling-tools-require-capability", "sampling-include-context", place=Place.OWN_SESSION)
 def samples_without_undeclared_tools_and_context(talk: Conversation) -> None:
     """A client that declares plain sampling gets no requests with tools or context."""
     clauses = ("sampling-tools-require-capability", "sampling-include-context")

@@ -12,6 +12,7 @@ from mcp_touchstone.suite import (
     Client,
     Conversation,
     Kind,
+    Place,
     Record,
     Reply,
     Seen,
@@ -177,7 +178,7 @@ def returns_content_beside_a_page(record: Record) -> Iterator[Seen]:
             )
 
 
-@scenario("apps-resource-exists", restarts=True)
+@scenario("apps-resource-exists", place=Place.SEVERAL)
 def serves_the_pages_that_it_names(talk: Conversation) -> None:
     """Each page that a tool names, or that is listed, can be read."""
     tools = _tools_with_pages(talk)
@@ -189,7 +190,7 @@ def serves_the_pages_that_it_names(talk: Conversation) -> None:
     talk.judge.unseen("apps-resource-exists", "no tool names a page, and none is listed")
 
 
-@scenario("apps-content-returned", restarts=True)
+@scenario("apps-content-returned", place=Place.SEVERAL)
 def returns_content_from_tools_with_pages(talk: Conversation) -> None:
     """A call of a tool with a page returns content."""
     tools = _tools_with_pages(talk)

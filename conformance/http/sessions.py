@@ -7,6 +7,7 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     HttpAnswer,
+    Place,
     Record,
     Seen,
     ambient,
@@ -137,7 +138,7 @@ def judge_ended(talk: Conversation, session: str, whose: str, *also: int) -> Non
         )
 
 
-@scenario("sessions-ended-404", "sessions-ended-get-404", alone=True)
+@scenario("sessions-ended-404", "sessions-ended-get-404", place=Place.OWN_PROCESS)
 def answers_404_after_a_restart(talk: Conversation) -> None:
     """The id of a session of a process that has ended is answered by 404."""
 
@@ -159,7 +160,7 @@ def answers_404_after_a_restart(talk: Conversation) -> None:
     return judge_ended(talk, session, "a session that the server lost by a restart")
 
 
-@scenario("sessions-other-clients", alone=True)
+@scenario("sessions-other-clients", place=Place.OWN_PROCESS)
 def serves_a_client_whatever_others_do(talk: Conversation) -> None:
     """A client is served while and after others open, end and break off their connections."""
     clause = "sessions-other-clients"

@@ -13,6 +13,7 @@ from mcp_touchstone.suite import (
     HttpExchange,
     Kind,
     Pending,
+    Place,
     Record,
     Role,
     Seen,
@@ -443,7 +444,7 @@ def resumed(talk: Conversation, last: str, session: str | None = None) -> HttpAn
     return stream if stream.status in SUCCESS and stream.exchange.streams else None
 
 
-@scenario("streams-replay-own", fresh=True, unwatched=True)
+@scenario("streams-replay-own", place=Place.OWN_SESSION, unwatched=True)
 def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     """A resumed stream repeats no messages of another stream."""
     talk.wire.open()
@@ -470,7 +471,7 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     )
 
 
-@scenario("streams-replay-own", fresh=True, unwatched=True)
+@scenario("streams-replay-own", place=Place.OWN_SESSION, unwatched=True)
 def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
     """The resumed stream of a GET repeats no messages of the stream of a request."""
     clause = "streams-replay-own"
@@ -505,7 +506,9 @@ def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
     talk.http.end_session(opening)
 
 
-@scenario("streams-disconnect-is-no-cancellation", alone=True, lasts=True, unwatched=True)
+@scenario(
+    "streams-disconnect-is-no-cancellation", place=Place.OWN_PROCESS, lasts=True, unwatched=True
+)
 def goes_on_after_a_disconnection(talk: Conversation) -> None:
     """A call goes on after its connection was closed, and its stream can be resumed."""
     clause = "streams-disconnect-is-no-cancellation"

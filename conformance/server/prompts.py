@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from mcp_touchstone.suite import (
     Breach,
     Conversation,
+    Place,
     Record,
     Seen,
     Subscription,
@@ -59,7 +60,7 @@ def gives_prompts_unique_names(talk: Conversation) -> None:
 # --- the same list on every connection
 
 
-@scenario("prompts-list-not-per-connection", restarts=True)
+@scenario("prompts-list-not-per-connection", place=Place.SEVERAL)
 def lists_the_same_prompts_on_every_connection(talk: Conversation) -> None:
     """Another process lists the same prompts, and other requests do not change them."""
     clause = "prompts-list-not-per-connection"

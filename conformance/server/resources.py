@@ -7,6 +7,7 @@ from typing import Any
 from mcp_touchstone.suite import (
     Breach,
     Conversation,
+    Place,
     Record,
     Reply,
     Seen,
@@ -239,7 +240,7 @@ def _listed(reply: Reply) -> list[str]:
     return [uri for uri in uris if isinstance(uri, str)]
 
 
-@scenario("resources-list-not-per-connection", restarts=True)
+@scenario("resources-list-not-per-connection", place=Place.SEVERAL)
 def lists_the_same_resources_on_every_connection(talk: Conversation) -> None:
     """Another process lists the same resources, and other requests do not change the list."""
     clause = "resources-list-not-per-connection"

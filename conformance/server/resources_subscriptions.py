@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from mcp_touchstone.suite import (
     Conversation,
     Message,
+    Place,
     Record,
     Role,
     SafePath,
@@ -78,7 +79,7 @@ def refuses_the_removed_subscribe(talk: Conversation) -> None:
     "resources-list-changed-notification-legacy",
     "resources-updated-notification-legacy",
     "resources-no-updates-after-unsubscribe",
-    apart=True,
+    place=Place.OWN_FOLDER,
     lasts=True,
 )
 def notifies_a_session_of_changes(talk: Conversation) -> None:

@@ -7,6 +7,7 @@ from mcp_touchstone.suite import (
     DIALECTS,
     Conversation,
     Flaw,
+    Place,
     Record,
     Seen,
     Subscription,
@@ -119,7 +120,7 @@ def gives_tools_unique_names(talk: Conversation) -> None:
 # --- the same list on every connection
 
 
-@scenario("tools-list-not-per-connection", "tools-list-deterministic-order", restarts=True)
+@scenario("tools-list-not-per-connection", "tools-list-deterministic-order", place=Place.SEVERAL)
 def lists_the_same_tools_on_every_connection(talk: Conversation) -> None:
     """Another process lists the same tools in the same order, and so does a process in use.
 

@@ -16,6 +16,7 @@ from mcp_touchstone.security.suite import (
     Carriage,
     Operation,
     Payload,
+    Place,
     SafePath,
     attack,
     attack_calls,
@@ -25,31 +26,31 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links")
 
 
-@attack("moves-in", fixtures=TREES, shares=True)
+@attack("moves-in", fixtures=TREES, place=Place.REUSED)
 def carries_nothing_in(session: AttackSession) -> None:
     """Nothing is moved or copied into the root from outside."""
     attack_carrying(session, "moves-in", Carriage.IN, "write.move", "link.write")
 
 
-@attack("moves-out", fixtures=TREES, shares=True)
+@attack("moves-out", fixtures=TREES, place=Place.REUSED)
 def carries_nothing_out(session: AttackSession) -> None:
     """Nothing is moved or copied out of the root."""
     attack_carrying(session, "moves-out", Carriage.OUT, "write.move", "link.write")
 
 
-@attack("moves-over-links", fixtures=TREES, shares=True)
+@attack("moves-over-links", fixtures=TREES, place=Place.REUSED)
 def carries_nothing_where_a_link_leads(session: AttackSession) -> None:
     """A move onto a link replaces the link and does not follow it."""
     attack_carrying(session, "moves-over-links", Carriage.OVER, "write.move", "link.write")
 
 
-@attack("moves-trees", fixtures=TREES, shares=True)
+@attack("moves-trees", fixtures=TREES, place=Place.REUSED)
 def copies_links_as_links(session: AttackSession) -> None:
     """A copy of a folder does not contain the targets of its links."""
     attack_carrying(session, "moves-trees", Carriage.TREE, "write.move", "link.write")
 
 
-@attack("moves-denied", fixtures=(*TREES, "denied"), shares=True)
+@attack("moves-denied", fixtures=(*TREES, "denied"), place=Place.REUSED)
 def renames_nothing_denied(session: AttackSession) -> None:
     """A denied file is neither moved away nor replaced."""
     attack_carrying(session, "moves-denied", Carriage.DENIED, "write.move")

@@ -21,6 +21,7 @@ from mcp_touchstone.security.suite import (
     Call,
     Operation,
     Payload,
+    Place,
     Reply,
     RequestListener,
     attack,
@@ -32,7 +33,7 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links")
 
 
-@attack("resources-file-uri", "resources-template", fixtures=TREES, shares=True)
+@attack("resources-file-uri", "resources-template", fixtures=TREES, place=Place.REUSED)
 def keeps_uris_inside(session: AttackSession) -> None:
     """No URI reads a file outside the root, however it is written."""
     uris = Uris(session)
@@ -40,13 +41,13 @@ def keeps_uris_inside(session: AttackSession) -> None:
     uris.fill_templates("resources-template", "path.dotdot", "path.absolute", "path.sibling")
 
 
-@attack("resources-denied", fixtures=(*TREES, "denied"), shares=True)
+@attack("resources-denied", fixtures=(*TREES, "denied"), place=Place.REUSED)
 def denies_by_uri_too(session: AttackSession) -> None:
     """No URI reads a denied file, however it is written."""
     Uris(session).name_denied("resources-denied", "deny.direct", "deny.spelling", "deny.alias")
 
 
-@attack("resources-fetched", fixtures=TREES, shares=True)
+@attack("resources-fetched", fixtures=TREES, place=Place.REUSED)
 def fetches_nothing(session: AttackSession) -> None:
     """A URL that is sent as a path, as a URI or in an extra argument is not fetched."""
     nothing(session, "resources-fetched", "path.uri", "res.schema")

@@ -11,6 +11,7 @@ from mcp_touchstone.security.suite import (
     AttackSession,
     Broken,
     Operation,
+    Place,
     Reply,
     attack,
     attack_calls,
@@ -32,7 +33,7 @@ def reads_on_beside_blocked_pipes(session: AttackSession) -> None:
     starve(session, "special-pipes", "fifo", 8)
 
 
-@attack("special-procfs", fixtures=("base", "links"), shares=True)
+@attack("special-procfs", fixtures=("base", "links"), place=Place.REUSED)
 def shows_nothing_of_its_process(session: AttackSession) -> None:
     """Neither the environment nor anything outside comes back by way of /proc."""
     rows = [

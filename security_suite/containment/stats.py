@@ -16,6 +16,7 @@ from mcp_touchstone.security.suite import (
     Call,
     FileFacts,
     Operation,
+    Place,
     Places,
     Pointer,
     Reply,
@@ -55,19 +56,19 @@ ELSEWHERE: Final = "the tools that show sizes or times also read or list: see tr
 UNCALLED: Final = "no tool takes a path and nothing else"
 
 
-@attack("stats-links", fixtures=TREES, shares=True)
+@attack("stats-links", fixtures=TREES, place=Place.REUSED)
 def describes_nothing_behind_links(session: AttackSession) -> None:
     """Neither size nor time of the target of a link outside is returned."""
     _describe(session, "stats-links", "stat.link")
 
 
-@attack("stats-paths", fixtures=TREES, shares=True)
+@attack("stats-paths", fixtures=TREES, place=Place.REUSED)
 def describes_nothing_outside(session: AttackSession) -> None:
     """Neither size nor time of a file outside is returned."""
     _describe(session, "stats-paths", "stat.path")
 
 
-@attack("stats-names", fixtures=TREES, shares=True)
+@attack("stats-names", fixtures=TREES, place=Place.REUSED)
 def names_nothing_behind_links(session: AttackSession) -> None:
     """The name of a file behind links outside is not returned."""
     session.begin()

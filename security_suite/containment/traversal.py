@@ -15,6 +15,7 @@ from mcp_touchstone.security.suite import (
     Broken,
     OpenWatcher,
     Operation,
+    Place,
     Reply,
     attack,
     attack_paths,
@@ -24,43 +25,43 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links")
 
 
-@attack("traversal-dotdot", fixtures=TREES, shares=True)
+@attack("traversal-dotdot", fixtures=TREES, place=Place.REUSED)
 def keeps_climbs_inside(session: AttackSession) -> None:
     """Paths that climb with dot-dot neither read, list nor change anything outside the root."""
     attack_paths(session, "traversal-dotdot", "path.dotdot", operations=IN_PLACE)
 
 
-@attack("traversal-absolute", fixtures=TREES, shares=True)
+@attack("traversal-absolute", fixtures=TREES, place=Place.REUSED)
 def keeps_absolute_paths_inside(session: AttackSession) -> None:
     """Absolute paths neither read, list nor change anything outside the root."""
     attack_paths(session, "traversal-absolute", "path.absolute", operations=IN_PLACE)
 
 
-@attack("traversal-sibling", fixtures=TREES, shares=True)
+@attack("traversal-sibling", fixtures=TREES, place=Place.REUSED)
 def tells_the_root_from_its_siblings(session: AttackSession) -> None:
     """Folders whose names begin with the name of the root are outside."""
     attack_paths(session, "traversal-sibling", "path.sibling", operations=IN_PLACE)
 
 
-@attack("traversal-two-readings", fixtures=TREES, shares=True)
+@attack("traversal-two-readings", fixtures=TREES, place=Place.REUSED)
 def opens_what_it_has_checked(session: AttackSession) -> None:
     """A path is opened as it was checked: links, dot-dot, blanks and quotes change nothing."""
     attack_paths(session, "traversal-two-readings", "path.canon-split", operations=IN_PLACE)
 
 
-@attack("traversal-encoded", fixtures=TREES, shares=True)
+@attack("traversal-encoded", fixtures=TREES, place=Place.REUSED)
 def decodes_no_path_behind_its_check(session: AttackSession) -> None:
     """Encoded climbs are treated as names, or are decoded before the check."""
     attack_paths(session, "traversal-encoded", "path.encoded", "path.uri", operations=IN_PLACE)
 
 
-@attack("traversal-unicode", fixtures=TREES, shares=True)
+@attack("traversal-unicode", fixtures=TREES, place=Place.REUSED)
 def normalises_no_path_behind_its_check(session: AttackSession) -> None:
     """Look-alikes of dots and slashes do not become dots and slashes after the check."""
     attack_paths(session, "traversal-unicode", "path.unicode", operations=IN_PLACE)
 
 
-@attack("traversal-separators", fixtures=TREES, shares=True)
+@attack("traversal-separators", fixtures=TREES, place=Place.REUSED)
 def strips_no_path_into_a_climb(session: AttackSession) -> None:
     """A path is checked after filters have changed it; other separators lead nowhere outside."""
     attack_paths(
@@ -68,13 +69,13 @@ def strips_no_path_into_a_climb(session: AttackSession) -> None:
     )
 
 
-@attack("traversal-expansion", fixtures=TREES, shares=True)
+@attack("traversal-expansion", fixtures=TREES, place=Place.REUSED)
 def expands_no_path_out_of_the_root(session: AttackSession) -> None:
     """A tilde, a variable, a glob or a command in a path leads nowhere outside."""
     attack_paths(session, "traversal-expansion", "path.expansion", operations=IN_PLACE)
 
 
-@attack("traversal-hostile-names", fixtures=TREES, lasts=True, shares=True)
+@attack("traversal-hostile-names", fixtures=TREES, lasts=True, place=Place.REUSED)
 def survives_hostile_names(session: AttackSession) -> None:
     """Names with NUL or control characters and very long names end no process and leak nothing."""
     attack_paths(
@@ -82,7 +83,7 @@ def survives_hostile_names(session: AttackSession) -> None:
     )
 
 
-@attack("traversal-opened", fixtures=TREES, shares=True)
+@attack("traversal-opened", fixtures=TREES, place=Place.REUSED)
 def opens_nothing_it_refuses(session: AttackSession) -> None:
     """A path outside the root is refused before it is opened."""
     nothing_outside(

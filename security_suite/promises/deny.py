@@ -17,6 +17,7 @@ from mcp_touchstone.security.suite import (
     Carriage,
     Operation,
     Payload,
+    Place,
     SafePath,
     attack,
     attack_carrying,
@@ -28,37 +29,37 @@ from mcp_touchstone.security.suite import (
 TREES = ("base", "siblings", "links", "denied")
 
 
-@attack("deny-direct", fixtures=TREES, lasts=True, shares=True)
+@attack("deny-direct", fixtures=TREES, lasts=True, place=Place.REUSED)
 def denies_by_name_at_every_depth(session: AttackSession) -> None:
     """A name on the deny list is not served at any depth."""
     attack_paths(session, "deny-direct", "deny.direct", "deny.dotenv")
 
 
-@attack("deny-spelling", fixtures=TREES, lasts=True, shares=True)
+@attack("deny-spelling", fixtures=TREES, lasts=True, place=Place.REUSED)
 def denies_in_every_spelling(session: AttackSession) -> None:
     """No spelling of a path leads to a denied file."""
     attack_paths(session, "deny-spelling", "deny.spelling")
 
 
-@attack("deny-case", fixtures=TREES, shares=True)
+@attack("deny-case", fixtures=TREES, place=Place.REUSED)
 def denies_in_every_case(session: AttackSession) -> None:
     """A denied name in capital letters leads to no denied file."""
     attack_paths(session, "deny-case", "deny.case")
 
 
-@attack("deny-equivalence", fixtures=TREES, shares=True)
+@attack("deny-equivalence", fixtures=TREES, place=Place.REUSED)
 def denies_what_is_taken_for_the_same(session: AttackSession) -> None:
     """Characters and endings that some systems ignore lead to no denied file."""
     attack_paths(session, "deny-equivalence", "deny.equivalence")
 
 
-@attack("deny-alias", fixtures=TREES, shares=True)
+@attack("deny-alias", fixtures=TREES, place=Place.REUSED)
 def denies_by_any_other_name(session: AttackSession) -> None:
     """Links and nested repositories lead to no denied path."""
     attack_paths(session, "deny-alias", "deny.alias")
 
 
-@attack("deny-write-only", fixtures=TREES, shares=True)
+@attack("deny-write-only", fixtures=TREES, place=Place.REUSED)
 def keeps_build_output_unwritten(session: AttackSession) -> None:
     """Build output is read and not written."""
     attack_paths(session, "deny-write-only", "deny.writeonly", operations=CHANGING)

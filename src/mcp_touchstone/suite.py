@@ -2,7 +2,15 @@
 
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, LEGACY, is_modern
-from mcp_touchstone.catalog.scenario import Seen, Share, Unopened, ambient, catalogue, scenario
+from mcp_touchstone.catalog.scenario import (
+    Place,
+    Seen,
+    Share,
+    Unopened,
+    ambient,
+    catalogue,
+    scenario,
+)
 from mcp_touchstone.connection import answers as answer
 from mcp_touchstone.connection import mrtr
 from mcp_touchstone.connection.client_tasks import RELATED, TERMINAL, ClientTasks
@@ -136,6 +144,7 @@ __all__ = [
     "Message",
     "Pending",
     "Phase",
+    "Place",
     "Property",
     "Provoked",
     "Question",

@@ -44,7 +44,7 @@ def registry(tmp_path: Path) -> Registry:
         'title = "t"\nsummary = "s"\n'
         + "".join(ROW.format(name=name, more=more) for name, more in rows.items())
     )
-    made = Registry(load_catalogue(tmp_path), place="basic/tiny.py")
+    made = Registry(load_catalogue(tmp_path), file="basic/tiny.py")
     collecting(made)
 
     @scenario("tiny-always", "tiny-sometimes")

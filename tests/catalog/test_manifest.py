@@ -16,7 +16,15 @@ from mcp_touchstone.catalog.clause import (
     load_catalogue,
 )
 from mcp_touchstone.catalog.loader import CLIENTS, home, load, rows
-from mcp_touchstone.catalog.scenario import Registry, Scenario, Seen, ambient, collecting, scenario
+from mcp_touchstone.catalog.scenario import (
+    Place,
+    Registry,
+    Scenario,
+    Seen,
+    ambient,
+    collecting,
+    scenario,
+)
 from tests.cases import cases
 
 REGISTRY = load()
@@ -112,7 +120,7 @@ def test_clauses_of_a_once_case_belong_to_the_same_revisions() -> None:
 
 def test_marks_of_scenarios_do_not_contradict_each_other() -> None:
     for case in REGISTRY.scenarios:
-        assert not case.once or case.fresh or case.restarts, f"{case.id}: it has no opening"
+        assert not case.once or case.place is not Place.SHARED, f"{case.id}: it has no opening"
         if case.legacy:
             assert any(rev.is_modern(r) for c in case.clauses for r in c.revisions), case.id
 
@@ -238,7 +246,7 @@ def registry(tmp_path: Path) -> Any:
         '[[clause]]\nid = "tiny-never"\nlevel = "MUST"\nstatement = "s"\n'
         'source = { "2025-11-25" = "x" }\nunobservable = "nothing shows"\n'
     )
-    made = Registry(load_catalogue(tmp_path), place="basic/tiny.py")
+    made = Registry(load_catalogue(tmp_path), file="basic/tiny.py")
     collecting(made)
     yield made
     collecting(None)
@@ -288,7 +296,7 @@ def test_a_name_used_twice_in_a_file_is_refused(registry: Registry) -> None:
 
 
 def test_cases_keep_their_declaration_order(registry: Registry) -> None:
-    @scenario("tiny-one", fresh=True, hurts=True)
+    @scenario("tiny-one", place=Place.OWN_SESSION, hurts=True)
     def comes_first(talk: Any) -> None:
         """Come first.
 
@@ -311,7 +319,7 @@ def test_cases_keep_their_declaration_order(registry: Registry) -> None:
     assert names == ["comes_first", "comes_second", "comes_third"]
     assert (first.title, first.why) == ("Come first.", "And say why.")
     assert isinstance(first, Scenario)
-    assert (first.fresh, first.hurts, first.once) == (True, True, False)
+    assert (first.place, first.hurts, first.once) == (Place.OWN_SESSION, True, False)
 
 
 def test_suite_file_imported_without_the_loader_declares_nothing() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.scenario import Place
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import REPEATS
 from mcp_touchstone.engine.runner import Choice, Run, judge
@@ -69,14 +70,14 @@ def test_finding_is_repeated_while_other_scenarios_go_on(tmp_path: Path) -> None
     repeated = threading.Event()
     with toy_registry(tmp_path) as registry:
 
-        @declare("toy-must", fresh=True)
+        @declare("toy-must", place=Place.OWN_SESSION)
         def _(talk: Conversation) -> None:
             held.append(talk.judge.name)
             if len(held) > 1:
                 repeated.set()
             talk.judge("toy-must", passed=False, expected="this")
 
-        @declare("toy-should", name="waits", fresh=True)
+        @declare("toy-should", name="waits", place=Place.OWN_SESSION)
         def _(talk: Conversation) -> None:
             talk.judge("toy-should", passed=repeated.wait(LONG), expected="a repetition")
 
@@ -93,13 +94,13 @@ def test_finding_is_reported_as_soon_as_it_appeared_again(always: bool, tmp_path
     ended, reported = threading.Event(), threading.Event()
     with toy_registry(tmp_path) as registry:
 
-        @declare("toy-must", "toy-should", fresh=True)
+        @declare("toy-must", "toy-should", place=Place.OWN_SESSION)
         def _(talk: Conversation) -> None:
             held.append(True)
             talk.judge("toy-must", passed=len(held) > 1 and not always, expected="this")
             talk.judge("toy-should", passed=False, expected="this")
 
-        @declare("toy-may", name="waits", fresh=True)
+        @declare("toy-may", name="waits", place=Place.OWN_SESSION)
         def _(talk: Conversation) -> None:
             talk.judge("toy-may", passed=reported.wait(LONG), expected="a finding")
             ended.set()
@@ -144,7 +145,7 @@ def test_one_conversation_at_a_time_is_repeated_so(tmp_path: Path) -> None:
     with toy_registry(tmp_path) as registry:
         for name in ("first", "second", "third"):
 
-            @declare("toy-must", name=name, fresh=True, lasts=True)
+            @declare("toy-must", name=name, place=Place.OWN_SESSION, lasts=True)
             def _(talk: Conversation) -> None:
                 alone.append(talking.acquire(blocking=False))
                 talk.wire.open()
@@ -168,7 +169,7 @@ def test_silence_that_does_not_come_again_is_a_warning(
     held: list[str] = []
     with toy_registry(tmp_path) as registry:
 
-        @declare("toy-must", fresh=True)
+        @declare("toy-must", place=Place.OWN_SESSION)
         def _(talk: Conversation) -> None:
             held.append(talk.revision)
             talk.wire.open()

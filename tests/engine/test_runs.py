@@ -14,7 +14,7 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Breach, CatalogueError
-from mcp_touchstone.catalog.scenario import Registry, Seen, ambient
+from mcp_touchstone.catalog.scenario import Place, Registry, Seen, ambient
 from mcp_touchstone.engine.runner import Choice, UsageError, judge
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.judging.judge import LATE, Judge
@@ -300,7 +300,7 @@ def test_interrupted_run_keeps_its_verdicts(registry: Registry) -> None:
 def test_interrupted_run_starts_no_further_process(registry: Registry) -> None:
     started: list[object] = []
 
-    @declare("toy-must", fresh=True)
+    @declare("toy-must", place=Place.OWN_SESSION)
     def _(talk: Conversation) -> None:
         _thread.interrupt_main()
         talk.wire.wait(lambda: talk.wire.gone, LONG)
@@ -341,7 +341,7 @@ def test_run_interrupted_at_the_plan_keeps_the_verdicts_it_has(registry: Registr
 def test_run_leaves_no_thread_process_or_folder(registry: Registry) -> None:
     before = set(threading.enumerate())
     declare_result("toy-must", passed=True)
-    declare_result("other-must", passed=True, fresh=True)
+    declare_result("other-must", passed=True, place=Place.OWN_SESSION)
 
     run = judge(server(), registry, Choice())
 
@@ -386,7 +386,7 @@ def test_clause_judged_several_times_has_one_verdict(registry: Registry) -> None
 def test_once_scenario_runs_once_and_counts_for_all_revisions(registry: Registry) -> None:
     asked: list[str] = []
 
-    @declare("toy-must", "toy-should", fresh=True, once=True)
+    @declare("toy-must", "toy-should", place=Place.OWN_SESSION, once=True)
     def _(talk: Conversation) -> None:
         asked.append(talk.revision)
         talk.judge("toy-must", passed=False, expected="this")
@@ -402,7 +402,7 @@ def test_once_scenario_runs_once_and_counts_for_all_revisions(registry: Registry
 
 
 def test_ambient_rule_counts_over_every_conversation(registry: Registry) -> None:
-    declare_result("other-must", passed=True, fresh=True)
+    declare_result("other-must", passed=True, place=Place.OWN_SESSION)
 
     @ambient("toy-must", "toy-maybe", "third-must", "toy-should")
     def watches_it(record: Any) -> Iterator[Seen]:
@@ -431,14 +431,14 @@ def test_ambient_rule_counts_over_every_conversation(registry: Registry) -> None
 def test_hurting_scenarios_run_last_and_fresh_ones_alone(registry: Registry) -> None:
     order: list[str] = []
 
-    def note(name: str, **marks: bool) -> None:
+    def note(name: str, **marks: Any) -> None:
         @declare("toy-must", name=name, **marks)
         def _(talk: Conversation) -> None:
             order.append(f"{name} {len(talk.wire.transcript) > 0}")
             talk.judge("toy-must", passed=True, expected="this")
 
     note("hurts_first", hurts=True)
-    note("is_fresh", fresh=True)
+    note("is_fresh", place=Place.OWN_SESSION)
     note("is_plain")
     note("hurts_again", hurts=True)
     note("is_plain_too")

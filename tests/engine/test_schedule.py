@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.catalog.scenario import Place, Scenario
 from mcp_touchstone.engine.scheduler import Schedule
 from mcp_touchstone.engine.worker import Worker
 from mcp_touchstone.results.run import PlannedCase
@@ -59,14 +59,19 @@ def test_harmful_slots_run_last() -> None:
 
 
 def test_slots_needing_a_fresh_process_run_alone() -> None:
-    assert sorted(scheduled([slot("a", fresh=True), slot("b", fresh=True)])) == [["a"], ["b"]]
+    assert sorted(
+        scheduled([slot("a", place=Place.OWN_SESSION), slot("b", place=Place.OWN_SESSION)])
+    ) == [["a"], ["b"]]
 
 
 def test_long_slots_run_in_their_own_lane_and_start_first() -> None:
     shared = [slot("quick"), slot("listens", lasts=True), slot("drawn", drawn=True)]
 
     assert sorted(scheduled(shared)) == [["drawn"], ["listens"], ["quick"]]
-    alone = [slot("short", fresh=True), slot("long", fresh=True, lasts=True)]
+    alone = [
+        slot("short", place=Place.OWN_SESSION),
+        slot("long", place=Place.OWN_SESSION, lasts=True),
+    ]
     assert scheduled(alone)[0] == ["long"]
 
 

@@ -38,7 +38,7 @@ def registry(tmp_path: Path) -> Iterator[Registry]:
 @pytest.fixture
 def chosen(registry: Registry) -> Callable[..., set[str]]:
     for clause in ("toy-must", "toy-should", "other-must", "third-must"):
-        registry.place = f"{registry.catalogue[clause].file.removesuffix('.toml')}.py"
+        registry.file = f"{registry.catalogue[clause].file.removesuffix('.toml')}.py"
         declare(clause, name=f"keeps_{clause.replace('-', '_')}")(lambda _: None)
 
     def choose(**what: Any) -> set[str]:
@@ -152,7 +152,7 @@ def needs_registry(tmp_path: Path) -> Iterator[Registry]:
         for clause, more in CLAUSES_WITH_NEEDS.items()
     ]
     path.write_text(TOY + "".join(rows))
-    made = Registry(load_catalogue(tmp_path), place="suite/toy.py")
+    made = Registry(load_catalogue(tmp_path), file="suite/toy.py")
     collecting(made)
     yield made
     collecting(None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.scenario import Registry
+from mcp_touchstone.catalog.scenario import Place, Registry
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import Choice, judge
@@ -51,7 +51,7 @@ class Places:
     def __init__(self, *names: str, restarts: int = 0, **marks: Any) -> None:
         self.found: list[tuple[int, int]] = []
         for name in names:
-            self._declare(name, restarts, {"fresh": True, **marks})
+            self._declare(name, restarts, {"place": Place.OWN_SESSION, **marks})
 
     def _declare(self, name: str, restarts: int, marks: dict[str, Any]) -> None:
         @declare("toy-must", name=name, **marks)
@@ -94,7 +94,7 @@ def test_restart_opens_another_session(registry: Registry) -> None:
 
 
 def test_scenario_may_need_a_process_of_its_own(registry: Registry) -> None:
-    places = Places("first", "second", alone=True)
+    places = Places("first", "second", place=Place.OWN_PROCESS)
 
     run = checked(registry)
 
@@ -137,7 +137,7 @@ def test_finding_of_a_session_needs_an_unused_process(
 def test_finding_of_a_session_and_of_an_unused_process_is_repeated(registry: Registry) -> None:
     used = []
 
-    @declare("toy-must", fresh=True)
+    @declare("toy-must", place=Place.OWN_SESSION)
     def _(talk: Conversation) -> None:
         talk.wire.open()
         used.append(talk.wire.channel.is_guest)
@@ -153,7 +153,7 @@ def test_finding_of_a_session_and_of_an_unused_process_is_repeated(registry: Reg
 def test_finding_of_an_unused_process_only_is_repeated_on_others(registry: Registry) -> None:
     used = []
 
-    @declare("toy-must", "toy-should", fresh=True)
+    @declare("toy-must", "toy-should", place=Place.OWN_SESSION)
     def _(talk: Conversation) -> None:
         talk.wire.open()
         is_session = talk.wire.channel.is_guest
@@ -172,7 +172,7 @@ def test_finding_of_an_unused_process_only_is_repeated_on_others(registry: Regis
 def test_scenario_that_uses_the_process_gets_its_own(registry: Registry) -> None:
     used = []
 
-    @declare("toy-must", fresh=True)
+    @declare("toy-must", place=Place.OWN_SESSION)
     def _(talk: Conversation) -> None:
         talk.wire.open()
         used.append(talk.wire.channel.is_guest)
@@ -185,7 +185,7 @@ def test_scenario_that_uses_the_process_gets_its_own(registry: Registry) -> None
 
 
 def test_exit_of_the_process_is_a_finding_of_its_cause_only(registry: Registry) -> None:
-    @declare("toy-should", name="kills", fresh=True)
+    @declare("toy-should", name="kills", place=Place.OWN_SESSION)
     def _(talk: Conversation) -> None:
         talk.wire.open()
         said = talk.wire.request("die")
@@ -201,7 +201,7 @@ def test_exit_of_the_process_is_a_finding_of_its_cause_only(registry: Registry) 
 def test_scenario_after_which_the_process_is_gone_is_held_again(registry: Registry) -> None:
     used = []
 
-    @declare("toy-must", fresh=True)
+    @declare("toy-must", place=Place.OWN_SESSION)
     def _(talk: Conversation) -> None:
         talk.wire.open()
         used.append(talk.wire.channel.is_guest)
@@ -225,7 +225,7 @@ def test_each_session_is_deleted_before_its_process_ends(registry: Registry) -> 
 def test_session_knows_the_addresses_of_its_process(registry: Registry) -> None:
     found = []
 
-    @declare("toy-must", fresh=True)
+    @declare("toy-must", place=Place.OWN_SESSION)
     def _(talk: Conversation) -> None:
         talk.wire.open()
         found.append((talk.wire.channel.is_guest, talk.http.addresses()))

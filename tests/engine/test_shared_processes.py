@@ -8,7 +8,7 @@ from unittest.mock import MagicMock, call
 import pytest
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.scenario import Registry, Share
+from mcp_touchstone.catalog.scenario import Place, Registry, Share
 from mcp_touchstone.engine.runner import Choice, judge
 from mcp_touchstone.engine.shared_processes import SharedProcesses
 from mcp_touchstone.judging.conversation import Conversation
@@ -37,14 +37,14 @@ class Used:
     def declare(self, name: str, clause: str = "toy-must", **marks: Any) -> None:
         @declare(clause, name=name, **marks)
         def _(talk: Conversation) -> None:
-            if marks.get("opens"):
+            if marks.get("place") is Place.FIRST:
                 talk.wire.open()
             process = talk.wire.process.pid
             is_used = any(process in pids for pids in self.seen.values())
             self.seen.setdefault(name, []).append(process)
             passed = not (is_used and name in self._fails)
             talk.judge(clause, passed, expected="an unused process", at=1)
-            if marks.get("ends"):
+            if marks.get("place") is Place.LAST:
                 talk.wire.end()
 
 
@@ -55,8 +55,8 @@ def checked(registry: Registry, repeats: int = 0) -> Run:
 def test_scenario_opens_the_process_that_others_share(registry: Registry) -> None:
     used = Used()
     used.declare("later", willing=True)
-    used.declare("ends", ends=Share.WILLING)
-    used.declare("opens", opens=Share.WILLING)
+    used.declare("ends", place=Place.LAST, share=Share.WILLING)
+    used.declare("opens", place=Place.FIRST, share=Share.WILLING)
     used.declare("hurts", willing=True, hurts=True)
 
     run = checked(registry)
@@ -70,7 +70,7 @@ def test_process_of_a_scenario_with_a_finding_is_not_shared(registry: Registry) 
     used = Used()
     used.declare("later", willing=True)
 
-    @declare("toy-should", name="opens", opens=Share.WILLING)
+    @declare("toy-should", name="opens", place=Place.FIRST, share=Share.WILLING)
     def _(talk: Conversation) -> None:
         talk.wire.open()
         used.seen["opens"] = [talk.wire.process.pid]
@@ -84,8 +84,8 @@ def test_process_of_a_scenario_with_a_finding_is_not_shared(registry: Registry) 
 
 def test_finding_on_a_used_process_needs_an_unused_one(registry: Registry) -> None:
     used = Used("strict")
-    used.declare("opens", opens=Share.WILLING)
-    used.declare("strict", ends=Share.WILLING)
+    used.declare("opens", place=Place.FIRST, share=Share.WILLING)
+    used.declare("strict", place=Place.LAST, share=Share.WILLING)
 
     run = checked(registry)
 
@@ -97,10 +97,10 @@ def test_finding_on_a_used_process_needs_an_unused_one(registry: Registry) -> No
 
 def test_finding_on_both_processes_is_repeated_already(registry: Registry) -> None:
     used = Used()
-    used.declare("opens", opens=Share.WILLING)
+    used.declare("opens", place=Place.FIRST, share=Share.WILLING)
     pids = []
 
-    @declare("toy-should", name="ends", ends=Share.WILLING)
+    @declare("toy-should", name="ends", place=Place.LAST, share=Share.WILLING)
     def _(talk: Conversation) -> None:
         pids.append(talk.wire.process.pid)
         talk.judge("toy-should", False, expected="this", at=1)

@@ -29,12 +29,11 @@ def test_every_judged_threat_has_an_attack() -> None:
     assert {threat.id for threat in THREATS if threat.judged} == declared
 
 
-def test_attacks_declare_fixtures_and_fresh_processes() -> None:
+def test_attacks_declare_fixtures_and_own_folders() -> None:
     for case in REGISTRY.cases():
         assert isinstance(case, Scenario)
         assert case.fixtures, case.id
-        assert case.fresh, case.id
-        assert case.apart, case.id
+        assert case.place.has_folder, case.id
 
 
 def test_attacks_name_existing_payload_classes() -> None:

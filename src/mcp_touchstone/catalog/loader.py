@@ -90,7 +90,7 @@ def load(suite: str = CONFORMANCE) -> Registry:
     for path in sorted(directory.glob("*/*.py")):
         if (path.parent.name == CLIENTS) is not (suite == CLIENTS):
             continue
-        registry.place = path.relative_to(home()).as_posix()
+        registry.file = path.relative_to(home()).as_posix()
         collecting(registry)
         try:
             _import(path, folder)

@@ -23,6 +23,35 @@ class Share(StrEnum):
     LASTING = "lasting"
 
 
+class Place(StrEnum):
+    """The process of the server that a scenario gets. Nothing was sent to an unused one."""
+
+    SHARED = "shared process"
+    """That of its share, which others use before and after it."""
+    SEVERAL = "shared process, then others"
+    LAST = "shared process, last"
+    """It ends the process; a finding on a used one counts only if an unused one has it too."""
+    FIRST = "unused process, first"
+    """It opens the process and leaves it to the other scenarios of its share."""
+    OWN_SESSION = "unused session or process"
+    OWN_PROCESS = "unused process"
+    """It may block the server for seconds, so no session may replace its process."""
+    OWN_FOLDER = "unused process in its own folder"
+    """It may change the folder."""
+    REUSED = "unused process in its own folder, or a clean one"
+    """That which an attack without a finding left as it was; a finding there does not count."""
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it is no process of a share, but for one that the scenario opens."""
+        return self not in {Place.SHARED, Place.SEVERAL, Place.LAST}
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether its folder is used by nothing else at the time."""
+        return self in {Place.OWN_FOLDER, Place.REUSED}
+
+
 class Unopened(StrEnum):
     """When a case is judged although no process of the server could be opened."""
 
@@ -62,7 +91,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The common part of scenarios and ambient rules; a rule has no marks from ``fresh`` on.
+    """The common part of scenarios and ambient rules; a rule has no marks from ``place`` on.
 
     Attributes:
         id: ``conformance/basic/ping.py::answers_a_ping``; from path and name, never typed.
@@ -71,12 +100,8 @@ class Case:
         path: its file, relative to the checkout or the package.
         line: first line of the function.
         unopened: when it is judged although no process could be opened; None for never.
-        fresh: whether it needs an unused process, on which no message was sent. Over HTTP an unused
-            session of a process may replace it.
-        alone: whether it is fresh, and no session may replace its process.
-        apart: whether it is fresh and has a world of its own, which it may change.
-        opens: whether it is fresh, and leaves its session open for the scenarios of this share.
-        ends: whether it ends the process of this share, as the last scenario there.
+        place: the process that it gets.
+        share: the users of its shared process; None if its other marks say so.
         hurts: whether it may harm the server; it then runs last on a shared process.
         once: whether its results apply to every revision, as they do not depend on the one agreed.
         legacy: whether it makes the handshake although its clause belongs to a modern revision.
@@ -85,15 +110,12 @@ class Case:
         drawn: whether it is a property: it sends generated messages, on processes of its own.
         lasts: whether it mostly listens, for seconds; it then starts before others, and not on
             their shared process.
-        restarts: whether it starts further processes beside the shared one.
         everywhere: whether it compares the answers in all revisions; each is then opened, even
             if few are judged.
         eras: whether it uses what is known of other revisions; the newest of each era is then
             opened, even if few are judged.
         unwatched: whether rules on all traffic do not read its processes, since it provokes there
             what they forbid.
-        shares: whether an attack may use the process and the trees of another, if that one found
-            nothing and the trees are as they were built.
         races: whether its result depends on the order in which the server does two things; its
             findings then count as found by chance, however often they appear.
     """
@@ -106,11 +128,8 @@ class Case:
     line: int
     order: int
     unopened: Unopened | None = None
-    fresh: bool = False
-    alone: bool = False
-    apart: bool = False
-    opens: Share | None = None
-    ends: Share | None = None
+    place: Place = Place.SHARED
+    share: Share | None = None
     hurts: bool = False
     once: bool = False
     legacy: bool = False
@@ -118,12 +137,10 @@ class Case:
     fixtures: tuple[str, ...] = ()
     drawn: bool = False
     lasts: bool = False
-    restarts: bool = False
     everywhere: bool = False
     eras: bool = False
     races: bool = False
     unwatched: bool = False
-    shares: bool = False
 
     @property
     def is_attack(self) -> bool:
@@ -149,7 +166,8 @@ class Scenario(Case):
     @property
     def uses_sessions(self) -> bool:
         """Whether an unused session may replace an unused process."""
-        return not (self.alone or self.apart or self.hurts or self.drawn or self.fixtures)
+        is_possible = self.place is not Place.OWN_PROCESS and not self.place.has_folder
+        return is_possible and not (self.hurts or self.drawn)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +184,7 @@ class Registry:
     catalogue: Catalogue
     scenarios: list[Scenario] = field(default_factory=list)
     ambients: list[Ambient] = field(default_factory=list)
-    place: str = ""
+    file: str = ""
 
     def cases(self) -> list[Case]:
         """Return all scenarios and ambient rules, in the order of the files."""
@@ -174,7 +192,7 @@ class Registry:
 
     def add(self, function: Callable[..., Any], clauses: Sequence[str], **kind: Any) -> None:
         """Add one declaration; reject an unknown clause and a second use of a name."""
-        case_id = f"{self.place}::{function.__name__}"
+        case_id = f"{self.file}::{function.__name__}"
         if any(case.id == case_id for case in [*self.scenarios, *self.ambients]):
             raise CatalogueError(f"{case_id} is declared twice")
         if not clauses:
@@ -225,18 +243,14 @@ def catalogue() -> Catalogue:
 class Marks(TypedDict, total=False):
     """The marks of a scenario, as ``Scenario`` describes them."""
 
-    fresh: bool
-    alone: bool
-    apart: bool
-    opens: Share
-    ends: Share
+    place: Place
+    share: Share
     hurts: bool
     once: bool
     legacy: bool
     willing: bool
     drawn: bool
     lasts: bool
-    restarts: bool
     everywhere: bool
     eras: bool
     races: bool
@@ -250,35 +264,26 @@ def scenario(*clauses: str, **marks: Unpack[Marks]) -> Callable[[Body], Body]:
     Raises:
         CatalogueError: there is no such clause, or the catalogue marks it as not judged.
     """
-    if marks.get("alone") or marks.get("apart") or marks.get("opens"):
-        marks["fresh"] = True
     return _declaring(clauses, "body", **marks)
 
 
 def attack(
     *threats: str,
     fixtures: tuple[str, ...],
+    place: Place = Place.OWN_FOLDER,
     lasts: bool = False,
-    shares: bool = False,
     unwatched: bool = False,
 ) -> Callable[[Body], Body]:
-    """Declare an attack: a scenario with a process and a world of its own, unless it shares them.
+    """Declare an attack: a scenario with a process and a folder of its own.
 
     Args:
         fixtures: ids of the trees to build around the root, as in ``fixtures.toml``.
+        place: ``Place.REUSED`` if it may use those that another attack left as they were.
         lasts: whether it takes longer than most, so that it starts before others.
-        shares: whether it may use a process and trees that another attack left as they were.
         unwatched: whether rules on all traffic do not read its processes.
     """
     return _declaring(
-        threats,
-        "body",
-        fresh=True,
-        apart=True,
-        fixtures=fixtures,
-        lasts=lasts,
-        shares=shares,
-        unwatched=unwatched,
+        threats, "body", fixtures=fixtures, place=place, lasts=lasts, unwatched=unwatched
     )
 
 

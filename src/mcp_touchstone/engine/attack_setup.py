@@ -10,7 +10,7 @@ from mcp_touchstone.bindings.binding import Binding, Bindings, Operation
 from mcp_touchstone.bindings.canary import Area
 from mcp_touchstone.catalog.errors import OTHER_FOLDER
 from mcp_touchstone.catalog.loader import SECURITY, SUITES, home
-from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.catalog.scenario import Place, Scenario
 from mcp_touchstone.catalog.threat import ASSUMED, Threat
 from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
@@ -132,7 +132,7 @@ def session(
     scenario = slot.case
     assert isinstance(scenario, Scenario)  # noqa: S101  (lanes hold scenarios only)
     target = _target(pool, slot, bindings)
-    shares = scenario.shares and pool.target.root_from is None
+    shares = scenario.place is Place.REUSED and pool.target.root_from is None
     site = None
     if shares and not unused:
         site = sites.take(scenario.fixtures, target, slot.revision)

@@ -14,7 +14,7 @@ from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.attack_level import tiers as _tiers
 from mcp_touchstone.catalog.clause import Clause, Level, Transport, nearest
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.catalog.scenario import DISCOVERY, Case, Registry, Scenario
+from mcp_touchstone.catalog.scenario import DISCOVERY, Case, Place, Registry, Scenario
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.results.threshold import DEFAULT, Floor
 
@@ -103,8 +103,7 @@ class Choice:
         """Return whether a case can run with the number of examples and in a quick run."""
         if not isinstance(case, Scenario):
             return True
-        slow = case.lasts or case.fresh or case.willing or case.hurts or case.restarts
-        slow = slow or bool(case.fixtures)
+        slow = case.lasts or case.willing or case.hurts or case.place is not Place.SHARED
         if self.quick and slow:
             return False
         return not case.drawn or (self.examples > 0 and not self.quick)
@@ -180,7 +179,7 @@ class Choice:
         own = [
             case
             for case in registry.scenarios
-            if (case.fresh or case.willing or case.drawn or case.lasts or case.restarts)
+            if (case.place is not Place.SHARED or case.willing or case.drawn or case.lasts)
             and self.draws(case)
             and self.selects(case)
         ]

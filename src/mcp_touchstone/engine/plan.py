@@ -202,7 +202,7 @@ class Plan:
             for other in self._waiting.values()
         ):
             return False
-        return case.fresh or all(
+        return case.place.is_unused or all(
             free(revision, share(PlannedCase(case, revision, ()))) for revision in entry.revisions
         )
 
@@ -273,7 +273,7 @@ class Plan:
         if case.is_attack:
             alone = all(clause.transports == (Transport.HTTP,) for clause in case.clauses)
             return "" if alone else "it needs a server that we start: --http URL -- COMMAND"
-        if case.apart:
+        if case.place.has_folder:
             return "it needs a server that we start: --http URL -- COMMAND"
         harsh = case.hurts or case.drawn or case.fixtures
         if harsh and self._target.gentle:
@@ -373,13 +373,13 @@ def share(slot: PlannedCase) -> Share:
     A legacy revision has one process for ordinary clients and one for willing ones. Modern requests
     declare their own capabilities, so both share one there. Properties have a process of their own,
     and so have lasting cases, since later cases would have to wait for them. A case that opens a
-    process, or ends it, names its share.
+    process, or ends it, may name another share.
     """
     case = slot.case
     if case.drawn:
         return Share.DRAWN
-    if other := case.opens or case.ends:
-        return other
+    if case.share is not None:
+        return case.share
     if case.willing and not rev.is_modern(slot.revision):
         return Share.WILLING
     return Share.LASTING if case.lasts else Share.ORDINARY

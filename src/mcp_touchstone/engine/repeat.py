@@ -264,7 +264,7 @@ class _Suspect:
     @property
     def process(self) -> object:
         """What it has in common with the scenarios that are repeated on the same process."""
-        if self.scenario.fresh or self.scenario.lasts:
+        if self.scenario.place.is_unused or self.scenario.lasts:
             return id(self)
         return self.planned.revision, share(self.planned)
 
@@ -354,7 +354,9 @@ class _Trial:
         try:
             for planned in cases:
                 with self._at_once:
-                    if not (is_open or planned.case.fresh):  # as on the process of discovery
+                    if not (
+                        is_open or planned.case.place.is_unused
+                    ):  # as on the process of discovery
                         revision = planned.revision
                         connection = pool.shared.get(revision, share(planned), self._turn)
                         read_lists(Spoken(connection.opening or Reply(0)), connection)

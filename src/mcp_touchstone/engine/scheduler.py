@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from mcp_touchstone.catalog.scenario import Scenario, Share
+from mcp_touchstone.catalog.scenario import Place, Scenario, Share
 from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.worker import Worker
 from mcp_touchstone.results.run import PlannedCase
@@ -43,12 +43,13 @@ class Schedule:
         """
         shared: dict[tuple[str, Share], list[PlannedCase]] = {}
         single: list[list[PlannedCase]] = []
-        for slot in sorted(slots, key=lambda slot: slot.case.opens is not None, reverse=True):
+        for slot in sorted(slots, key=lambda slot: slot.case.place is Place.FIRST, reverse=True):
             if not isinstance(slot.case, Scenario):
                 continue
             key = slot.revision, share(slot)
-            leads = slot.case.opens is not None and key not in self._lanes and key not in shared
-            if slot.case.fresh and not leads:
+            is_first = slot.case.place is Place.FIRST
+            leads = is_first and key not in self._lanes and key not in shared
+            if slot.case.place.is_unused and not leads:
                 single.append([slot])
             else:
                 shared.setdefault(key, []).append(slot)

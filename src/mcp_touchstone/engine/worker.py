@@ -11,7 +11,7 @@ from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import our_fault
-from mcp_touchstone.catalog.scenario import Scenario
+from mcp_touchstone.catalog.scenario import Place, Scenario
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import willing
 from mcp_touchstone.discovery.probes import Probing
@@ -71,7 +71,7 @@ class Worker:
 
 def _lateness(planned: PlannedCase) -> int:
     """Return 1 for a harmful case, 2 for one that ends its process, 0 for any other."""
-    return 2 if planned.case.ends else int(planned.case.hurts)
+    return 2 if planned.case.place is Place.LAST else int(planned.case.hurts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ def _held(planned: PlannedCase, work: Work) -> CaseResult:
     connection = talk.wire
     hold(talk, scenario, work)
     before: frozenset[str] = frozenset()
-    if scenario.shares and not stop.is_set():
+    if scenario.place is Place.REUSED and not stop.is_set():
         talk = _release(talk, planned, scenario, work)
     elif _is_doubtful(talk) and not stop.is_set():
         before = frozenset(j.clause for j in talk.judge.judgements if j.outcome in _FINDINGS)
@@ -162,13 +162,12 @@ def _held(planned: PlannedCase, work: Work) -> CaseResult:
     )
     if stop.is_set():
         return result
-    if scenario.ends and not work.separate:
+    if scenario.place is Place.LAST and not work.separate:
         pool.shared.release(planned.revision, share(planned))
-    elif not scenario.fresh and not work.separate:
+    elif not scenario.place.is_unused and not work.separate:
         result = replace(result, left=_left(result, connection, pool))
-    if scenario.shares or (
-        scenario.opens and not work.separate and _hands_over(talk, planned, pool)
-    ):
+    is_first = scenario.place is Place.FIRST and not work.separate
+    if scenario.place is Place.REUSED or (is_first and _hands_over(talk, planned, pool)):
         return result
     for used in talk.server.connections if work.separate else _own(talk, scenario):
         pool.retire(used)
@@ -177,7 +176,7 @@ def _held(planned: PlannedCase, work: Work) -> CaseResult:
 
 def _own(talk: Talk, scenario: Scenario) -> list[Connection]:
     """Return the connections of a scenario that no other uses."""
-    return talk.server.connections[0 if scenario.fresh else 1 :]
+    return talk.server.connections[0 if scenario.place.is_unused else 1 :]
 
 
 def _hands_over(talk: Talk, planned: PlannedCase, pool: ProcessPool) -> bool:
@@ -285,12 +284,12 @@ def begin(
         settings = replace(settings, rules=work.plan.rules(planned.revision))
     spawn = _spawner(scenario, revision, work, unused=unused)
     reuses = False
-    if scenario.fresh:
+    if scenario.place.is_unused:
         first = spawn()
     elif work.separate:
         first = opened(spawn(judged=is_judged(share(planned))), share(planned))
     else:
-        reuses = scenario.ends is not None and pool.shared.has(planned.revision, share(planned))
+        reuses = scenario.place is Place.LAST and pool.shared.has(planned.revision, share(planned))
         first = pool.shared.get(planned.revision, share(planned))
     server = UsedServer(first, spawn, reuses=reuses)
     judge = Judge(server, scenario, planned.clauses, revision=planned.revision)
@@ -303,10 +302,10 @@ def _spawner(
     """Return the function that starts a process for a scenario, or opens a session for it."""
     pool = work.pool
     turn = StartPriority.MANY  # others wait for the shared process meanwhile
-    if scenario.fresh:
+    if scenario.place.is_unused:
         turn = StartPriority.LONG if scenario.lasts else StartPriority.OTHER
 
-    watched = is_judged(scenario.opens) and not scenario.unwatched
+    watched = is_judged(scenario.share) and not scenario.unwatched
 
     def spawn(
         port: int = 0, env: Mapping[str, str] | None = None, *, judged: bool = watched
@@ -315,7 +314,7 @@ def _spawner(
             place = pool.target.on_port(port) if port else pool.target
             place = replace(place, env={**place.env, **(env or {})})
             return pool.spawn(revision, scenario.name, target=place, turn=turn, judged=judged)
-        if scenario.apart or work.separate:
+        if scenario.place.has_folder or work.separate:
             return pool.apart(revision, scenario.name, turn=turn, judged=judged)
         shares = scenario.uses_sessions and not unused
         session = pool.session(revision, scenario.name, judged=judged) if shares else None

@@ -26,7 +26,7 @@ from mcp_touchstone.bindings.file_naming import TEXT
 from mcp_touchstone.catalog.attack_level import Tier
 from mcp_touchstone.catalog.clause import Breach
 from mcp_touchstone.catalog.revision import is_modern
-from mcp_touchstone.catalog.scenario import attack
+from mcp_touchstone.catalog.scenario import Place, attack
 from mcp_touchstone.connection.pending import read_pages
 from mcp_touchstone.connection.raw_http import Change, HttpAnswer
 from mcp_touchstone.connection.server_profile import LISTS, Spoken, is_read_only
@@ -135,6 +135,7 @@ __all__ = [
     "Operation",
     "OutputStream",
     "Payload",
+    "Place",
     "Places",
     "Pointer",
     "Reply",
