@@ -136,6 +136,26 @@ def rows_file(tmp_path: Path) -> Path:
     return written(tmp_path / "rows.jsonl", *rows)
 
 
+def test_a_few_servers_show_what_their_checks_came_to(tmp_path: Path) -> None:
+    common = {"start": STARTED, "revisions": ["2025-11-25"]}
+    fine = row_of("fine", **common, verdicts=verdicts(a="pass"), conclusion="passed")
+    idle = {"conclusion": "not checked", "gap": "no file tool was attacked"}
+    unattacked = row_of("unattacked", **common, verdicts=verdicts(a="pass"), **idle)
+    late = {"conclusion": "not checked", "gap": "the run did not end", "interrupted": "--deadline"}
+    slow = row_of("slow", **common, verdicts=verdicts(a="pass"), **late)
+    holes = verdicts(traversal_dotdot="fail", traversal_sibling="fail", origin_refused="fail")
+    bad = row_of("bad", **common, verdicts=holes, conclusion="failed")
+    found = counts.gather([written(tmp_path / "rows.jsonl", fine, unattacked, slow, bad)])
+
+    lines = [" ".join(line.split()) for line in report.text(found, None, names=False)]
+
+    assert "oci:fine passed 0 0" in lines
+    assert "oci:unattacked not checked: no file tool was attacked 0 0" in lines
+    assert "oci:slow not checked: the run did not end 0 0" in lines
+    assert "oci:bad failed 3 0 2 critical" in lines
+    assert "2 critical" in report.html(found, None, names=False)
+
+
 def test_few_servers_are_listed_one_by_one(rows_file: Path) -> None:
     broken = {"start": STARTED, "verdicts": verdicts(a="fail", b="fail")}
     some = row_of("sdk", **broken, sdk_faults=["b"])
@@ -192,9 +212,10 @@ def test_csv_has_a_line_for_each_group_and_rule(rows_file: Path) -> None:
     assert {one["group"] for one in lines} >= {"all", "registry", "SDK", "language", "revision"}
 
 
-def test_server_with_a_security_finding_is_named_only_on_request(tmp_path: Path) -> None:
+def test_security_findings_in_a_large_fleet_are_named_only_on_request(tmp_path: Path) -> None:
     row = row_of("dangerous", start=STARTED, verdicts=verdicts(traversal_dotdot="fail"))
-    fleet_of = counts.gather([written(tmp_path / "rows.jsonl", row)])
+    more = [row_of(f"more{number}") for number in range(counts.FEW)]
+    fleet_of = counts.gather([written(tmp_path / "rows.jsonl", row, *more)])
 
     for names in (False, True):
         text = "\n".join(report.text(fleet_of, None, names=names))

@@ -69,7 +69,7 @@ def test_command_writes_each_named_kind(run: Run, tmp_path: Path) -> None:
 
 
 @cases(
-    (lambda document: document["target"].pop("again"), "an older version wrote it"),
+    (lambda document: document["summary"].pop("conclusion"), "an older version wrote it"),
     (lambda document: document["verdicts"][0].update(clause="no-rule"), "no-rule"),
     (lambda document: document.update(format=99), "newer"),
     (lambda document: document["verdicts"][0].update(judgements=[]), "is not as in a report"),

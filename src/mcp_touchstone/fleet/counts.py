@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog.loader import SECURITY, rows
-from mcp_touchstone.catalog.threat import Threat
+from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.fleet.drive import OUTCOMES, FleetError, read
 from mcp_touchstone.fleet.entry import Start
 
@@ -83,6 +83,23 @@ class Group:
     rules: dict[str, Counts] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of one server.
+
+    Attributes:
+        state: what its check came to and what was not checked, or why it did not start.
+        own: the number of its own failures.
+        theirs: the number of failures of its SDK.
+        threats: the threats to which it is open, by severity: ``2 critical, 1 high``.
+    """
+
+    state: str
+    own: int
+    theirs: int
+    threats: str
+
+
 @dataclass(slots=True)
 class Fleet:
     """The rows of a fleet, counted; no row is kept.
@@ -97,7 +114,7 @@ class Fleet:
         partial: servers whose check ended at its deadline.
         found: server -> the threats found.
         failing: server -> the clauses it broke, failures only, with the mark of its SDK's faults.
-        servers: server -> what happened, its own failures, those of its SDK; of the first ``FEW``.
+        servers: server -> what came of it; of the first ``FEW``.
         unstarted: server -> class and line, of the first ``FEW`` servers that did not start.
     """
 
@@ -112,7 +129,7 @@ class Fleet:
     partial: int = 0
     found: dict[str, list[str]] = field(default_factory=dict)
     failing: dict[str, list[str]] = field(default_factory=dict)
-    servers: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    servers: dict[str, Judged] = field(default_factory=dict)
     unstarted: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -133,7 +150,7 @@ def gather(paths: Iterable[Path]) -> Fleet:
         for line, row in enumerate(read(path)):
             last[row["key"]] = (number, line)
     fleet = Fleet()
-    threats = {row.id for row in rows(SECURITY) if isinstance(row, Threat)}
+    threats = {row.id: row.severity for row in rows(SECURITY) if isinstance(row, Threat)}
     for number, path in enumerate(files):
         for line, row in enumerate(read(path)):
             if last[row["key"]] == (number, line):
@@ -157,7 +174,7 @@ def _same(fleet: Fleet, row: Row, path: Path) -> None:
         raise FleetError(f"{path}: rows with different settings; report on each alone")
 
 
-def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
+def _count(fleet: Fleet, row: Row, threats: Mapping[str, Severity]) -> None:
     started = row["start"]["class"] == Start.STARTED
     fleet.starts[row["start"]["class"]] += 1
     fleet.total.append(row["seconds"]["total"])
@@ -179,9 +196,9 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
     if len(fleet.servers) < FEW:
         theirs = sum(rule in row["sdk_faults"] for rule in broken)
         own = len(broken) - theirs
-        word = ("failed" if own else "passed") if worst else "not checked"
-        state = word if started else row["start"]["class"]
-        fleet.servers[row["key"]] = (state, own, theirs)
+        grades = Counter(threats[rule] for rule in broken if rule in threats)
+        open_to = ", ".join(f"{grades[one]} {one}" for one in Severity if grades[one])
+        fleet.servers[row["key"]] = Judged(_state(row), own, theirs, open_to)
     for kind, name in _groups(row):
         group = fleet.groups.setdefault(kind, {}).setdefault(name, Group())
         group.servers += 1
@@ -193,6 +210,13 @@ def _count(fleet: Fleet, row: Row, threats: set[str]) -> None:
     for revision, outcomes in verdicts.items():
         for rule, outcome in outcomes.items():
             fleet.revisions.setdefault(revision, {}).setdefault(rule, Counts()).add(outcome)
+
+
+def _state(row: Row) -> str:
+    if row["start"]["class"] != Start.STARTED:
+        return str(row["start"]["class"])
+    gap = row.get("gap")
+    return f"{row.get('conclusion') or 'not recorded'}{f': {gap}' if gap else ''}"
 
 
 def gravest(verdicts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -26,6 +26,7 @@ from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.records import differences
+from mcp_touchstone.results.run import Conclusion
 from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.members import Members
@@ -122,6 +123,8 @@ def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str,
             )
         if disk.met:
             row["interrupted"] = f"the server was ended: {disk.met}"
+            if row["conclusion"] == Conclusion.PASSED:
+                row |= {"conclusion": str(Conclusion.NOT_CHECKED), "gap": disk.met}
     except InstallError as error:
         row["start"] = _start(error.trouble)
     except OSError as error:
@@ -154,6 +157,8 @@ def _blank(entry: Entry, plan: Plan) -> dict[str, Any]:
         "sdk_faults": [],
         "interrupted": "",
         "unbound": "",
+        "conclusion": "",
+        "gap": "",
         "processes": 0,
         "seconds": {"install": 0.0, "startup": 0.0, "run": 0.0, "total": 0.0},
         "files": "",
@@ -328,16 +333,20 @@ def _fill(row: dict[str, Any], report: Members, entry: Entry) -> None:
     sdks = list(target.objects("sdk"))
     spoken = list(report.object("revisions").texts("spoken"))
     verdicts: dict[str, dict[str, str]] = {}
-    of_sdk, failed = dict[str, None](), set[str]()
+    of_sdk, failed, counted = dict[str, None](), set[str](), 0
     for one in report.objects("verdicts"):
         clause, outcome = one.get("clause", str), one.get("outcome", str)
         is_ending = in_image and clause in containers.ENDINGS
         found = verdicts.setdefault(one.get("revision", str), {})
         found[clause] = "unseen" if is_ending else outcome
+        counted += one.get("counts", bool, default=False) and not is_ending
         if one.has("sdk"):
             of_sdk[clause] = None
         elif outcome == "fail":
             failed.add(clause)
+    conclusion = summary.get("conclusion", str)
+    if in_image and conclusion == Conclusion.FAILED and not counted:
+        conclusion = str(Conclusion.PASSED)
     is_interrupted = summary.get("interrupted", bool)
     startup = summary.number("startup_seconds", float) if spoken else 0.0
     registry = sdks[0].word("registry") if sdks else ""
@@ -349,6 +358,8 @@ def _fill(row: dict[str, Any], report: Members, entry: Entry) -> None:
         "revisions": spoken,
         "interrupted": summary.word("trouble") or ("interrupted" if is_interrupted else ""),
         "unbound": summary.word("unbound"),
+        "conclusion": conclusion,
+        "gap": summary.word("gap"),
         "processes": summary.number("processes", int),
         **({"cost": summary.object("cost").value} if summary.has("cost") and not in_image else {}),
         "verdicts": verdicts,

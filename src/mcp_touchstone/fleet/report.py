@@ -63,8 +63,13 @@ def changed(new: Fleet, old: Fleet) -> list[str]:
 
 
 def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
-    """Yield the lines of the report for a terminal."""
+    """Yield the lines of the report for a terminal.
+
+    Args:
+        names: whether to name the servers of a large fleet that have a security finding.
+    """
     whole = fleet.whole
+    names = names or whole.servers <= FEW
     yield (
         f"{whole.servers} servers, {whole.started} started, {_broke(whole)}  "
         f"(mcp-touchstone {fleet.tool['version']}, rules {fleet.tool['catalogue'][:8]})"
@@ -72,11 +77,12 @@ def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     if fleet.partial:
         yield f"{fleet.partial} checks ended at their deadline: their verdicts until then count"
     yield ""
-    if rows := _servers(fleet, names=names):
-        wide = max(len(key) for key, *_ in rows)
-        yield f"  {'server':{wide}}  {'verdict':14}  own  of the SDK"
-        for key, state, own, theirs in rows:
-            yield f"  {key:{wide}}  {state:14} {own:4} {theirs:11}"
+    if rows := _servers(fleet):
+        wide = max(len(row[0]) for row in rows)
+        most = max(len(row[1]) for row in rows)
+        yield f"  {'server':{wide}}  {'verdict':{most}}   own  of the SDK  open to"
+        for key, state, own, theirs, threats in rows:
+            yield f"  {key:{wide}}  {state:{most}} {own:5} {theirs:11}  {threats}".rstrip()
         yield ""
     for kind, count in fleet.starts.most_common():
         yield f"  {kind:14} {count:5}  {_share(count, whole.servers)}"
@@ -89,11 +95,12 @@ def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
         yield ""
         for key, line in sorted([*fleet.unstarted.items(), *_failing(fleet, names=names)]):
             yield f"  {key}: {line}"
-    if fleet.found:
+    if fleet.found and whole.servers > FEW:
         yield ""
-        yield f"  {len(fleet.found)} servers with a security finding; --names names them"
-    for key, found in sorted(fleet.found.items()) if names else ():
-        yield f"  {key}: {', '.join(found)}"
+        hint = "" if names else "; --names names them"
+        yield f"  {len(fleet.found)} servers with a security finding{hint}"
+        for key, found in sorted(fleet.found.items()) if names else ():
+            yield f"  {key}: {', '.join(found)}"
     if old is not None:
         yield ""
         yield "since the older rows:"
@@ -254,6 +261,7 @@ def _broke(whole: Group) -> str:
 
 def _page(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     whole, tool = fleet.whole, fleet.tool
+    names = names or whole.servers <= FEW
     share = f"share ({CONFIDENCE:.0%} interval)"
     yield "<!doctype html><html lang=en><meta charset=utf-8><title>A fleet of MCP servers</title>"
     yield f"<style>{STYLE}</style><h1>{whole.servers} MCP servers</h1>"
@@ -261,9 +269,9 @@ def _page(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     yield f"{fleet.partial} checks ended at their deadline. mcp-touchstone {_e(tool['version'])},"
     yield f"rules <code>{_e(tool['catalogue'][:12])}</code>,"
     yield f"settings <code>{_e(json.dumps(fleet.settings))}</code></p>"
-    if rows := _servers(fleet, names=names):
+    if rows := _servers(fleet):
         yield "<h2>Servers</h2>"
-        yield _table(("server", "verdict", "own failures", "failures of the SDK"), rows)
+        yield _table(("server", "verdict", "own failures", "failures of the SDK", "open to"), rows)
     yield "<h2>Starting</h2>"
     yield _table(
         ("class", "servers", share, ""),
@@ -309,12 +317,13 @@ def _cells(one: Counts) -> tuple[Any, ...]:
     return (*numbers, _share(one.broken, one.judged), bar)
 
 
-def _servers(fleet: Fleet, *, names: bool) -> list[tuple[str, str, int, int]]:
-    """Return the row of each server of a small fleet; one with a security finding if wanted."""
+def _servers(fleet: Fleet) -> list[tuple[str, str, int, int, str]]:
+    """Return the row of each server of a small fleet."""
     if fleet.whole.servers > FEW:
         return []
     return [
-        (key, *row) for key, row in sorted(fleet.servers.items()) if names or key not in fleet.found
+        (key, one.state, one.own, one.theirs, one.threats)
+        for key, one in sorted(fleet.servers.items())
     ]
 
 

@@ -8,15 +8,15 @@ from mcp_touchstone.report import standing
 from mcp_touchstone.report.digest import by_clause, noun, sdk_failures
 from mcp_touchstone.report.text import cut, plural
 from mcp_touchstone.results.clause_sets import kept
-from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.printable import safe
 
 NAMED: Final = 40
 """Characters of the name of the server."""
 
-_COLORS: Final = {0: "brightgreen", 1: "red", 2: "lightgrey", 130: "lightgrey"}
-"""Exit code -> colour."""
+_COLORS: Final = {Conclusion.PASSED: "brightgreen", Conclusion.FAILED: "red"}
+"""Conclusion -> colour; the others are grey."""
 
 KNOWN: Final = "yellow"
 """Colour of a run that passes with failures that the gate does not count."""
@@ -31,21 +31,22 @@ def document(run: Run) -> dict[str, Any]:
     count = plural(len(judged), noun(run))
     theirs = sdk_failures(run)
     figures = [f"{one.figure} in {one.revision}" for one in kept(run, renamed) if one.figure]
-    if run.exit_code in {0, 1} and judged:
-        word += f" but for {theirs}" if theirs and run.exit_code == 0 else ""
+    passed = run.conclusion is Conclusion.PASSED
+    if run.conclusion in _COLORS and judged:
+        word += f" but for {theirs}" if theirs and passed else ""
         if figures and noun(run) == "clause":
             word += f", {figures[-1]}"
         else:
             word += f", {broken} of {count} broken" if broken else f", {count}"
-    color = _COLORS[run.exit_code]
-    if run.exit_code == 0 and (theirs or broken):
+    color = _COLORS.get(run.conclusion, "lightgrey")
+    if passed and (theirs or broken):
         color = "yellowgreen" if theirs else KNOWN
     return {
         "schemaVersion": 1,
         "label": f"{kind}: {cut(safe(standing.server(run)), NAMED)}",
         "message": word,
         "color": color,
-        "isError": run.exit_code != 0,
+        "isError": not passed,
     }
 
 

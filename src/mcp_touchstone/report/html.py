@@ -29,7 +29,7 @@ from mcp_touchstone.report.digest import (
 from mcp_touchstone.report.finding import PAGE, WORDS, Finding
 from mcp_touchstone.report.text import plural, window
 from mcp_touchstone.results.clause_sets import kept
-from mcp_touchstone.results.run import Run, Verdict
+from mcp_touchstone.results.run import Conclusion, Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, WireLine
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.version import __version__
@@ -48,6 +48,7 @@ _SIGNS: Final = {
 }
 _FOUND: Final = (Outcome.FAIL, Outcome.BROKEN, Outcome.WARN, Outcome.NOTE)
 _SIDES: Final = {"→": "client", "←": "server", "·": "event"}
+_LOOKS: Final = {Conclusion.PASSED: "good", Conclusion.FAILED: "bad"}
 
 
 def render(run: Run) -> str:
@@ -85,7 +86,7 @@ def _page(run: Run) -> Iterator[str]:
 
 def _head(run: Run, name: str) -> Iterator[str]:
     word, _, rest = standing.closing(run)
-    good = "good" if run.exit_code == 0 else "bad" if run.exit_code == 1 else "unknown"
+    good = _LOOKS.get(run.conclusion, "unknown")
     outcomes = list(by_clause(run.verdicts).values())
     yield f'<header class="{good}">\n<h1>{_text(name)}</h1>'
     yield f'<p class="standing"><strong>{_text(word)}</strong>{_prose(rest)}</p>'

@@ -92,10 +92,13 @@ def _budgets(run: Run) -> dict[str, Any]:
 def _summary(run: Run) -> dict[str, Any]:
     outcomes = list(by_clause(run.verdicts).values())
     return {
+        "conclusion": str(run.conclusion),
+        **_some(gap=run.gap),
         "exit_code": run.exit_code,
         "interrupted": run.execution.interrupted,
         "trouble": run.trouble,
         **_some(unbound=run.unbound, unbound_tools=list(run.subject.unbound)),
+        **_some(unattacked=run.unattacked),
         "clauses": {str(outcome): outcomes.count(outcome) for outcome in Outcome},
         "tally": tally(run),
         "kept": {one.revision: _kept(one) for one in kept(run, renamed) if one.applicable},

@@ -17,9 +17,6 @@ from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import AffectedTool, Judgement, Outcome, WireLine, worst
 
-NOT_CHECKED: Final = 2
-"""The exit status of a run in which something could not be judged."""
-
 _ARROWS: Final = {side: arrow for arrow, side in SIDES.items()}
 
 Json = dict[str, Any]
@@ -35,7 +32,7 @@ def read(path: Path) -> Run:
         ReportError: it is no such report, or has a rule that this version does not have.
     """
     document = load(path)
-    if "again" not in document["target"]:
+    if "conclusion" not in document["summary"]:
         raise ReportError(f"{path}: an older version wrote it; run `check --json` again")
     try:
         return _run(document)
@@ -72,7 +69,7 @@ def _run(document: Json) -> Run:
         settled=None if settled is None else _settlement(settled),
         since=None if since is None else _comparison(since, summary["trouble"]),
         unbound=summary.get("unbound", ""),
-        unattacked="unbound" in summary and summary["exit_code"] == NOT_CHECKED,
+        unattacked=summary.get("unattacked", False),
         tools=ToolUse.read(document.get("tools", {})),
         clients=clients.read(document.get("clients")),
     )

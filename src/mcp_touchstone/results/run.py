@@ -1,6 +1,7 @@
 """The result of a run: planned cases with judgements, verdicts, the exit code. Pure values."""
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from mcp_touchstone.catalog.clause import Clause
@@ -182,6 +183,28 @@ class Execution:
     cost: "Cost | None" = None
 
 
+class Conclusion(StrEnum):
+    """What a run came to. Every report, gate and list of servers says this word."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_CHECKED = "not checked"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status of the command."""
+        return _EXIT[self]
+
+
+_EXIT = {
+    Conclusion.PASSED: 0,
+    Conclusion.FAILED: 1,
+    Conclusion.NOT_CHECKED: 2,
+    Conclusion.INTERRUPTED: 130,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """The complete result of a run.
@@ -270,18 +293,34 @@ class Run:
         return all(verdict.outcome is Outcome.UNSEEN for verdict in self.verdicts)
 
     @property
-    def exit_code(self) -> int:
-        """0 passed, 1 a rule or budget is broken or the baseline is stale, 2 not checked, 130."""
+    def conclusion(self) -> Conclusion:
+        """What it came to."""
         if self.execution.interrupted:
-            return 130
+            return Conclusion.INTERRUPTED
         if (
             self.stale
             or self.losing
             or self.budgets.over
             or any(self.counts(verdict) for verdict in self.verdicts)
         ):
-            return 1
-        return 2 if self.trouble or self.unjudged or self.empty or self.unattacked else 0
+            return Conclusion.FAILED
+        return Conclusion.NOT_CHECKED if self.gap else Conclusion.PASSED
+
+    @property
+    def gap(self) -> str:
+        """What was not checked and keeps the run from passing, in a few words; else empty."""
+        if self.trouble:
+            return "the run did not end" if self.subject.revisions else "the server did not start"
+        if self.unjudged:
+            return "a rule could not be judged"
+        if self.empty:
+            return "no rule applied"
+        return "no file tool was attacked" if self.unattacked else ""
+
+    @property
+    def exit_code(self) -> int:
+        """The exit status of its conclusion."""
+        return self.conclusion.exit_code
 
 
 def unasked(planned: PlannedCase, clause: Clause, why: str) -> Judgement:
