@@ -162,7 +162,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "tap",
     },
     "server": {"catalog", "bridge"},
-    "fleet": {"catalog", "runtime", "transport", "config", "sandbox", "target"},
+    "fleet": {"catalog", "runtime", "transport", "config", "sandbox", "target", "results"},
     "commands": {
         "catalog",
         "runtime",

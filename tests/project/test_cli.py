@@ -15,6 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.stages import JOBS
 from mcp_touchstone.report.machine import SCHEMA
+from tests.cases import cases
 from tests.commands import ran, touchstone
 from tests.conftest import HERE, MUTANTS, PROGRESS, mutant_command
 from tests.goldens import scrubbed
@@ -33,6 +34,21 @@ def test_output_before_an_error_is_flushed() -> None:
     done = ran([sys.executable, "-c", code])
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "first", "then\n")
+
+
+@cases(
+    ("print('hello'); sys.exit(3)", "it wrote “hello” in place of a message"),
+    ("print('hello')", "it wrote “hello” in place of a message"),
+    ("print(); sys.exit(3)", "it wrote “” in place of a message"),
+    ("sys.exit(3)", "the server left (status 3)"),
+    ("print('{'); print('x' * 9000)", "it wrote “{” in place of a message"),
+)
+def test_program_that_ends_without_a_message_is_not_judged(code: str, why: str) -> None:
+    done = touchstone("check", "--", sys.executable, "-c", f"import sys; {code}")
+
+    assert done.returncode == 2, done.stdout
+    assert why in " ".join(done.stdout.split())
+    assert "FAIL" not in done.stdout
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

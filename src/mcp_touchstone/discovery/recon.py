@@ -37,7 +37,7 @@ from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.near_miss import Slip
 from mcp_touchstone.wire.reply import Reply
-from mcp_touchstone.wire.transcript import Source
+from mcp_touchstone.wire.transcript import Entry, Source
 
 SLICE: Final = 0.2
 """Seconds between two checks of the time limit of server/discover."""
@@ -49,6 +49,9 @@ SINGLE: Final = "only one process of the server can run at a time: it is judged 
 
 USAGE: Final = re.compile(r"\s*usage\s*:", re.IGNORECASE)
 PRINTED_USAGE: Final = "it printed its usage: are arguments missing?"
+
+SHOWN: Final = 80
+"""Characters of a line of the server that are shown in a message."""
 
 T = TypeVar("T")
 
@@ -425,8 +428,14 @@ def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
         profile.trouble = advice or f"{method} got no result: {refusal}"
         profile.stderr = connection.channel.stderr()
         profile.is_excused = connection.channel.bars
-        if all(map(_printed_usage, connections.values())):
-            profile.trouble, profile.is_excused = PRINTED_USAGE, True
+        if profile.diagnosis is None and all(map(_never_spoke, connections.values())):
+            said = _first_lines(connection)
+            if USAGE.match("".join(said[:1])):
+                profile.trouble, profile.is_excused = PRINTED_USAGE, True
+            elif _heard(connection):
+                line = "".join(said[:1])[:SHOWN]
+                profile.trouble = f"it wrote “{line}” in place of a message; {refusal}"
+                profile.is_excused = True
     else:
         named = sorted({str(offer) for offer in profile.offers.values()})
         profile.trouble = f"it speaks only {', '.join(named)}, which no revision we know has"
@@ -434,13 +443,19 @@ def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
         profile.trouble = f"the server cannot be talked to: {profile.diagnosis.actual}"
 
 
-def _printed_usage(connection: Connection) -> bool:
-    """Return whether a program wrote how it is called, and left without any message."""
-    heard = [entry for entry in connection.transcript if entry.source is Source.THEM]
-    if not connection.gone or any(entry.messages for entry in heard):
-        return False
-    texts = *(entry.text for entry in heard), *connection.channel.stderr().splitlines()
-    return bool(USAGE.match(next((text for text in texts if text.strip()), "")))
+def _never_spoke(connection: Connection) -> bool:
+    """Return whether a program left without any message: it is no server, or it did not start."""
+    return connection.gone and not any(entry.messages for entry in _heard(connection))
+
+
+def _heard(connection: Connection) -> list[Entry]:
+    return [entry for entry in connection.transcript if entry.source is Source.THEM]
+
+
+def _first_lines(connection: Connection) -> list[str]:
+    """Return what a program wrote, on stdout first, without empty lines."""
+    texts = *(one.text for one in _heard(connection)), *connection.channel.stderr().splitlines()
+    return [text for text in texts if text.strip()]
 
 
 __all__ = ["LISTS", "ServerProfile", "answers_discover", "explore", "read_lists"]
