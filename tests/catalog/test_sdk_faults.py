@@ -16,7 +16,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.loader import BOTH, load, rows
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.fleet.entry import Entry, Registry
@@ -24,8 +24,8 @@ from mcp_touchstone.fleet.judge import _fill as fill
 from mcp_touchstone.gate.baseline import HEADING, read
 from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
 from mcp_touchstone.report import badge, html, items, junit, machine, markdown, sarif, standing
-from mcp_touchstone.report.digest import findings
-from mcp_touchstone.report.sections import in_short
+from mcp_touchstone.report.digest import chapters, findings
+from mcp_touchstone.report.sections import in_full, in_short
 from mcp_touchstone.results import sdk_faults
 from mcp_touchstone.results.comparison import compare
 from mcp_touchstone.results.run import Run, Verdict
@@ -413,6 +413,44 @@ def test_all_reports_count_alike() -> None:
     assert chips == [("fail", "1"), ("grade", "1"), ("known", "2")]
     assert [v["clause"] for v in document["verdicts"] if "counts" in v] == [PING]
     assert in_fleet(document) == ([PING], 1)  # the other one is a warning
+
+
+def test_faults_of_the_sdk_are_no_failures_of_a_chapter() -> None:
+    made = run(FAILING, "mcp==1.20.0")
+    counted = [one.counts for one in chapters(made)]
+
+    assert sum(one["sdk"] for one in counted) == 2
+    assert not any(one["fail"] or one["warn"] for one in counted)
+    assert "**" not in markdown.render(made).partition("### ")[0]
+
+
+def test_a_passed_run_has_the_faults_of_the_sdk_in_one_line() -> None:
+    made = run(FAILING, "mcp==1.20.0")
+    own = run({**FAILING, (PING, NEW): Outcome.FAIL}, "mcp==1.20.0")
+
+    said = [line for line in in_short(made).splitlines() if line.startswith("sdk")]
+    assert len(said) == 1
+    assert "of mcp 1.20.0, which do not count: -v lists them" in said[0]
+    assert TOOL not in in_short(made)
+    assert TOOL in in_short(own)
+
+
+def test_each_report_says_how_a_failure_is_usually_cured() -> None:
+    name = "stdio-stdout-only-messages"
+    cure = rows(BOTH)[name].cure.split()[0]
+    made = run({(name, NEW): Outcome.FAIL})
+    warned = run({(name, NEW): Outcome.WARN})
+    (finding,) = findings(made, Outcome.FAIL)
+    texts = [
+        in_full(made, finding),
+        html.render(made),
+        markdown.render(made),
+        junit.render(made),
+    ]
+
+    assert all("usual cure" in text and cure in text for text in texts)
+    assert "Usual cure" in sarif.render(made)
+    assert "usual cure" not in markdown.render(warned)
 
 
 def in_fleet(document: dict[str, Any]) -> tuple[list[str], int]:

@@ -3,7 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mcp_touchstone.catalog.attack_level import Tier, option
@@ -18,10 +18,10 @@ from mcp_touchstone.results.verdict import Outcome
 
 @dataclass(frozen=True, slots=True)
 class ChapterCount:
-    """Number of clauses of a chapter for each outcome; a clause counts by its worst outcome."""
+    """The tally of the clauses of a chapter."""
 
     name: str
-    counts: dict[Outcome, int]
+    counts: dict[str, int]
 
 
 def findings(
@@ -126,12 +126,14 @@ _APART: Final = {"known": "known", "sdk": "in the SDK"}
 
 
 def chapters(run: Run) -> list[ChapterCount]:
-    """Count the clauses of each chapter by outcome."""
-    places = {v.clause.id: v.clause.place for v in run.verdicts}
-    found: dict[str, Counter[Outcome]] = {}
-    for clause, outcome in by_clause(run.verdicts).items():
-        found.setdefault(places[clause], Counter())[outcome] += 1
-    return [ChapterCount(name, counts) for name, counts in sorted(found.items())]
+    """Count the clauses of each chapter, as the tally of the run does."""
+    places: dict[str, list[Verdict]] = {}
+    for verdict in run.verdicts:
+        places.setdefault(verdict.clause.place, []).append(verdict)
+    return [
+        ChapterCount(name, tally(replace(run, verdicts=verdicts)))
+        for name, verdicts in sorted(places.items())
+    ]
 
 
 def noun(run: Run) -> str:

@@ -35,6 +35,7 @@ FULL: Final = (
     "expected",
     "actual",
     "why",
+    "cure",
     "whose",
     "affected",
     "found",
@@ -53,6 +54,7 @@ PAGE: Final = (
     "expected",
     "actual",
     "why",
+    "cure",
     "tools",
     "decision",
     "specification",
@@ -61,6 +63,7 @@ SUMMARY: Final = (
     "expected",
     "actual",
     "why",
+    "cure",
     "whose",
     "tools",
     "effect",
@@ -159,7 +162,13 @@ def _found(finding: Finding) -> list[str]:
     return [said, chance if one.raced else ""] if one.sometimes else []
 
 
-_LABELS: Final = {"affected": "tools"}
+def _cure(finding: Finding) -> list[str]:
+    """Return the usual cure of a failure of the server's own."""
+    own = finding.outcome is Outcome.FAIL and finding.sdk is None
+    return [finding.clause.cure] if own else []
+
+
+_LABELS: Final = {"affected": "tools", "cure": "usual cure"}
 
 _LINES: Final[Mapping[str, Callable[[Finding], Sequence[str]]]] = {
     "rule": lambda f: [f.clause.statement],
@@ -177,6 +186,7 @@ _LINES: Final[Mapping[str, Callable[[Finding], Sequence[str]]]] = {
     "expected": lambda f: [f.judgement.expected],
     "actual": lambda f: [f.judgement.actual or "(see below)"],
     "why": lambda f: [f.judgement.because],
+    "cure": _cure,
     "tools": lambda f: [", ".join(f"{name}: {count}" for name, count in _tools(f))],
     "affected": _affected,
     "found": _found,

@@ -28,14 +28,11 @@ ROOM: Final = 400_000
 """Characters given to findings in full; GitHub shows no job summary above one MiB."""
 
 _LINE: Final = 2_000
-_COLUMNS: Final = (
-    Outcome.FAIL,
-    Outcome.BROKEN,
-    Outcome.WARN,
-    Outcome.NOTE,
-    Outcome.PASS,
-    Outcome.UNSEEN,
-)
+_COLUMNS: Final = {
+    **{str(outcome): word for outcome, word in WORDS.items()},
+    "known": "known",
+    "sdk": "in the SDK",
+}
 
 
 def render(run: Run) -> str:
@@ -80,13 +77,13 @@ def _chapters(run: Run) -> Iterator[str]:
     rows = chapters(run)
     if not rows:
         return
-    columns = [o for o in _COLUMNS if any(row.counts.get(o) for row in rows)]
+    columns = [key for key in _COLUMNS if any(row.counts[key] for row in rows)]
     yield ""
-    yield f"| chapter | {' | '.join(WORDS[o] for o in columns)} |"
+    yield f"| chapter | {' | '.join(_COLUMNS[key] for key in columns)} |"
     yield f"|---|{'---:|' * len(columns)}"
     for row in rows:
-        cells = [str(row.counts.get(o) or "") for o in columns]
-        name = f"**{row.name}**" if row.counts.get(Outcome.FAIL) else row.name
+        cells = [str(row.counts[key] or "") for key in columns]
+        name = f"**{row.name}**" if row.counts[Outcome.FAIL] else row.name
         yield f"| {name} | {' | '.join(cells)} |"
 
 

@@ -94,6 +94,7 @@ def _rule(clause: Clause) -> dict[str, Any]:
     if threat:
         parts += [("Effect", threat.effect), ("Cause", threat.cause)]
     parts += [
+        ("Usual cure", clause.cure),
         ("How it is checked", clause.how),
         ("Not flagged", clause.not_flagged),
         ("Decision", clause.decision),

@@ -3,6 +3,7 @@
 import io
 import textwrap
 from collections.abc import Iterator
+from typing import Final
 
 from rich.console import Console
 
@@ -38,7 +39,7 @@ def report(sheet: Sheet, run: Run) -> None:
     _broken(sheet, run)
     if not sheet.quiet:
         _lightly(sheet, run)
-        standing.of_sdk(run, sheet.say, sheet.width)
+        standing.of_sdk(run, sheet.say, sheet.width, verbose=sheet.verbose)
         standing.known(run, sheet.say, sheet.width)
         standing.since(run, sheet.say)
     standing.stale(run, sheet.say)
@@ -59,19 +60,32 @@ def _chapters(sheet: Sheet, run: Run) -> None:
     if run.verdicts:
         sheet.say("")
     for chapter in chapters(run):
-        parts: list[str | tuple[str, str]] = [f"  {chapter.name:<22}"]
-        for outcome in (
+        sheet.say(
+            f"  {chapter.name:<22}",
+            *(
+                (f"{count:>4} {word}", style)
+                for key, (word, style) in _COLUMNS.items()
+                if (count := chapter.counts[key])
+            ),
+        )
+
+
+_COLUMNS: Final = {
+    **{
+        str(one): (WORDS[one], STYLES[one])
+        for one in (
             Outcome.PASS,
             Outcome.WARN,
             Outcome.NOTE,
             Outcome.FAIL,
             Outcome.BROKEN,
             Outcome.UNSEEN,
-        ):
-            count = chapter.counts.get(outcome)
-            if count:
-                parts.append((f"{count:>4} {WORDS[outcome]}", STYLES[outcome]))
-        sheet.say(*parts)
+        )
+    },
+    "known": ("known", "dim"),
+    "sdk": ("in the SDK", "dim"),
+}
+"""Key of a tally -> its word and style, in the order of the columns."""
 
 
 def _broken(sheet: Sheet, run: Run) -> None:
@@ -276,7 +290,7 @@ def in_short(run: Run, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
     sheet = Sheet(console)
     with console.capture() as capture:
-        standing.of_sdk(run, sheet.say, sheet.width)
+        standing.of_sdk(run, sheet.say, sheet.width, verbose=sheet.verbose)
         standing.known(run, sheet.say, sheet.width)
         standing.stale(run, sheet.say)
         _tool_use(sheet, run, "--mcp-call")

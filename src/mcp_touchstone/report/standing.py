@@ -9,7 +9,7 @@ from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
 from mcp_touchstone.report.text import cut, plural, window
 from mcp_touchstone.results.budgets import TOKENIZER
-from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.run import Conclusion, Run
 from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
@@ -41,9 +41,10 @@ def known(run: Run, say: Line, width: int) -> None:
             say("      ", cut(finding.known, width - 6))
 
 
-def of_sdk(run: Run, say: Line, width: int) -> None:
-    """Print the findings that are the SDK's and do not count."""
+def of_sdk(run: Run, say: Line, width: int, *, verbose: bool) -> None:
+    """Print the findings that are the SDK's and do not count; in a line if the run passed."""
     found = findings(run, Outcome.FAIL, Outcome.WARN, of_sdk=True)
+    brief = run.conclusion is Conclusion.PASSED and not verbose
     for sdk in dict.fromkeys(finding.sdk.sdk for finding in found if finding.sdk):
         own = [finding for finding in found if finding.sdk and finding.sdk.sdk == sdk]
         like = own[0].sdk.like if own[0].sdk else ""
@@ -53,6 +54,10 @@ def of_sdk(run: Run, say: Line, width: int) -> None:
             if str(sdk) in of_sdks(run, outcome)
         ]
         say("")
+        if brief:
+            more = "which do not count: -v lists them, --strict counts them"
+            say(("sdk", AMBER), "  ", f"{' and '.join(counts)} of {sdk}, {more}")
+            continue
         say(("sdk", AMBER), "  ", (f"{' and '.join(counts)} of {sdk}", "bold"))
         _wrapped(
             f"A minimal server on {like or 'it'} has the same. --strict counts them.", say, width
