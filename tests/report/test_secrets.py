@@ -87,7 +87,10 @@ def test_no_output_of_a_check_contains_a_secret_argument(tmp_path: Path) -> None
 
 def test_other_reports_of_an_older_report_lack_its_secret_arguments(tmp_path: Path) -> None:
     planted, hidden = "correct-horse-7-battery", "HIDDEN-SECRET_ARGUMENT_1"
-    program = "import sys; sys.stderr.write(sys.argv[2]); print(sys.argv[2], flush=True); input()"
+    program = (
+        "import sys; sys.stderr.write(sys.argv[2]); print(sys.argv[2], flush=True); "
+        "sys.stdin.read()"
+    )
     server = (sys.executable, "-c", program, "--token", planted)
     new, old, other = tmp_path / "new.json", tmp_path / "old.json", tmp_path / "other.json"
     touchstone("check", "--timeout", "2", "--select", "stdio", "--json", str(new), "--", *server)
