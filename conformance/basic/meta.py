@@ -55,8 +55,12 @@ OTHER_CLIENT = {"name": "claude-code", "version": "9.9"}
 _SENT = frozenset({Kind.REQUEST, Kind.NOTIFICATION})
 
 
-def _metas(record: Record) -> Iterator[tuple[Entry, Any]]:
-    """Yield every ``_meta`` of the server in a place that the protocol defines."""
+def _metas(record: Record) -> list[tuple[Entry, Any]]:
+    """Return every ``_meta`` of the server in a place that the protocol defines."""
+    return record.transcript.once(_metas, lambda: list(_found(record)))
+
+
+def _found(record: Record) -> Iterator[tuple[Entry, Any]]:
     for entry, message in record.messages():
         if isinstance(message.value, dict):
             body = message.value.get("params" if message.kind in _SENT else "result")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,7 +92,7 @@ class CatalogueError(UserError, ValueError):
     """A clause file is invalid; the message names the file, the clause and the key."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Clause:
     """One rule of the specification, in our own words.
 
@@ -156,18 +157,23 @@ class Clause:
         """Its chapter file: ``basic/ping.toml``."""
         return f"{self.place}.toml"
 
-    @property
+    @cached_property
     def revisions(self) -> tuple[str, ...]:
         """Revisions in which the clause applies, oldest first."""
         return tuple(self.source)
 
-    @property
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names by which it can be selected."""
+        return frozenset((self.id, self.chapter, self.place, self.group, *self.sections))
+
+    @cached_property
     def sections(self) -> tuple[str, ...]:
         """The sections of the specification that it is from, of all revisions: ``page#anchor``."""
         found = (one for pages in self.source.values() for one in pages if "#" in one)
         return tuple(dict.fromkeys(found))
 
-    @property
+    @cached_property
     def words(self) -> frozenset[str]:
         """The words of its needs, with all alternatives."""
         return frozenset(word for need in self.needs for word in choices(need))

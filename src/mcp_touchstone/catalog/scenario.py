@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Final, TypedDict, Unpack
 
 from mcp_touchstone.catalog.clause import Breach, Catalogue, CatalogueError, Clause
@@ -89,7 +90,7 @@ class Seen:
     silent: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """The common part of scenarios and ambient rules; a rule has no marks from ``place`` on.
 
@@ -146,6 +147,11 @@ class Case:
     def is_attack(self) -> bool:
         """Whether it is an attack; its findings are the same in every revision."""
         return bool(self.fixtures)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names by which it can be selected: its id, its file and its own."""
+        return frozenset((self.id, self.id.partition("::")[0], self.name))
 
     @property
     def name(self) -> str:

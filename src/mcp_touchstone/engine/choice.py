@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 from mcp_touchstone.catalog import needs
@@ -97,7 +97,18 @@ class Choice:
         """Return whether a clause judged by a case is chosen, in any revision."""
         if self.levels and clause.level not in self.levels:
             return False
-        return not self.select or _matches(self.select, _names(case, clause))
+        if not self.select:
+            return True
+        plain, patterns = self._words
+        if not (plain.isdisjoint(clause.names) and plain.isdisjoint(case.names)):
+            return True
+        return bool(patterns) and _matches(patterns, case.names | clause.names)
+
+    @cached_property
+    def _words(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """The words of ``select`` that are names, and those that are patterns."""
+        patterns = tuple(word for word in self.select if _WILD.search(word))
+        return frozenset(self.select) - {*patterns}, patterns
 
     def draws(self, case: Case) -> bool:
         """Return whether a case can run with the number of examples and in a quick run."""
@@ -110,8 +121,9 @@ class Choice:
 
     def hurries_past(self, clause: Clause) -> bool:
         """Return whether ``quick`` skips a clause because it would need probes."""
-        tried = {probe for r in clause.revisions for probe in needs.probes(clause.words, r)}
-        return self.quick and bool(tried - AT_ONCE)
+        if not self.quick:
+            return False
+        return any(needs.probes(clause.words, one) - AT_ONCE for one in clause.revisions)
 
     def fires(self, clause: Clause) -> bool:
         """Return whether the levels of attacks include a threat; true for any other clause."""
@@ -204,10 +216,10 @@ class Choice:
             name
             for case in registry.cases()
             for clause in case.clauses
-            for name in _names(case, clause)
+            for name in case.names | clause.names
         }
         for word in self.select:
-            if word == DISCOVERY or _matches((word,), known):
+            if word == DISCOVERY or word in known or _matches((word,), known):
                 continue
             if word in registry.catalogue:
                 clause = registry.catalogue[word]
@@ -235,28 +247,5 @@ def _compares_eras(case: Case, clause: Clause, oldest: str) -> bool:
     return case.eras or case.legacy
 
 
-def _names(case: Case, clause: Clause) -> tuple[str, ...]:
-    return (
-        clause.id,
-        clause.chapter,
-        clause.place,
-        clause.group,
-        case.id,
-        case.id.partition("::")[0],
-        case.name,
-        *clause.sections,
-    )
-
-
-def _matches(words: tuple[str, ...], names: Collection[str]) -> bool:
-    plain, patterns = _apart(words)
-    return not plain.isdisjoint(names) or any(
-        fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names
-    )
-
-
-@lru_cache
-def _apart(words: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Split words into names and patterns."""
-    patterns = tuple(word for word in words if _WILD.search(word))
-    return frozenset(words) - frozenset(patterns), patterns
+def _matches(patterns: Collection[str], names: Collection[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names)

@@ -99,6 +99,7 @@ class Plan:
         self._whole = choice.traffic(registry) is Traffic.WHOLE
         self._revisions = judged(profile, choice)
         self._waiting: dict[int, _Entry] = {}
+        self._words: frozenset[tuple[str, str]] = frozenset()
         self._planned: dict[int, list[PlannedCase]] = {}
         self._absent: dict[int, list[Absent]] = {}
         self.trouble = ""
@@ -106,6 +107,7 @@ class Plan:
         self.settled: list[CaseResult] = []
         if any(r in profile.spoken for r in rev.ALL):
             self._waiting = dict(enumerate(self._entries(registry.cases())))
+            self._words = frozenset().union(*(entry.words for entry in self._waiting.values()))
             self._absent[-1] = list(self._left_out(registry.cases()))
         else:
             self.trouble = profile.trouble or "the server speaks no revision we know"
@@ -161,9 +163,10 @@ class Plan:
             free: (revision, share) -> whether discovery has finished with that process.
         """
         before = set(self._planned)
+        known = {word for word in self._words if decided(*word)}
         for drawn in (False, True):
             for index, entry in list(self._waiting.items()):
-                if entry.case.drawn is drawn and self._is_ready(entry, decided, free):
+                if entry.case.drawn is drawn and self._is_ready(entry, known, free):
                     self._take(index)
         return self._since(before)
 
@@ -187,13 +190,13 @@ class Plan:
     def _is_ready(
         self,
         entry: _Entry,
-        decided: Callable[[str, str], bool],
+        known: set[tuple[str, str]],
         free: Callable[[str, Share], bool],
     ) -> bool:
         case = entry.case
         if entry.bound and self.profile.bindings is None:
             return False
-        if not all(decided(*word) for word in entry.words):
+        if not entry.words <= known:
             return False
         if not isinstance(case, Scenario):
             return True

@@ -38,6 +38,7 @@ _DECODER: Final = json.JSONDecoder()
 _GLUED: Final = re.compile(r"\{|content-length:", re.IGNORECASE)
 _STRING: Final = re.compile(r'"[^"]*"?')  # without escapes; closed or not
 _STRING_OR_BRACKET: Final = re.compile(_STRING.pattern + r"|[\[\]{}]")
+_UNLIKELY: Final = re.compile(r"[^ -\xff]")
 _NO_SIGN: Final = re.compile(r"[^\[\]{},]+")
 
 
@@ -242,7 +243,7 @@ def _wider(raw: bytes) -> list[str]:
         ):
             with contextlib.suppress(UnicodeDecodeError):
                 found.append(rest.decode(codec).removeprefix("\ufeff"))
-    return sorted(found, key=lambda text: sum(not " " <= char <= "\xff" for char in text))
+    return sorted(found, key=lambda text: len(text) - len(_UNLIKELY.sub("", text)))
 
 
 def _parse(text: str, faults: set[Fault]) -> Reading:
