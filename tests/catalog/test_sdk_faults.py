@@ -202,6 +202,13 @@ def test_the_remedy_names_the_release_that_fixed_it_and_newer_revisions() -> Non
     assert remedy(run(BATCHES, SDK, spoken=(MID,))) == "use mcp 2.0.0, where it is fixed"
 
 
+def test_the_remedy_counts_faults_in_revisions_that_were_not_judged() -> None:
+    faults = (f"{BATCH} s fail {MID}", f"{BATCH} t warn {NEW}")
+    table = sdk_faults.read({"releases": [row("mcp", "1.20.0", *faults)]}, {})
+
+    assert remedy(run(BATCHES, SDK, table=table)) == NO_REMEDY
+
+
 def test_the_remedy_is_a_release_of_the_sdk_that_the_server_imports() -> None:
     made = run({(BATCH, MID): Outcome.FAIL}, "fastmcp==3.0.0", "mcp==1.20.0", spoken=(MID,))
 

@@ -172,10 +172,12 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> Run:
     layers = [(sdk, judged(sdk, known)) for sdk in sdks]
     is_unknown = not sdks and not run.subject.bundled
     found = [_attributed(one, layers, known, is_unknown=is_unknown) for one in run.verdicts]
-    last: dict[str, str] = {}
-    for one in found:
-        if one.sdk is not None:
-            last[one.clause.id] = max(one.revision, last.get(one.clause.id, ""))
+    theirs = {one.clause.id for one in found if one.sdk is not None}
+    # The run may have judged some revisions only, but the releases were judged in all of them.
+    near = [release for _sdk, layer in layers for release in layer]
+    places = [(fault.clause, fault.revision) for release in near for fault in release.faults]
+    places += [(one.clause.id, one.revision) for one in found if one.sdk is not None]
+    last = {clause: max(revision for one, revision in places if one == clause) for clause in theirs}
     newest = max(run.subject.revisions, default="")
     marked = (
         replace(one, sdk=replace(one.sdk, last=last[one.clause.id]))
