@@ -70,6 +70,7 @@ def all_tools() -> dict[str, dict[str, Any]]:
         "picky": tool("picky", properties={"colour": STRING}),
         "write": tool("write", read_only=False, properties={"path": STRING}),
         "read": tool("read", properties={"path": STRING}),
+        "misshapen": tool("misshapen", properties={"path": STRING}),
         "count": tool("count", outputSchema={"type": "object"}),
         "brief": tool("brief", **lasting),
         "nap": tool("nap", properties={"duration": {"type": "number"}}, required=[]),
@@ -152,7 +153,10 @@ def run(name: str, arguments: dict[str, Any], request: dict[str, Any]) -> dict[s
         time.sleep(60)
     if name in QUESTIONS:
         return question(name, params, modern)
-    return wrong(f"{name} does not do that")
+    is_file = name == "misshapen" and arguments["path"].endswith("notes/today.txt")
+    return wrong(
+        "Output validation error: it has no size" if is_file else f"{name} does not do that"
+    )
 
 
 def stutter() -> dict[str, Any]:

@@ -18,6 +18,7 @@ from mcp_touchstone.suite import (
     list_in,
     loads,
     misfit,
+    refused_output,
     scenario,
     value_in,
 )
@@ -69,7 +70,7 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
 
 @ambient("tools-structured-content-conforms")
 def keeps_its_output_schema_in_errors(record: Record) -> Iterator[Seen]:
-    """Structured content beside isError true fits the outputSchema."""
+    """No error is due to a result that does not fit the outputSchema, and none is misshapen."""
     spoken = record.profile.spoken.get(record.revision)
     tools = spoken.named("tools") if spoken is not None else []
     schemas = {tool.get("name"): tool.get("outputSchema") for tool in tools}
@@ -81,6 +82,15 @@ def keeps_its_output_schema_in_errors(record: Record) -> Iterator[Seen]:
             continue
         name, value = asked.value["params"].get("name"), result.get("structuredContent")
         schema = schemas.get(name) if isinstance(name, str) else None
+        if isinstance(schema, dict) and (said := refused_output(result)):
+            yield Seen(
+                "tools-structured-content-conforms",
+                False,
+                entry.n,
+                f"structuredContent that fits the outputSchema of {name}",
+                f"the server refused its own result: {brief(said, 300)}",
+            )
+            continue
         if not isinstance(value, dict) or not isinstance(schema, dict):
             continue
         if _fits(schema, value, record.revision) is False:

@@ -91,6 +91,7 @@ from mcp_touchstone.wire.matchers import (
     list_methods,
     normalised,
     outcome,
+    refused_output,
     same_outcome,
     wrong_types,
 )
@@ -211,6 +212,7 @@ __all__ = [
     "outcome",
     "questions",
     "read_pages",
+    "refused_output",
     "same_outcome",
     "scenario",
     "served",

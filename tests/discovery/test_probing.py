@@ -18,6 +18,7 @@ from mcp_touchstone.discovery.probes import run_probes
 from mcp_touchstone.discovery.recon import explore
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.stages import probe_context
+from mcp_touchstone.results.tool_use import tool_use
 from mcp_touchstone.runtime.scratch import NOTE, NOTES, World
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import ROOT, Target
@@ -135,6 +136,14 @@ def test_unmet_word_states_the_reason() -> None:
         assert "picky answered isError: picky does not do that" in why
     with probed("write", words={"callable-tool"}) as found:
         assert "annotated read-only" in found.profile.why("callable-tool", LEGACY)
+
+
+def test_invalid_output_is_the_reason_of_a_tool_whatever_its_other_calls_answer() -> None:
+    with probed("misshapen", words={"callable-tool"}, on=(LEGACY,)) as found:
+        (failed,) = tool_use(found.profile).failed
+
+        assert len(found.called()) > 1
+        assert failed.reason == "isError: Output validation error: it has no size"
 
 
 def test_probing_continues_after_a_tool_kills_the_server() -> None:

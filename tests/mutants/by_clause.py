@@ -37,12 +37,16 @@ def printed(clause: str) -> int:
 
 
 def servers(clause: str) -> Iterator[Row]:
-    """Judge the mutants that break a clause, and the controls that keep it, by it alone."""
+    """Judge the mutants that break a clause, and the controls that keep it, by its chapter.
+
+    The other scenarios of the chapter make the traffic that a rule on all traffic judges.
+    """
     breach = str(rows(CONFORMANCE)[clause].breach)
+    words = (clause, rows(CONFORMANCE)[clause].chapter)
     for name, mutant in MUTANTS.items():
         if clause in (*mutant.breaks, *mutant.passes):
             expected = (mutant.weight(clause) or breach) if clause in mutant.breaks else "pass"
-            found = {v.clause.id: str(v.outcome) for v in run_mutant(mutant, (clause,)).verdicts}
+            found = {v.clause.id: str(v.outcome) for v in run_mutant(mutant, words).verdicts}
             yield name, expected, found.get(clause, "not judged")
 
 

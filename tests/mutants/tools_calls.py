@@ -311,6 +311,27 @@ mutants("tools-structured-content-conforms", of=_Structured)(
 )
 
 
+@mutant("tools-structured-content-conforms")
+class RefusesItsOwnOutput(_Structured):
+    """Answers with the error of an SDK that found the output of the tool invalid."""
+
+    prefix = "MCP error -32602: "
+
+    def structure(self, result: Json) -> None:
+        """Replace the result."""
+        text = f"{self.prefix}Output validation error: Invalid structured content for tool {PLAIN}"
+        result.pop("structuredContent", None)
+        result |= {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+mutants("tools-structured-content-conforms", of=RefusesItsOwnOutput, revision=MODERN)(
+    RefusesItsOwnOutputInPlainWords=has(
+        "Answers with the error of an SDK for Python that found the output of the tool invalid.",
+        prefix="",
+    )
+)
+
+
 @mutant("tools-structured-content-conforms", outcome="note")
 class ExplainsItsErrorsInAForeignShape(_Calls):
     """Returns structured content of another form than its output schema beside isError true."""

@@ -14,6 +14,10 @@ from mcp_touchstone.discovery.prober import NOT_NAMED, Attempt, Prober
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.samples.from_schema import candidates
 from mcp_touchstone.wire.framing import value_in
+from mcp_touchstone.wire.matchers import refused_output
+
+TOLD: Final = 100
+"""Characters of an error that are told."""
 
 READS: Final = 5
 PROMPTS: Final = 6
@@ -32,6 +36,7 @@ def find_calls(scout: Prober) -> None:
         if needs_task(tool, scout.revision):
             continue
         refused: Attempt | None = None
+        invalid = ""
         for exchange in scout.calls(tool):
             attempt = scout.attempt(exchange, tool)
             if attempt is None:
@@ -47,11 +52,13 @@ def find_calls(scout: Prober) -> None:
             refused = refused or (attempt if _is_refusal(attempt) else None)
             if not attempt.reply.answered and scout.is_alive:
                 scout.found("unanswered-call", attempt.example())
-            failed = f"{tool['name']} answered {_failure(attempt)}"
+            invalid = invalid or refused_output(attempt.reply.result or {})
+            why = f"isError: {invalid[:TOLD]}" if invalid else _failure(attempt)
+            failed = f"{tool['name']} answered {why}"
             if _is_refusal(attempt) or not attempt.reply.answered:
-                scout.note(FAILED_CALL + tool["name"], _failure(attempt))
+                scout.note(FAILED_CALL + tool["name"], why)
             if any(tool["name"] == name for name, _ in scout.named.call):
-                scout.note(f"--call {tool['name']}", _failure(attempt))
+                scout.note(f"--call {tool['name']}", why)
         if refused is not None and isinstance(tool.get("inputSchema"), dict):
             scout.found("refused-call", refused.example())
     if not tools:
@@ -75,7 +82,7 @@ def _failure(attempt: Attempt) -> str:
     content = (attempt.reply.result or {}).get("content")
     first = content[0] if isinstance(content, list) and content else None
     text = value_in(first, "text")
-    return f"isError: {text[:100]}" if isinstance(text, str) else str(attempt.reply)
+    return f"isError: {text[:TOLD]}" if isinstance(text, str) else str(attempt.reply)
 
 
 def _holds(value: Any, text: str) -> bool:

@@ -27,6 +27,9 @@ META_KEY: Final = re.compile(
 )
 """A key of ``_meta`` (basic/index#meta): a prefix or none, then a name, which may be empty."""
 
+_OUTPUT_REFUSED: Final = re.compile(r"(MCP error -\d+: )?Output validation error: ")
+"""The SDKs for TypeScript and Python begin an error so if the output of a tool does not fit."""
+
 CLIENT_METHODS: Final = frozenset(
     {"ping", "roots/list", "sampling/createMessage", "elicitation/create"}
     | {f"tasks/{name}" for name in ("get", "result", "list", "cancel")}
@@ -53,6 +56,19 @@ def _stable(value: Any) -> Any:
 def same_outcome(first: "Reply", second: "Reply") -> bool:
     """Return whether two answers are equivalent for a client."""
     return outcome(first) == outcome(second)
+
+
+def refused_output(result: Mapping[str, Any]) -> str:
+    """Return the error of an SDK that the output of its own tool is invalid; empty if it is none.
+
+    Args:
+        result: the result of ``tools/call``.
+    """
+    content = result.get("content")
+    blocks = content if isinstance(content, list) and result.get("isError") is True else []
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    said = texts[0] if len(texts) == 1 else None
+    return said if isinstance(said, str) and _OUTPUT_REFUSED.match(said) else ""
 
 
 def guessable(ids: list[str]) -> bool:
