@@ -246,3 +246,17 @@ GROUPS: dict[str, dict[str, Case]] = {
     },
 }
 """Name of the server, and of the case where a server has several, by what is tried."""
+
+SANDBOXED: dict[str, Case] = {
+    f"fills_its_own_places {argument}": case(
+        2, what, "name a larger --root-size", argument=argument, patience=60
+    )
+    for argument, what in {
+        "bytes /tmp": "it filled the 16 MiB of /tmp in its sandbox",
+        "leaves /tmp": "it filled the 16 MiB of /tmp in its sandbox",
+        "files /tmp": "it made 4,096 files in /tmp of its sandbox",
+        "bytes /dev/shm": "it filled the 16 MiB of ",
+        "leaves /var/tmp": "it filled the 16 MiB of ",
+    }.items()
+}
+"""The same for servers that need a sandbox."""

@@ -116,3 +116,21 @@ def leaves_odd_files():
     except OSError:
         pass
     serve()
+
+
+def fills_its_own_places():
+    """Fills a file system that its sandbox has for itself, and says nothing of it."""
+    kind, _, place = ARGUMENT.partition(" ")
+    try:
+        if kind == "files":
+            for number in range(2**16):
+                os.close(os.open(f"{place}/{number}", os.O_CREAT))
+        else:
+            with open(f"{place}/large", "wb", buffering=0) as file:
+                while file.write(bytes(2**20)):
+                    pass
+    except OSError:
+        pass
+    if kind == "leaves":
+        os._exit(1)
+    serve()

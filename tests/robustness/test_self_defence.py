@@ -14,7 +14,7 @@ import pytest
 from mcp_touchstone.sandbox.sandbox import Method, probe
 from tests.conftest import HERE
 from tests.forked_runs import Nursery, Ran
-from tests.hostile_cases import GROUPS, MIB, Case, hostile
+from tests.hostile_cases import GROUPS, MIB, SANDBOXED, Case, hostile
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="a nursery forks"),
@@ -123,13 +123,15 @@ def test_hostile_servers_get_their_verdict_in_time_and_leave_nothing(
 
 
 @pytest.mark.parametrize("method", Method)
-@pytest.mark.parametrize("name", [name for name in GROUPS["disk"] if "files" not in name])
+@pytest.mark.parametrize(
+    "name", [*(name for name in GROUPS["disk"] if "files" not in name), *SANDBOXED]
+)
 def test_server_in_a_sandbox_is_ended_when_it_takes_too_much_of_the_disk(
     name: str, method: Method, nursery: Nursery, tmp_path: Path
 ) -> None:
     if why := probe(method):
         pytest.skip(why)
-    case = GROUPS["disk"][name]
+    case = (GROUPS["disk"] | SANDBOXED)[name]
 
     ran = check(nursery, tmp_path / "run", name, case, "--sandbox", method, *SMALL)
 
@@ -155,7 +157,7 @@ def corrupted(folder: Path) -> list[str]:
 def test_every_hostile_server_is_tried() -> None:
     texts = [path.read_text("utf-8") for path in HERE.glob("hostile/*.py") if path.stem != "kit"]
     servers = re.findall(r"^def ([^_]\w+)\(", "\n".join(texts), ANY)
-    tried = {name.partition(" ")[0] for cases in GROUPS.values() for name in cases}
+    tried = {name.partition(" ")[0] for cases in (*GROUPS.values(), SANDBOXED) for name in cases}
 
     assert sorted(servers) == sorted(tried)
 

@@ -15,6 +15,7 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.start_limiter import StartLimiter
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.sandbox.command_files import sandbox_for
+from mcp_touchstone.sandbox.own_room import OwnRoom
 from mcp_touchstone.sandbox.sandbox import Sandbox, variables, wrap
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.channel import Channel, StdioChannel
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 STARTING: Final = 3
 """Usual start times after which a process without an answer no longer delays other starts."""
+
+OWN_SHARE: Final = 8
+"""Divisor of the limit of the throw-away folders for the file systems of a sandbox."""
 
 GENTLE_RATE: Final = 5.0
 """Requests a second to a server that is not ours to hurt."""
@@ -98,6 +102,7 @@ class Launcher:
                 born=born,
                 sandbox=sandbox_in(target, place, env),
             )
+            watch(place, channel)
         connection = Connection(channel, transcript, self._pace, root=place.root)
         if rev.is_modern(revision) and revision in self.profile.spoken:
             connection.first_method = self.profile.spoken[revision].first_method
@@ -148,6 +153,7 @@ class Launcher:
                 born=born,
                 sandbox=sandbox_in(target, world, env),
             )
+            watch(world, server)
         dial = None if server is None else server.dial
         return HttpChannel(
             replace(target.endpoint, open_socket=dial),
@@ -175,7 +181,14 @@ def sandbox_in(target: Target, world: World, env: Mapping[str, str]) -> Sandbox 
     )
     most = world.limit.size
     beyond = most + (1 << 20)  # a file may pass the limit of the world, whose watcher then says so
-    return replace(found, file_size=min(found.file_size, beyond), own=min(found.own, most))
+    own = min(max(found.own, most // OWN_SHARE), most)
+    return replace(found, file_size=min(found.file_size, beyond), own=own)
+
+
+def watch(world: World, process: ServerProcess) -> None:
+    """Let the limit of a world look at the file systems that a process has in its sandbox."""
+    if process.sandbox is not None:
+        world.limit.watch_room(OwnRoom(process.outer, process.sandbox))
 
 
 def confined(target: Target, world: World) -> tuple[tuple[str, ...], dict[str, str]]:

@@ -4,6 +4,9 @@ A user may set no quota, and a file system of its own would be memory. So a thre
 space of the disk ten times a second, which costs nothing. It counts the files only after half of
 what is left of the limit has gone. What cannot be counted, such as a file without a name in a
 process that hides it, is bounded too: the disk as a whole may lose ``LOST``.
+
+The file systems that a sandbox has for itself are memory, and have a size. The thread looks whether
+one is full: what then fails in the server is no fault of it that a report may count.
 """
 
 import contextlib
@@ -16,7 +19,7 @@ from glob import iglob
 from itertools import chain, repeat
 from pathlib import Path
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from mcp_touchstone.runtime.open_folder import MOST
 from mcp_touchstone.runtime.safe_path import Tree
@@ -32,6 +35,9 @@ LOST: Final = 4 << 30
 
 EVERY: Final = 0.1
 """Seconds from one look at the free space to the next."""
+
+SOON: Final = 0.02
+"""The same while a sandbox starts, as its server may end at once."""
 
 COUNTED: Final = 5.0
 """Seconds from one count to the next while no space goes: others may free what a server takes."""
@@ -69,6 +75,24 @@ class Use(NamedTuple):
         return self.size > other.size or self.files > other.files
 
 
+class Room(Protocol):
+    """The file systems that a sandbox has for itself.
+
+    Attributes:
+        starts: whether the sandbox is starting.
+        over: whether it has ended.
+    """
+
+    starts: bool
+    over: bool
+
+    def look(self) -> str:
+        """Return which of them is full; empty for none."""
+
+    def close(self) -> None:
+        """Look no more."""
+
+
 class DiskLimit:
     """The limit of what is added to some folders after their owner has filled them.
 
@@ -88,6 +112,7 @@ class DiskLimit:
         self._first: dict[int, Use] = {}
         self._last: dict[int, Use] = {}
         self._next = monotonic() + COUNTED
+        self._rooms: list[Room] = []
         self._lock = threading.Lock()
 
     def watch(self, tree: Tree) -> None:
@@ -104,6 +129,11 @@ class DiskLimit:
         with self._lock:
             self._own.pop(tree, None)
 
+    def watch_room(self, room: Room) -> None:
+        """Look at the file systems of a sandbox until it ends."""
+        with self._lock:
+            self._rooms.append(room)
+
     @contextlib.contextmanager
     def ending(self, end: Callable[[], object]) -> Iterator[None]:
         """Look in a thread while the block runs, and at its end.
@@ -116,8 +146,9 @@ class DiskLimit:
         def look() -> None:
             is_last = False
             while not (is_last or self.met):
-                is_last = over.wait(EVERY)
+                is_last = over.wait(SOON if any(one.starts for one in self._rooms) else EVERY)
                 self.check()
+            self._leave(self._rooms)
             if self.met:
                 end()
 
@@ -132,7 +163,12 @@ class DiskLimit:
     def check(self) -> str:
         """Look at the disk, and count if there is a reason; return ``met``."""
         with self._lock:
-            own = dict(self._own)
+            own, rooms = dict(self._own), [*self._rooms]
+        for one in rooms:
+            self.met = self.met or one.look()
+        self._leave([one for one in rooms if one.over])
+        if self.met:
+            return self.met
         free = _free(own)
         half = Use(self._left.size // 2, self._left.files // 2)
         goes = any(use.less(free.get(disk, use)).exceeds(half) for disk, use in self._last.items())
@@ -140,6 +176,14 @@ class DiskLimit:
             self._count(own, unnamed=goes)
             self._last |= free
         return self.met
+
+    def _leave(self, rooms: Iterable[Room]) -> None:
+        """Look at the file systems of some sandboxes no more."""
+        with self._lock:
+            left = [one for one in rooms if one in self._rooms]
+            self._rooms = [one for one in self._rooms if one not in left]
+        for one in left:
+            one.close()
 
     def _loses(self, free: Mapping[int, Use]) -> bool:
         """Return whether a disk has lost so much that the server must end, whoever took it."""

@@ -179,6 +179,14 @@ class Sandbox:
     own: int = OWN
     processes: int = PROCESSES
 
+    @property
+    def own_places(self) -> tuple[str, ...]:
+        """Where its own file systems are; with ``unshare`` they are one."""
+        shared = ("/tmp",)  # noqa: S108  (it is the sandbox's own)
+        if self.method is Method.UNSHARE:
+            return shared
+        return (*shared, "/var/tmp", "/dev/shm", *map(str, self.hidden))  # noqa: S108  (as above)
+
 
 def outer(env: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for the command of ``wrap``, which passes ``env`` on.

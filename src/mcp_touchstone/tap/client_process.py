@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.engine.launcher import inherited, sandbox_in
+from mcp_touchstone.engine.launcher import inherited, sandbox_in, watch
 from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.sandbox.sandbox import keeper
@@ -84,6 +84,7 @@ class ClientProcess:
             )
         except LaunchError as error:
             raise ClientError(f"client: {error}") from error
+        watch(world, self._process)
 
     def listen(self) -> socket.socket:
         """Return a socket that listens where the client is: in the network of its sandbox.

@@ -117,6 +117,7 @@ class ServerProcess:
 
     Attributes:
         ending: its end; None while it runs.
+        outer: id of the process that we started, in a sandbox another one than the server.
     """
 
     def __init__(
@@ -146,6 +147,7 @@ class ServerProcess:
         self._found: int | None = None
         self._sandbox_sockets: SandboxSockets | None = None
         self._popen = _launch(self.command, env, cwd, sandbox)
+        self.outer = self._popen.pid
         self.family = Family(self._popen, in_sandbox=sandbox is not None)
         launched.add(self._popen.pid)
         self.pipes = Pipes(self._popen, self.family, transcript, on_stderr)

@@ -19,6 +19,9 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 ALONE, LEFT = b"alone", b"left"
 """Whether the command was the last process of the sandbox when it ended."""
 
+PER_FILE = 4096
+"""Bytes of a file system of a sandbox for each file that it may have."""
+
 FAILED = 125
 """Exit status when the sandbox could not be made; 126 and 127 when the command did not start."""
 

@@ -7,14 +7,12 @@ import ctypes
 import os
 import stat
 
-from .common import write
+from .common import PER_FILE, write
 from .libc import check, kernel, libc
 
 RESERVED = 301
 """The lowest limit of process ids that Linux accepts; it does not reuse that many ids."""
 
-PER_FILE = 4096
-"""Bytes of a file system for each file that it may have."""
 SKELETON = 64 << 20
 """Size in bytes of a file system for folders and devices."""
 
