@@ -199,7 +199,7 @@ def test_completion_on_another_stream_is_before_no_elicitation(
         seen.transcript.exchanges += [same] if same is exchange else []
         hears(seen, message, Origin(same))
 
-    rules = chapter("client.elicitation")
+    rules = chapter("questions.elicitation")
     found = [one for one in rules.completes_only_known_elicitations(seen) if one.expected]
 
     assert [(one.passed, one.mild or Breach.FAIL) for one in found][-1] == judged

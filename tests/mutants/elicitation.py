@@ -1,4 +1,4 @@
-"""Servers that break a rule of client/elicitation in a session."""
+"""Servers that break a rule of questions/elicitation in a session."""
 
 import os
 from typing import Any, ClassVar

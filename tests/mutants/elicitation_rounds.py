@@ -1,4 +1,4 @@
-"""Servers that break a rule of client/elicitation in stateless requests."""
+"""Servers that break a rule of questions/elicitation in stateless requests."""
 
 from typing import ClassVar
 

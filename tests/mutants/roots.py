@@ -1,4 +1,4 @@
-"""Servers that break a rule of client/roots."""
+"""Servers that break a rule of questions/roots."""
 
 import os
 from functools import partial

@@ -1,4 +1,4 @@
-"""Servers that break a rule of client/sampling."""
+"""Servers that break a rule of questions/sampling."""
 
 from typing import ClassVar
 

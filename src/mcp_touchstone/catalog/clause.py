@@ -98,7 +98,7 @@ class Clause:
 
     Attributes:
         id: stable identifier, prefixed by its chapter; never reused.
-        group: directory of the chapter file (``basic``, ``server``, ``client``).
+        group: directory of the chapter file (``basic``, ``server``, ``questions``).
         chapter: stem of the chapter file.
         level: requirement level of the text.
         breach: how a breach counts; follows the level unless the row overrides it.

@@ -1,4 +1,4 @@
-"""client/sampling: the sampling requests of a server."""
+"""questions/sampling: the sampling requests of a server."""
 
 from collections.abc import Iterator
 from typing import Any

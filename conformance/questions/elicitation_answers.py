@@ -1,4 +1,4 @@
-"""client/elicitation: how a server handles the user's answer and the client's capabilities."""
+"""questions/elicitation: how a server handles the user's answer and the client's capabilities."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

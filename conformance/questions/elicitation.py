@@ -1,4 +1,4 @@
-"""client/elicitation: the elicitation requests of a server."""
+"""questions/elicitation: the elicitation requests of a server."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""client/roots: how a server requests and uses the roots of its client."""
+"""questions/roots: how a server requests and uses the roots of its client."""
 
 import secrets
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""client/sampling: how a server handles good and bad answers of the client's model."""
+"""questions/sampling: how a server handles good and bad answers of the client's model."""
 
 import json
 from collections.abc import Iterator
