@@ -17,6 +17,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Entry,
     Fault,
+    Happened,
     Message,
     Phase,
     Place,
@@ -62,9 +63,6 @@ LOCALE = {"LC_ALL": "C", "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
 """An environment in which programs prefer another encoding than UTF-8, as on Windows."""
 
 LISTEN = "subscriptions/listen"
-CLOSED = b"we closed its input"
-LEFT = b"the server closed its output"
-TERMINATED = b"we sent SIGTERM"
 
 CANCELLED = "notifications/cancelled"
 PROGRESS = "notifications/progress"
@@ -272,7 +270,7 @@ def _visibility(record: Record, lines: list[Entry]) -> Iterator[Seen]:
     """Find answers that came only after stdin was closed, long after the limit for the first."""
     limit = record.profile.pace.startup
     asked = next((e for e in record.transcript if e.source is Source.US), None)
-    closing = next((e for e in record.transcript if e.raw == CLOSED), None)
+    closing = next((e for e in record.transcript if e.happened is Happened.INPUT_CLOSED), None)
     if asked is None or closing is None or closing.at - asked.at < limit:
         return
     late = [e for e in lines if any(m.role is Role.ANSWER for m in e.messages)]
@@ -510,7 +508,10 @@ def _was_in_flight(record: Record) -> bool:
     A server may finish the work of a cancelled call, but a cancelled subscription has no work. We
     cannot answer a request that the server writes after that.
     """
-    end = next((e.n for e in record.transcript if e.raw == CLOSED), len(record.transcript))
+    end = next(
+        (e.n for e in record.transcript if e.happened is Happened.INPUT_CLOSED),
+        len(record.transcript),
+    )
     answered = {message.answers for entry, message in record.messages() if entry.n < end}
     ours = any(
         asked.line not in answered and not (asked.cancelled and asked.method == LISTEN)
@@ -526,7 +527,7 @@ def _was_in_flight(record: Record) -> bool:
 def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
     """A server that closes the connection with no request open exits cleanly."""
     ending = record.ending
-    closing = next((e for e in record.transcript if e.raw == LEFT), None)
+    closing = next((e for e in record.transcript if e.happened is Happened.SERVER_CLOSED), None)
     if closing is None or ending is None or _was_hit(record, closing) or _was_terminated(record):
         return
     clean = ending.step is Step.ITSELF and ending.status >= 0
@@ -536,7 +537,7 @@ def exits_cleanly_when_it_closes_first(record: Record) -> Iterator[Seen]:
 
 def _was_terminated(record: Record) -> bool:
     """Whether we had sent SIGTERM while the input of the server was open."""
-    return any(entry.raw == TERMINATED for entry in record.transcript)
+    return any(entry.happened is Happened.TERMINATED for entry in record.transcript)
 
 
 def _was_hit(record: Record, closing: Entry) -> bool:

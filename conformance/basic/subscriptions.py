@@ -10,6 +10,7 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Entry,
+    Happened,
     Kind,
     Message,
     Pending,
@@ -32,7 +33,6 @@ from mcp_touchstone.suite import (
     value_in,
 )
 
-TERMINATED = b"we sent SIGTERM"
 ID = META + "subscriptionId"
 LISTEN = "subscriptions/listen"
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
@@ -123,7 +123,7 @@ class Watch:
         for entry in self._record.transcript:
             if entry.source is Source.US:
                 self._said(entry)
-            elif entry.raw == TERMINATED:
+            elif entry.happened is Happened.TERMINATED:
                 self._terminated = entry.at
             for message in entry.messages:
                 self._proved(entry, message)

@@ -11,9 +11,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from mcp_touchstone.suite import (
     Breach,
+    Happened,
     Record,
     Seen,
-    Source,
     ambient,
     brief,
     clients,
@@ -23,7 +23,6 @@ from mcp_touchstone.suite import (
 
 Fact = tuple[int, str, dict[str, Any]]
 
-NOTED = "authorization: "
 ROOT = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 RESOURCE = "/.well-known/oauth-protected-resource"
@@ -60,8 +59,8 @@ def _facts(record: Record, *places: str) -> list[Fact]:
     """
     found = []
     for entry in record.transcript:
-        if entry.source is Source.EVENT and entry.text.startswith(NOTED):
-            place, _, text = entry.text.removeprefix(NOTED).partition(" ")
+        if entry.happened is Happened.AUTHORIZATION:
+            place, _, text = entry.text.removeprefix(Happened.AUTHORIZATION).partition(" ")
             facts = loads(text)
             known = isinstance(facts, dict) and facts.keys() >= {*REQUIRED.get(place, ("",))}
             if known and all(isinstance(facts[n], KINDS[n]) for n in facts.keys() & KINDS):
@@ -84,7 +83,7 @@ def _split(url: str) -> SplitResult:
 
 def _has_ended(record: Record) -> bool:
     """Whether the client ended; False if that is not known."""
-    return clients.event(record, clients.ENDED, clients.FAILED) is not None
+    return clients.event(record, Happened.ENDED, Happened.FAILED) is not None
 
 
 def _scopes(facts: dict[str, Any]) -> set[str]:

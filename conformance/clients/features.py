@@ -6,6 +6,7 @@ from typing import Any
 from mcp_touchstone.suite import (
     Asked,
     Breach,
+    Happened,
     Phase,
     Record,
     Role,
@@ -36,7 +37,8 @@ FEATURES = {
 REJECTED = -1
 """Code of the error of a user who rejected a sample."""
 
-FETCHED = "the client fetched /consent"
+CONSENT = "/consent"
+"""Path of the page of the elicitation in URL mode."""
 
 OWN = {
     "roots/list": "roots",
@@ -178,11 +180,13 @@ def _result_fault(params: dict[str, Any]) -> str:
 @ambient("client-url-not-fetched")
 def opens_no_page_without_consent(record: Record) -> Iterator[Seen]:
     """The page of an elicitation that the client did not accept is not fetched."""
-    fetched = clients.event(record, FETCHED)
+    events = (one for one in record.transcript if one.happened is Happened.FETCHED)
+    paths = ((one, one.text.removeprefix(Happened.FETCHED)) for one in events)
+    fetched = next((one for one, path in paths if path.startswith(CONSENT)), None)
     for entry, _method, params, answer, _line in clients.questions(record):
         accepted = object_in(answer, "result").get("action") == "accept"
         if params.get("mode") == "url" and not (accepted and fetched):
-            at = fetched[0] if fetched else entry.n
+            at = fetched.n if fetched else entry.n
             actual = "the client fetched it, and did not accept"
             yield Seen("client-url-not-fetched", fetched is None, at, "no request to it", actual)
 
@@ -304,7 +308,7 @@ def lists_all_pages(record: Record) -> Iterator[Seen]:
         cursors = [object_in(a.value, "params").get("cursor") for a in later]
         if following and isinstance(following, str):
             passed = any(cursor is not None for cursor in cursors)  # another clause judges which
-            if passed or clients.event(record, clients.ENDED):
+            if passed or clients.event(record, Happened.ENDED):
                 expected = f"a request with cursor {brief(following, 60)}"
                 actual = "the client ended without it"
                 yield Seen("client-pages", passed, one.line, expected, actual)
@@ -324,7 +328,7 @@ def asks_for_the_page_of_an_empty_cursor(record: Record) -> Iterator[Seen]:
             continue
         later = [a for a in asked if a.method == one.method and a.line > one.line]
         passed = any(object_in(a.value, "params").get("cursor") == "" for a in later)
-        if passed or (record.scenario and clients.event(record, clients.ENDED)):
+        if passed or (record.scenario and clients.event(record, Happened.ENDED)):
             expected, actual = 'a request with cursor ""', "the client ended without it"
             yield Seen("client-cursor-empty", passed, one.line, expected, actual)
 

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from mcp_touchstone.suite import (
     LEGACY,
     Breach,
+    Happened,
     HttpExchange,
     Kind,
     Record,
@@ -30,8 +31,6 @@ SESSION, VERSION, LAST_EVENT = "Mcp-Session-Id", "MCP-Protocol-Version", "Last-E
 BARRED, NOT_FOUND, ENDS = 401, 404, 500
 PRECISION = 0.9
 """Part of a time that a client must wait; its clock may differ from ours a little."""
-
-REOPENED = "the client opened a new session"
 
 
 def _of(record: Record, *verbs: str) -> list[HttpExchange]:
@@ -223,15 +222,15 @@ def opens_a_new_session_after_a_lost_one(record: Record) -> Iterator[Seen]:
     lost = [e for e in _of(record, "POST") if e.status == NOT_FOUND and e.said(SESSION)]
     if not lost:
         return
-    reopened = clients.event(record, REOPENED)
+    reopened = clients.event(record, Happened.REOPENED)
     if reopened is not None:
-        yield Seen(clause, reopened[1] == REOPENED, reopened[0], expected, reopened[1])
+        yield Seen(clause, True, reopened.n, expected)
         return
     over = lost[0].headed or lost[0].began  # the end comes after the client has read it
     again = next((e for e in _of(record, "POST") if e.began > over), None)
     if again is not None:
         yield Seen(clause, False, _at(again), expected, "a further request with the old id")
-    elif clients.event(record, clients.ENDED):
+    elif clients.event(record, Happened.ENDED):
         actual = "the client ended without a new session"
         yield Seen(clause, False, _at(lost[0]), expected, actual, mild=Breach.WARN)
 
@@ -246,9 +245,9 @@ def deletes_its_session(record: Record) -> Iterator[Seen]:
     if issued is None or over:
         return
     deleted = [e for e in _of(record, "DELETE") if e.said(SESSION) == issued]
-    ended = clients.event(record, clients.ENDED)
+    ended = clients.event(record, Happened.ENDED)
     if deleted or ended:
-        at = _at(deleted[0]) if deleted else ended and ended[0]
+        at = _at(deleted[0]) if deleted else ended and ended.n
         actual = "the client ended without it"
         yield Seen("client-http-session-deleted", bool(deleted), at, "DELETE", actual)
 
@@ -271,7 +270,7 @@ def resumes_a_stream_behind_its_last_event(record: Record) -> Iterator[Seen]:
             actual = f"{LAST_EVENT}: {brief(said)}"
             expected = f"one of {brief(sorted(earlier))}"
             yield Seen(clause, said in earlier, _at(exchange), expected, actual)
-    ended = clients.event(record, clients.ENDED)
+    ended = clients.event(record, Happened.ENDED)
     if record.revision < "2025-11-25" or ended is None:
         return
     for exchange in _of(record, "POST"):

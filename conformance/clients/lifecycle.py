@@ -6,11 +6,11 @@ from mcp_touchstone.suite import (
     LATEST_MODERN,
     LEGACY,
     Breach,
+    Happened,
     Phase,
     Record,
     Role,
     Seen,
-    Source,
     ambient,
     brief,
     clients,
@@ -18,15 +18,10 @@ from mcp_touchstone.suite import (
 )
 
 OPENING = frozenset({"initialize", "ping", "server/discover"})
-CLOSED = "the client closed the input of the server"
-SIGNAL = "the client sent "
-EXITED = "the server exited with status "
-RESTARTED = "the client started the server again"
-FELL_BACK = "the client fell back to initialize"
-FALLS_BACK = "the client falls back to initialize elsewhere"
 MODERN_ERRORS = frozenset({-32020, -32021, -32022})
 CANCELLED = "notifications/cancelled"
-KILLED = ("the client killed the server", "the client ended and left the server")
+ENDS = (Happened.CLIENT_CLOSED, Happened.SIGNALLED, Happened.KILLED, Happened.LEFT_RUNNING)
+"""How a client ends a server."""
 
 
 @ambient("client-initialize-first", "client-waits-for-initialize")
@@ -107,8 +102,9 @@ def sends_initialize_in_no_batch(record: Record) -> Iterator[Seen]:
 def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
     """A client of both eras sends server/discover first, and falls back after any old error."""
     asked = clients.requests(record)
-    fell = any(one.method == "initialize" for one in asked) or clients.event(record, FELL_BACK)
-    elsewhere = clients.event(record, FALLS_BACK)
+    opened = any(one.method == "initialize" for one in asked)
+    fell = opened or clients.event(record, Happened.FELL_BACK)
+    elsewhere = clients.event(record, Happened.FALLS_BACK)
     if not asked or not (fell or elsewhere):
         return
     first = asked[0]
@@ -116,7 +112,7 @@ def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
     yield Seen("client-probes-first", passed, first.line, "server/discover", actual)
     found = clients.answer(record, first)
     code = None if found is None else found[1].code
-    over = fell or clients.event(record, clients.ENDED, clients.FAILED, CLOSED)
+    over = fell or clients.event(record, Happened.ENDED, Happened.FAILED, Happened.CLIENT_CLOSED)
     if found is not None and over and code is not None and code not in MODERN_ERRORS:
         actual = f"the client gave up after the error {brief(code)}"
         expected = "initialize, as after other errors"
@@ -126,11 +122,12 @@ def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
 @ambient("client-restarts-server")
 def starts_a_server_again_that_exited(record: Record) -> Iterator[Seen]:
     """A server that exits by itself is started again."""
-    exited = clients.event(record, EXITED, CLOSED, SIGNAL, *KILLED)
-    again = clients.event(record, RESTARTED)
-    if exited and exited[1].startswith(EXITED) and (again or clients.event(record, clients.ENDED)):
+    exited = clients.event(record, Happened.EXITED, *ENDS)
+    again = clients.event(record, Happened.RESTARTED)
+    over = again or clients.event(record, Happened.ENDED)
+    if exited and exited.happened is Happened.EXITED and over:
         actual = "the client went on without it"
-        yield Seen("client-restarts-server", bool(again), exited[0], "a new process", actual)
+        yield Seen("client-restarts-server", bool(again), exited.n, "a new process", actual)
 
 
 @ambient("client-cancel-sent", "client-cancel-sent-legacy")
@@ -139,7 +136,7 @@ def tells_the_server_of_a_cancellation(record: Record) -> Iterator[Seen]:
     modern = is_modern(record.revision)
     clause = "client-cancel-sent" if modern else "client-cancel-sent-legacy"
     scenario = "cancel-stateless" if modern else "cancel"
-    if record.scenario == scenario and clients.event(record, clients.ENDED):
+    if record.scenario == scenario and clients.event(record, Happened.ENDED):
         sent = [m for _, m in record.messages(Role.NOTIFICATION) if m.method == CANCELLED]
         calls = [asked for asked in clients.requests(record) if asked.method == "tools/call"]
         for asked in calls:
@@ -150,11 +147,6 @@ def tells_the_server_of_a_cancellation(record: Record) -> Iterator[Seen]:
 @ambient("client-closes-input-first")
 def ends_a_server_by_closing_its_input(record: Record) -> Iterator[Seen]:
     """The end of the input comes before a signal."""
-    for entry in record.transcript:
-        if entry.source is Source.EVENT:
-            closed = entry.text.startswith(CLOSED)
-            if closed or entry.text.startswith((SIGNAL, *KILLED)):
-                expected = "the end of its input first"
-                clause = "client-closes-input-first"
-                yield Seen(clause, closed, entry.n, expected, entry.text)
-                return
+    if first := clients.event(record, *ENDS):
+        passed, expected = first.happened is Happened.CLIENT_CLOSED, "the end of its input first"
+        yield Seen("client-closes-input-first", passed, first.n, expected, first.text)

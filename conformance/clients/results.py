@@ -5,7 +5,17 @@ A client that takes its next step after a result has accepted it: a step that fa
 
 from collections.abc import Iterator
 
-from mcp_touchstone.suite import Record, Seen, ambient, brief, clients, is_modern, misfit, value_in
+from mcp_touchstone.suite import (
+    Happened,
+    Record,
+    Seen,
+    ambient,
+    brief,
+    clients,
+    is_modern,
+    misfit,
+    value_in,
+)
 
 MORE = "x-touchstone"
 COMPLETE = "notifications/elicitation/complete"
@@ -21,7 +31,7 @@ def _goes_on(record: Record, line: int) -> bool | None:
     """Whether the client sent a request after a line in a scenario; None if that is not known."""
     if any(asked.line > line for asked in clients.peer(record).session.asked):
         return True
-    return False if clients.event(record, clients.FAILED) else None
+    return False if clients.event(record, Happened.FAILED) else None
 
 
 @ambient("client-further-members", "client-elicitation-unknown")
@@ -37,7 +47,7 @@ def goes_on_after_what_it_must_accept(record: Record) -> Iterator[Seen]:
     accepts += [("client-elicitation-unknown", n) for n, m in heard if m.method == COMPLETE]
     for clause, line in accepts if record.scenario else ():
         if (passed := _goes_on(record, line)) is not None:
-            yield Seen(clause, passed, line, "the next step", "the client failed")
+            yield Seen(clause, passed, line, "the next step", Happened.FAILED)
 
 
 @ambient("client-output-validated", "client-result-type-unknown")
@@ -68,7 +78,7 @@ def refuses_what_it_must_not_accept(record: Record) -> Iterator[Seen]:
 @ambient("client-cache-stale")
 def asks_again_for_a_stale_list(record: Record) -> Iterator[Seen]:
     """A list with ttlMs 0, or with a negative one, is stale at once."""
-    if record.scenario == "cache" and clients.event(record, clients.ENDED):
+    if record.scenario == "cache" and clients.event(record, Happened.ENDED):
         lists = [one for one in clients.requests(record) if one.method == "tools/list"]
         actual = f"{len(lists)} requests"
         line = lists[-1].line if lists else None

@@ -7,10 +7,10 @@ from mcp_touchstone.suite import (
     LEGACY,
     META,
     Asked,
+    Happened,
     Kind,
     Record,
     Seen,
-    Source,
     ambient,
     brief,
     clients,
@@ -19,8 +19,8 @@ from mcp_touchstone.suite import (
 )
 
 UNSUPPORTED = -32022
-FETCHED = "the client fetched /canary"
-FELL_BACK = "the client fell back to initialize"
+CANARY = "/canary"
+"""Beginning of the path of what nobody may fetch."""
 
 
 def _modern(record: Record) -> list[Asked]:
@@ -52,10 +52,10 @@ def selects_a_supported_version(record: Record) -> Iterator[Seen]:
         supported = object_in(found[1].value, "error", "data").get("supported")
         later = [one for one in clients.peer(record).session.asked if one.line > found[0].n]
         clause = "client-selects-supported-version"
-        fell = clients.event(record, FELL_BACK)
+        fell = clients.event(record, Happened.FELL_BACK)
         if fell and not later and isinstance(supported, list) and not set(supported) & {*LEGACY}:
             expected = f"one of {brief(supported)}, or none"
-            yield Seen(clause, False, found[0].n, expected, fell[1])
+            yield Seen(clause, False, found[0].n, expected, fell.text)
         if not isinstance(supported, list) or not later:
             continue
         first = later[0]
@@ -123,7 +123,8 @@ def fetches_no_reference_of_a_schema(record: Record) -> Iterator[Seen]:
     fetched = [
         entry
         for entry in record.transcript
-        if entry.source is Source.EVENT and entry.text.startswith(FETCHED)
+        if entry.happened is Happened.FETCHED
+        and entry.text.removeprefix(Happened.FETCHED).startswith(CANARY)
     ]
     for entry in fetched:
         yield Seen(clause, False, entry.n, expected, entry.text)

@@ -9,6 +9,7 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recorder, Side
+from mcp_touchstone.wire.events import Happened
 from tests.cases import cases
 
 INFO = {"name": "x", "version": "1"}
@@ -90,9 +91,9 @@ def test_a_server_without_a_fault_passes(tmp_path: Path) -> None:
         tmp_path / "r",
         asked(2, "tools/list"),
         answered(2, tools=[]),
-        recording.CLIENT_CLOSED,
-        recording.SERVER_CLOSED,
-        recording.EXITED + "0",
+        Happened.CLIENT_CLOSED,
+        Happened.SERVER_CLOSED,
+        Happened.EXITED + "0",
     )
 
     assert main(["judge", str(folder), "--side", "server"]) == 0
@@ -101,9 +102,9 @@ def test_a_server_without_a_fault_passes(tmp_path: Path) -> None:
 def test_a_server_that_closes_its_output_after_its_input_did_not_close_first(
     tmp_path: Path,
 ) -> None:
-    exited = f"{recording.EXITED}0"
-    after = write(tmp_path / "a", recording.CLIENT_CLOSED, recording.SERVER_CLOSED, exited)
-    first = write(tmp_path / "b", recording.SERVER_CLOSED, recording.CLIENT_CLOSED, exited)
+    exited = f"{Happened.EXITED}0"
+    after = write(tmp_path / "a", Happened.CLIENT_CLOSED, Happened.SERVER_CLOSED, exited)
+    first = write(tmp_path / "b", Happened.SERVER_CLOSED, Happened.CLIENT_CLOSED, exited)
 
     clause = "stdio-server-initiated-close"
     assert verdicts(after, "server")[clause] == "unseen"
@@ -119,9 +120,9 @@ def test_silence_at_the_end_of_a_recording_is_no_fault(tmp_path: Path) -> None:
 def test_an_exit_soon_after_a_signal_is_no_fault_of_the_server(tmp_path: Path) -> None:
     folder = write(
         tmp_path / "r",
-        recording.CLIENT_CLOSED,
-        recording.SIGNALLED + "SIGTERM",
-        recording.DIED + "SIGTERM",
+        Happened.CLIENT_CLOSED,
+        Happened.SIGNALLED + "SIGTERM",
+        Happened.DIED + "SIGTERM",
     )
 
     assert not {"fail", "warn"} & set(verdicts(folder, "server").values())
@@ -155,7 +156,7 @@ def test_a_conversation_without_a_revision_is_not_checked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "r.jsonl"
-    Recorder(path, {"command": ["server"]}, {}).event(recording.NOT_STARTED + "No such file")
+    Recorder(path, {"command": ["server"]}, {}).event(Happened.NOT_STARTED + "No such file")
 
     assert main(["judge", str(path)]) == 2
 
@@ -191,7 +192,7 @@ def test_authorization_is_judged_with_the_session_that_a_client_falls_back_to(
     meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
     side, message = asked(0, "server/discover", _meta=meta)
     recorder.take(side, _line(message))
-    recorder.event(recording.AUTHORIZATION + "authorize {}")
+    recorder.event(Happened.AUTHORIZATION + "authorize {}")
     recorder.take(side, _line(OPENING[0]))
     recorder.close()
 

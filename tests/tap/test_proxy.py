@@ -20,6 +20,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.tap import proxy, recording
 from mcp_touchstone.tap.proxy import Proxy
 from mcp_touchstone.tap.recording import Recording, Side
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import encoded
 from tests.cases import cases
 from tests.conftest import eventually
@@ -163,7 +164,7 @@ def test_a_client_that_leaves_closes_the_connection_to_the_server(tmp_path: Path
         found.close()
         _open.pop().close()
         assert gone.wait(30)
-        eventually(lambda: rows(tmp_path)[-1]["text"] == recording.CLIENT_LEFT)
+        eventually(lambda: rows(tmp_path)[-1]["text"] == Happened.CLIENT_LEFT)
 
 
 def test_a_response_that_breaks_off_breaks_off_for_the_client(tmp_path: Path) -> None:

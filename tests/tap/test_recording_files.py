@@ -11,6 +11,7 @@ from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import recording, show
 from mcp_touchstone.tap.recording import Recorder, Side
+from mcp_touchstone.wire.events import Happened
 from tests.odd_values import mutants
 from tests.tap.test_judge import answered, asked, write
 
@@ -67,7 +68,7 @@ def over_http(folder: Path) -> Path:
     recorder.http(Side.SERVER, 1, json.dumps(answer), event=["message", "1", 5])
     recorder.http(Side.EVENT, 1, "")
     for place, facts in NOTES.items():
-        recorder.event(f"{recording.AUTHORIZATION}{place} {json.dumps(facts)}")
+        recorder.event(f"{Happened.AUTHORIZATION}{place} {json.dumps(facts)}")
     recorder.close()
     return folder
 
@@ -86,7 +87,7 @@ def is_usable(path: Path) -> bool:
 @pytest.mark.parametrize("kind", ["stdio", "http"])
 def test_a_wrong_member_is_refused_or_does_no_harm(kind: str, tmp_path: Path) -> None:
     said = (asked(2, "tools/list"), answered(2, tools=[]), (Side.STDERR, b"\xff\n"))
-    ended = (recording.CLIENT_CLOSED, f"{recording.EXITED}0")
+    ended = (Happened.CLIENT_CLOSED, f"{Happened.EXITED}0")
     folder = tmp_path / "r"
     source = rows(
         (write(folder, *said, *ended) if kind == "stdio" else over_http(folder)) / "1.jsonl"
@@ -110,8 +111,8 @@ def test_a_wrong_fact_of_our_server_breaks_no_rule_of_ours(tmp_path: Path) -> No
     for place, facts in NOTES.items():
         texts = [json.dumps(mutant) for mutant in list(mutants(facts))[::2]]
         for text in ["", "{", "[]", *texts]:
-            note = {"at": 1, "from": "event", "text": f"{recording.AUTHORIZATION}{place} {text}"}
-            kept = [row for row in source if f"{recording.AUTHORIZATION}{place} " not in str(row)]
+            note = {"at": 1, "from": "event", "text": f"{Happened.AUTHORIZATION}{place} {text}"}
+            kept = [row for row in source if f"{Happened.AUTHORIZATION}{place} " not in str(row)]
             path.write_text("".join(f"{json.dumps(one)}\n" for one in [*kept, note]))
             usable += is_usable(path)
 

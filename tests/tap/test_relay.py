@@ -18,6 +18,7 @@ from mcp_touchstone.engine import runner
 from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recording, Side
+from mcp_touchstone.wire.events import Happened
 from tests.conftest import eventually
 
 if os.name != "posix":
@@ -108,14 +109,14 @@ def test_the_exit_status_and_stderr_of_the_server_are_those_of_the_tap(folder: P
 
     assert (process.returncode, stderr) == (7, b"usage: ...")
     assert lines(only(folder), Side.STDERR) == b"usage: ..."
-    assert only(folder).rows[-1].text == recording.EXITED + "7"
+    assert only(folder).rows[-1].text == Happened.EXITED + "7"
 
 
 def test_the_tap_ends_by_the_signal_that_ended_the_server(folder: Path) -> None:
     process = python(folder, "import os\nos.kill(os.getpid(), 9)")
 
     assert process.wait(60) == -signal.SIGKILL
-    assert only(folder).rows[-1].text == recording.DIED + "SIGKILL"
+    assert only(folder).rows[-1].text == Happened.DIED + "SIGKILL"
 
 
 def test_a_server_that_does_not_exist_is_named_and_recorded(folder: Path) -> None:
@@ -125,7 +126,7 @@ def test_a_server_that_does_not_exist_is_named_and_recorded(folder: Path) -> Non
 
     assert process.returncode == 127
     assert b"/nonexistent/server" in stderr
-    assert only(folder).rows[-1].text.startswith(recording.NOT_STARTED)
+    assert only(folder).rows[-1].text.startswith(Happened.NOT_STARTED)
 
 
 def test_signals_reach_the_server_once(folder: Path) -> None:
@@ -145,7 +146,7 @@ def test_signals_reach_the_server_once(folder: Path) -> None:
 
     assert process.stdout.read() == b"got it\n"
     assert process.wait(60) == 3
-    assert any(only(folder).events(recording.SIGNALLED + "SIGTERM"))
+    assert next(only(folder).events(Happened.SIGNALLED)).text == Happened.SIGNALLED + "SIGTERM"
 
 
 def test_the_last_output_passes_to_a_slow_client(folder: Path) -> None:
@@ -173,7 +174,7 @@ def test_a_child_that_keeps_the_output_open_does_not_hold_the_tap(folder: Path) 
 
     try:
         assert process.wait(60) == 0
-        assert only(folder).rows[-1].text == recording.EXITED + "0"
+        assert only(folder).rows[-1].text == Happened.EXITED + "0"
     finally:
         os.kill(pid, signal.SIGKILL)
 
@@ -212,7 +213,7 @@ def test_each_side_sees_that_the_other_one_has_gone(folder: Path) -> None:
     process.stdin.close()
 
     assert process.wait(60) == 0
-    assert any(only(folder).events(recording.SERVER_CLOSED))
+    assert any(only(folder).events(Happened.SERVER_CLOSED))
 
 
 def test_a_client_that_reads_no_more_stops_the_server(folder: Path) -> None:

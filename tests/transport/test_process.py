@@ -22,6 +22,7 @@ from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.pipes import STDERR_KEPT, Gone
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, Step, signal_name
 from mcp_touchstone.wire import transcript
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import Fault
 from mcp_touchstone.wire.transcript import Source
 from tests.cases import cases
@@ -299,7 +300,7 @@ def test_shutdown_escalates_until_the_server_ends(
 
     assert (ending.step, ending.status) == (step, status)
     assert ("we closed its input" in events(process)) is polite
-    assert polite or "the server closed its output" not in events(process)
+    assert polite or Happened.SERVER_CLOSED not in events(process)
 
 
 def test_what_a_server_says_at_a_hurried_end_is_not_recorded(start: Start) -> None:
@@ -330,7 +331,7 @@ def test_wait_ends_when_the_server_closes_its_output(start: Start) -> None:
 
     assert record_of(process).wait(lambda: False, LONG) is False
     assert record_of(process).ended
-    assert events(process) == ["the server closed its output"]
+    assert events(process) == [Happened.SERVER_CLOSED]
     assert process.end(LONG).step is Step.INPUT_CLOSED
 
 

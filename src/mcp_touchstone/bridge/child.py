@@ -14,6 +14,7 @@ from mcp_touchstone.runtime.console import relay, say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.process import MARK, LaunchError, ServerProcess, left
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import Fault, Line, encode, read
 
 WRITING: Final = 30.0
@@ -187,7 +188,7 @@ class Child:
             return f"we stopped listening to the server: {self.overflow}"
         self._started.wait()  # it may have exited before the constructor returned
         status = self._process.wait(1.0)
-        return "the server closed its output" if status is None else left(status)
+        return Happened.SERVER_CLOSED if status is None else left(status)
 
 
 def log(sentence: str) -> None:

@@ -17,6 +17,7 @@ from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import Ending, ServerProcess, left, now
 from mcp_touchstone.version import __version__
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.lifecycle import Message
 from mcp_touchstone.wire.near_miss import READ_ON
@@ -280,7 +281,7 @@ class Connection:
         if status is not None:
             return left(status)
         if self.transcript.ended:
-            return "the server closed its output"
+            return Happened.SERVER_CLOSED
         if self.answers.exhausted:
             return f"we stopped answering it after {MOST_ANSWERS:,} of its requests"
         crowded = self._granted > WORTH_SAYING * limit

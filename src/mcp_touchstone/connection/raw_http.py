@@ -6,6 +6,7 @@ from typing import Any, Final
 from mcp_touchstone.connection.connection import CLIENT_INFO, Connection
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_exchange import HttpResponse
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange, Headers
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.http_headers import SESSION, VERSION, Path, annotated
@@ -310,7 +311,10 @@ class RawHttp:
         length = sum(map(len, pieces))
         chosen = self.headers(verb, message, length) if headers is None else headers
         if not line:
-            how = self._described(verb, path, change, headers) or f"we sent {verb} {self.path}"
+            how = (
+                self._described(verb, path, change, headers)
+                or f"{Happened.REQUESTED}{verb} {self.path}"
+            )
             number = self._connection.transcript.happened(how)
         limit = self._connection.pace.reply if seconds is None else seconds
         response = self._channel.exchange(
@@ -350,7 +354,7 @@ class RawHttp:
             parts.append("headers of its own: " + ", ".join(name for name, _ in headers))
         if not parts and path is None:
             return ""
-        target = f"we sent {verb} {hidden(self.path if path is None else path)}"
+        target = f"{Happened.REQUESTED}{verb} {hidden(self.path if path is None else path)}"
         return f"{target} with " + "; ".join(parts) if parts else target
 
 

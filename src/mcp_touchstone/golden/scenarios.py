@@ -22,6 +22,7 @@ from mcp_touchstone.golden.store import Recording
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.transport.http_channel import HttpChannel
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange as WireExchange
 from mcp_touchstone.wire.framing import value_in
 from mcp_touchstone.wire.http_headers import SESSION
@@ -56,9 +57,6 @@ AT_ONCE: Final = frozenset({"crowds", "lines", "load", "messages"})
 
 PASSING: Final = ("working", "completed")
 """States of a task that differ only by the moment of the request."""
-
-SENT: Final = re.compile(r"we sent (\w+ \S+.*)")
-"""The event with the unusual parts of an HTTP request; see ``RawHttp``."""
 
 EVENT_ID: Final = re.compile(r"(?<=Last-Event-ID: )[^,]*")
 
@@ -163,9 +161,8 @@ def _lines(transcript: Transcript) -> Iterator[tuple[str, _Sent]]:
         got = answers.get(entry.n, [])
         if entry.n in crafted:
             got = _with_status(got, crafted[entry.n])
-        found = SENT.fullmatch(entry.text) if entry.source is Source.EVENT else None
-        if found is not None and entry.scenario:
-            unusual = EVENT_ID.sub("<event>", found[1])
+        if entry.happened is Happened.REQUESTED and entry.scenario:
+            unusual = EVENT_ID.sub("<event>", entry.text.removeprefix(Happened.REQUESTED))
             if entry.n in crafted:
                 yield entry.scenario, _Sent({"http": unusual}, got)
                 unusual = ""

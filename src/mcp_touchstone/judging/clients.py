@@ -10,19 +10,16 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import Kind, list_in, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Asked, Message
 from mcp_touchstone.wire.schema import Schemas
-from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+from mcp_touchstone.wire.transcript import Entry, Transcript
 
 SCHEMAS: Final = Schemas(home() / "conformance" / "clients" / "schemas")
 """The messages of clients; ``results`` are those to requests of the server."""
 
 VERSION: Final = rev.META + "protocolVersion"
-
-ENDED: Final = "the client ended"
-FAILED: Final = "the client failed"
-"""Events at the end of a scenario: exit status 0, or another end."""
 
 
 def peer(record: Record) -> Transcript:
@@ -53,10 +50,9 @@ def tools(record: Record, asked: Asked) -> list[dict[str, Any]]:
     return [one for one in list_in(result(record, asked), "tools") if isinstance(one, dict)]
 
 
-def event(record: Record, *beginnings: str) -> tuple[int, str] | None:
-    """Return the number and the sentence of the first event with one of these beginnings."""
-    events = ((e.n, e.text) for e in record.transcript if e.source is Source.EVENT)
-    return next((one for one in events if one[1].startswith(beginnings)), None)
+def event(record: Record, *kinds: Happened) -> Entry | None:
+    """Return the first event of some kinds."""
+    return next((entry for entry in record.transcript if entry.happened in kinds), None)
 
 
 def acceptance(record: Record) -> tuple[Entry, dict[str, Any]] | None:

@@ -16,17 +16,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.tap.recording import (
-    CLIENT_CLOSED,
-    EXITED,
-    FETCHED,
-    FULL,
-    KILLED,
-    SIGNALLED,
-    Recorder,
-    Side,
-)
+from mcp_touchstone.tap.recording import Recorder, Side
 from mcp_touchstone.transport.process import now, signal_name
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import (
     Kind,
     LineSplitter,
@@ -291,7 +283,7 @@ class Part:
             timeout = 5
 
             def do_GET(self) -> None:
-                recorder.event(f"{FETCHED}{self.path}")
+                recorder.event(f"{Happened.FETCHED}{self.path}")
                 self.send_error(404)
 
             do_HEAD = do_POST = do_GET  # noqa: N815  (as above)
@@ -304,7 +296,7 @@ class Part:
         try:
             server.socket = self.listen()
         except OSError as error:  # its sandbox has ended
-            raise Gone(KILLED) from error
+            raise Gone(Happened.KILLED) from error
         threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
         self._canary = server
         return f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
@@ -327,7 +319,7 @@ class Part:
             self.gone = 1
             self.recorder.event(str(error))
         else:
-            self.recorder.event(f"{EXITED}{self.gone}")
+            self.recorder.event(f"{Happened.EXITED}{self.gone}")
         if self._canary is not None:
             self._canary.shutdown()
             self._canary.server_close()
@@ -353,13 +345,13 @@ class Part:
                     self._hear(message)
         if not chunk:
             self.recorder.end(Side.CLIENT)
-            self.recorder.event(CLIENT_CLOSED)
+            self.recorder.event(Happened.CLIENT_CLOSED)
             if self.lingers:
                 self.later(self.lingers, self._leave)
             else:
                 self._leave()
         if self.recorder.full:
-            raise Gone(FULL)
+            raise Gone(Happened.FULL)
 
     def _leave(self) -> None:
         self.gone = self.gone or 0
@@ -423,7 +415,7 @@ def play(scenario: type[Part], recorder: Recorder) -> int:
     """Play a part on our stdin and stdout; a signal is recorded and ends it."""
 
     def take(number: int, _frame: object) -> None:
-        recorder.event(f"{SIGNALLED}{signal_name(number)}")
+        recorder.event(f"{Happened.SIGNALLED}{signal_name(number)}")
         os._exit(128 + number)
 
     if threading.current_thread() is threading.main_thread():

@@ -28,6 +28,7 @@ from mcp_touchstone.tap.stage import CONVERSATIONS, HttpStage, Stage
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_endpoint
 from mcp_touchstone.transport.process import signal_name
+from mcp_touchstone.wire.events import Happened
 
 if TYPE_CHECKING:
     from mcp_touchstone.tap.guard import Guard  # joserfc is an extra
@@ -239,7 +240,7 @@ class _Scene:
         stage.close()
         for one in recorders:
             if one is not recorders[-1]:
-                one.event(recording.RESTARTED)
+                one.event(Happened.RESTARTED)
             one.event(_end(status))
         refused = f"the client connected more than {CONVERSATIONS} times" * stage.refused
         return status, client.said(), recorders, refused or self._excess(recorders)
@@ -300,7 +301,7 @@ class _Scene:
 
 
 def _end(status: int | None) -> str:
-    return recording.ENDED if status == 0 else recording.FAILED
+    return Happened.ENDED if status == 0 else Happened.FAILED
 
 
 def _emptied(folder: Path) -> Folder:

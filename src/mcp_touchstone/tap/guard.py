@@ -15,7 +15,7 @@ from mcp_touchstone.bridge.headers import Headers, value_of
 from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
 from mcp_touchstone.issuer.server import Issuer
 from mcp_touchstone.tap.act import MOVES, Json, Protection
-from mcp_touchstone.tap.recording import AUTHORIZATION
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import VERSION
 
 ENDPOINTS: Final = ("/authorize", "/token", "/register")
@@ -170,4 +170,4 @@ class Guard:
 
     def _say(self, place: str, facts: Mapping[str, Any], issuer: int = 0) -> None:
         more = {"issuer": issuer} if issuer else {}
-        self._note(f"{AUTHORIZATION}{place} {json.dumps({**facts, **more})}")
+        self._note(f"{Happened.AUTHORIZATION}{place} {json.dumps({**facts, **more})}")

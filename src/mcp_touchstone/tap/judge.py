@@ -17,9 +17,9 @@ from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, unasked
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
-from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recording, Side
 from mcp_touchstone.tap.replay import Replay, replay
+from mcp_touchstone.wire.events import Happened
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -92,7 +92,7 @@ def _eras(replays: Sequence[Replay]) -> list[Replay]:
     for one in modern if parts or both else ():
         name = one.source.scenario
         if one.source.probes or name not in asked:  # else it asked in another process before
-            one.client.happened(recording.FELL_BACK if name in both else recording.FALLS_BACK)
+            one.client.happened(Happened.FELL_BACK if name in both else Happened.FALLS_BACK)
     return parts
 
 
@@ -157,9 +157,9 @@ def trouble_of(recordings: Iterable[Recording], replays: Iterable[Replay]) -> st
     """Return the reason that a conversation could not be judged; empty if all could."""
     for source, one in zip(recordings, replays, strict=True):
         where = source.path.name
-        for row in source.events(recording.NOT_STARTED):
+        for row in source.events(Happened.NOT_STARTED):
             return f"{where}: {row.text}"
-        for row in source.events(recording.FULL):
+        for row in source.events(Happened.FULL):
             return f"{where}: {row.text}; what came later was not judged"
         lines = [row for row in source.rows if row.side in {Side.CLIENT, Side.SERVER}]
         if not one.revision:

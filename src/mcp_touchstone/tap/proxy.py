@@ -33,9 +33,10 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.secrets import in_query, in_words
-from mcp_touchstone.tap.recording import CLIENT_LEFT, Recorder, Side
+from mcp_touchstone.tap.recording import Recorder, Side
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.transport.http_exchange import MOST_INTERIM, reason, request_bytes
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import EVENTS, Headers
 from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Line
 from mcp_touchstone.wire.sse import EventReader
@@ -160,7 +161,7 @@ class Passing(Responses):
             with self.refusing():
                 self._exchange(ours=path == self.server.path)
             lost = self.left or not (self.body.ended or self.end)
-            record.http(Side.EVENT, self.number, CLIENT_LEFT if lost else self.end)
+            record.http(Side.EVENT, self.number, Happened.CLIENT_LEFT if lost else self.end)
         self.number = 0
 
     def refuse(self, refusal: Refusal) -> None:
@@ -202,7 +203,9 @@ class Passing(Responses):
                 try:
                     answer = self._final(source)
                 except (OSError, MalformedError) as error:
-                    raise self._unreachable(CLIENT_LEFT if self.left else _why(error)) from error
+                    raise self._unreachable(
+                        Happened.CLIENT_LEFT if self.left else _why(error)
+                    ) from error
                 self._respond(answer, ours=ours)
 
     def _record(self, body: "_Body", *, ours: bool) -> None:

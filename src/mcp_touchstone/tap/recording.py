@@ -41,6 +41,7 @@ from mcp_touchstone.runtime.secrets import (
 )
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.version import __version__
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.framing import LINE_LIMIT, Line, LineSplitter, value_in
 from mcp_touchstone.wire.framing import read as read_line
@@ -49,31 +50,6 @@ from mcp_touchstone.wire.sse import ServerEvent
 
 FORMAT: Final = 1
 SUFFIX: Final = ".jsonl"
-
-CLIENT_CLOSED: Final = "the client closed the input of the server"
-CLIENT_LEFT: Final = "the client closed the connection"
-CLIENT_DEAF: Final = "the client reads no more"
-SERVER_CLOSED: Final = "the server closed its output"
-SERVER_DEAF: Final = "the server reads no more"
-NOT_STARTED: Final = "the server could not be started: "
-EXITED: Final = "the server exited with status "
-DIED: Final = "the server was ended by "
-SIGNALLED: Final = "the client sent "
-REOPENED: Final = "the client opened a new session"
-RESTARTED: Final = "the client started the server again"
-FELL_BACK: Final = "the client fell back to initialize"
-FALLS_BACK: Final = "the client falls back to initialize elsewhere"
-ENDED: Final = "the client ended"
-FAILED: Final = "the client failed"
-FETCHED: Final = "the client fetched "
-AUTHORIZATION: Final = "authorization: "
-"""What our server and its issuer saw: a place, and an object of facts without secrets."""
-
-LEFT: Final = "the client ended and left the server running"
-KILLED: Final = "the client killed the server without closing its input"
-
-
-FULL: Final = "the recording is full: "
 
 ROOM: Final = 4096
 """Bytes kept for the last row of a full recording."""
@@ -234,8 +210,8 @@ class Recorder:
             shown = {key: self._masked(value) for key, value in row.items()}
             raw = json.dumps(shown).encode() + b"\n"
             self._left, self._rows = self._left - len(raw), self._rows - 1
-            why = f"{FULL}it may have {self._most >> 20} MiB" if self._left < 0 else ""
-            why = f"{FULL}it may have {MOST_ROWS:,} lines" if self._rows < 0 else why
+            why = f"{Happened.FULL}it may have {self._most >> 20} MiB" if self._left < 0 else ""
+            why = f"{Happened.FULL}it may have {MOST_ROWS:,} lines" if self._rows < 0 else why
             if why:
                 raw = json.dumps(self._row(Side.EVENT, why)).encode() + b"\n"
             try:
@@ -303,6 +279,11 @@ class Row:
         return self.line.raw.decode("utf-8", "replace")
 
     @property
+    def happened(self) -> Happened | None:
+        """The event that it is; None for a line, and for an event that no rule reads."""
+        return Happened.of(self.text) if self.side is Side.EVENT else None
+
+    @property
     def barred(self) -> bool:
         """Whether it is the head of a response that asks for a token, or for another scope."""
         head = self.headers is not None and self.side is Side.SERVER
@@ -354,15 +335,15 @@ class Recording:
             message = read_line(row.line).value if row.side is Side.CLIENT else None
             if value_in(message, "method") == "initialize":
                 rows = self.rows[: position + 1]
-                rows = [one for one in rows if not one.text.startswith(AUTHORIZATION)]
+                rows = [one for one in rows if one.happened is not Happened.AUTHORIZATION]
                 return replace(self, rows=rows) if named else None
             version = value_in(message, "params", "_meta", META + "protocolVersion")
             named = named or is_modern(str(version))
         return None
 
-    def events(self, beginning: str) -> Iterator[Row]:
-        """Yield the events whose sentences begin like this."""
-        return (r for r in self.rows if r.side is Side.EVENT and r.text.startswith(beginning))
+    def events(self, *kinds: Happened) -> Iterator[Row]:
+        """Yield the events of some kinds."""
+        return (row for row in self.rows if row.happened in kinds)
 
 
 def read(path: Path, *, named: bool = True) -> Recording:
@@ -405,8 +386,8 @@ def _row(row: Members) -> Row:
         raise InputError(f"{row.where}: from must be one of {', '.join(Side)}")
     if _NO_BYTE.search(text):
         raise InputError(f"{row.where}: text has a surrogate that stands for no byte")
-    if side == Side.EVENT and text.startswith(AUTHORIZATION):
-        facts = text.removeprefix(AUTHORIZATION).partition(" ")[2]
+    if side == Side.EVENT and Happened.of(text) is Happened.AUTHORIZATION:
+        facts = text.removeprefix(Happened.AUTHORIZATION).partition(" ")[2]
         Members.of(parsed(facts, f"{row.where}: text", CURE, is_line=True), f"{row.where}: text")
     raw = text.encode("utf-8", "surrogateescape")
     headers = event = None
@@ -476,7 +457,7 @@ def conversations(source: Recording) -> list[Recording]:
             if not row.exchange or row.exchange in group:
                 session.rows.append(row)
             elif (row.exchange, group) in reopened and row.headers and row.side is Side.CLIENT:
-                raw = REOPENED.encode()
+                raw = Happened.REOPENED.encode()
                 session.rows.append(Row(row.at, Side.EVENT, Line(raw, len(raw))))
     return found
 

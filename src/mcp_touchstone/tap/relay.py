@@ -18,19 +18,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_touchstone.runtime.console import say
-from mcp_touchstone.tap.recording import (
-    CLIENT_CLOSED,
-    CLIENT_DEAF,
-    DIED,
-    EXITED,
-    NOT_STARTED,
-    SERVER_CLOSED,
-    SERVER_DEAF,
-    SIGNALLED,
-    Recorder,
-    Side,
-)
+from mcp_touchstone.tap.recording import Recorder, Side
 from mcp_touchstone.transport.process import signal_name
+from mcp_touchstone.wire.events import Happened
 
 FORWARDED: Final = tuple(
     getattr(signal, name)
@@ -77,14 +67,16 @@ def run(command: Sequence[str], recorder: Recorder, env: Mapping[str, str]) -> i
     for route, thread in zip(routes[1:], threads[1:], strict=True):
         route.stop()
         thread.join(AFTER_EXIT)
-    recorder.event(f"{EXITED}{status}" if status >= 0 else f"{DIED}{signal_name(-status)}")
+    recorder.event(
+        f"{Happened.EXITED}{status}" if status >= 0 else f"{Happened.DIED}{signal_name(-status)}"
+    )
     return status
 
 
 def refused(command: Sequence[str], recorder: Recorder, error: OSError) -> int:
     """Say that a server could not be started; return the exit status of a shell for that."""
     reason = error.strerror or str(error)
-    recorder.event(f"{NOT_STARTED}{reason}")
+    recorder.event(f"{Happened.NOT_STARTED}{reason}")
     say(f"mcp-touchstone tap: {command[0]}: {reason}", error=True)
     return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
 
@@ -96,7 +88,7 @@ def _wait(child: "subprocess.Popen[bytes]", recorder: Recorder) -> int:
     while (status := child.poll()) is None:
         number = signal.sigwait(WAITED)
         if number != signal.SIGCHLD:
-            recorder.event(f"{SIGNALLED}{signal_name(number)}")
+            recorder.event(f"{Happened.SIGNALLED}{signal_name(number)}")
             with contextlib.suppress(OSError):
                 os.killpg(child.pid, number)
     return status
@@ -105,8 +97,8 @@ def _wait(child: "subprocess.Popen[bytes]", recorder: Recorder) -> int:
 def _routes(child: "subprocess.Popen[bytes]", recorder: Recorder) -> "Iterator[_Route]":
     pipes = (child.stdin, child.stdout, child.stderr)
     stdin, stdout, stderr = (-1 if pipe is None else pipe.fileno() for pipe in pipes)
-    yield _Route(recorder, Side.CLIENT, 0, stdin, CLIENT_CLOSED, SERVER_DEAF)
-    yield _Route(recorder, Side.SERVER, stdout, 1, SERVER_CLOSED, CLIENT_DEAF)
+    yield _Route(recorder, Side.CLIENT, 0, stdin, Happened.CLIENT_CLOSED, Happened.SERVER_DEAF)
+    yield _Route(recorder, Side.SERVER, stdout, 1, Happened.SERVER_CLOSED, Happened.CLIENT_DEAF)
     yield _Route(recorder, Side.STDERR, stderr, 2)
 
 

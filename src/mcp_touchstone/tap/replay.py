@@ -11,10 +11,10 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.connection.server_profile import LISTS, ServerProfile, Spoken
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recording, Row, Side
 from mcp_touchstone.transport.http_exchange import is_message
 from mcp_touchstone.transport.process import Ending, Step
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
     Kind,
@@ -37,10 +37,9 @@ UNLIMITED: Final = Pace(math.inf)
 """No limit for a first answer: no verdict on a recording rests on time."""
 
 _EVENTS: Final = {
-    recording.SERVER_CLOSED: "the server closed its output",
-    recording.SIGNALLED + "SIGTERM": "we sent SIGTERM",
+    Happened.SIGNALLED + "SIGTERM": Happened.TERMINATED,
 }
-"""Events of a recording -> the words for them that rules on servers read."""
+"""Events of a recording -> those that rules on servers read."""
 
 
 @dataclass(slots=True)
@@ -100,14 +99,14 @@ class Replay:
         return ServerProfile(UNLIMITED, spoken)
 
     def _ending(self) -> Ending | None:
-        exits = [*self.source.events(recording.EXITED), *self.source.events(recording.DIED)]
+        exits = [*self.source.events(Happened.EXITED, Happened.DIED)]
         if not exits:
             return None
         last = exits[-1]
-        code = last.text.removeprefix(recording.EXITED)
+        code = last.text.removeprefix(Happened.EXITED)
         status = int(code) if re.fullmatch(r"\d{1,9}", code) else -1
-        closed = next(self.source.events(recording.CLIENT_CLOSED), None)
-        signalled = next(self.source.events(recording.SIGNALLED), None)
+        closed = next(self.source.events(Happened.CLIENT_CLOSED), None)
+        signalled = next(self.source.events(Happened.SIGNALLED), None)
         step = Step.ITSELF if closed is None else Step.INPUT_CLOSED
         step = step if signalled is None else Step.TERMINATED
         first = min((r.at for r in (closed, signalled) if r is not None), default=last.at)
@@ -138,9 +137,10 @@ def replay(source: Recording, revision: str = "") -> Replay:
             found.lines.append((0, row))
         elif row.side is Side.EVENT:
             sentence = _EVENTS.get(row.text, row.text)
-            if row.text == recording.SERVER_CLOSED and server.session.phase is Phase.CLOSING:
-                sentence += " after that"  # rules ask whether the server closed first
-            if row.text == recording.CLIENT_CLOSED:
+            closed = row.happened is Happened.SERVER_CLOSED
+            if closed and server.session.phase is Phase.CLOSING:
+                sentence = Happened.SERVER_CLOSED_LATER  # rules ask whether the server closed first
+            if row.happened is Happened.CLIENT_CLOSED:
                 server.input_closed()
             else:
                 server.happened(sentence)
@@ -187,7 +187,7 @@ def _replay_http(found: Replay, row: Row, known: dict[int, Exchange]) -> None:
             asked = exchange.line or exchange.event_line
             _happened(found, row, f"HTTP {row.text}{f' to line {asked}' * bool(asked)}")
     elif row.side is Side.EVENT:
-        exchange.ended, exchange.left = row.at, row.text == recording.CLIENT_LEFT
+        exchange.ended, exchange.left = row.at, row.happened is Happened.CLIENT_LEFT
         exchange.fault = "" if exchange.left else row.text
         if row.text:
             _happened(found, row, row.text)

@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from mcp_touchstone.bridge.child import Hear
-from mcp_touchstone.tap import recording, stand_in
+from mcp_touchstone.tap import stand_in
 from mcp_touchstone.tap.act import Gone, Part, listening
 from mcp_touchstone.tap.recording import Recorder, Side
 from mcp_touchstone.transport import pipes
 from mcp_touchstone.transport.process import left, now, signal_name
+from mcp_touchstone.wire.events import Happened
 
 CONVERSATIONS: Final = 64
 """Conversations of a scenario that are recorded; later ones are refused."""
@@ -194,8 +195,8 @@ class _StandIn:
         if kind == stand_in.END:
             return b""
         if kind == stand_in.SIGNAL and data:
-            raise Gone(f"{recording.SIGNALLED}{signal_name(data[0])}")
-        raise Gone(recording.LEFT if self._talk.is_left else recording.KILLED)
+            raise Gone(f"{Happened.SIGNALLED}{signal_name(data[0])}")
+        raise Gone(Happened.LEFT_RUNNING if self._talk.is_left else Happened.KILLED)
 
     def write(self, raw: bytes) -> None:
         """Write bytes."""
@@ -243,7 +244,7 @@ class _Notes:
 
     def event(self, sentence: str) -> None:
         """Record what the client fetched."""
-        if sentence.startswith(recording.FETCHED):
+        if Happened.of(sentence) is Happened.FETCHED:
             self._recorder.event(sentence)
 
 

@@ -27,6 +27,7 @@ from mcp_touchstone.transport.http_session import (
 from mcp_touchstone.transport.live_transcript import LiveTranscript
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import Ending, ServerProcess, Step, left, now
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange, Headers, Origin
 from mcp_touchstone.wire.framing import Line, read
 from mcp_touchstone.wire.http_headers import AUTHORIZATION
@@ -281,7 +282,7 @@ class HttpChannel(HttpServer):
             response.headed.wait()
             exchange = response.exchange
             if resumed is None and exchange.status not in {0, NOT_ALLOWED} and not exchange.streams:
-                sentence = f"we sent GET {self.endpoint.path}: {exchange}"
+                sentence = f"{Happened.REQUESTED}GET {self.endpoint.path}: {exchange}"
                 exchange.event_line = self.transcript.happened(self.hidden(sentence))
             response.closed.wait()
             if not can_continue(exchange):

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from mcp_touchstone.transport.family import Family
 from mcp_touchstone.transport.stdin_writer import Feed
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import Line, LineSplitter, is_whole
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ class Pipes:
         if rest is not None and not self._sink.overflow:
             self._sink.heard(rest)
         if not self.closed and not self._hung_up:
-            self._sink.happened("the server closed its output")
+            self._sink.happened(Happened.SERVER_CLOSED)
         self._sink.finished()
 
     def _read_stderr(self) -> None:

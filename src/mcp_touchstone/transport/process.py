@@ -31,6 +31,7 @@ from mcp_touchstone.transport.cpu_wait import below, turns
 from mcp_touchstone.transport.deadline import ALONE, MOST, NEVER, Patience
 from mcp_touchstone.transport.family import WINDOWS, Family
 from mcp_touchstone.transport.pipes import LineSink, Pipes
+from mcp_touchstone.wire.events import Happened
 
 JUDGED_END: Final = 3.0
 """Greatest extension of a step of a shutdown on a busy machine, as a multiple of its limit."""
@@ -245,7 +246,7 @@ class ServerProcess:
         """Send SIGTERM once, and leave its input open."""
         self.pipes.heed()
         self._terminated = True
-        self.transcript.happened("we sent SIGTERM")
+        self.transcript.happened(Happened.TERMINATED)
         self.family.signal(self.family.members(), force=False)
 
     def end(self, patience: float, *, polite: bool = True, hurry: float | None = None) -> Ending:

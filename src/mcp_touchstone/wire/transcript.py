@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from mcp_touchstone.wire.allowance import Allowance
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Fault, Kind, Line, Reading, kind_of, read, split_glued
 from mcp_touchstone.wire.lifecycle import Event, Message, Phase, Role, SessionState
@@ -93,6 +94,11 @@ class Entry:
     def text(self) -> str:
         """The line as text, with replacement characters for invalid UTF-8."""
         return self.raw.decode("utf-8", "replace")
+
+    @property
+    def happened(self) -> Happened | None:
+        """The event that it is; None for a line, and for an event that no rule reads."""
+        return Happened.of(self.text) if self.source is Source.EVENT else None
 
     def follows(self, other: "Entry") -> bool:
         """Whether it was sent after another line; two HTTP streams have no common order."""
@@ -358,7 +364,7 @@ class Transcript:
         with self.changing():
             self.ended = True
 
-    def input_closed(self, event: str = "we closed its input") -> None:
+    def input_closed(self, event: str = Happened.INPUT_CLOSED) -> None:
         """Record, once, the event after which the server reads no more messages."""
         with self.changing():
             if self.session.phase is Phase.CLOSING:

@@ -18,6 +18,7 @@ from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.act import Descriptors
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.scenarios import find
+from mcp_touchstone.wire.events import Happened
 
 Json = dict[str, Any]
 Out = Json | bytes | list[Any]
@@ -287,7 +288,7 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     server.join(60)
     assert not server.is_alive()
     if part.restarts and "stays" not in mutant.habits:
-        recorder.event(recording.RESTARTED)
-    recorder.event(recording.FAILED if client.failed else recording.ENDED)
+        recorder.event(Happened.RESTARTED)
+    recorder.event(Happened.FAILED if client.failed else Happened.ENDED)
     recorder.close()
     return recording.read(path)

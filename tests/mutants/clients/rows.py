@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from mcp_touchstone.catalog.revision import META
+from mcp_touchstone.wire.events import Happened
 from tests.mutants.clients.client import ANSWERS, CAN, Json, Mutant, Out
 
 LIST: Final = {"jsonrpc": "2.0", "id": 90, "method": "tools/list"}
@@ -97,7 +98,7 @@ MUTANTS: Final = [
         revision="2025-03-26",
         change=at("initialize", lambda m: [[m]]),
     ),
-    Mutant("client-closes-input-first", event="the client sent SIGTERM"),
+    Mutant("client-closes-input-first", event=Happened.SIGNALLED + "SIGTERM"),
     Mutant("client-only-messages", change=at("tools/list", lambda m: [b"hello\n", m])),
     Mutant(
         "client-no-embedded-newlines",

@@ -1,0 +1,46 @@
+"""What happens on a connection beside its lines, and the sentences for it in records and files."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Happened(StrEnum):
+    """An event. Its value is its sentence, or the beginning of it if it ends with a space.
+
+    Files have these sentences, so they stay as they are.
+    """
+
+    CLIENT_CLOSED = "the client closed the input of the server"
+    CLIENT_LEFT = "the client closed the connection"
+    CLIENT_DEAF = "the client reads no more"
+    SERVER_CLOSED = "the server closed its output"
+    SERVER_CLOSED_LATER = "the server closed its output after that"
+    SERVER_DEAF = "the server reads no more"
+    NOT_STARTED = "the server could not be started: "
+    EXITED = "the server exited with status "
+    DIED = "the server was ended by "
+    SIGNALLED = "the client sent "
+    REOPENED = "the client opened a new session"
+    RESTARTED = "the client started the server again"
+    FELL_BACK = "the client fell back to initialize"
+    FALLS_BACK = "the client falls back to initialize elsewhere"
+    ENDED = "the client ended"
+    FAILED = "the client failed"
+    FETCHED = "the client fetched "
+    LEFT_RUNNING = "the client ended and left the server running"
+    KILLED = "the client killed the server without closing its input"
+    AUTHORIZATION = "authorization: "
+    FULL = "the recording is full: "
+    INPUT_CLOSED = "we closed its input"
+    TERMINATED = "we sent SIGTERM"
+    REQUESTED = "we sent "
+
+    @classmethod
+    def of(cls, sentence: str) -> "Happened | None":
+        """Return the event of a sentence; None for one that no rule reads."""
+        whole = _WHOLE.get(sentence)
+        return whole or next((one for one in _BEGINNINGS if sentence.startswith(one)), None)
+
+
+_BEGINNINGS: Final = [one for one in Happened if one.endswith(" ")]
+_WHOLE: Final = {one.value: one for one in Happened if not one.endswith(" ")}
