@@ -24,6 +24,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "issuer": set(),
     "sandbox": set(),
     "transport": {"catalog", "wire", "sandbox"},
+    "parts": {"catalog", "transport", "wire"},
     "bindings": {"catalog", "wire", "samples"},
     "connection": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
     "target": {"catalog", "runtime", "wire", "issuer", "bindings", "transport", "sandbox"},
@@ -146,6 +147,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "issuer",
         "config",
         "sandbox",
+        "parts",
     },
     "pytest_plugin": {
         "catalog",
@@ -255,7 +257,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "sandbox.init.network",
         "issuer.server",
-        "tap.act",
+        "parts.part",
         "tap.client_process",
         "tap.guard",
         "tap.stage",
@@ -266,7 +268,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "socketserver": {"bridge.listener"},
     "http": {
         "tap.guard",
-        "tap.act",
+        "parts.part",
         "issuer.server",
         "connection.checked_http",
         "connection.login",

@@ -8,8 +8,8 @@ import pytest
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import recording
-from mcp_touchstone.tap.recording import Recorder, Side
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.wire.events import Happened, Side
 from tests.cases import cases
 
 INFO = {"name": "x", "version": "1"}

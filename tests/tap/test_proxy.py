@@ -19,8 +19,8 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import proxy, recording
 from mcp_touchstone.tap.proxy import Proxy
-from mcp_touchstone.tap.recording import Recording, Side
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.tap.recording import Recording
+from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.http_headers import encoded
 from tests.cases import cases
 from tests.conftest import eventually

@@ -10,8 +10,8 @@ import pytest
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.cli import main
 from mcp_touchstone.tap import recording, show
-from mcp_touchstone.tap.recording import Recorder, Side
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.wire.events import Happened, Side
 from tests.odd_values import mutants
 from tests.tap.test_judge import answered, asked, write
 

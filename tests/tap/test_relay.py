@@ -17,8 +17,8 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.engine import runner
 from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.tap import recording
-from mcp_touchstone.tap.recording import Recording, Side
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.tap.recording import Recording
+from mcp_touchstone.wire.events import Happened, Side
 from tests.conftest import eventually
 
 if os.name != "posix":

@@ -24,7 +24,7 @@ from mcp_touchstone.connection import checked_http, login
 from mcp_touchstone.connection.checked_http import CheckedHttp, LoginError, is_public
 from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import ASKED, LONGEST, METADATA, MOST_BODY, Issuer, shared
-from mcp_touchstone.tap.act import Protection
+from mcp_touchstone.parts.part import Protection
 from mcp_touchstone.tap.guard import Guard
 from mcp_touchstone.transport import logins, tokens
 from mcp_touchstone.transport.tokens import CommandTokens, TokenCommand, TokenError

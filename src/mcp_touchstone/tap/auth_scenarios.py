@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from mcp_touchstone.bridge.headers import WELL_KNOWN
-from mcp_touchstone.tap.act import FORGETS, MOVES, TWICE, Json, Part, Protection, variant
+from mcp_touchstone.parts.part import FORGETS, MOVES, TWICE, Json, Part, Protection, variant
 
 ELSEWHERE: Final = "https://elsewhere.invalid"
 TENANT: Final = "/tenant"

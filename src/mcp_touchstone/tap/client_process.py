@@ -12,10 +12,10 @@ from typing import Final, Self
 
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.engine.launcher import inherited, sandbox_in, watch
+from mcp_touchstone.parts.part import listening
 from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.sandbox.sandbox import keeper
-from mcp_touchstone.tap.act import listening
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.orphans import sweep
 from mcp_touchstone.transport.pipes import Gone

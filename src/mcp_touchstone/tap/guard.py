@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from mcp_touchstone.bridge.headers import Headers, value_of
 from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
 from mcp_touchstone.issuer.server import Issuer
-from mcp_touchstone.tap.act import MOVES, Json, Protection
+from mcp_touchstone.parts.part import MOVES, Json, Protection
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import VERSION
 

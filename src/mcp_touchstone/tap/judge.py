@@ -17,9 +17,9 @@ from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, unasked
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
-from mcp_touchstone.tap.recording import Recording, Side
+from mcp_touchstone.tap.recording import Recording
 from mcp_touchstone.tap.replay import Replay, replay
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.events import Happened, Side
 
 CLIENT: Final = "client"
 SERVER: Final = "server"

@@ -33,10 +33,10 @@ from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.secrets import in_query, in_words
-from mcp_touchstone.tap.recording import Recorder, Side
+from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.transport.http_exchange import MOST_INTERIM, reason, request_bytes
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.exchange import EVENTS, Headers
 from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Line
 from mcp_touchstone.wire.sse import EventReader

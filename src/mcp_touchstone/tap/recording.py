@@ -19,7 +19,6 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -41,7 +40,7 @@ from mcp_touchstone.runtime.secrets import (
 )
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.version import __version__
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.framing import LINE_LIMIT, Line, LineSplitter, value_in
 from mcp_touchstone.wire.framing import read as read_line
@@ -72,15 +71,6 @@ _HEADS: Final = {True: re.compile("[^ :]+( |$)"), False: re.compile("[1-9][0-9][
 """Beginning of the head of a request, and of a response."""
 _NO_BYTE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that ``surrogateescape`` does not write."""
-
-
-class Side(StrEnum):
-    """Where a line of a recording comes from."""
-
-    CLIENT = "client"
-    SERVER = "server"
-    STDERR = "stderr"
-    EVENT = "event"
 
 
 class Recorder:

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mcp_touchstone.runtime.console import say
-from mcp_touchstone.tap.recording import Recorder, Side
+from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.transport.process import signal_name
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.events import Happened, Side
 
 FORWARDED: Final = tuple(
     getattr(signal, name)

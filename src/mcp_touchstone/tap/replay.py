@@ -11,10 +11,10 @@ from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.connection.server_profile import LISTS, ServerProfile, Spoken
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.runtime.timeouts import Pace
-from mcp_touchstone.tap.recording import Recording, Row, Side
+from mcp_touchstone.tap.recording import Recording, Row
 from mcp_touchstone.transport.http_exchange import is_message
 from mcp_touchstone.transport.process import Ending, Step
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import (
     Kind,

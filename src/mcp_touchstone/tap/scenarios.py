@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
-from mcp_touchstone.tap.act import (
+from mcp_touchstone.parts.part import (
     DROPS,
     FORGETS,
     NUMBERS,
@@ -374,9 +374,9 @@ class Headers(Part):
 class OldErrors(Part):
     """Refuse what comes before initialize with an error that only this server has."""
 
-    def _serve(self, request: Json) -> None:
+    def serve(self, request: Json) -> None:
         if self.opened or request["method"] == "initialize":
-            super()._serve(request)
+            super().serve(request)
         else:
             self.refuse(request, -31999, "Not now")
 
@@ -387,7 +387,7 @@ class Newer(Part):
     modern = may_fail = True
     steps = ()
 
-    def _serve(self, request: Json) -> None:
+    def serve(self, request: Json) -> None:
         named = value_in(request, "params", "_meta", VERSION)
         data = {"supported": ["2099-01-01"], "requested": named}
         self.refuse(request, UNSUPPORTED, "Unsupported protocol version", **data)

@@ -6,8 +6,9 @@ from typing import Final
 from mcp_touchstone.report.text import cut, plural
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.tap.judge import SIDES, breaches, trouble_of
-from mcp_touchstone.tap.recording import Recording, Row, Side
+from mcp_touchstone.tap.recording import Recording, Row
 from mcp_touchstone.tap.replay import Replay, replay
+from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.framing import Kind, brief, id_key, kind_of, object_in, read
 from mcp_touchstone.wire.lifecycle import Asked
 from mcp_touchstone.wire.transcript import Transcript

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from mcp_touchstone.bridge.child import Hear
+from mcp_touchstone.parts.part import Gone, Part, listening
 from mcp_touchstone.tap import stand_in
-from mcp_touchstone.tap.act import Gone, Part, listening
-from mcp_touchstone.tap.recording import Recorder, Side
+from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.transport import pipes
 from mcp_touchstone.transport.process import left, now, signal_name
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.events import Happened, Side
 
 CONVERSATIONS: Final = 64
 """Conversations of a scenario that are recorded; later ones are refused."""

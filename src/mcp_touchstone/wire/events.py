@@ -4,6 +4,15 @@ from enum import StrEnum
 from typing import Final
 
 
+class Side(StrEnum):
+    """Where a line of a recording comes from."""
+
+    CLIENT = "client"
+    SERVER = "server"
+    STDERR = "stderr"
+    EVENT = "event"
+
+
 class Happened(StrEnum):
     """An event. Its value is its sentence, or the beginning of it if it ends with a space.
 

@@ -1,0 +1,1 @@
+"""What our server plays for clients under test: the engine; the suite on clients has the parts."""

@@ -1,0 +1,381 @@
+"""A server of ours that plays a part for a client under test.
+
+The part decides what the server answers; the rules on clients judge the recording.
+"""
+
+import http.server
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Final, Protocol
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.events import Happened, Side
+from mcp_touchstone.wire.framing import (
+    Kind,
+    LineSplitter,
+    encode,
+    id_key,
+    kind_of,
+    object_in,
+    read,
+    value_in,
+)
+
+Json = dict[str, Any]
+
+VERSION: Final = rev.META + "protocolVersion"
+METHOD_NOT_FOUND, INVALID_PARAMS, UNSUPPORTED = -32601, -32602, -32022
+INFO: Final = {"name": "mcp-touchstone-act", "version": "1"}
+DROPS: Final = "drops"
+"""The stream of the first call is closed behind its first message."""
+
+FORGETS: Final = "forgets"
+"""The session of the first call is over at the next request."""
+
+MOVES: Final = "moves"
+"""Tokens come from another authorization server after the first call."""
+
+NUMBERS: Final = {
+    "name": "add_numbers",
+    "description": "Add two numbers together.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
+        "required": ["a", "b"],
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """How our HTTP server asks for a token, and what is wrong there.
+
+    Attributes:
+        place: path of its metadata; a client finds the default ones without a challenge.
+        names_place: whether the challenge has the URL of the metadata.
+        scope: scopes in the challenge.
+        supported: scopes in the metadata.
+        more: the scope that a call needs beside them.
+        never: whether a call is refused even with that scope.
+        resource: the resource in the metadata; empty for our URL.
+        tenant: path of the issuer.
+        places: paths of the metadata of the issuer; None for those of an issuer without a path.
+        metadata: members of that metadata to replace; None removes one.
+        response: members of the authorization response to replace, likewise.
+        then: what happens after the first call: with FORGETS the token expires, with MOVES another
+            issuer takes over; empty for nothing.
+        defaults: whether it is a server of 2025-03-26: no metadata, its own default endpoints, and
+            an open ``initialize``.
+    """
+
+    place: str = "/metadata/mcp"
+    names_place: bool = True
+    scope: str = "read"
+    supported: tuple[str, ...] = ()
+    more: str = ""
+    never: bool = False
+    resource: str = ""
+    tenant: str = ""
+    places: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    response: Mapping[str, str | None] = field(default_factory=dict)
+    then: str = ""
+    defaults: bool = False
+
+
+TWICE: Final[tuple[Json, ...]] = (
+    {"list": "tools"},
+    {"call": "add_numbers", "a": 2, "b": 3},
+    {"call": "add_numbers", "a": 4, "b": 5},
+)
+"""The steps of a client that calls a tool twice."""
+
+
+class Gone(Exception):  # noqa: N818  (an event of the conversation, not a fault of ours)
+    """The client ended the conversation without closing the input; the message is the event."""
+
+
+class Peer(Protocol):
+    """The client of a part."""
+
+    def read(self, seconds: float) -> bytes | None:
+        """Return its next bytes; empty at the end of the input, None if none come in time.
+
+        Raises:
+            Gone: it has ended the conversation.
+        """
+
+    def write(self, raw: bytes) -> None:
+        """Write bytes to it; one that reads no more is no error."""
+
+
+def listening() -> socket.socket:
+    """Return a socket that listens on loopback.
+
+    Raises:
+        OSError: no port is free.
+    """
+    return socket.create_server(("127.0.0.1", 0))
+
+
+class Notes(Protocol):
+    """What a part records."""
+
+    is_first: bool
+    full: bool
+
+    def take(self, side: Side, chunk: bytes) -> None:
+        """Record the lines that the next bytes of a side complete."""
+
+    def end(self, side: Side) -> None:
+        """Record the bytes after the last line feed of a side."""
+
+    def event(self, sentence: str) -> None:
+        """Record something that is no line."""
+
+
+class Part:
+    """A server that does nothing special; a subclass overrides what its scenario is about.
+
+    Attributes:
+        steps: what the client is asked to do, as data.
+        modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
+        both: whether ``initialize`` begins a session although it is modern.
+        restarts: whether the client may start it again.
+        opened: whether initialize came.
+        http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
+        protection: how its HTTP server asks for a token; None for a part that asks for none.
+        may_fail: whether a client may report an error, so that its exit status means nothing.
+        lingers: seconds that it goes on after the end of its input.
+        listen: returns a socket that listens where the client is.
+    """
+
+    steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
+    modern = False
+    both = False
+    restarts = False
+    http_fault = ""
+    protection: ClassVar[Protection | None] = None
+    may_fail = False
+    lingers = 0.0
+    capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
+
+    def __init__(
+        self,
+        recorder: Notes,
+        peer: Peer,
+        listen: Callable[[], socket.socket] = listening,
+    ) -> None:
+        self.recorder = recorder
+        self.listen = listen
+        self.revision = rev.LATEST_MODERN if self.modern else rev.LATEST_LEGACY
+        self.gone: int | None = None
+        self.opened = False
+        self._peer = peer
+        self._number = 0
+        self._asked: dict[Any, Callable[[Json], object]] = {}
+        self._alarms: list[tuple[float, Callable[[], object]]] = []
+        self._canary: http.server.HTTPServer | None = None
+
+    # --- what a part overrides
+
+    def tools(self, params: Json) -> Json | None:
+        """Return the result of tools/list; None for a cursor that it never gave."""
+        del params
+        return {"tools": [NUMBERS]}
+
+    def call(self, request: Json) -> None:
+        """Answer tools/call."""
+        given = object_in(request, "params", "arguments")
+        numbers = [one for one in given.values() if isinstance(one, int | float)]
+        self.answer(request, self.text(str(sum(numbers))))
+
+    def initialize(self, request: Json) -> None:
+        """Answer initialize."""
+        wanted = object_in(request, "params").get("protocolVersion")
+        self.revision = wanted if wanted in rev.LEGACY else rev.LATEST_LEGACY
+        self.answer(request, self.opening())
+
+    def noticed(self, message: Json) -> None:
+        """Act on a notification."""
+
+    # --- what a part uses
+
+    def opening(self) -> Json:
+        """Return the result of initialize."""
+        return {
+            "protocolVersion": self.revision,
+            "capabilities": self.capabilities,
+            "serverInfo": INFO,
+        }
+
+    @staticmethod
+    def text(words: str) -> Json:
+        """Return the result of a call."""
+        return {"content": [{"type": "text", "text": words}]}
+
+    def say(self, message: Json) -> None:
+        """Write a message."""
+        raw = encode({"jsonrpc": "2.0", **message})
+        self.recorder.take(Side.SERVER, raw)
+        self._peer.write(raw)
+
+    def answer(self, request: Json, result: Json) -> None:
+        """Answer a request with a result."""
+        if self.modern:
+            meta = {rev.META + "serverInfo": INFO, **result.get("_meta", {})}
+            result = {"resultType": "complete", **result, "_meta": meta}
+        self.say({"id": request.get("id"), "result": result})
+
+    def refuse(self, request: Json, code: int, message: str, **data: Any) -> None:
+        """Answer a request with an error."""
+        more = {"data": data} if data else {}
+        self.say({"id": request.get("id"), "error": {"code": code, "message": message, **more}})
+
+    def ask(self, method: str, then: Callable[[Json], object], **params: Any) -> None:
+        """Ask the client, and call a function with its response."""
+        self._number += 1
+        self._asked[id_key(f"q{self._number}")] = then
+        more = {"params": params} if params else {}
+        self.say({"id": f"q{self._number}", "method": method, **more})
+
+    @cached_property
+    def canary(self) -> str:
+        """An address of ours; what the client fetches there is an event."""
+        recorder = self.recorder
+
+        class Canary(http.server.BaseHTTPRequestHandler):
+            timeout = 5
+
+            def do_GET(self) -> None:
+                recorder.event(f"{Happened.FETCHED}{self.path}")
+                self.send_error(404)
+
+            do_HEAD = do_POST = do_GET  # noqa: N815  (as above)
+
+            def log_message(self, *_words: Any) -> None:
+                """Write nothing to stderr."""
+
+        server = http.server.HTTPServer(("", 0), Canary, bind_and_activate=False)
+        server.socket.close()
+        try:
+            server.socket = self.listen()
+        except OSError as error:  # its sandbox has ended
+            raise Gone(Happened.KILLED) from error
+        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
+        self._canary = server
+        return f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
+
+    def later(self, seconds: float, then: Callable[[], object]) -> None:
+        """Call a function after some seconds, while the client is there."""
+        self._alarms.append((now() + seconds, then))
+
+    # --- the conversation
+
+    def run(self) -> int:
+        """Play until the client closes the input; return the exit status."""
+        splitter = LineSplitter()
+        try:
+            while self.gone is None:
+                chunk = self._peer.read(self._ring())
+                if chunk is not None:
+                    self._take(chunk, splitter)
+        except Gone as error:
+            self.gone = 1
+            self.recorder.event(str(error))
+        else:
+            self.recorder.event(f"{Happened.EXITED}{self.gone}")
+        if self._canary is not None:
+            self._canary.shutdown()
+            self._canary.server_close()
+        return self.gone
+
+    def _ring(self) -> float:
+        """Call what is due; return the seconds until something is."""
+        for alarm in [alarm for alarm in self._alarms if alarm[0] <= now()]:
+            self._alarms.remove(alarm)
+            alarm[1]()
+        if self.gone is not None:
+            return 0.0
+        return max(0.0, min((at for at, _ in self._alarms), default=now() + 60) - now())
+
+    def _take(self, chunk: bytes, splitter: LineSplitter) -> None:
+        """Act on the next bytes of the client, or on the end of its input."""
+        self.recorder.take(Side.CLIENT, chunk)
+        lines = splitter.feed(chunk) if chunk else list(filter(None, [splitter.close()]))
+        for line in lines:
+            value = read(line).value
+            for message in value if isinstance(value, list) else [value]:
+                if self.gone is None:
+                    self._hear(message)
+        if not chunk:
+            self.recorder.end(Side.CLIENT)
+            self.recorder.event(Happened.CLIENT_CLOSED)
+            if self.lingers:
+                self.later(self.lingers, self._leave)
+            else:
+                self._leave()
+        if self.recorder.full:
+            raise Gone(Happened.FULL)
+
+    def _leave(self) -> None:
+        self.gone = self.gone or 0
+
+    def _hear(self, message: Any) -> None:
+        kind = kind_of(message)
+        if kind in {Kind.RESULT, Kind.ERROR}:
+            then = self._asked.pop(id_key(message.get("id")), None)
+            if then is not None:
+                then(message)
+        elif kind is Kind.NOTIFICATION:
+            self.noticed(message)
+        elif kind is Kind.REQUEST:
+            self.serve(message)
+
+    def serve(self, request: Json) -> None:
+        """Answer a request."""
+        method, params = request["method"], object_in(request, "params")
+        if self.both and method == "initialize":
+            self.modern = False
+        if self.modern and (trouble := self._unsupported(request, method)):
+            code, words, data = trouble
+            self.refuse(request, code, words, **data)
+        elif method == "initialize":
+            self.opened = True
+            self.initialize(request)
+        elif method == "server/discover" and self.modern:
+            more = {"supportedVersions": list(rev.MODERN), "capabilities": self.capabilities}
+            self.answer(request, {**more, "ttlMs": 0, "cacheScope": "private"})
+        elif method == "ping" and not self.modern:
+            self.answer(request, {})
+        elif method == "tools/list":
+            cache = {"ttlMs": 0, "cacheScope": "private"} if self.modern else {}
+            page = self.tools(params)
+            if page is None:
+                self.refuse(request, INVALID_PARAMS, "Unknown cursor")
+            else:
+                self.answer(request, {**cache, **page})
+        elif method == "tools/call":
+            self.call(request)
+        else:
+            self.refuse(request, METHOD_NOT_FOUND, "Method not found")
+
+    def _unsupported(self, request: Json, method: str) -> tuple[int, str, Json] | None:
+        meta = object_in(request, "params", "_meta")
+        if method == "initialize" or (VERSION in meta and meta[VERSION] not in rev.MODERN):
+            asked = meta.get(VERSION) or value_in(request, "params", "protocolVersion")
+            data = {"supported": list(rev.MODERN), "requested": asked}
+            return UNSUPPORTED, "Unsupported protocol version", data
+        needed = (VERSION, rev.META + "clientCapabilities")
+        if not all(name in meta for name in needed):
+            return INVALID_PARAMS, f"_meta lacks {' or '.join(needed)}", {}
+        return None
+
+
+def variant(base: type[Part], about: str, **members: Any) -> type[Part]:
+    """Return a part that differs from another one in these members."""
+    return type(base.__name__, (base,), {"__doc__": about, **members})
