@@ -19,10 +19,13 @@ from mcp_touchstone.suite import (
     clients,
     is_loopback,
     loads,
+    parts,
 )
 
 Fact = tuple[int, str, dict[str, Any]]
 
+ELSEWHERE = "https://elsewhere.invalid"
+TENANT = "/tenant"
 ROOT = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 RESOURCE = "/.well-known/oauth-protected-resource"
@@ -49,6 +52,107 @@ REQUIRED = {
     "request": ("request", "token"),
 }
 """What our server and our issuer note: place -> the facts that are always there."""
+
+
+@parts.scenario("auth", official="auth/scope-from-www-authenticate")
+class Auth(parts.Part):
+    """Ask for a token, with the metadata and the scope in the challenge."""
+
+    modern = both = may_fail = True
+    protection = parts.Protection(supported=("read", "write", "admin"))
+
+
+@parts.scenario("auth-2025-03-26", official="auth/2025-03-26-oauth-endpoint-fallback")
+class AuthMarch(Auth):
+    """Ask for a token as a server of 2025-03-26 without metadata."""
+
+    modern = both = False
+    protection = parts.Protection(scope="", defaults=True)
+
+    def initialize(self, request: parts.Json) -> None:
+        """Answer initialize."""
+        self.revision = "2025-03-26"
+        self.answer(request, self.opening())
+
+
+def _auth(name: str, *, about: str, official: str, **members: Any) -> None:
+    """Declare a part that differs from ``Auth`` in its protection."""
+    steps = parts.TWICE if "then" in members else Auth.steps
+    protection = parts.Protection(**members)
+    parts.variant(name, Auth, about, official=official, steps=steps, protection=protection)
+
+
+_auth(
+    "auth-discovery",
+    official="auth/scope-omitted-when-undefined",
+    about="Ask for a token; the metadata is where a client looks last, and the token is renewed "
+    "once.",
+    place=RESOURCE,
+    names_place=False,
+    scope="",
+    supported=("read", "write"),
+    tenant=TENANT,
+    places=(TENANT + OPENID,),
+    then=parts.FORGETS,
+)
+_auth(
+    "auth-step-up",
+    official="auth/scope-step-up",
+    about="Ask for a further scope in a call.",
+    more="write",
+)
+_auth(
+    "auth-refusals",
+    official="auth/scope-retry-limit",
+    about="Refuse a call for want of a scope, whatever the token has.",
+    scope="",
+    more="write",
+    never=True,
+)
+_auth(
+    "auth-no-pkce",
+    official="auth/scope-from-www-authenticate",
+    about="Ask for a token of an issuer that does not say that it has PKCE.",
+    metadata={"code_challenge_methods_supported": None},
+)
+_auth(
+    "auth-resource",
+    official="auth/resource-mismatch",
+    about="Ask for a token with the metadata of another server.",
+    resource=f"{ELSEWHERE}/mcp",
+)
+_auth(
+    "auth-issuer",
+    official="auth/metadata-issuer-mismatch",
+    about="Ask for a token of an issuer whose metadata names another issuer.",
+    tenant=TENANT,
+    places=(ROOT + TENANT,),
+    metadata={"issuer": ELSEWHERE},
+)
+_auth(
+    "auth-iss",
+    official="auth/iss-wrong-issuer",
+    about="Answer an authorization request as another issuer.",
+    response={"iss": ELSEWHERE},
+)
+_auth(
+    "auth-no-iss",
+    official="auth/iss-supported-missing",
+    about="Answer an authorization request without the issuer that was promised.",
+    response={"iss": None},
+)
+_auth(
+    "auth-state",
+    official="auth/scope-from-www-authenticate",
+    about="Answer an authorization request with another state.",
+    response={"state": "of-another-request"},
+)
+_auth(
+    "auth-moves",
+    official="auth/authorization-server-migration",
+    about="Ask for a token of another issuer after the first call.",
+    then=parts.MOVES,
+)
 
 
 def _facts(record: Record, *places: str) -> list[Fact]:

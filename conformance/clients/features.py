@@ -1,7 +1,7 @@
-"""clients/features: capabilities, cancellation, progress, pagination, and answers to the server."""
+"""clients/features: capabilities, cancellation, progress and pagination."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from mcp_touchstone.suite import (
     Asked,
@@ -16,10 +16,8 @@ from mcp_touchstone.suite import (
     clients,
     id_key,
     is_modern,
-    list_in,
-    misfit,
     object_in,
-    value_in,
+    parts,
 )
 
 FEATURES = {
@@ -33,19 +31,6 @@ FEATURES = {
     "tasks/": "tasks",
 }
 """Beginning of a method -> the capability of the server that it belongs to."""
-
-REJECTED = -1
-"""Code of the error of a user who rejected a sample."""
-
-CONSENT = "/consent"
-"""Path of the page of the elicitation in URL mode."""
-
-OWN = {
-    "roots/list": "roots",
-    "sampling/createMessage": "sampling",
-    "elicitation/create": "elicitation",
-}
-"""Request of a server -> the capability of the client that it belongs to."""
 
 
 @ambient("client-server-capabilities", "client-server-capabilities-legacy")
@@ -106,127 +91,6 @@ def _task_support(record: Record, lists: list[Asked], line: int, name: Any) -> s
     }
 
 
-@ambient("client-capability-declared", "client-elicitation-mode")
-def answers_only_what_it_declared(record: Record) -> Iterator[Seen]:
-    """Requests of the server are fulfilled only with the capability for them."""
-    for entry, method, params, answer, line in clients.questions(record):
-        own = OWN.get(method)
-        if own is None:
-            continue
-        can = clients.declared(record, line if is_modern(record.revision) else entry.n)
-        fulfilled = "result" in answer
-        actual = f"a result of {method}, without the capability {own}"
-        expected = f"the capability {own}, or an error"
-        passed = own in can or not fulfilled
-        yield Seen("client-capability-declared", passed, entry.n, expected, actual)
-        modes = object_in(can, "elicitation") or {"form": {}}
-        mode = params.get("mode", "form")
-        if own == "elicitation" and own in can and mode not in modes:
-            clause, expected = "client-elicitation-mode", "error -32602 (Invalid params)"
-            accepted = object_in(answer, "result").get("action") == "accept"
-            code = object_in(answer, "error").get("code")
-            mild = None if accepted else Breach.WARN
-            actual = f"accepted, without the mode {brief(mode)}" if accepted else brief(answer, 60)
-            yield Seen(clause, code == -32602, entry.n, expected, actual, mild=mild)
-
-
-@ambient("client-elicitation-without-mode", "client-sampling-tools")
-def answers_by_mode_and_tools(record: Record) -> Iterator[Seen]:
-    """An elicitation without a mode is a form; tools for a sample need a capability."""
-    for entry, method, params, answer, line in clients.questions(record):
-        can = clients.declared(record, line if is_modern(record.revision) else entry.n)
-        code = object_in(answer, "error").get("code")
-        elicitation = object_in(can, "elicitation")
-        form = "elicitation" in can and ("form" in elicitation or "url" not in elicitation)
-        if method == "elicitation/create" and "mode" not in params and form:
-            actual = f"the error {brief(code)}"
-            passed = code not in {-32601, -32602}
-            clause = "client-elicitation-without-mode"
-            yield Seen(clause, passed, entry.n, "an answer as to a form", actual)
-        lacks = "sampling" in can and "tools" not in object_in(can, "sampling")
-        if method == "sampling/createMessage" and {"tools", "toolChoice"} & set(params) and lacks:
-            passed, actual = "error" in answer, "a result, without the capability sampling.tools"
-            yield Seen("client-sampling-tools", passed, entry.n, "an error", actual)
-
-
-@ambient("client-sampling-results")
-def refuses_samples_with_wrong_tool_results(record: Record) -> Iterator[Seen]:
-    """Messages in which the result of a tool is missing, or beside other content, get an error."""
-    for entry, method, params, answer, _line in clients.questions(record):
-        can = object_in(clients.declared(record, entry.n), "sampling")
-        wrong = _result_fault(params) if method == "sampling/createMessage" else ""
-        code = object_in(answer, "error").get("code")
-        if wrong and "tools" in can and code != REJECTED:
-            expected, actual = f"the error -32602 ({wrong})", brief(answer, 60)
-            yield Seen("client-sampling-results", code == -32602, entry.n, expected, actual)
-
-
-def _result_fault(params: dict[str, Any]) -> str:
-    """Return what is wrong with the tool results of a sampling request; empty if nothing."""
-    used: set[str] = set()
-    for message in list_in(params, "messages"):
-        content = value_in(message, "content")
-        several = content if isinstance(content, list) else [content]
-        blocks = [block for block in several if isinstance(block, dict)]
-        kinds = {str(block.get("type")) for block in blocks}
-        if "tool_result" in kinds and len(kinds) > 1:
-            return "a tool result beside other content"
-        if used - {str(block.get("toolUseId")) for block in blocks}:
-            break
-        used = {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
-    return "a tool result is missing" if used else ""
-
-
-@ambient("client-url-not-fetched")
-def opens_no_page_without_consent(record: Record) -> Iterator[Seen]:
-    """The page of an elicitation that the client did not accept is not fetched."""
-    events = (one for one in record.transcript if one.happened is Happened.FETCHED)
-    paths = ((one, one.text.removeprefix(Happened.FETCHED)) for one in events)
-    fetched = next((one for one, path in paths if path.startswith(CONSENT)), None)
-    for entry, _method, params, answer, _line in clients.questions(record):
-        accepted = object_in(answer, "result").get("action") == "accept"
-        if params.get("mode") == "url" and not (accepted and fetched):
-            at = fetched.n if fetched else entry.n
-            actual = "the client fetched it, and did not accept"
-            yield Seen("client-url-not-fetched", fetched is None, at, "no request to it", actual)
-
-
-@ambient("client-roots-file-uri")
-def names_roots_by_file_uris(record: Record) -> Iterator[Seen]:
-    """Each root is a file:// URI."""
-    for entry, method, _params, answer, _line in clients.questions(record):
-        for root in list_in(answer, "result", "roots") if method == "roots/list" else ():
-            uri = value_in(root, "uri")
-            passed = not isinstance(uri, str) or uri.startswith("file://")
-            yield Seen("client-roots-file-uri", passed, entry.n, "a file:// URI", brief(uri))
-
-
-@ambient("client-roots-error")
-def refuses_roots_as_an_unknown_method(record: Record) -> Iterator[Seen]:
-    """The error of a client without roots is -32601."""
-    for entry, method, _params, answer, _line in clients.questions(record):
-        refused = method == "roots/list" and "error" in answer
-        if refused and "roots" not in clients.declared(record, entry.n):
-            code = object_in(answer, "error").get("code")
-            expected = "the error -32601 (Method not found)"
-            actual = f"the error {brief(code)}"
-            yield Seen("client-roots-error", code == -32601, entry.n, expected, actual)
-
-
-@ambient("client-elicitation-content")
-def fills_forms_as_asked(record: Record) -> Iterator[Seen]:
-    """Accepted content fits the requestedSchema."""
-    for entry, method, params, answer, _line in clients.questions(record):
-        result = object_in(answer, "result")
-        accepted = method == "elicitation/create" and result.get("action") == "accept"
-        schema = params.get("requestedSchema")
-        if accepted and isinstance(schema, dict) and params.get("mode", "form") == "form":
-            wrong = misfit(schema, result.get("content", {}))
-            if wrong is not None:
-                expected = "content as in requestedSchema"
-                yield Seen("client-elicitation-content", not wrong, entry.n, expected, wrong)
-
-
 @ambient("client-cancel-known", "client-cancel-initialize")
 def cancels_its_own_requests(record: Record) -> Iterator[Seen]:
     """A cancellation names a request of the client, and never initialize."""
@@ -242,6 +106,29 @@ def cancels_its_own_requests(record: Record) -> Iterator[Seen]:
         wrong = known is not None and known.method == "initialize"
         expected = "another request than initialize"
         yield Seen("client-cancel-initialize", not wrong, entry.n, expected, "initialize")
+
+
+@parts.scenario("progress")
+class Progress(parts.Part):
+    """Report progress of a call, if the client wants it; declare tasks, and no tool that is one."""
+
+    capabilities: ClassVar = {
+        **parts.Part.capabilities,
+        "tasks": {"requests": {"tools": {"call": {}}}},
+    }
+    steps = (
+        {"list": "tools"},
+        {"call": "add_numbers", "a": 2, "b": 3, "progress": True},
+        {"call": "add_numbers", "a": 4, "b": 5, "progress": True},
+    )
+
+    def call(self, request: parts.Json) -> None:
+        """Report three times, then answer."""
+        token = object_in(request, "params", "_meta").get("progressToken")
+        for value in (1, 2, 3) if token is not None else ():
+            params = {"progressToken": token, "progress": value, "total": 3}
+            self.say({"method": "notifications/progress", "params": params})
+        super().call(request)
 
 
 @ambient("client-progress-token-unique")
@@ -297,6 +184,44 @@ def reports_progress_of_requests(record: Record) -> Iterator[Seen]:
             last[key] = value
 
 
+CURSORS = ("page two/€ ?&=", "cGFnZSB0aHJlZQ==")
+"""Cursors that a client which reads or rewrites them would change."""
+
+
+@parts.scenario("pagination", official="")
+class Pagination(parts.Part):
+    """Give the tools in several pages, with cursors that only an unaltered copy matches."""
+
+    CURSORS: ClassVar[tuple[str | None, ...]] = (None, *CURSORS)
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return a page."""
+        cursor = params.get("cursor")
+        if cursor not in self.CURSORS:
+            return None
+        page = self.CURSORS.index(cursor)
+        more = {"nextCursor": self.CURSORS[page + 1]} if page + 1 < len(self.CURSORS) else {}
+        return {
+            "tools": [{**parts.NUMBERS, "name": f"add_{page}"} if page else parts.NUMBERS],
+            **more,
+        }
+
+
+@parts.scenario("list-changed")
+class ListChanged(parts.Part):
+    """Say that the tools have changed, after the first list."""
+
+    _listed = False
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return the tools; more of them the second time."""
+        if not self._listed:
+            self._listed = True
+            self.later(0.05, lambda: self.say({"method": "notifications/tools/list_changed"}))
+            return super().tools(params)
+        return {"tools": [parts.NUMBERS, {**parts.NUMBERS, "name": "add_more"}]}
+
+
 @ambient("client-pages", "client-pages-end")
 def lists_all_pages(record: Record) -> Iterator[Seen]:
     """Each nextCursor is asked for, and after a page without one the list is complete."""
@@ -317,6 +242,14 @@ def lists_all_pages(record: Record) -> Iterator[Seen]:
             actual = f"cursor {brief(own, 60)} again"
             passed = cursors[:1] != [own]
             yield Seen("client-pages-end", passed, at, "no request for a further page", actual)
+
+
+@parts.scenario("pages", official="")
+class Pages(Pagination):
+    """Give the tools in several pages in 2026-07-28; the second cursor is an empty string."""
+
+    modern = True
+    CURSORS = (None, "", CURSORS[0])
 
 
 @ambient("client-cursor-empty")

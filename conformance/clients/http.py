@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
 from mcp_touchstone.suite import (
@@ -21,6 +23,7 @@ from mcp_touchstone.suite import (
     is_modern,
     marked_arguments,
     object_in,
+    parts,
     value_in,
 )
 
@@ -154,6 +157,60 @@ def repeats_the_body_in_headers(record: Record) -> Iterator[Seen]:
                 yield Seen(clause, read == value, _at(exchange), f"{header}: {value}", actual)
 
 
+@parts.scenario("headers", official="http-invalid-tool-headers")
+class Headers(parts.Part):
+    """List tools with arguments for HTTP headers in 2026-07-28, some of them invalid."""
+
+    modern = True
+    GOOD: ClassVar = {
+        "plain": "us-west 1",
+        "odd": " Grüße,\n世界",
+        "like": "=?base64?eA==?=",
+        "none": None,
+        "count": -7,
+        "flag": True,
+        "inner": {"deep": "x"},
+    }
+    steps = (
+        {"list": "tools"},
+        {"call": "send", "arguments": GOOD},
+        {"call": "café 世界", "a": 2, "b": 3},
+        {"call": "*", "a": 2, "b": 3},
+    )
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return a tool with headers, and one for each way to be invalid."""
+        del params
+
+        def marked(header: Any, kind: str = "string") -> parts.Json:
+            return {"type": kind, "x-mcp-header": header}
+
+        kinds = {"count": "integer", "flag": "boolean"}
+        good = {k: marked(k.title(), kinds.get(k, "string")) for k in self.GOOD if k != "inner"}
+        good["inner"] = {"type": "object", "properties": {"deep": marked("Deep-Value")}}
+        bad = {
+            "empty": {"x": marked("")},
+            "space": {"x": marked("My Region")},
+            "control": {"x": marked("Re\r\ngion")},
+            "twice": {"x": marked("Region"), "y": marked("REGION")},
+            "number": {"x": marked("Region", "number")},
+            "object": {"x": marked("Region", "object")},
+            "items": {"x": {"type": "array", "items": marked("Region")}},
+            "choice": {"x": {"anyOf": [marked("Region")]}},
+        }
+        tools = {"send": good, **{f"bad_{name}": schema for name, schema in bad.items()}}
+        return {
+            "tools": [
+                parts.NUMBERS,
+                {**parts.NUMBERS, "name": "café 世界"},
+                *(
+                    {"name": k, "inputSchema": {"type": "object", "properties": v}}
+                    for k, v in tools.items()
+                ),
+            ]
+        }
+
+
 @ambient(
     "client-http-param",
     "client-http-param-value",
@@ -215,6 +272,20 @@ def sends_the_session_id_back(record: Record) -> Iterator[Seen]:
             yield Seen("client-http-session", said == issued, _at(exchange), expected, actual)
 
 
+@parts.scenario("session-lost")
+class SessionLost(parts.Part):
+    """Answer a call; over HTTP the session is over then."""
+
+    steps = (
+        {"list": "tools"},
+        {"call": "add_numbers", "a": 2, "b": 3},
+        {"call": "add_numbers", "a": 4, "b": 5, "fails": True},
+        {"call": "add_numbers", "a": 6, "b": 7, "fails": True},
+    )
+    http_fault = parts.FORGETS
+    may_fail = True
+
+
 @ambient("client-http-session-lost")
 def opens_a_new_session_after_a_lost_one(record: Record) -> Iterator[Seen]:
     """After a 404 comes initialize without a session id."""
@@ -250,6 +321,18 @@ def deletes_its_session(record: Record) -> Iterator[Seen]:
         at = _at(deleted[0]) if deleted else ended and ended.n
         actual = "the client ended without it"
         yield Seen("client-http-session-deleted", bool(deleted), at, "DELETE", actual)
+
+
+@parts.scenario("resume", official="sse-retry")
+class Resume(parts.Part):
+    """Ask for a ping during a call, and answer later; over HTTP the stream ends in between."""
+
+    http_fault = parts.DROPS
+
+    def call(self, request: parts.Json) -> None:
+        """Ask, and answer later."""
+        self.ask("ping", lambda _response: None)
+        self.later(1.0, partial(super().call, request))
 
 
 @ambient("client-http-resumes")

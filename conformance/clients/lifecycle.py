@@ -1,6 +1,7 @@
 """clients/lifecycle: the opening of a session, its version, and its end."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from mcp_touchstone.suite import (
     LATEST_MODERN,
@@ -15,6 +16,8 @@ from mcp_touchstone.suite import (
     brief,
     clients,
     is_modern,
+    object_in,
+    parts,
 )
 
 OPENING = frozenset({"initialize", "ping", "server/discover"})
@@ -22,6 +25,9 @@ MODERN_ERRORS = frozenset({-32020, -32021, -32022})
 CANCELLED = "notifications/cancelled"
 ENDS = (Happened.CLIENT_CLOSED, Happened.SIGNALLED, Happened.KILLED, Happened.LEFT_RUNNING)
 """How a client ends a server."""
+
+
+parts.variant("tools_call", parts.Part, "List the tools and call one, with a session.")
 
 
 @ambient("client-initialize-first", "client-waits-for-initialize")
@@ -73,6 +79,18 @@ def confirms_the_handshake(record: Record) -> Iterator[Seen]:
             return
 
 
+@parts.scenario("version", official="initialize")
+class Version(parts.Part):
+    """Answer initialize with a version that no revision has."""
+
+    steps = ()
+    may_fail = True
+
+    def initialize(self, request: parts.Json) -> None:
+        """Answer initialize."""
+        self.answer(request, {**self.opening(), "protocolVersion": "1999-01-01"})
+
+
 @ambient("client-leaves-unknown-version")
 def leaves_a_server_of_an_unknown_version(record: Record) -> Iterator[Seen]:
     """A client does not go on with a version that no revision of the protocol has."""
@@ -98,6 +116,18 @@ def sends_initialize_in_no_batch(record: Record) -> Iterator[Seen]:
             yield Seen(clause, not message.batched, entry.n, "initialize alone", "in a batch")
 
 
+@parts.scenario("old-errors")
+class OldErrors(parts.Part):
+    """Refuse what comes before initialize with an error that only this server has."""
+
+    def serve(self, request: parts.Json) -> None:
+        """Answer a request."""
+        if self.opened or request["method"] == "initialize":
+            super().serve(request)
+        else:
+            self.refuse(request, -31999, "Not now")
+
+
 @ambient("client-falls-back", "client-probes-first")
 def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
     """A client of both eras sends server/discover first, and falls back after any old error."""
@@ -119,6 +149,37 @@ def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
         yield Seen("client-falls-back", bool(fell), found[0].n, expected, actual)
 
 
+@parts.scenario("exit")
+class Exit(parts.Part):
+    """Exit in the middle of the first call."""
+
+    restarts = may_fail = True
+
+    def call(self, request: parts.Json) -> None:
+        """Exit in place of an answer."""
+        del request
+        self.gone = 1
+
+
+@parts.scenario("restart")
+class Restart(parts.Part):
+    """Exit in the middle of the first call of 2026-07-28, and answer calls after a restart."""
+
+    steps = (
+        {"list": "tools"},
+        {"call": "add_numbers", "a": 2, "b": 3, "fails": True},
+        {"call": "add_numbers", "a": 4, "b": 5, "fails": True},
+    )
+    modern = restarts = may_fail = True
+
+    def call(self, request: parts.Json) -> None:
+        """Exit in place of an answer, if this is the first process."""
+        if self.recorder.is_first:
+            self.gone = 1
+        else:
+            super().call(request)
+
+
 @ambient("client-restarts-server")
 def starts_a_server_again_that_exited(record: Record) -> Iterator[Seen]:
     """A server that exits by itself is started again."""
@@ -128,6 +189,40 @@ def starts_a_server_again_that_exited(record: Record) -> Iterator[Seen]:
     if exited and exited.happened is Happened.EXITED and over:
         actual = "the client went on without it"
         yield Seen("client-restarts-server", bool(again), exited.n, "a new process", actual)
+
+
+@parts.scenario("cancel")
+class Cancel(parts.Part):
+    """Do not answer a call until it is cancelled, and then answer it nevertheless."""
+
+    steps = (
+        {"list": "tools"},
+        {"call": "add_numbers", "a": 2, "b": 3, "cancel": 0.3},
+        {"list": "tools"},
+    )
+    may_fail = True
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self._held: dict[Any, parts.Json] = {}
+
+    def call(self, request: parts.Json) -> None:
+        """Keep the call."""
+        self._held[request.get("id")] = request
+
+    def noticed(self, message: parts.Json) -> None:
+        """Answer the cancelled call too late."""
+        own = object_in(message, "params").get("requestId")
+        if message.get("method") == "notifications/cancelled" and own in self._held:
+            super().call(self._held.pop(own))
+
+
+parts.variant(
+    "cancel-stateless",
+    Cancel,
+    "Do not answer a call of 2026-07-28 until it is cancelled, and then answer it nevertheless.",
+    modern=True,
+)
 
 
 @ambient("client-cancel-sent", "client-cancel-sent-legacy")
@@ -142,6 +237,11 @@ def tells_the_server_of_a_cancellation(record: Record) -> Iterator[Seen]:
         for asked in calls:
             actual = "the client ended without it"
             yield Seen(clause, bool(sent), asked.line, CANCELLED, actual)
+
+
+parts.variant(
+    "slow-exit", parts.Part, "Go on for a second after the end of the input.", lingers=1.0
+)
 
 
 @ambient("client-closes-input-first")

@@ -159,26 +159,6 @@ def answers_only_requests(record: Record) -> Iterator[Seen]:
         yield Seen("client-response-known", not loose or excused, entry.n, expected, actual)
 
 
-@ambient("client-ping-answered")
-def answers_pings(record: Record) -> Iterator[Seen]:
-    """A ping of the server gets an empty result.
-
-    Silence counts if the client answered a later request.
-    """
-    clause, expected = "client-ping-answered", "an empty result"
-    asked = record.transcript.session.asked
-    last = max((one.line for one in asked if one.answers), default=0)
-    for one in asked:
-        found = record.transcript.answer_to(one.line)
-        if one.method != "ping" or (found is None and one.line > last):
-            continue
-        if found is None:
-            yield Seen(clause, False, one.line, expected, "none, but a later request got an answer")
-        else:
-            passed = found[1].kind is Kind.RESULT
-            yield Seen(clause, passed, found[0].n, expected, brief(found[1].value))
-
-
 @ambient("client-message-shape", "client-result-shape")
 def writes_messages_in_the_right_types(record: Record) -> Iterator[Seen]:
     """Requests, notifications and results have the types of the revision."""

@@ -4,6 +4,7 @@ A client that takes its next step after a result has accepted it: a step that fa
 """
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from mcp_touchstone.suite import (
     Happened,
@@ -14,6 +15,7 @@ from mcp_touchstone.suite import (
     clients,
     is_modern,
     misfit,
+    parts,
     value_in,
 )
 
@@ -34,6 +36,38 @@ def _goes_on(record: Record, line: int) -> bool | None:
     return False if clients.event(record, Happened.FAILED) else None
 
 
+@parts.scenario("content")
+class Content(parts.Part):
+    """Answer with members that no revision has, then name an elicitation that never was."""
+
+    steps = (*parts.Part.steps, *parts.Part.steps[1:] * 2)
+    may_fail = True
+    MORE: ClassVar[parts.Json] = {"x-touchstone": [1], "_meta": {"org.example/x": {"y": None}}}
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return the tools, with more members."""
+        return {**(super().tools(params) or {}), **self.MORE}
+
+    def call(self, request: parts.Json) -> None:
+        """Answer the first call with more members."""
+        self._number += 1
+        result = self.text("5")
+        if self._number == 1:
+            result |= self.MORE
+        elif "2025-11-25" <= self.revision < "2026-07-28":
+            params = {"elicitationId": "never-given"}
+            self.say({"method": "notifications/elicitation/complete", "params": params})
+        self.answer(request, result)
+
+
+parts.variant(
+    "content-stateless",
+    Content,
+    "Answer with members that no revision has, in 2026-07-28.",
+    modern=True,
+)
+
+
 @ambient("client-further-members", "client-elicitation-unknown")
 def goes_on_after_what_it_must_accept(record: Record) -> Iterator[Seen]:
     """Unknown members and an unknown elicitation harm nothing."""
@@ -48,6 +82,45 @@ def goes_on_after_what_it_must_accept(record: Record) -> Iterator[Seen]:
     for clause, line in accepts if record.scenario else ():
         if (passed := _goes_on(record, line)) is not None:
             yield Seen(clause, passed, line, "the next step", Happened.FAILED)
+
+
+@parts.scenario("output")
+class Output(parts.Part):
+    """Answer a call with a structured result that its outputSchema does not allow."""
+
+    steps = parts.TWICE
+    may_fail = True
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return the tool with its outputSchema."""
+        del params
+        schema = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+        return {"tools": [{**parts.NUMBERS, "outputSchema": schema}]}
+
+    def call(self, request: parts.Json) -> None:
+        """Answer with the wrong type."""
+        self.answer(request, {**self.text('{"sum": "5"}'), "structuredContent": {"sum": "five"}})
+
+
+parts.variant(
+    "output-stateless",
+    Output,
+    "Answer a call with a structured result that its outputSchema forbids, in 2026-07-28.",
+    modern=True,
+)
+
+
+@parts.scenario("result-type")
+class ResultType(parts.Part):
+    """Answer a call of 2026-07-28 with a resultType that no revision and no extension has."""
+
+    modern = True
+    steps = parts.TWICE
+    may_fail = True
+
+    def call(self, request: parts.Json) -> None:
+        """Answer with it."""
+        self.answer(request, {**self.text("5"), "resultType": "x-touchstone"})
 
 
 @ambient("client-output-validated", "client-result-type-unknown")
@@ -73,6 +146,19 @@ def refuses_what_it_must_not_accept(record: Record) -> Iterator[Seen]:
             actual = f"the client accepted resultType {brief(kind)}"
             clause = "client-result-type-unknown"
             yield Seen(clause, not on, found[0].n, "an error for its user", actual)
+
+
+@parts.scenario("cache", official="")
+class Cache(parts.Part):
+    """Say in two ways that a list of 2026-07-28 is stale at once: ttlMs 0, and a negative one."""
+
+    modern = may_fail = True
+    steps = ({"list": "tools"},) * 3
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return the tools with the next ttlMs."""
+        self._number += 1  # -1, 0, -1
+        return {**(super().tools(params) or {}), "ttlMs": -(self._number % 2)}
 
 
 @ambient("client-cache-stale")

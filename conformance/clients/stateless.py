@@ -1,12 +1,10 @@
 """clients/stateless: what requests of 2026-07-28 carry, retries, references in schemas."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from mcp_touchstone.suite import (
     LEGACY,
     META,
-    Asked,
     Happened,
     Kind,
     Record,
@@ -16,22 +14,28 @@ from mcp_touchstone.suite import (
     clients,
     is_modern,
     object_in,
+    parts,
+    value_in,
 )
 
 UNSUPPORTED = -32022
-CANARY = "/canary"
-"""Beginning of the path of what nobody may fetch."""
+CANARY = "canary.json"
+"""What nobody may fetch."""
 
 
-def _modern(record: Record) -> list[Asked]:
-    """Return the requests of the stateless era; initialize is the way into the other one."""
-    return [asked for asked in clients.requests(record) if asked.method != "initialize"]
+parts.variant(
+    "stateless",
+    parts.Part,
+    "List the tools and call one, in 2026-07-28.",
+    modern=True,
+    official="http-standard-headers",
+)
 
 
 @ambient("client-meta-version", "client-meta-capabilities", "client-meta-client-info")
 def describes_itself_in_each_request(record: Record) -> Iterator[Seen]:
     """Each request has the version, the capabilities and the name of the client in _meta."""
-    for asked in _modern(record):
+    for asked in clients.stateless(record):
         meta = object_in(asked.value, "params", "_meta")
         for clause, name in (
             ("client-meta-version", "protocolVersion"),
@@ -42,10 +46,24 @@ def describes_itself_in_each_request(record: Record) -> Iterator[Seen]:
             yield Seen(clause, META + name in meta, asked.line, META + name, actual)
 
 
+@parts.scenario("newer")
+class Newer(parts.Part):
+    """Speak only a revision that is newer than 2026-07-28."""
+
+    modern = may_fail = True
+    steps = ()
+
+    def serve(self, request: parts.Json) -> None:
+        """Answer a request."""
+        named = value_in(request, "params", "_meta", parts.VERSION)
+        data = {"supported": ["2099-01-01"], "requested": named}
+        self.refuse(request, parts.UNSUPPORTED, "Unsupported protocol version", **data)
+
+
 @ambient("client-selects-supported-version")
 def selects_a_supported_version(record: Record) -> Iterator[Seen]:
     """After a version was refused, requests name one of the supported versions."""
-    for asked in _modern(record):
+    for asked in clients.stateless(record):
         found = clients.answer(record, asked)
         if found is None or found[1].code != UNSUPPORTED:
             continue
@@ -75,45 +93,17 @@ def writes_no_responses(record: Record) -> Iterator[Seen]:
         yield Seen("client-no-responses", not response, entry.n, "no response", actual)
 
 
-@ambient(
-    "client-state-echoed",
-    "client-state-not-invented",
-    "client-retry-new-id",
-    "client-retry-answers",
-)
-def retries_with_the_state_it_got(record: Record) -> Iterator[Seen]:
-    """A retry has the requestState byte for byte, a new id, and all responses."""
-    for asked in _modern(record):
-        params = object_in(asked.value, "params")
-        if not {"inputResponses", "requestState"} & set(params):
-            continue
-        rounds = clients.earlier(record, asked)
-        results = [clients.result(record, before) for before in rounds]
-        states = [r["requestState"] for r in results if "requestState" in r]
-        own, line = params.get("requestState"), asked.line
-        if states and (len(states) == len(results) or "requestState" in params):
-            expected, actual = f"requestState {brief(states[0], 60)}", brief(own, 60)
-            yield Seen("client-state-echoed", own in states, line, expected, actual)
-        elif not states:
-            clause, passed = "client-state-not-invented", "requestState" not in params
-            elsewhere = " of another request" if _is_of_another(record, asked, own) else ""
-            actual = f"requestState {brief(own, 60)}{elsewhere}"
-            yield Seen(clause, passed, line, "no requestState", actual)
-        ids = [before.value.get("id") for before in rounds]
-        expected, actual = "an id of its own", f"id {brief(asked.value.get('id'))} again"
-        yield Seen("client-retry-new-id", asked.value.get("id") not in ids, line, expected, actual)
-        if results:
-            wanted = [set(object_in(result, "inputRequests")) for result in results]
-            given = set(object_in(params, "inputResponses"))
-            expected = f"responses to {', '.join(sorted(wanted[0])) or 'nothing'}"
-            actual = f"responses to {', '.join(sorted(given)) or 'nothing'}"
-            yield Seen("client-retry-answers", given in wanted, line, expected, actual)
+@parts.scenario("schema-ref", official="json-schema-ref-no-deref")
+class SchemaRef(parts.Part):
+    """List a tool whose schema refers to an address of ours, which nobody may fetch."""
 
+    modern = True
 
-def _is_of_another(record: Record, asked: Asked, state: Any) -> bool:
-    """Whether the server gave a state for a request with another target."""
-    given = (clients.result(record, one) for one in _modern(record) if one.line < asked.line)
-    return state is not None and any(result.get("requestState") == state for result in given)
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return the tool and a harmless one."""
+        del params
+        schema = {"type": "object", "properties": {"a": {"$ref": f"{self.canary}{CANARY}"}}}
+        return {"tools": [parts.NUMBERS, {"name": "far", "inputSchema": schema}]}
 
 
 @ambient("client-ref-not-fetched")
@@ -124,7 +114,7 @@ def fetches_no_reference_of_a_schema(record: Record) -> Iterator[Seen]:
         entry
         for entry in record.transcript
         if entry.happened is Happened.FETCHED
-        and entry.text.removeprefix(Happened.FETCHED).startswith(CANARY)
+        and entry.text.removeprefix(Happened.FETCHED).startswith(f"/{CANARY}")
     ]
     for entry in fetched:
         yield Seen(clause, False, entry.n, expected, entry.text)

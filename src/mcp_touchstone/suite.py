@@ -51,6 +51,7 @@ from mcp_touchstone.judging.file_resources import edit, served
 from mcp_touchstone.judging.guarded import attempt, challenged, guarded, harmless_requests
 from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
+from mcp_touchstone.parts import part as parts
 from mcp_touchstone.properties import examples as drawn
 from mcp_touchstone.properties.runner import Draw, Found, Heard, Property, Say
 from mcp_touchstone.runtime.safe_path import SafePath
@@ -212,6 +213,7 @@ __all__ = [
     "normalised",
     "object_in",
     "outcome",
+    "parts",
     "questions",
     "read_pages",
     "refused_output",

@@ -81,6 +81,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "discovery",
         "judging",
         "properties",
+        "parts",
     },
     "api": {
         "catalog",
@@ -181,6 +182,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "fleet",
         "sandbox",
         "tap",
+        "parts",
     },
     "cli": {"catalog", "runtime", "transport", "config", "commands", "server"},
     "__main__": {"cli"},

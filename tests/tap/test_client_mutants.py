@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.catalog.loader import CLIENTS, load
+from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.results.verdict import Outcome
-from mcp_touchstone.tap.scenarios import SCENARIOS
 from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients.client import Mutant
 from tests.mutants.clients.http_client import FAULTS
@@ -63,9 +63,9 @@ def test_a_good_client_over_http_meets_each_rule(
 
 
 @pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", scenarios())
 def test_a_good_client_breaks_no_rule(scenario: str, revision: str, tmp_path: Path) -> None:
-    if SCENARIOS[scenario].modern and revision != "2025-11-25":
+    if scenarios()[scenario].modern and revision != "2025-11-25":
         pytest.skip("it offers no revision there")
     can: dict[str, Any] = {"roots": {}, "sampling": {}, "elicitation": {"form": {}, "url": {}}}
 
@@ -74,7 +74,7 @@ def test_a_good_client_breaks_no_rule(scenario: str, revision: str, tmp_path: Pa
 
 def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
     met = set()
-    good = [Mutant("", name) for name in SCENARIOS]
+    good = [Mutant("", name) for name in scenarios()]
     good += [Mutant("", revision="2024-11-05"), Mutant("", "old-errors", habits="dual")]
     no_roots = refuses("roots/list", {"code": -32601, "message": "no roots"})
     good += [Mutant("", "questions", can=NAMELESS, change=no_roots)]
@@ -97,7 +97,7 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
 
 
 def test_each_invalid_header_of_the_scenario_is_found() -> None:
-    part: Any = SCENARIOS["headers"]
+    part: Any = scenarios()["headers"]
     for tool in part.tools(part, {})["tools"]:
         assert bool(mark_fault(tool["inputSchema"])) is tool["name"].startswith("bad_")
 

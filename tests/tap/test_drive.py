@@ -9,8 +9,8 @@ from textwrap import indent
 import pytest
 
 from mcp_touchstone.cli import main
+from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.tap import check, drive
-from mcp_touchstone.tap.scenarios import SCENARIOS
 from mcp_touchstone.target.target import Target
 from tests.cases import cases
 from tests.mutants.clients import http_client
@@ -305,8 +305,8 @@ def test_a_client_of_the_official_suite_gets_the_scenarios_that_it_knows(
     known = "import os\nname = os.environ['MCP_CONFORMANCE_SCENARIO']\n"
     known += "if name not in ('initialize', 'tools_call'): raise SystemExit('unknown ' + name)\n"
     names = ("resume", "version", "list-changed", "cancel", "pages")
-    few = {name: SCENARIOS[name] for name in names}
-    monkeypatch.setattr(check, "SCENARIOS", few)
+    few = {name: scenarios()[name] for name in names}
+    monkeypatch.setattr(check, "scenarios", lambda: few)
 
     code = main(["client", "--", sys.executable, "-c", known + TRANSPORT])
 

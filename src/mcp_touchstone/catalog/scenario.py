@@ -185,11 +185,16 @@ class Ambient(Case):
 
 @dataclass(slots=True)
 class Registry:
-    """The declarations of the suite files of one run."""
+    """The declarations of the suite files of one run.
+
+    Attributes:
+        parts: name of a scenario for clients -> the ``Part`` of our server.
+    """
 
     catalogue: Catalogue
     scenarios: list[Scenario] = field(default_factory=list)
     ambients: list[Ambient] = field(default_factory=list)
+    parts: dict[str, Any] = field(default_factory=dict)
     file: str = ""
 
     def cases(self) -> list[Case]:
@@ -239,6 +244,18 @@ _active: Final[list[Registry]] = []
 def collecting(registry: Registry | None) -> None:
     """Set the registry for the declarations of the files imported next; None ends it."""
     _active[:] = [] if registry is None else [registry]
+
+
+def declare_part(name: str, part: Any) -> None:
+    """Add the part that our server plays in a scenario for clients under test.
+
+    Raises:
+        CatalogueError: there is such a scenario.
+    """
+    for registry in _active:
+        if name in registry.parts:
+            raise CatalogueError(f"{registry.file}: the scenario {name} is declared twice")
+        registry.parts[name] = part
 
 
 def catalogue() -> Catalogue:

@@ -198,7 +198,8 @@ def _judge(line: CommandLine) -> int:
 def _client(line: CommandLine) -> int:
     """Run a client in each scenario, and judge it."""
     from mcp_touchstone.config import resolve
-    from mcp_touchstone.tap import check, judge, scenarios
+    from mcp_touchstone.parts.scenarios import find
+    from mcp_touchstone.tap import check, judge
 
     settings = resolve.client(line)
     announce(settings)
@@ -215,7 +216,7 @@ def _client(line: CommandLine) -> int:
         how = f"left out: {one.left_out}" if one.left_out else "played"
         say(f"  {one.name:<17} {one.trouble or how}", flush=True)
         if one.trouble and one.trouble not in shown:  # mostly the rest has the same cause
-            part = (scenarios.find(one.name).__doc__ or "").partition("\n")[0]
+            part = (find(one.name).__doc__ or "").partition("\n")[0]
             say(f"{'':19} our part: {part}", *(f"{'':19} {text}" for text in one.said))
         shown.add(one.trouble)
 
@@ -223,17 +224,19 @@ def _client(line: CommandLine) -> int:
 
 
 def _act(line: CommandLine) -> int:
-    from mcp_touchstone.tap import act, recording, scenarios
+    from mcp_touchstone.parts.scenarios import find, scenarios
+    from mcp_touchstone.tap import act, recording
 
     options = line.options
     if options.listing:
-        width = max(map(len, scenarios.SCENARIOS))
-        for name, part in scenarios.SCENARIOS.items():
+        known = scenarios()
+        width = max(map(len, known))
+        for name, part in known.items():
             say(f"{name:<{width}}  {(part.__doc__ or '').partition(chr(10))[0]}")
         return 0
     if options.scenario is None or options.report is None:
         return complain("act: name a scenario and the folder of the recordings with --report DIR")
-    part = scenarios.find(options.scenario)
+    part = find(options.scenario)
     about = {"scenario": options.scenario, "pid": os.getpid()}
     return act.play(part, recording.recorder(options.report, about, os.environ))
 

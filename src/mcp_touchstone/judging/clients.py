@@ -34,6 +34,11 @@ def requests(record: Record) -> list[Asked]:
     return [asked for asked, version in named if modern or version not in rev.MODERN]
 
 
+def stateless(record: Record) -> list[Asked]:
+    """Return the requests of the stateless era; initialize is the way into the other one."""
+    return [asked for asked in requests(record) if asked.method != "initialize"]
+
+
 def answer(record: Record, asked: Asked) -> tuple[Entry, Message] | None:
     """Return the answer of the server to a request of the client."""
     return peer(record).answer_to(asked.line)

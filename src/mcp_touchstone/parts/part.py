@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.scenario import declare_part
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.framing import (
@@ -149,6 +150,7 @@ class Part:
         opened: whether initialize came.
         http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
+        official: see ``scenario``.
         may_fail: whether a client may report an error, so that its exit status means nothing.
         lingers: seconds that it goes on after the end of its input.
         listen: returns a socket that listens where the client is.
@@ -162,6 +164,7 @@ class Part:
     protection: ClassVar[Protection | None] = None
     may_fail = False
     lingers = 0.0
+    official: ClassVar[str | None] = None
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 
     def __init__(
@@ -376,6 +379,32 @@ class Part:
         return None
 
 
-def variant(base: type[Part], about: str, **members: Any) -> type[Part]:
-    """Return a part that differs from another one in these members."""
-    return type(base.__name__, (base,), {"__doc__": about, **members})
+P = TypeVar("P", bound=Part)
+
+
+def scenario(name: str, official: str | None = None) -> Callable[[type[P]], type[P]]:
+    """Declare the part of our server in a scenario for clients.
+
+    Args:
+        name: the name of the scenario.
+        official: the scenario of the official conformance suite in which a client takes the steps;
+            empty if there is none, None for the one that lists tools and calls the first.
+
+    Raises:
+        CatalogueError: there is such a scenario.
+    """
+
+    def declare(part: type[P]) -> type[P]:
+        part.official = official
+        declare_part(name, part)
+        return part
+
+    return declare
+
+
+def variant(
+    name: str, base: type[Part], about: str, official: str | None = None, **members: Any
+) -> type[Part]:
+    """Declare a part that differs from another one in these members."""
+    part = type(base.__name__, (base,), {"__doc__": about, **members})
+    return scenario(name, official)(part)

@@ -8,11 +8,11 @@ from mcp_touchstone.config import resolve
 from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
+from mcp_touchstone.parts.scenarios import find, scenarios
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.tap import drive, judge
 from mcp_touchstone.tap.client_process import ClientError
 from mcp_touchstone.tap.drive import SERVER, Played
-from mcp_touchstone.tap.scenarios import SCENARIOS, find
 from mcp_touchstone.target.target import Target
 
 MOST: Final = 16 << 20
@@ -27,38 +27,12 @@ BASIC: Final = "tools_call"
 PLAIN: Final = {"list", "call", "a", "b", "fails"}
 """Members of the steps for which that suffices."""
 
-OFFICIAL: Final = {
-    "version": "initialize",
-    "questions": "elicitation-sep1034-client-defaults",
-    "pagination": "",  # an official client lists once, and one page
-    "pages": "",
-    "cache": "",
-    "headers": "http-invalid-tool-headers",
-    "resume": "sse-retry",
-    "schema-ref": "json-schema-ref-no-deref",
-    "stateless": "http-standard-headers",
-    "state": "sep-2322-client-request-state",
-    "auth": "auth/scope-from-www-authenticate",
-    "auth-discovery": "auth/scope-omitted-when-undefined",
-    "auth-step-up": "auth/scope-step-up",
-    "auth-refusals": "auth/scope-retry-limit",
-    "auth-no-pkce": "auth/scope-from-www-authenticate",
-    "auth-resource": "auth/resource-mismatch",
-    "auth-issuer": "auth/metadata-issuer-mismatch",
-    "auth-iss": "auth/iss-wrong-issuer",
-    "auth-no-iss": "auth/iss-supported-missing",
-    "auth-state": "auth/scope-from-www-authenticate",
-    "auth-moves": "auth/authorization-server-migration",
-    "auth-2025-03-26": "auth/2025-03-26-oauth-endpoint-fallback",
-}
-"""Scenario -> the one of the official conformance suite in which a client does what it needs; empty
-if there is none although the steps are plain."""
-
 
 def official(name: str) -> str:
     """Return the official scenario that makes a client take our steps; empty if there is none."""
-    plain = all(step.keys() <= PLAIN for step in find(name).steps)
-    return OFFICIAL.get(name, BASIC if plain else "")
+    part = find(name)
+    plain = all(step.keys() <= PLAIN for step in part.steps)
+    return (BASIC if plain else "") if part.official is None else part.official
 
 
 def check(
@@ -80,7 +54,7 @@ def check(
     http = client.client_http or by_contract
     target = resolve.client_target(client)
     tidy()
-    fit = (name for name, part in SCENARIOS.items() if http or part.protection is None)
+    fit = (name for name, part in scenarios().items() if http or part.protection is None)
     names = dict.fromkeys(client.scenario or fit)
     played: list[Played] = []
     for name in names:

@@ -15,6 +15,7 @@ from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.parts.part import DROPS, FORGETS, Part
+from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.runtime import interrupts, scratch
 from mcp_touchstone.runtime.open_folder import Folder, open_folder
 from mcp_touchstone.runtime.scratch import World
@@ -23,7 +24,6 @@ from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.client_process import ClientProcess
 from mcp_touchstone.tap.proxy import Proxy
 from mcp_touchstone.tap.recording import Recorder, Recording
-from mcp_touchstone.tap.scenarios import find
 from mcp_touchstone.tap.stage import CONVERSATIONS, HttpStage, Stage
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_endpoint

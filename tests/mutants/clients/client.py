@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.act import Descriptors
 from mcp_touchstone.tap.recording import Recorder, Recording
-from mcp_touchstone.tap.scenarios import find
 from mcp_touchstone.wire.events import Happened
 
 Json = dict[str, Any]
