@@ -317,8 +317,8 @@ def deletes_its_session(record: Record) -> Iterator[Seen]:
         return
     deleted = [e for e in _of(record, "DELETE") if e.said(SESSION) == issued]
     ended = clients.event(record, Happened.ENDED)
-    if deleted or ended:
-        at = _at(deleted[0]) if deleted else ended and ended.n
+    if deleted or ended is not None:
+        at = _at(deleted[0]) if ended is None or deleted else ended.n
         actual = "the client ended without it"
         yield Seen("client-http-session-deleted", bool(deleted), at, "DELETE", actual)
 

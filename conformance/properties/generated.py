@@ -83,7 +83,7 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
     def check(_own: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
         yield from differences(heard, twin)
 
-    Property(talk, Draw("any_ids"), build, PLAIN_IDS, check).hold(SURVIVED, SAME)
+    Property(talk, Draw("any_ids"), build, PLAIN_IDS, check, survival=SURVIVED).hold(SURVIVED, SAME)
 
 
 @scenario(SURVIVED, SAME, drawn=True)
@@ -99,7 +99,7 @@ def reads_json_in_any_spelling(talk: Conversation) -> None:
         yield from differences(heard, twin)
 
     plain = (drawn.Spelling(), drawn.Spelling())
-    Property(talk, Draw("spellings"), build, plain, check).hold(SURVIVED, SAME)
+    Property(talk, Draw("spellings"), build, plain, check, survival=SURVIVED).hold(SURVIVED, SAME)
 
 
 @scenario(SURVIVED, SAME, drawn=True)
@@ -116,7 +116,7 @@ def ignores_undefined_members(talk: Conversation) -> None:
         yield from differences(heard, twin, Breach.WARN if inside else None)
 
     plain = (None, *(drawn.Extra("_meta", f"{FOREIGN}plain", value) for value in PLAIN_META))
-    Property(talk, Draw("extras"), build, plain, check).hold(SURVIVED, SAME)
+    Property(talk, Draw("extras"), build, plain, check, survival=SURVIVED).hold(SURVIVED, SAME)
 
 
 def _added(message: dict[str, Any], extra: drawn.Extra | None) -> dict[str, Any]:
@@ -152,6 +152,6 @@ def refuses_any_unknown_method(talk: Conversation) -> None:
                 at=reply,
             )
 
-    Property(talk, Draw("methods", (METHODS,)), build, (UNKNOWN,), check).hold(
+    Property(talk, Draw("methods", (METHODS,)), build, (UNKNOWN,), check, survival=SURVIVED).hold(
         SURVIVED, "jsonrpc-method-not-found"
     )

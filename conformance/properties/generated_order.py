@@ -68,7 +68,9 @@ def keeps_answers_apart(talk: Conversation) -> None:
     )
     notices = [drawn.InterleavingStep("notification", n) for n in range(len(NOTICES))]
     plain = ([request] * DOZEN, [request], [request, *notices], [digits], [digits, request, digits])
-    Property(talk, Draw("interleavings", (len(methods),)), build, plain, check).hold(SURVIVED, SAME)
+    Property(
+        talk, Draw("interleavings", (len(methods),)), build, plain, check, survival=SURVIVED
+    ).hold(SURVIVED, SAME)
 
 
 def _is_of_the_server(code: Any) -> bool:

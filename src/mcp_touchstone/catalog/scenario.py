@@ -79,6 +79,7 @@ class Seen:
         expected: the requirement of the clause.
         mild: the most severe way a breach may count here, whatever the weight of the clause.
         silent: whether the breach is a silence, so that it must come again to be a failure.
+        regardless: whether a server must keep the clause even in its answer to an invalid value.
     """
 
     clause: str
@@ -88,6 +89,7 @@ class Seen:
     actual: str = ""
     mild: Breach | None = None
     silent: bool = False
+    regardless: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,9 +21,6 @@ SUCCESS: Final = range(200, 300)
 CONTENT: Final = frozenset({"schema", "server", "tools", "prompts", "resources", "completion"})
 """Chapters about the content of results."""
 
-REGARDLESS: Final = frozenset({"tools-sanitize-outputs"})
-"""Clauses that a server must keep after any input."""
-
 CAPABILITIES: Final = META + "clientCapabilities"
 
 
@@ -206,7 +203,7 @@ def _answers_invalid_value(seen: Seen, record: Record, clause: Clause) -> bool:
 
     The server may have repeated that value. It should have refused it, which other clauses judge.
     """
-    if clause.chapter not in CONTENT or clause.id in REGARDLESS or seen.n is None:
+    if clause.chapter not in CONTENT or seen.regardless or seen.n is None:
         return False
     spoken = record.profile.spoken.get(record.revision)
     tools = spoken.named("tools") if spoken is not None else []

@@ -174,7 +174,7 @@ class Property:
     build: Build
     plain: Sequence[Any]
     check: Check = lambda *_: iter(())
-    survival: str = "generated-survived"
+    survival: str = field(kw_only=True)
     _settled: set[str] = field(default_factory=set)
     _marks: list[_Mark] = field(default_factory=list)
     _twin: Heard | None = None

@@ -1,0 +1,64 @@
+"""How many files a clause touches, and that the harness names none."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from mcp_touchstone.catalog.clause import Clause
+from mcp_touchstone.catalog.loader import BOTH, CLIENTS, home, rows
+
+NAMED: Final = {
+    "discovery/recon.py": "says why no answer could be matched to its request",
+    "discovery/silence.py": "tries why a server does not answer, before any scenario",
+    "properties/runner.py": "leaves out plain lines that break what each property rests on",
+    "fleet/containers.py": "leaves out what a container changes at the end of a process",
+}
+"""Module of the harness that names clauses -> the reason."""
+
+ID: Final = re.compile(r"client-[a-z0-9-]+")
+
+
+def strings(path: Path) -> set[str]:
+    """Return the texts in a Python file."""
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def test_the_harness_names_no_clause() -> None:
+    package = home() / "src" / "mcp_touchstone"
+    ids = {clause.id for clause in rows(BOTH)}
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if ids & strings(path)
+    }
+
+    assert found == set(NAMED)
+
+
+@pytest.fixture(scope="module")
+def places() -> dict[str, set[str]]:
+    """Return the files that name each clause on clients; a test may use any as an example."""
+    ids = {clause.id for clause in rows(CLIENTS)}
+    found: dict[str, set[str]] = {one: set() for one in ids}
+    folders = ("src", "conformance", "security_suite", "reference_server", "scripts")
+    code = [path for folder in folders for path in (home() / folder).rglob("*.py")]
+    mutants = (home() / "tests" / "mutants").rglob("*.py")
+    for path in [*code, *mutants, home() / "scripts" / "sentences.csv"]:
+        for one in ids & set(ID.findall(path.read_text("utf-8"))):
+            found[one].add(path.relative_to(home()).as_posix())
+    return found
+
+
+@pytest.mark.parametrize("clause", rows(CLIENTS), ids=lambda clause: str(clause.id))
+def test_a_clause_on_clients_touches_at_most_four_files(
+    clause: Clause, places: dict[str, set[str]]
+) -> None:
+    rule = f"conformance/clients/{clause.chapter}.py"
+    proofs = {one for one in places[clause.id] if one.startswith("tests/mutants/clients/")}
+
+    assert places[clause.id] - proofs - {"scripts/sentences.csv"} == {rule}
+    assert len(proofs) == 1, "its mutant"
