@@ -160,30 +160,6 @@ def _is_cancelled(record: Record, line: int | None, before: int) -> bool:
     )
 
 
-@ambient("client-progress-known", "client-progress-increases")
-def reports_progress_of_requests(record: Record) -> Iterator[Seen]:
-    """Progress of the client has the token of a request of the server, and increases."""
-    given = {
-        id_key(object_in(asked.value, "params", "_meta").get("progressToken")): asked.line
-        for asked in record.transcript.session.asked
-    }
-    last: dict[Any, float] = {}
-    for entry, message in record.messages(Role.NOTIFICATION):
-        if message.method != "notifications/progress":
-            continue
-        params = object_in(message.value, "params")
-        key, value = id_key(params.get("progressToken")), params.get("progress")
-        passed = key is not None and given.get(key, entry.n) < entry.n
-        actual = f"progressToken {brief(params.get('progressToken'))}"
-        expected = "the token of a request of the server"
-        yield Seen("client-progress-known", passed, entry.n, expected, actual)
-        if isinstance(value, int | float) and key is not None:
-            more = key not in last or value > last[key]
-            actual = f"{brief(value)} after {brief(last.get(key))}"
-            yield Seen("client-progress-increases", more, entry.n, "more than before", actual)
-            last[key] = value
-
-
 CURSORS = ("page two/€ ?&=", "cGFnZSB0aHJlZQ==")
 """Cursors that a client which reads or rewrites them would change."""
 

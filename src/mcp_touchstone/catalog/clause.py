@@ -116,6 +116,7 @@ class Clause:
         deferred: the reason the clause is not judged yet; empty if it is.
         unobservable: the reason no message can show it; empty if one can.
         transports: the transports on which it applies.
+        same_as: the clause on servers whose rule judges this one on clients; empty for none.
     """
 
     id: str
@@ -136,6 +137,7 @@ class Clause:
     deferred: str = ""
     unobservable: str = ""
     transports: tuple[Transport, ...] = tuple(Transport)
+    same_as: str = ""
 
     @property
     def grade(self) -> str:
@@ -327,6 +329,7 @@ _KEYS: Final = {
     "unobservable": "string",
     "judged": "boolean",
     "transport": "string",
+    "same_as": "string",
 }
 
 
@@ -405,6 +408,7 @@ def _clause(
         deferred="" if unobservable or lifted else flow(own_deferred or deferred),
         unobservable=flow(unobservable),
         transports=tuple(Transport) if transport is None else (Transport(transport),),
+        same_as=row.get("same_as", ""),
     )
 
 

@@ -88,20 +88,41 @@ def load(suite: str = CONFORMANCE) -> Registry:
     directory = home() / folder
     registry = Registry(rows(suite))
     for path in sorted(directory.glob("*/*.py")):
-        if (path.parent.name == CLIENTS) is not (suite == CLIENTS):
-            continue
-        registry.file = path.relative_to(home()).as_posix()
-        collecting(registry)
-        try:
-            _import(path, folder)
-        finally:
-            collecting(None)
+        if (path.parent.name == CLIENTS) is (suite == CLIENTS):
+            _collect(registry, path, folder)
+    if suite == CLIENTS:
+        _share(registry, directory)
     declared = {clause.id for case in registry.cases() for clause in case.clauses}
     forgotten = [c.id for c in registry.catalogue if c.judged and c.id not in declared]
     if forgotten:
         raise CatalogueError(f"nobody judges {forgotten[0]}: write a scenario, or say why not")
     _loaded[suite] = registry
     return registry
+
+
+def _collect(registry: Registry, path: Path, folder: str) -> None:
+    """Import a suite file, and add what it declares."""
+    registry.file = path.relative_to(home()).as_posix()
+    collecting(registry)
+    try:
+        _import(path, folder)
+    finally:
+        collecting(None)
+
+
+def _share(registry: Registry, directory: Path) -> None:
+    """Add the rules on servers that judge clauses on clients too (``same_as``)."""
+    twins = {clause.same_as: clause for clause in registry.catalogue if clause.same_as}
+    servers = _loaded.get(CONFORMANCE)
+    if servers is None:
+        servers = Registry(rows(CONFORMANCE))
+        for place in sorted({servers.catalogue[one].place for one in twins}):
+            for path in sorted(directory.glob(f"{place}*.py")):
+                _collect(servers, path, CONFORMANCE)
+    for rule in servers.ambients:
+        own = {clause.id: twins[clause.id] for clause in rule.clauses if clause.id in twins}
+        if own:
+            registry.share(rule, own)
 
 
 def _joined(registries: list[Registry]) -> Registry:

@@ -6,8 +6,8 @@ every transcript of a run.
 """
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, TypedDict, Unpack
@@ -238,6 +238,21 @@ class Registry:
             self.ambients.append(Ambient(**common, **kind))
         else:
             self.scenarios.append(Scenario(**common, **kind))
+
+    def share(self, rule: Ambient, own: Mapping[str, Clause]) -> None:
+        """Add a rule of another suite.
+
+        Args:
+            own: id of a clause of that suite -> the clause that it judges here.
+        """
+
+        def watch(record: Any) -> Iterator[Seen]:
+            for seen in rule.watch(record):
+                if seen.clause in own:
+                    yield replace(seen, clause=own[seen.clause].id)
+
+        order = len(self.scenarios) + len(self.ambients)
+        self.ambients.append(replace(rule, clauses=tuple(own.values()), watch=watch, order=order))
 
 
 _active: Final[list[Registry]] = []
