@@ -1,6 +1,7 @@
 """The catalogue and the scenarios agree, in both directions."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import (
     Breach,
     CatalogueError,
+    Clause,
     Level,
     Observable,
     load_catalogue,
@@ -351,3 +353,25 @@ def test_unknown_clause_fails_the_import_at_its_line(
 
     assert any(str(e.path).endswith("tiny.py") and e.lineno == 3 for e in caught.traceback)
     assert loader._loaded == {}
+
+
+@pytest.mark.parametrize(
+    "clause", [one for one in OF_CLIENTS.catalogue if one.same_as], ids=lambda one: str(one.id)
+)
+def test_a_clause_on_clients_can_have_the_rule_of_a_clause_on_servers(clause: Clause) -> None:
+    twin = CATALOGUE[clause.same_as]
+    shared = [case for case in OF_CLIENTS.ambients if clause in case.clauses]
+
+    assert [case.id for case in shared] == [c.id for c in REGISTRY.ambients if twin in c.clauses]
+
+
+def test_a_shared_rule_judges_under_the_id_of_the_suite() -> None:
+    registry = Registry(OF_CLIENTS.catalogue)
+    rule = replace(
+        REGISTRY.ambients[0],
+        watch=lambda _: iter([Seen("jsonrpc-version-member", True), Seen("another", True)]),
+    )
+    own = OF_CLIENTS.catalogue["client-jsonrpc-version"]
+    registry.share(rule, {"jsonrpc-version-member": own})
+
+    assert [one.clause for one in registry.ambients[0].watch(None)] == [own.id]

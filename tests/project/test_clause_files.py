@@ -46,9 +46,11 @@ def places() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {one: set() for one in ids}
     folders = ("src", "conformance", "security_suite", "reference_server", "scripts")
     code = [path for folder in folders for path in (home() / folder).rglob("*.py")]
-    mutants = (home() / "tests" / "mutants").rglob("*.py")
-    for path in [*code, *mutants, home() / "scripts" / "sentences.csv"]:
-        for one in ids & set(ID.findall(path.read_text("utf-8"))):
+    named = {path: strings(path) for path in [*code, *(home() / "tests" / "mutants").rglob("*.py")]}
+    sentences = home() / "scripts" / "sentences.csv"
+    named[sentences] = set(ID.findall(sentences.read_text("utf-8")))
+    for path, texts in named.items():
+        for one in ids & texts:
             found[one].add(path.relative_to(home()).as_posix())
     return found
 

@@ -11,6 +11,7 @@ from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.invalid_requests import has_invalid_value
 from mcp_touchstone.results.verdict import Judgement, Outcome, carriers, evidence
 from mcp_touchstone.transport.process import Ending, Step, left
+from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.exchange import Origin
 from mcp_touchstone.wire.framing import Kind, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
@@ -32,6 +33,7 @@ class Record:
         transcript: the numbered lines.
         ending: the end of the process; None while it runs.
         stderr: the end of the process's stderr.
+        judged: the side whose lines are judged: THEM in the transcript.
         peer: for rules on clients, the same conversation with the client in our place: lines have
             equal numbers, and its session has the requests of the client with their answers.
         scenario: the scenario that our server played for a client; empty for another server.
@@ -44,6 +46,7 @@ class Record:
     profile: ServerProfile
     ending: Ending | None = None
     stderr: bytes = b""
+    judged: Side = Side.SERVER
     peer: Transcript | None = None
     scenario: str = ""
     walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
@@ -155,14 +158,15 @@ def judge(rule: Ambient, records: Iterable[Record], clauses: Iterable[Clause]) -
     """Apply one rule to the records of one revision; return one counted judgement per clause."""
     wanted = {clause.id: clause for clause in clauses}
     tally: dict[str, _Tally] = {clause_id: _Tally() for clause_id in wanted}
-    revision = ""
+    revision, side = "", Side.SERVER
     for record in records:
-        revision = record.revision
+        revision, side = record.revision, record.judged
         for seen in rule.watch(record):
             if seen.clause in tally:
                 tally[seen.clause].add(seen, record, wanted[seen.clause])
     return [
-        counted.judgement(wanted[clause_id], rule, revision) for clause_id, counted in tally.items()
+        counted.judgement(wanted[clause_id], rule, revision, side)
+        for clause_id, counted in tally.items()
     ]
 
 
@@ -236,10 +240,10 @@ class _Tally:
         if self.gravest is None or outcome.rank < self.gravest[0].rank:
             self.gravest = (outcome, seen, record)
 
-    def judgement(self, clause: Clause, rule: Ambient, revision: str) -> Judgement:
+    def judgement(self, clause: Clause, rule: Ambient, revision: str, side: Side) -> Judgement:
         source = f"{rule.path.rpartition('/')[2]}:{rule.line}"
         if self.gravest is None:
-            nothing = "the server sent nothing this rule speaks of"
+            nothing = f"the {side} sent nothing this rule speaks of"
             if self.looked:
                 outcome, actual = Outcome.PASS, ""
             else:
@@ -269,7 +273,7 @@ class _Tally:
             scenario=rule.id,
             expected=seen.expected,
             actual=seen.actual,
-            wire=evidence(entries, guilty, related, record.transcript.exchanges),
+            wire=evidence(entries, guilty, related, record.transcript.exchanges, record.judged),
             count=self.breaches,
             source=source,
             process=record.transcript.label,

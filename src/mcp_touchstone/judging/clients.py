@@ -1,7 +1,7 @@
 """What rules on clients read of a conversation: their requests, and what the server said to them.
 
-In the record of a client, ``them`` is the client and ``us`` the server. ``peer`` is the same
-conversation with the sides exchanged and the same numbers of lines.
+Where a record judges the client, THEM is the client and US is the server. ``peer`` is the same
+conversation as the server sees it, with the same numbers of lines.
 """
 
 from collections.abc import Iterator

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from mcp_touchstone.catalog.threat import Severity
+from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.transcript import Entry, Source
 
@@ -39,6 +40,7 @@ class Outcome(StrEnum):
 _RANK: Final = {outcome: rank for rank, outcome in enumerate(Outcome)}
 
 ARROWS: Final = {Source.US: "→", Source.THEM: "←", Source.EVENT: "·"}
+_FROM_CLIENT: Final = {Source.US: "←", Source.THEM: "→", Source.EVENT: "·"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,7 @@ def evidence(
     guilty: int | None,
     related: Iterable[int] = (),
     exchanges: Iterable[Exchange] = (),
+    judged: Side = Side.SERVER,
 ) -> tuple[WireLine, ...]:
     """Select the lines that prove a finding: the guilty one, related ones, the ones before.
 
@@ -155,6 +158,7 @@ def evidence(
         guilty: number of the one that proves it; None for none.
         related: numbers of further ones.
         exchanges: the HTTP exchanges of the conversation.
+        judged: the side whose lines are THEM; an arrow to the right is from the client.
     """
     if not entries:
         return ()
@@ -167,10 +171,11 @@ def evidence(
             break
         wanted.add(n)
     carried = carriers(exchanges)
+    arrows = _FROM_CLIENT if judged is Side.CLIENT else ARROWS
     return tuple(
         WireLine(
             entry.n,
-            ARROWS[entry.source],
+            arrows[entry.source],
             _shown(entry),
             entry.n == guilty,
             carrier(entry, carried),

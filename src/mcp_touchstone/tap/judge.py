@@ -16,7 +16,7 @@ from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.ambient import Record
 from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, unasked
 from mcp_touchstone.results.subject import Subject
-from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap.recording import Recording
 from mcp_touchstone.tap.replay import Replay, replay
 from mcp_touchstone.wire.events import Happened, Side
@@ -24,7 +24,6 @@ from mcp_touchstone.wire.events import Happened, Side
 CLIENT: Final = "client"
 SERVER: Final = "server"
 SIDES: Final = (SERVER, CLIENT)
-_MIRRORED: Final = {"→": "←", "←": "→"}
 SUITES: Final = {SERVER: CONFORMANCE, CLIENT: CLIENTS}
 
 
@@ -61,7 +60,7 @@ def judge(  # noqa: PLR0917  (two callers)
         of = [r for r in replays if r.revision == revision and r.transport is transport]
         records = [one.server_record() if side == SERVER else one.client_record() for one in of]
         if records and (not choice.revisions or revision in choice.revisions):
-            results += _results(registry, choice, (revision, transport), records, side)
+            results += _results(registry, choice, (revision, transport), records)
     return Run(
         _subject(replays, side, command=tuple(command), url=url, again=tuple(again)),
         results=results,
@@ -101,7 +100,6 @@ def _results(
     choice: Choice,
     where: tuple[str, Transport],
     records: list[Record],
-    side: str,
 ) -> Iterator[CaseResult]:
     revision, transport = where
     for case in registry.ambients:
@@ -125,21 +123,11 @@ def _results(
             replace(
                 one,
                 outcome=Outcome.UNSEEN if nothing else one.outcome,
-                wire=_seen(one, side),
                 replay=() if one.replay[:1] == ("--select",) else one.replay,
             )
             for one, nothing in zip(judged, unseen, strict=True)
         )
         yield CaseResult(planned, tuple(judgements))
-
-
-def _seen(judgement: Judgement, side: str) -> tuple[WireLine, ...]:
-    """Return the evidence with the arrows of the real client and server."""
-    if side == SERVER:
-        return judgement.wire
-    return tuple(
-        replace(line, arrow=_MIRRORED.get(line.arrow, line.arrow)) for line in judgement.wire
-    )
 
 
 def _subject(replays: Iterable[Replay], side: str, **known: Any) -> Subject:

@@ -82,7 +82,13 @@ class Replay:
     def client_record(self) -> Record:
         """Return what rules on clients read."""
         profile = ServerProfile(UNLIMITED)
-        return Record(self.client, profile, peer=self.server, scenario=self.source.scenario)
+        return Record(
+            self.client,
+            profile,
+            judged=Side.CLIENT,
+            peer=self.server,
+            scenario=self.source.scenario,
+        )
 
     def profile(self) -> ServerProfile:
         """Return what the conversation shows of the server."""
