@@ -1,4 +1,4 @@
-"""clients/stateless: what requests of 2026-07-28 carry, retries, references in schemas."""
+"""clients/stateless: what requests of 2026-07-28 carry, and references in schemas."""
 
 from collections.abc import Iterator
 
@@ -18,10 +18,8 @@ from mcp_touchstone.suite import (
     value_in,
 )
 
-UNSUPPORTED = -32022
 CANARY = "canary.json"
 """What nobody may fetch."""
-
 
 parts.variant(
     "stateless",
@@ -65,7 +63,7 @@ def selects_a_supported_version(record: Record) -> Iterator[Seen]:
     """After a version was refused, requests name one of the supported versions."""
     for asked in clients.stateless(record):
         found = clients.answer(record, asked)
-        if found is None or found[1].code != UNSUPPORTED:
+        if found is None or found[1].code != parts.UNSUPPORTED:
             continue
         supported = object_in(found[1].value, "error", "data").get("supported")
         later = [one for one in clients.peer(record).session.asked if one.line > found[0].n]
