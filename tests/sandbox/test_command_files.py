@@ -151,15 +151,76 @@ def test_hostile_metadata_of_a_package_say_nothing(home: Path, text: str) -> Non
     packages = home / "app/.venv/lib/python3.11/site-packages"
     file(home / "app/.venv/pyvenv.cfg")
     file(packages / "one.dist-info/direct_url.json", text)
-    file(packages / "one.pth", f"/{'x' * 300}\n/a\0b\n{home / 'kept'}\n")
+    file(packages / "one.pth", f"/{'x' * 300}\n/a\0b\n{home / 'app/kept'}\n")
     os.mkfifo(packages / "two.pth")
     (packages / "two.dist-info").mkdir()
     os.mkfifo(packages / "two.dist-info/direct_url.json")
     link(packages / "three.pth", "/dev/zero")
     link(packages / "four.pth", "four.pth")
-    file(home / "kept/x")
+    file(home / "app/kept/x")
 
-    assert "kept" in needed(home, "/bin/sh", cwd=home / "app")[0]
+    assert "app/kept" in needed(home, "/bin/sh", cwd=home / "app")[0]
+
+
+@pytest.mark.parametrize("mark", [".git/HEAD", "pyproject.toml", "README.md"])
+@pytest.mark.parametrize(
+    "kind", ["pth", "editable", "package", "packages", "environment", "script", "folder", "python"]
+)
+def test_repository_shows_nothing_that_only_its_files_name(
+    home: Path, mark: str, kind: str
+) -> None:
+    clone, private = home / "clone", home / "private"
+    file(clone / mark)
+    file(clone / "sub/server.py")
+    file(private / "key", "secret")
+    file(private / "package.json")
+    packages = clone / ".venv/lib/python3.11/site-packages"
+    if kind == "environment":
+        file(private / "pyvenv.cfg")
+        link(clone / ".venv", private)
+    else:
+        file(clone / ".venv/pyvenv.cfg")
+        program(clone / ".venv/bin/run", "#!/bin/sh\n")
+    if kind == "pth":
+        file(packages / "one.pth", f"{private}\n")
+    if kind == "editable":
+        record = {"url": f"file://{private}", "dir_info": {"editable": True}}
+        file(packages / "one.dist-info/direct_url.json", json.dumps(record))
+    if kind == "package":
+        link(clone / "node_modules/one", private)
+    if kind == "packages":
+        link(clone / "node_modules", "../private")
+    if kind == "script":
+        link(clone / "main.py", private / "key")
+    if kind == "folder":
+        link(clone / "data", private)
+    if kind == "python":
+        link(clone / ".venv/bin/python", private / "key")
+
+    words = ("sh", ".venv/bin/run", "main.py", "./data", "./data/key", clone / "sub/server.py")
+    readable, copied, got = needed(home, *words, cwd=clone)
+
+    assert not [one for one in {*readable, *copied} if one.startswith("private")]
+    assert [*got.skipped] or kind == "python"
+    named = needed(home, *words, private, cwd=clone, PYTHONPATH=private)
+    assert "private" in named[0]
+
+
+def test_links_of_the_users_own_programs_are_followed(home: Path) -> None:
+    for tool in (home / ".pyenv", home / ".nvm"):
+        file(tool / ".git/HEAD")
+    python = home / ".pyenv/versions/3.12"
+    program(python / "bin/python3.12", "\x7fELF")
+    file(home / "dev/pyproject.toml")
+    file(python / "lib/python3.12/site-packages/dev.pth", f"{home / 'dev'}\n")
+    node = home / ".nvm/versions/node/v22"
+    program(node / "bin/node", "\x7fELF")
+    file(home / "linked/package.json")
+    link(node / "lib/node_modules/linked", home / "linked")
+
+    readable = needed(home, python / "bin/python3.12", node / "bin/node", cwd=home)[0]
+
+    assert {"dev", "linked"} <= readable
 
 
 def test_shim_adds_its_version_manager(home: Path) -> None:

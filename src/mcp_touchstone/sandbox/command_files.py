@@ -3,7 +3,9 @@
 A sandboxed command sees only the files found here. So this rather includes too many packages and
 projects, but never a home folder or a folder above it.
 
-Anybody may have written these files: one that is no regular file, or no JSON, says nothing.
+Anybody may have written these files: one that is no regular file, or no JSON, says nothing. What a
+file of a repository names outside of it, such as the target of a link, is not shown for that:
+whoever wrote the repository would choose what its server sees.
 """
 
 import contextlib
@@ -15,7 +17,7 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -86,7 +88,8 @@ class Needs:
         readable: files and folders it reads.
         copied: folders it also writes to: caches and the working folder.
         links: symbolic links on the way to them, with their targets.
-        skipped: named folders that are left out: home folders and folders above.
+        skipped: named paths that are left out: home folders, folders above, and what a file of a
+            repository names outside of it.
     """
 
     readable: dict[Path, None] = field(default_factory=dict)
@@ -226,6 +229,8 @@ class _Search:
     def add_path(self, path: Path) -> None:
         """Add a file or folder that was named, with the project it belongs to."""
         path = Path(os.path.normpath(path))
+        if not self._allows(path.parent, path):
+            return
         if not path.exists() or _is_system(path):
             project = self._project(path.parent)
             if any((project / mark).exists() for mark in PROJECT_MARKS):
@@ -247,10 +252,13 @@ class _Search:
         self._show(path, among)
         self._show(project, among)
         for name in (".venv", "venv"):
-            self.add_environment(project / name)
+            if self._allows(project, project / name):
+                self.add_environment(project / name)
         for folder in (project, *project.parents):
             modules = folder / "node_modules"
-            if not self._is_too_much(folder) and modules.is_dir():
+            if self._is_too_much(folder) or not modules.is_dir():
+                continue
+            if self._allows(folder, modules):
                 self._show(modules, self.found.readable)
                 self._add_linked(modules)
 
@@ -261,11 +269,11 @@ class _Search:
         self._done.add(prefix)
         self._show(prefix, self.found.readable)
         for name in ("python", "python3"):
-            if (prefix / "bin" / name).exists():
-                self.add_program(prefix / "bin" / name)
+            program = find_program(str(prefix / "bin" / name), self._cwd, self._env)
+            if program is not None:
+                self.add_program(Path(program))
         for packages in prefix.glob("lib*/python*/site-packages"):
-            for folder in _editable(packages):
-                self.add_path(folder)
+            self._add_editable(prefix, packages)
 
     # --- programs
 
@@ -295,16 +303,22 @@ class _Search:
             self._add_linked(prefix / "lib" / "node_modules")
         for library in prefix.glob("lib/python3*"):
             self._show(library if is_shared else prefix, self.found.readable)
-            for folder in _editable(library / "site-packages"):
+            self._add_editable(prefix, library / "site-packages")
+
+    def _add_editable(self, prefix: Path, packages: Path) -> None:
+        for folder in _editable(packages):
+            if self._allows(prefix.parent, folder):
                 self.add_path(folder)
 
     def _add_linked(self, modules: Path) -> None:
         """Add the packages that ``npm link`` put into a folder of packages."""
         for pattern in ("*", "@*/*"):
             for entry in modules.glob(pattern) if modules.is_dir() else ():
-                if entry.is_symlink() and entry.exists() and entry.resolve() not in self._done:
-                    self._done.add(entry.resolve())
-                    self.add_path(entry.resolve())
+                target = entry.resolve()
+                if entry.is_symlink() and entry.exists() and target not in self._done:
+                    self._done.add(target)
+                    if self._allows(modules.parent, target):
+                        self.add_path(target)
 
     # --- paths
 
@@ -316,6 +330,33 @@ class _Search:
             if any((above / mark).exists() for mark in PROJECT_MARKS):
                 return above
         return folder
+
+    def _allows(self, place: Path, path: Path) -> bool:
+        """Return whether a file or link in a folder may name a path: no repository names others."""
+        top, target = self._repository(place), path.resolve()
+        if top is None or target.is_relative_to(top) or _is_system(target):
+            return True
+        self.found.skipped[path] = None
+        return False
+
+    def _repository(self, folder: Path) -> Path | None:
+        """Return the top of the repository of a folder, or else its project or working folder.
+
+        The programs that a user keeps in a hidden folder of the home are no repository: a link
+        there is the user's, as of ``npm link`` or ``pip install -e``.
+        """
+        here = self._cwd.resolve()
+        is_inside = folder.is_relative_to(here) and not self._is_too_much(here)
+        below = folder.relative_to(self._home).parts if folder.is_relative_to(self._home) else ()
+        if "".join(below[:1]).startswith(".") and not is_inside:
+            return None
+        above = [one for one in (folder, *folder.parents) if not one.is_symlink()]
+        near = [*takewhile(lambda one: not self._is_too_much(one), above)]
+        for marks in ((".git",), PROJECT_MARKS):
+            for one in near:
+                if any((one / mark).exists() for mark in marks):
+                    return one.resolve()
+        return here if is_inside else None
 
     def _is_too_much(self, folder: Path) -> bool:
         """Return whether a folder is the home, or contains it, or is the root."""
