@@ -273,6 +273,14 @@ def test_servers_that_opted_out_are_left_out(
     assert "remote:https://notexample.org/mcp\n" in capsys.readouterr().out
 
 
+def test_a_list_without_servers_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "list.json").write_text("[]")
+
+    assert cli.main(["fleet", str(tmp_path / "list.json"), "--list-only"]) == 0
+
+    assert capsys.readouterr().out == f"{tmp_path / 'list.json'}: it names no server\n"
+
+
 def test_missing_opt_out_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="gone"):
         servers.opt_outs(tmp_path / "gone")

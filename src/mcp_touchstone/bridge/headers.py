@@ -26,6 +26,9 @@ WELL_KNOWN: Final = "/.well-known/"
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 """Names of this machine in ``Host`` and ``Origin``."""
 
+PORTS: Final = 65535
+"""The highest port."""
+
 _AUTHORITY: Final = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(:\d{1,5})?")
 
 
@@ -65,7 +68,9 @@ def guard(headers: Headers, names: AbstractSet[str] = frozenset()) -> None:
 
 def _named(authority: str, names: AbstractSet[str]) -> bool:
     found = _AUTHORITY.fullmatch(authority)
-    return found is not None and found[1].lower() in LOOPBACK | names
+    if found is None or int((found[2] or ":0")[1:]) > PORTS:
+        return False
+    return found[1].lower() in LOOPBACK | names
 
 
 def check_token(headers: Headers, token: str) -> None:

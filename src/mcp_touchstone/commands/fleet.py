@@ -42,6 +42,8 @@ def _fleet(options: argparse.Namespace) -> int:
         for entry in entries:
             trouble = "" if entry.trouble is None else f"  ({entry.trouble.line})"
             say(f"{entry.key}{trouble}")
+        if not entries:
+            say(f"{options.list}: it names no server")
         return 0
     engine = options.inside if options.inside in containers.ENGINES else ""
     how = "auto" if engine else options.inside  # of servers that are no images
