@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import re
+import shutil
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from mcp_touchstone.runtime import scratch
 from mcp_touchstone.target.target import ROOT
 from tests.fork_server import forking
 
@@ -53,6 +55,10 @@ LEAN = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 PROGRESS = re.compile(r"(?m)^mcp-touchstone: \d+ s: .*\n")
 """A line of progress, which a run without a terminal prints if the machine is slow."""
 
+MEMORY = Path("/dev/shm")  # noqa: S108  (a file system in memory)
+ROOM = 2 << 30
+"""Bytes that must be free in memory for the throw-away folders of all workers."""
+
 HERE = Path(__file__).parent
 MUTANTS = HERE / "mutants"
 
@@ -79,6 +85,19 @@ def forked_servers() -> Iterator[None]:
     Coverage is not measured in a fork that ends without the end of its interpreter.
     """
     with contextlib.nullcontext() if "COVERAGE_RUN" in os.environ else forking():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def folders_in_memory() -> Iterator[None]:
+    """Make the throw-away folders of runs in this process in memory, if there is room.
+
+    Each attack builds hundreds of files, and servers sync what they write: on a disk, the tests
+    mostly wait for that. Processes of their own use the disk, as users do.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+            patch.setattr(scratch, "PLACES", (str(MEMORY), *scratch.PLACES))
         yield
 
 
