@@ -1,9 +1,10 @@
 """A mutant breaks every judged clause, and each mutant breaks exactly its declared clauses."""
 
+import contextlib
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -26,6 +27,13 @@ from tests.mutants.judged import (
 )
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module", autouse=True)
+def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Work in an empty folder: each run looks twice for new files in the folder of the user."""
+    with contextlib.chdir(tmp_path_factory.mktemp("user")):
+        yield
 
 
 def expected_findings(mutant: kit.Mutant, *, everything: bool) -> dict[str, str]:

@@ -2,11 +2,14 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+from unittest.mock import patch
 
 from mcp_touchstone.catalog.loader import load
 from mcp_touchstone.engine.choice import EXAMPLES, Choice
 from mcp_touchstone.engine.runner import judge
+from mcp_touchstone.judging.run_settings import Drawn
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.target.target import ROOT, Target
@@ -20,6 +23,7 @@ MUTANTS = {
     name: mutant.due(lambda clause: REGISTRY.catalogue[clause].judged)
     for name, mutant in load_mutants().items()
 }
+GIVE: Final = Drawn.give
 FOUND = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN}
 
 
@@ -59,6 +63,16 @@ def target_of(mutant: kit.Mutant, *, over_http: bool = False) -> Target:
     )
 
 
+DRAWN: Final[dict[str, Sequence[Any]]] = {}
+"""The examples that were drawn for mutants so far: equal settings draw equal ones."""
+
+
+def _give(drawn: Drawn, key: str, draw: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    if key not in DRAWN:
+        DRAWN[key] = GIVE(drawn, key, draw)
+    return DRAWN[key]
+
+
 def run_mutant(mutant: kit.Mutant, select: tuple[str, ...] = (), *, jobs: int = 8) -> Run:
     """Judge one mutant in its revision, by all clauses or by those that ``select`` names."""
     examples = max(mutant.examples, EXAMPLES if "MCP_TOUCHSTONE_WHOLE" in os.environ else 0)
@@ -70,7 +84,8 @@ def run_mutant(mutant: kit.Mutant, select: tuple[str, ...] = (), *, jobs: int = 
         rules_fed=False,
         repeats=0,
     )
-    return judge(target_of(mutant), REGISTRY, choice)
+    with patch.object(Drawn, "give", _give):
+        return judge(target_of(mutant), REGISTRY, choice)
 
 
 def described(run: Run) -> Iterator[str]:

@@ -23,13 +23,13 @@ class DrawSettings:
         name: name of the scenario; each scenario gets its own examples.
         number: number of examples; equal ones count once.
         seed: seed of the generator.
-        home: folder for files of Hypothesis; None for its default.
+        home: folder for files of Hypothesis, which does not matter to them; None for its default.
     """
 
     name: str
     number: int
     seed: int = 0
-    home: Path | None = None
+    home: Path | None = field(default=None, repr=False, compare=False)
 
 
 class Drawn:
