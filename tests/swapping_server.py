@@ -26,6 +26,8 @@ EXCHANGE = 2
 """RENAME_EXCHANGE, linux/fs.h."""
 NEAR = 0.0005
 """Seconds for which a name is a link."""
+IDLE = 0.02
+"""Seconds between two looks for names, as long as there are none."""
 DEEPEST = 4
 PATIENCE = 2.0
 """Seconds after which a request counts as answered."""
@@ -59,7 +61,10 @@ class Swapper(threading.Thread):
 
     def run(self) -> None:
         while True:
-            for folder, name in self._names() or [([], "")]:
+            names = self._names()
+            if not names:
+                time.sleep(IDLE)
+            for folder, name in names or [([], "")]:
                 with self.paused, contextlib.suppress(OSError):
                     now = time.monotonic()
                     if not any(now - came < PATIENCE for came in self.waiting.values()):
