@@ -102,7 +102,9 @@ def primes_the_client(record: Record) -> Iterator[Seen]:
         other = other or _offers_another_revision(record, exchange)
         if other or not any(event.id is not None for event in exchange.events):
             continue
-        first = exchange.events[0]
+        first = next(
+            event for event in exchange.events if event.data is not None or event.id is not None
+        )
         holding = [e for e in entries_of(record, exchange) if e.origin and e.origin.event is first]
         primed = first.id is not None and not holding
         yield Seen(
@@ -142,6 +144,7 @@ def sends_retry_before_it_closes(record: Record) -> Iterator[Seen]:
                 exchange.event_line or None,
                 "an event with retry before the connection of a GET is closed",
                 "no retry in the stream of a GET",
+                mild=Breach.NOTE,
             )
 
 

@@ -67,6 +67,7 @@ class Definitions:
         """Open the connection and list everything once."""
         self.session = session
         self._pages: dict[str, Reply] = {}
+        self.now: Items = {}
         session.begin()
         self.first = self._listed()
 
@@ -170,17 +171,26 @@ class Definitions:
             self.session.renew()
             later = self._changed(self._listed())
             problems = [f"{name!r} in another process: {what}" for name, what in later]
+        moved = all(self._moves_words(name) for name, _ in later)
         self.session.judge.conclude(
             threat,
             "; ".join(problems[:SHOWN]),
             expected="the definitions stay as the user approved them",
             passed=f"{self._many}, the same after {used} requests and in another process",
             at=self._pages[later[0][0]] if later else None,
-            mild=Breach.NOTE if announced else None,
-            because="the server said that its list has changed",
+            mild=Breach.NOTE if announced or moved else None,
+            because="the server said that its list has changed"
+            if announced
+            else "the texts have the same words, in another order",
         )
 
+    def _moves_words(self, name: str) -> bool:
+        """Return whether a definition that changed has the same words in another order."""
+        before, after = (unordered(one[name]) for one in (self.first, self.now))
+        return canonical(before) == canonical(after)
+
     def _changed(self, now: Items) -> list[tuple[str, str]]:
+        self.now = now
         found = []
         for name, before in self.first.items():
             after = now.get(name)
@@ -225,6 +235,8 @@ _BLANKS: Final = re.compile(r"(?:\n[\r \t]*){20,}\S|[ \t\u00a0]{200,}\S")
 
 _SETS: Final = frozenset({"required", "enum", "type"})
 """Keywords of JSON Schema whose arrays have no order."""
+
+_WORD: Final = re.compile(r"\w+")
 
 _SET: Final = re.compile(r"\{([^{}]*)\}")
 """A set as Python prints it: its order differs between processes."""
@@ -359,6 +371,15 @@ def skeleton(name: str) -> str:
 def canonical(definition: Mapping[str, Any]) -> str:
     """Return a definition as text that does not depend on the order of its members."""
     return json.dumps(_ordered(definition), sort_keys=True, ensure_ascii=False)
+
+
+def unordered(value: Any) -> Any:
+    """Return a definition with the words of each text sorted; all else stays."""
+    if isinstance(value, Mapping):
+        return {key: unordered(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [unordered(below) for below in value]
+    return sorted(_WORD.findall(value)) if isinstance(value, str) else value
 
 
 def _ordered(value: Any, name: str = "") -> Any:

@@ -101,6 +101,26 @@ class PrintsSetsInAnyOrder(Describes):
         return {**found, "inputSchema": schema, "description": f"Reads {{{', '.join(kinds)}}}"}
 
 
+class ChangesALimit(Describes, trips={"definitions-drift"}):
+    """Has another limit of its arguments in each process, and the same texts."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        self.started = time.time_ns() % 2**30
+
+    def schema(self, tool: str) -> dict[str, Any]:
+        return {**super().schema(tool), "maxProperties": 100 + self.started}
+
+
+class ListsWordsInAnyOrder(Describes):
+    """Lists words in its description, in another order in each process."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__(root)
+        kinds = random.sample(["csv", "json", "md", "toml", "txt", "xml", "yaml"], 7)
+        self.about = f"Reads files. Formats: {', '.join(kinds)}."
+
+
 class AnnouncesChangedDefinitions(ChangesItsDefinitions, trips=set()):
     """Changes the descriptions of its tools, and announces that."""
 

@@ -88,3 +88,6 @@ def test_definitions_with_reordered_sets_are_equal() -> None:
 
     assert definitions.canonical(one) == definitions.canonical(other)
     assert definitions.canonical({"d": "a, b"}) != definitions.canonical({"d": "b, a"})
+    assert definitions.unordered({"d": "a, b"}) == definitions.unordered({"d": "b; a"})
+    assert definitions.unordered({"d": "a b"}) != definitions.unordered({"d": "a c"})
+    assert definitions.unordered({"d": 1}) != definitions.unordered({"d": 2})
