@@ -221,6 +221,43 @@ class EndsStreamsWithoutTheResponse(HttpFault):
         return True
 
 
+class FailsToAnswer(HttpFault):
+    """Answers a call in some way that is no answer."""
+
+    lost = 0
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        if b'"name":"list_capabilities"' not in self.received.replace(b" ", b""):
+            return super().respond(exchange, *more, **others)
+        self.fail()
+        return True
+
+    def fail(self) -> None:
+        """Do not answer."""
+
+
+def _close_behind_an_event(self: FailsToAnswer) -> None:
+    self.begin_stream()
+    FailsToAnswer.lost += 1
+    self._chunk(b"id: lost-%d\nretry: 20\ndata: \n\n" % FailsToAnswer.lost)
+    self._chunk(b"")
+
+
+mutants("jsonrpc-request-answered", of=FailsToAnswer)(
+    LosesTheRestOfAStream=has(
+        "Closes the stream of a call behind an event, and has nothing behind that event.",
+        fail=_close_behind_an_event,
+    ),
+    AnswersWithProgressOnly=has(
+        "Answers a call by a body with a report of progress.",
+        fail=lambda self: self.answer(
+            200,
+            b'{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}',
+        ),
+    ),
+)
+
+
 @mutant("streams-listen-scope", revision=MODERN)
 class SendsProgressToSubscribers(Diverts):
     """Sends progress on the stream of a subscription."""
