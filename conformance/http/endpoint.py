@@ -16,7 +16,6 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
-    list_methods,
     scenario,
 )
 
@@ -35,6 +34,23 @@ MISSING_CAPABILITY = -32021
 INVENTED = "touchstone/no-such-method"
 REMOVED = {"ping": {}, "logging/setLevel": {"level": "info"}}
 """Methods of older revisions that 2026-07-28 does not have."""
+
+OPTIONAL: dict[str, dict[str, dict[str, Any]]] = {
+    "tools": {"tools/list": {}, "tools/call": {"name": "none", "arguments": {}}},
+    "resources": {
+        "resources/list": {},
+        "resources/templates/list": {},
+        "resources/read": {"uri": "touchstone:none"},
+    },
+    "prompts": {"prompts/list": {}, "prompts/get": {"name": "none"}},
+    "completions": {
+        "completion/complete": {
+            "ref": {"type": "ref/prompt", "name": "none"},
+            "argument": {"name": "none", "value": ""},
+        }
+    },
+}
+"""Capability -> the methods that a server without it need not implement."""
 
 
 def judge_accepted(talk: Conversation, clause: str, answer: HttpAnswer, what: str) -> None:
@@ -233,10 +249,11 @@ def refuses_get_and_delete(talk: Conversation) -> None:
 @scenario("endpoint-unknown-method-404")
 def answers_an_unknown_method_with_404(talk: Conversation) -> None:
     """A method that the server does not implement is answered by 404."""
-    offered = list_methods(talk.spoken.capabilities).values()
-    lists = {feature: f"{feature}/list" for feature in ("tools", "resources", "prompts")}
-    others: dict[str, dict[str, Any]] = {
-        method: {} for method in lists.values() if method not in offered
+    others = {
+        method: params
+        for capability, methods in OPTIONAL.items()
+        if capability not in talk.spoken.capabilities
+        for method, params in methods.items()
     }
     for method, params in {INVENTED: {}, **REMOVED, **others}.items():
         answer = talk.http.post(talk.wire.build(method, params))

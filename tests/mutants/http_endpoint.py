@@ -247,6 +247,11 @@ mutants("endpoint-unknown-method-404", of=RefusesOneMethod, revision=MODERN)(
         behind="OffersNoPrompts",
         method="prompts/list",
     ),
+    AnswersHiddenPromptWith200=has(
+        "Offers no prompts, and sends the error about one with 200.",
+        behind="OffersNoPrompts",
+        method="prompts/get",
+    ),
 )
 
 
