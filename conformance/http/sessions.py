@@ -25,6 +25,9 @@ SUCCESS = range(200, 300)
 BUSY = (409, 429, 503)
 VISIBLE = range(0x21, 0x7F)
 SESSIONS = 3
+TURNS = 6
+"""Requests of one session: a balancer sends them to its servers in turn."""
+
 NONE = "the server issues no session ids"
 
 
@@ -115,6 +118,30 @@ def answers_404_after_the_end_of_a_session(talk: Conversation) -> None:
         talk.judge.unseen(clauses, f"the server does not let clients end a session: {ended}")
         return
     judge_ended(talk, session, "an ended session", ended.line)
+
+
+@scenario("sessions-ended-404")
+def serves_no_session_after_a_404(talk: Conversation) -> None:
+    """A session whose id was answered by 404 has ended, and no later request of it is served."""
+    session = opens_session(talk)
+    if session is None:
+        talk.judge.unseen("sessions-ended-404", NONE)
+        return
+    gone: HttpAnswer | None = None
+    for _ in range(TURNS):
+        answer = talk.http.post(talk.wire.build("ping"), {SESSION: session})
+        if gone is not None and answer.reply.result is not None:
+            talk.judge.expect(
+                answer,
+                "sessions-ended-404",
+                False,
+                "404 Not Found for each request of a session that was answered so before",
+                also=(gone.line,),
+            )
+            return
+        gone = answer if answer.status == NOT_FOUND else gone
+    talk.http.delete({SESSION: session})
+    talk.judge.unseen("sessions-ended-404", "no request of an open session was answered by 404")
 
 
 def judge_ended(talk: Conversation, session: str, whose: str, *also: int) -> None:

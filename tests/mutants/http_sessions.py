@@ -1,6 +1,7 @@
 """HTTP servers that break a rule of http/sessions."""
 
 import itertools
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from mcp_touchstone.bridge.reading import MalformedError
@@ -230,6 +231,24 @@ class ServesItsFirstClientOnly(HttpFault):
             return
         self.served.append(True)
         super()._initialize(line, request)
+
+
+@mutant("sessions-ended-404", revision=LEGACY)
+class AsksTwoServersInTurn(HttpFault):
+    """Knows a session that has just begun only every other time, as two servers would."""
+
+    ready: ClassVar[set[str | None]] = set()
+    turns: ClassVar[Iterator[int]] = itertools.count()
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        session, method = self.header(SESSION), messages[0].get("method")
+        if method == "notifications/initialized":
+            self.ready.add(session)
+        unknown = session is not None and session not in self.ready
+        if method == "ping" and unknown and next(self.turns) % 2 == 0:
+            self.answer(404)
+        else:
+            super()._post(line, messages)
 
 
 class EndsAllSessions(HttpFault):
