@@ -7,7 +7,7 @@ import pytest
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.connection.server_profile import ServerProfile
-from mcp_touchstone.engine.load import Load, _check, _Kind, _text
+from mcp_touchstone.engine.load import Lane, Load, _check, _Kind, _text, lines
 from mcp_touchstone.runtime.timeouts import Pace
 from tests.cases import cases
 from tests.conftest import HERE
@@ -42,6 +42,12 @@ def test_load_judges_answers_and_memory_and_not_time(
 def test_load_says_that_nothing_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["load", "--timeout", "3", "--", sys.executable, "-c", ""]) == 2
     assert "not measured" in capsys.readouterr().out
+
+
+def test_load_knows_no_memory_of_a_server_that_it_did_not_start() -> None:
+    found = Load(ServerProfile(Pace(1.0)), lanes=[Lane(1, 1, 0.1, (0.1,))])
+
+    assert "memory: unknown, as we did not start it" in lines(found)
 
 
 @pytest.mark.parametrize(("seen", "wrong"), [(["a"], 1), (["a", "c"], 0)])

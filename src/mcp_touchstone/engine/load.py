@@ -236,11 +236,9 @@ def lines(found: Load) -> list[str]:
         times = "".join(f"{lane.percentile(s) * 1000:>8.1f}" for s in (0.5, 0.95, 0.99))
         rows.append(f"{lane.flying:>9}{lane.calls:>8}{lane.rate:>11.1f}{times}")
     rest, before, after = (round(size / 2**20, 1) for size in found.memory)
-    rows += [
-        "milliseconds, of this machine in this run",
-        f"requests: {', '.join(found.kinds)}",
-        f"memory: {rest} MiB at rest, {before} MiB after the first calls, {after} MiB at the end",
-    ]
+    rows += ["milliseconds, of this machine in this run", f"requests: {', '.join(found.kinds)}"]
+    known = f"{rest} MiB at rest, {before} MiB after the first calls, {after} MiB at the end"
+    rows.append(f"memory: {known if any(found.memory) else 'unknown, as we did not start it'}")
     if found.unchecked:
         rows.append(
             f"answers differ each time, and were compared with others only: "
