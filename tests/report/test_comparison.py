@@ -129,6 +129,7 @@ def report_with(word: str) -> dict[str, Any]:
     ("fail", "unseen", Change.GONE, 0),
     ("fail", "absent", Change.GONE, 0),
     ("fail", "unasked", Change.UNASKED, 0),
+    ("pass", "unseen", Change.UNSEEN, 0),
     ("pass", "pass", None, 0),
     ("pass", "absent", None, 0),
     ("note", "unasked", None, 0),

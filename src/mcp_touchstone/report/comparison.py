@@ -16,6 +16,7 @@ SHOWN: Final = (
     Change.SOMETIMES,
     Change.FIXED,
     Change.GONE,
+    Change.UNSEEN,
     Change.UNASKED,
 )
 _LOUD: Final = {Change.NEW, Change.FIXED}

@@ -37,6 +37,9 @@ class Change(StrEnum):
     SOMETIMES = "sometimes"
     """One of the reports found it by chance: not in each repetition. It never counts."""
 
+    UNSEEN = "not seen now"
+    """It passed before, and now the server did nothing that the rule is about. It never counts."""
+
     UNASKED = "not judged now"
     """It was found before, and is not checked now: less was chosen, or the rule was retired."""
 
@@ -123,6 +126,10 @@ class _State:
     def found(self) -> bool:
         return self.word in _FINDINGS
 
+    def became_unseen(self, now: "_State | None") -> bool:
+        """Return whether a rule that was kept is not seen now."""
+        return self.word in _HELD and now is not None and now.word == str(Outcome.UNSEEN)
+
     @property
     def rank(self) -> int:
         return Outcome(self.word).rank
@@ -208,10 +215,10 @@ def _items(
     for rule, revision in keys:
         was, now = before.states.get((rule, revision)), after.states.get((rule, revision))
         shown = now if now and now.found else was
-        if shown is None or not (shown.found or (was and was.found)):
+        if shown is None or not (shown.found or shown.became_unseen(now)):
             continue
         change, why = _change(was, now, revision, before, after)
-        grave = floor.admits(_FINDINGS[shown.word], shown.severity)
+        grave = shown.found and floor.admits(_FINDINGS[shown.word], shown.severity)
         broken = shown.word == str(Outcome.BROKEN) and not floor.never
         yield ComparedFinding(
             rule=rule,
@@ -237,11 +244,12 @@ def _change(
     if now is not None and now.found:
         return _found(was, now, revision in before.spoken)
     if now is None:
-        if revision not in after.spoken:
-            return Change.GONE, f"the server does not speak {revision} any more"
-        return Change.UNASKED, ""
+        gone = Change.GONE, f"the server does not speak {revision} any more"
+        return (Change.UNASKED, "") if revision in after.spoken else gone
     if now.word in _HELD:
         return Change.FIXED, ""
+    if was is not None and was.became_unseen(now):
+        return Change.UNSEEN, now.actual
     return Change.GONE, now.actual or "the server did nothing it speaks of"
 
 
