@@ -85,13 +85,10 @@ GOALS = {
 """Row -> the value to reach; other rows only explain these."""
 
 SWITCHES = {
-    "shared sessions": ("process_pool", "ProcessPool.session = lambda *_: None"),
-    "attack sites": ("attack_sites", "Sites.use = lambda *_: None"),
+    "shared sessions": ("lease", "Lender.session = lambda *_, **__: None"),
+    "attack sites": ("lease", "Lender.site = lambda *_: None"),
     "early planning": ("plan", "Plan.ready = lambda *_: []"),
-    "open sessions": (
-        "shared_processes",
-        "put = SharedProcesses.put; SharedProcesses.put = lambda *of: len(of) == 3 and put(*of)",
-    ),
+    "open sessions": ("lease", "Lender._hands_over = lambda *_: False"),
     "start priority": (
         "start_limiter",
         "enter = StartLimiter.enter; StartLimiter.enter = lambda self, turn=0: enter(self)",

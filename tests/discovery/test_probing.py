@@ -161,7 +161,7 @@ def test_call_that_is_never_answered_is_cancelled() -> None:
     with probed("hang", "echo", words={"callable-tool"}, on=(LEGACY,), startup=1.5) as found:
         assert found.examples("callable-tool") == ['tools/call echo {"text": "hello"}']
         methods = [
-            e.value.get("method") for e in found.pool.shared.get(LEGACY).transcript if e.value
+            e.value.get("method") for e in found.pool.lender.get(LEGACY).transcript if e.value
         ]
         assert "notifications/cancelled" in methods
         assert found.examples("unanswered-call") == ["tools/call hang"]
@@ -326,7 +326,7 @@ def test_url_elicitation_error_counts_as_url_elicitation() -> None:
 
 def test_client_capabilities_are_reset_after_probing_questions() -> None:
     with probed("elicit", words={"mrtr"}, on=(MODERN,)) as found:
-        connection = found.pool.shared.get(MODERN)
+        connection = found.pool.lender.get(MODERN)
         assert connection.answers.client.capabilities == {}
         assert connection.transcript.capabilities == {}
 

@@ -9,8 +9,8 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Place, Registry, Share
+from mcp_touchstone.engine.lease import Lender
 from mcp_touchstone.engine.runner import Choice, judge
-from mcp_touchstone.engine.shared_processes import SharedProcesses
 from mcp_touchstone.judging.conversation import Conversation
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
@@ -118,7 +118,7 @@ def test_finding_on_both_processes_is_repeated_already(registry: Registry) -> No
 def test_process_that_a_scenario_leaves_during_a_start_is_the_shared_one(exits: bool) -> None:
     left, started = MagicMock(gone=exits), MagicMock(gone=False)
     pool = MagicMock()
-    shared = SharedProcesses(pool)
+    shared = Lender(pool)
 
     def spawn(revision: str, *_: Any, **__: Any) -> MagicMock:
         assert shared.put(revision, left, Share.LASTING)

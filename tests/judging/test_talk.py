@@ -57,7 +57,7 @@ def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Itera
             profile, connections, _ = explore(pool.spawn, pool.pace, (revision,))
             pool.adopt(connections, profile)
             run_probes(profile, {revision: set(words)}, probe_context(pool, threading.Event()))
-            server = UsedServer(pool.shared.get(revision), lambda: pool.spawn(revision, "other"))
+            server = UsedServer(pool.lender.get(revision), lambda: pool.spawn(revision, "other"))
             judge = Judge(server, SCENARIO, (), revision=revision)
             yield Conversation(server, judge, Examples(server, profile, revision), RunSettings())
         finally:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Final, TypedDict, Unpack
 
 from mcp_touchstone.catalog.clause import Breach, Catalogue, CatalogueError, Clause
+from mcp_touchstone.catalog.revision import is_modern
 
 
 class Share(StrEnum):
@@ -144,6 +145,22 @@ class Case:
     eras: bool = False
     races: bool = False
     unwatched: bool = False
+
+    def share_in(self, revision: str) -> Share:
+        """Return the users of its shared process in a revision.
+
+        A legacy revision has one process for ordinary clients and one for willing ones. Modern
+        requests declare their own capabilities, so both share one there. Properties have a process
+        of their own, and so have lasting cases, since later cases would have to wait for them. A
+        case that opens a process, or ends it, may name another share.
+        """
+        if self.drawn:
+            return Share.DRAWN
+        if self.share is not None:
+            return self.share
+        if self.willing and not is_modern(revision):
+            return Share.WILLING
+        return Share.LASTING if self.lasts else Share.ORDINARY
 
     @property
     def is_attack(self) -> bool:

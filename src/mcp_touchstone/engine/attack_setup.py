@@ -16,7 +16,7 @@ from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import CAPABILITIES, Client
 from mcp_touchstone.connection.server_profile import ServerProfile
-from mcp_touchstone.engine.attack_sites import Site, Sites
+from mcp_touchstone.engine.lease import Lease, Site
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.used_server import Examples, UsedServer
@@ -110,18 +110,16 @@ def spawn(
 def session(
     pool: ProcessPool,
     slot: PlannedCase,
-    sites: Sites,
     examples: Callable[[UsedServer], Examples],
     settings: RunSettings,
     *,
     bindings: Bindings | None,
     unused: bool,
-) -> AttackSession:
-    """Return the session of an attack: a fixture tree and a process in it.
+) -> tuple[AttackSession, Lease]:
+    """Return the session of an attack: a fixture tree and a process in it, and their lease.
 
     Args:
         slot: the attack.
-        sites: the sites that other attacks left.
         examples: makes the examples of what the server can do.
         bindings: the observed operations of the tools on files.
         unused: whether to start a process, even if another attack left one.
@@ -135,9 +133,9 @@ def session(
     shares = scenario.place is Place.REUSED and pool.target.root_from is None
     site = None
     if shares and not unused:
-        site = sites.take(scenario.fixtures, target, slot.revision)
-    for surplus in () if site else sites.surplus():
-        pool.retire(surplus)
+        site = pool.lender.site(scenario.fixtures, target, slot.revision)
+    if site is None:
+        pool.lender.make_room()
     tree = site.ground if site else field(pool, scenario.fixtures, bindings)
     state = tree.state() if shares and site is None else None
 
@@ -145,7 +143,8 @@ def session(
         watched = not scenario.unwatched
         return spawn(pool, tree, slot.revision, scenario.name, target, judged=watched)
 
-    server = UsedServer(site.connection if site else start(), start, reuses=site is not None)
+    server = UsedServer(site.connection if site else start(), start)
+    is_used = site is not None
     claims = _claims(pool, slot, target, roams=bindings is not None and bindings.roams)
     judge = ThreatJudge(server, scenario, slot.clauses, revision=slot.revision, claims=claims)
     payloads = AttackPayloads(server, library() / "payloads", settings)
@@ -159,9 +158,7 @@ def session(
             state=state,
             connection=server.wire,
         )
-    if site is not None:
-        sites.use(made, site)
-    return made
+    return made, pool.lender.lend(slot, server, site, is_used=is_used)
 
 
 def _target(pool: ProcessPool, slot: PlannedCase, bindings: Bindings | None) -> Target:

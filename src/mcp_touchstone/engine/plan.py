@@ -206,7 +206,7 @@ class Plan:
         ):
             return False
         return case.place.is_unused or all(
-            free(revision, share(PlannedCase(case, revision, ()))) for revision in entry.revisions
+            free(revision, case.share_in(revision)) for revision in entry.revisions
         )
 
     def _take(self, index: int) -> None:
@@ -368,24 +368,6 @@ def _mute(profile: "ServerProfile", registry: Registry, choice: Choice) -> Itera
         )
         if clauses:
             yield PlannedCase(case, newest, clauses)
-
-
-def share(slot: PlannedCase) -> Share:
-    """Return the live process that a planned case uses.
-
-    A legacy revision has one process for ordinary clients and one for willing ones. Modern requests
-    declare their own capabilities, so both share one there. Properties have a process of their own,
-    and so have lasting cases, since later cases would have to wait for them. A case that opens a
-    process, or ends it, may name another share.
-    """
-    case = slot.case
-    if case.drawn:
-        return Share.DRAWN
-    if case.share is not None:
-        return case.share
-    if case.willing and not rev.is_modern(slot.revision):
-        return Share.WILLING
-    return Share.LASTING if case.lasts else Share.ORDINARY
 
 
 def nothing(plan: Plan, choice: Choice) -> str:

@@ -1,23 +1,20 @@
 """The processes of one run: how many start at a time, who judges them, and their ends.
 
-``launcher`` starts one, ``shared_processes`` has those that conversations share, ``session_host``
-the one that serves many sessions over HTTP. Judges nothing.
+``launcher`` starts one, ``lease`` lends those that have several users. Judges nothing.
 """
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.connection.connection import Connection, Pace
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.engine.launcher import Launcher
-from mcp_touchstone.engine.session_host import LABEL, Place, SessionHost
-from mcp_touchstone.engine.shared_processes import SharedProcesses
+from mcp_touchstone.engine.lease import ATTACKS, Lender
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.runtime.safe_path import Tree
 from mcp_touchstone.runtime.scratch import World
@@ -52,13 +49,15 @@ class ProcessPool:
     Args:
         world: the folder its processes run in.
         launcher: that of the pool of which this one is a branch.
-
         stop: set when the run ends.
+        isolated: whether each scenario has a process and a folder of its own.
+        attacks: greatest number of processes of attacks, if no more attacks run at a time.
 
     Attributes:
         allowance: the limit of what all processes together may send.
         over: why the run was ended early, as a sentence; empty if it was not.
-        shared: the processes that conversations share.
+        lender: lends processes to conversations.
+        is_branch: whether another pool has the launcher, too.
         judges_traffic: whether rules on all traffic are chosen: they judge how processes end.
         has_repositories: whether the roots of future fixture trees are git repositories; the world
             of the run does not change while a conversation uses it.
@@ -71,24 +70,20 @@ class ProcessPool:
         pace: Pace,
         launcher: Launcher | None = None,
         stop: threading.Event | None = None,
+        *,
+        isolated: bool = False,
+        attacks: int = ATTACKS,
     ) -> None:
         self.target = target
         self.world = world
         self.pace = pace
-        self.shared = SharedProcesses(self)
+        self.lender = Lender(self, isolated=isolated, attacks=attacks)
         self.judges_traffic = True
         self.has_repositories = world.is_repository
         self._launcher = launcher or Launcher(target, world, pace)
-        self._is_branch = launcher is not None
+        self.is_branch = launcher is not None
+        self._isolated = isolated
         self.allowance = self._launcher.allowance
-        self._host = SessionHost(
-            lambda: self.spawn(
-                self._launcher.profile.legacy[-1], LABEL, turn=StartPriority.MANY, judged=False
-            ),
-            lambda host, revision, label, judged: self._add(
-                self._launcher.beside(host, revision, label), judged=judged
-            ),
-        )
         self._started = 0
         self._kept: list[World | Tree] = []
         self._branches: list[ProcessPool] = []
@@ -104,7 +99,7 @@ class ProcessPool:
         self.over = ""
         self.stop = stop or threading.Event()
         self._watch = ExitStack()
-        if not self._is_branch:
+        if not self.is_branch:
             self._watch.enter_context(world.limit.ending(self._filled))
 
     def _filled(self) -> None:
@@ -202,6 +197,10 @@ class ProcessPool:
             raise LaunchError(self.over or "the run is over")
         return connection
 
+    def beside(self, host: Connection, revision: str, label: str, *, judged: bool) -> Connection:
+        """Return an unused session of the process of another connection, over HTTP."""
+        return self._add(self._launcher.beside(host, revision, label), judged=judged)
+
     def _add(self, connection: Connection, *, judged: bool) -> Connection:
         with self._lock:
             self._all.append(connection)
@@ -217,7 +216,9 @@ class ProcessPool:
         The caller closes it. It ends early with this pool, which counts its processes and searches
         for its strays.
         """
-        pool = ProcessPool(self.target, self.world, self.pace, self._launcher)
+        pool = ProcessPool(
+            self.target, self.world, self.pace, self._launcher, isolated=self._isolated
+        )
         pool.judges_traffic = self.judges_traffic
         with self._lock:
             self._branches.append(pool)
@@ -240,32 +241,16 @@ class ProcessPool:
         """The notes on the run for its report."""
         return tuple(self._launcher.notes)
 
-    def session(self, revision: str, label: str, *, judged: bool = True) -> Connection | None:
-        """Return an unused session of a process with other sessions; None if there is none.
-
-        There is one if we started the server, it speaks HTTP, and one process serves several
-        sessions. A finding in the session counts only if an unused process shows it too.
-
-        Args:
-            label: its name, for people.
-            judged: whether rules on all traffic read it.
-        """
-        if rev.is_modern(revision) or not self._has_sessions:
-            return None
-        return self._host.open(revision, label, judged=judged)
-
     @property
-    def _has_sessions(self) -> bool:
-        """Whether one process may serve several sessions of scenarios."""
-        several = self.target.started and not (self.target.gentle or self.is_single)
-        over_http = self.target.transport is Transport.HTTP
-        return not self._is_branch and several and over_http and bool(self._launcher.profile.legacy)
+    def handshakes(self) -> Sequence[str]:
+        """The revisions with a handshake that the server speaks, oldest first."""
+        return self._launcher.profile.legacy
 
     def adopt(self, connections: Mapping[str, Connection], profile: ServerProfile) -> None:
         """Take ownership of the connections of discovery; end those of unsupported revisions."""
         for revision, connection in connections.items():
             if revision in profile.spoken:
-                self.shared.put(revision, connection)
+                self.lender.put(revision, connection)
             elif profile.spoken:
                 self.discard(connection)
             else:
@@ -351,13 +336,12 @@ class ProcessPool:
     def settle(self) -> None:
         """End every process politely and wait until all have ended."""
         self._end_all()
-        self.shared.clear()
+        self.lender.clear()
 
     def _end_all(self) -> None:
-        for place in Place:
-            for connection in self.connections:
-                if self._host.place(connection) is place:
-                    self.retire(connection, polite=self.shared.holds(connection) or None)
+        for group in self.lender.in_order(self.connections):
+            for connection, is_shared in group:
+                self.retire(connection, polite=is_shared or None)
             for future in list(self._endings.values()):
                 future.result()
 
@@ -419,7 +403,7 @@ class ProcessPool:
                 connection.channel.kill()
         self.settle()
         self._undertakers.shutdown()
-        strays = 0 if self._is_branch else sweep(self._launcher.mark)
+        strays = 0 if self.is_branch else sweep(self._launcher.mark)
         for connection in self.connections:
             connection.channel.join(1.0)
         for folder in self._kept:

@@ -7,7 +7,7 @@ judgement says how often the finding appeared. A scenario that races messages ha
 findings: its race may be lost twice and won the next time.
 
 The first repetition begins when the scenario has ended, while others go on. A scenario with the
-same finding in a session before (``session_host``) is repeated already. Findings of rules on all
+same finding in a session before (``lease``) is repeated already. Findings of rules on all
 traffic, and further repetitions, come at the end of the run.
 """
 
@@ -23,7 +23,6 @@ from mcp_touchstone.catalog.scenario import Ambient, Case, Scenario
 from mcp_touchstone.connection.server_profile import Spoken
 from mcp_touchstone.discovery.recon import read_lists
 from mcp_touchstone.engine.deadline import Deadline
-from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.start_limiter import StartPriority
 from mcp_touchstone.engine.worker import Work, Worker, run_case
 from mcp_touchstone.judging import ambient
@@ -266,7 +265,7 @@ class _Suspect:
         """What it has in common with the scenarios that are repeated on the same process."""
         if self.scenario.place.is_unused or self.scenario.lasts:
             return id(self)
-        return self.planned.revision, share(self.planned)
+        return self.planned.revision, self.planned.share
 
     @property
     def is_stable(self) -> bool:
@@ -358,7 +357,7 @@ class _Trial:
                         is_open or planned.case.place.is_unused
                     ):  # as on the process of discovery
                         revision = planned.revision
-                        connection = pool.shared.get(revision, share(planned), self._turn)
+                        connection = pool.lender.get(revision, planned.share, self._turn)
                         read_lists(Spoken(connection.opening or Reply(0)), connection)
                         is_open = True
                     result = run_case(planned, self._work)

@@ -15,6 +15,7 @@ from mcp_touchstone.connection.server_profile import PlantedText, ServerProfile
 from mcp_touchstone.discovery.recon import FirstLook, explore
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
+from mcp_touchstone.engine.lease import ATTACKS
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.results.events import Met, OnEvent, RunLog
 from mcp_touchstone.results.run import Run
@@ -72,7 +73,14 @@ def _in_a_world(
     there = entries(Path.cwd()) if target.method is None else None
     try:
         with interrupts.held(), target.make_world() as world:
-            pool = ProcessPool(target, world, profile.pace, stop=stop)
+            pool = ProcessPool(
+                target,
+                world,
+                profile.pace,
+                stop=stop,
+                isolated=choice.separate,
+                attacks=choice.jobs or ATTACKS,
+            )
             deadline = Deadline(choice.deadline, pool)
             try:
                 with interrupts.allowed(), deadline, pool.killed_on_error():

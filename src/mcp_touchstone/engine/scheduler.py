@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from mcp_touchstone.catalog.scenario import Place, Scenario, Share
-from mcp_touchstone.engine.plan import share
 from mcp_touchstone.engine.worker import Worker
 from mcp_touchstone.results.run import PlannedCase
 from mcp_touchstone.runtime.timeouts import SLICE
@@ -46,7 +45,7 @@ class Schedule:
         for slot in sorted(slots, key=lambda slot: slot.case.place is Place.FIRST, reverse=True):
             if not isinstance(slot.case, Scenario):
                 continue
-            key = slot.revision, share(slot)
+            key = slot.revision, slot.share
             is_first = slot.case.place is Place.FIRST
             leads = is_first and key not in self._lanes and key not in shared
             if slot.case.place.is_unused and not leads:

@@ -28,10 +28,10 @@ from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import Diagnosis, ServerProfile
 from mcp_touchstone.discovery.probes import ProbeContext, Probing
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
-from mcp_touchstone.engine.attack_sites import Sites
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.launcher import GENTLE_RATE
+from mcp_touchstone.engine.lease import ATTACKS
 from mcp_touchstone.engine.named_check import refuse_unknown
 from mcp_touchstone.engine.plan import Plan, besieged, nothing, wanted
 from mcp_touchstone.engine.process_pool import ProcessPool
@@ -63,9 +63,6 @@ GENTLE: Final = (
 
 JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
 """Default number of simultaneous conversations: they mostly wait."""
-
-ATTACKS: Final = 2 * (os.cpu_count() or 1)
-"""Default number of simultaneous attacks: they hardly wait."""
 
 
 class Course(NamedTuple):
@@ -111,8 +108,6 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
         probing=Probing(profile, probes, probe_context(pool, pool.stop)),
         stop=pool.stop,
         log=log,
-        sites=Sites(shared=not choice.separate, most=choice.jobs or ATTACKS),
-        separate=choice.separate,
     )
     repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
     if pool.target.gentle:
@@ -129,7 +124,7 @@ def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:
     """Return a ground that runs probes on the shared processes of a pool."""
     root = pool.world.root
     places = Places(folder=str(root), file=NOTE, text=NOTES[NOTE])
-    return ProbeContext(pool.shared, pool.kill, pool.target.named_in(root), places, stop)
+    return ProbeContext(pool.lender, pool.kill, pool.target.named_in(root), places, stop)
 
 
 def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIdentity:
@@ -213,7 +208,7 @@ def _converse(work: Work, registry: Registry, choice: Choice, repetitions: Repet
             work.log.add(Planned(plan.cases))
             if not plan.trouble:
                 schedule.add(rest)
-                pool.shared.keep(schedule.shares)
+                pool.lender.keep(schedule.shares)
             schedule.finish()
 
 

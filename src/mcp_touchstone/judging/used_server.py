@@ -38,17 +38,13 @@ class UsedServer:
         connections: every connection, the first one first.
         start: the line of the current connection after which the evidence of judgements begins.
         fired: ids of the sent payloads, if it is an attack.
-        reuses: whether another attack used the first process before.
     """
 
-    def __init__(
-        self, connection: Connection, spawn: Callable[..., Connection], *, reuses: bool = False
-    ) -> None:
+    def __init__(self, connection: Connection, spawn: Callable[..., Connection]) -> None:
         self.wire = connection
         self.connections = [connection]
         self.start = len(connection.transcript)
         self.fired: set[str] = set()
-        self.reuses = reuses
         self._spawn = spawn
 
     @property

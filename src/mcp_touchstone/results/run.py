@@ -14,7 +14,7 @@ from mcp_touchstone.results.tool_use import ToolUse
 from mcp_touchstone.results.verdict import Judgement, Outcome
 
 if TYPE_CHECKING:
-    from mcp_touchstone.catalog.scenario import Case
+    from mcp_touchstone.catalog.scenario import Case, Share
     from mcp_touchstone.connection.connection import Connection
     from mcp_touchstone.results.comparison import Comparison
     from mcp_touchstone.runtime.timing import Cost
@@ -53,6 +53,11 @@ class PlannedCase:
     also: tuple[str, ...] = ()
     support: bool = False
 
+    @property
+    def share(self) -> "Share":
+        """The users of its shared process."""
+        return self.case.share_in(self.revision)
+
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
@@ -62,8 +67,8 @@ class CaseResult:
         seconds: its duration, in seconds.
         left: the state it left the server in, if that state changed.
         fired: ids of the payloads that were sent.
-        before: the clauses with a finding in a session of a shared process, from which nothing else
-            is kept; the judgements are of an unused process.
+        before: the clauses with a finding on a used process, from which nothing else is kept; the
+            judgements are of an unused process.
         done: whether it ended before the run did.
     """
 
