@@ -261,6 +261,9 @@ def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
                     found, at = f"{who} got an answer again with its event id {known}", entry.n
                     asked = line
             stolen.close()
+    if not found and not any(_owner_gets(session, known, mine) for known, _, _ in first):
+        session.judge.unseen("callers-replayed", NOT_REPLAYED)
+        return
     session.judge.conclude(
         "callers-replayed",
         found,
@@ -270,6 +273,17 @@ def _replay(session: AttackSession, caller: HttpCaller, other: str) -> None:
         also=(asked,) if asked else (),
     )
 
+
+def _owner_gets(session: AttackSession, known: str, mine: set[str]) -> bool:
+    """Return whether the session of an event gets the messages behind it again."""
+    again = session.http.get({"Last-Event-ID": known})
+    again.wait_closed(1.0)
+    got = any(isinstance(one, dict) and one.get("id") in mine for one in again.messages)
+    again.close()
+    return got
+
+
+NOT_REPLAYED: Final = "the server sends no message again, not even to its own session"
 
 PAGES: Final = 10
 """Greatest number of pages of a list of tasks."""

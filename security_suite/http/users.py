@@ -16,6 +16,9 @@ NO_OTHER = "there is no second user: --issuer mock or --other-token-command"
 NOBODY = "there is no token of the user"
 NO_IDS = "the server gives out no session id"
 REFUSED = "the second user gets no session of its own"
+CLOSED = (400, 401, 403, 404)
+"""Statuses that refuse a session to a user; 409 and 429 are about another request."""
+
 UNSEEN = "we did not start the server, so its standard error is unknown"
 
 
@@ -37,14 +40,22 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
         return
     found = ""
     at: int | None = None
+    unclear = ""
     for method in ("ping", *session.spoken.listing[:1]):
         answer = session.http.post(caller.request(method), change)
         if served(answer):
             found, at = f"{method} in the session of another user got a result", answer.reply.entry
+        elif answer.status not in CLOSED and answer.error_code is None:
+            unclear = f"{method} in the session of another user was neither served nor refused: "
+            unclear += str(answer)
     stream = session.http.get(change)
     if stream.exchange.streams and not stream.refused:
         found = found or "the stream of the session of another user was opened"
     stream.close()
+    caller.leave(own[SESSION])
+    if unclear and not found:
+        session.judge.unseen(threat, unclear)
+        return
     session.judge.conclude(
         threat,
         found,
@@ -52,7 +63,6 @@ def closes_sessions_to_other_users(session: AttackSession) -> None:
         passed="the token of another user opened nothing of the session",
         at=at or stream.line,
     )
-    caller.leave(own[SESSION])
 
 
 @attack("users-task", fixtures=("base",), unwatched=True)

@@ -296,6 +296,14 @@ class ReplaysAnyStream(StreamsEveryAnswer, trips={"callers-replayed"}, families=
             return super()._wanted(session)
 
 
+class ReplaysNothing(StreamsEveryAnswer, families=("callers",)):
+    """Gives its events ids, and sends none of them again."""
+
+    class endpoint(StreamsEveryAnswer.endpoint):
+        def _wanted(self, session: BridgeSession) -> tuple[EventStream, int]:
+            return session.listening, session.listening.delivered
+
+
 def _broadcast_updates(listener: Listener) -> None:
     """Send each update to all sessions."""
     route = BridgeSession._route
@@ -346,6 +354,16 @@ class SharesSessions(ChecksTokens, trips={"users-session"}, families=()):
             session = self.server.sessions.find(self.headers.get("Mcp-Session-Id"))
             self.user = session.user
             return super()._session()
+
+
+class IsBusyForOtherUsers(ChecksTokens, families=("users",)):
+    """Answers another user by 409 without a body: it neither serves nor refuses him."""
+
+    class endpoint(Endpoint):
+        def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
+            if status in {403, 404} and self.headers.get("Mcp-Session-Id"):
+                status, body = 409, b""
+            super().answer(status, body, extra or {})
 
 
 class LogsHeaders(ChecksTokens, trips={"users-token-logged"}, families=()):

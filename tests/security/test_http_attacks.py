@@ -17,12 +17,13 @@ from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.config import resolve
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import Settings
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.sandbox.sandbox import choose
 from mcp_touchstone.wire.exchange import Exchange
 from tests.cases import cases
 from tests.commands import touchstone
 from tests.conftest import HERE
-from tests.fakes.matrix import attack_file
+from tests.fakes.matrix import attack_file, attacked
 from tests.http_canned import Answer, mcp, response, serving
 
 URL = "http://127.0.0.1:{port}/mcp"
@@ -53,6 +54,18 @@ def test_file_attack_over_http_finds_the_fault_and_reproduces_it(tmp_path: Path)
     )
     assert again.returncode == 1, (again.stdout, again.stderr)
     assert b"FOUND: a canary came back" in again.stdout
+
+
+@pytest.mark.slow
+@cases(
+    ("IsBusyForOtherUsers", "users-session", "neither served nor refused"),
+    ("ReplaysNothing", "callers-replayed", "not even to its own session"),
+)
+def test_an_attack_that_compared_nothing_does_not_pass(fake: str, threat: str, why: str) -> None:
+    verdicts = [v for v in attacked(fake, (threat,)).verdicts if v.clause.id == threat]
+
+    assert [v.outcome for v in verdicts] == [Outcome.UNSEEN] * len(verdicts)
+    assert any(why in v.gravest.actual for v in verdicts)
 
 
 def test_server_that_we_did_not_start_gets_no_file_attacks() -> None:
