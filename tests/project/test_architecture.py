@@ -22,7 +22,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "runtime": {"catalog", "wire"},
     "samples": set(),
     "issuer": set(),
-    "sandbox": set(),
+    "sandbox": {"catalog", "runtime"},
     "transport": {"catalog", "wire", "sandbox"},
     "parts": {"catalog", "transport", "wire"},
     "bindings": {"catalog", "wire", "samples"},

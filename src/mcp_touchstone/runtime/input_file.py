@@ -10,6 +10,7 @@ import json
 import math
 import re
 import stat
+import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -64,6 +65,14 @@ class InputFile:
         folder, name = self._opened()
         try:
             return folder.read(name, self.most)
+        except OSError as error:
+            self._fail(error.strerror)
+
+    def beginning(self, size: int) -> bytes:
+        """Return its first bytes, at most ``size``; it may be larger than ``most``."""
+        folder, name = replace(self, most=sys.maxsize)._opened()  # noqa: SLF001  (the same class)
+        try:
+            return folder.read(name, size, whole=False)
         except OSError as error:
             self._fail(error.strerror)
 

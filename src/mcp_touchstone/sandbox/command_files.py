@@ -9,11 +9,9 @@ whoever wrote the repository would choose what its server sees.
 """
 
 import contextlib
-import json
 import os
 import re
 import shlex
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +20,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from mcp_touchstone.catalog.errors import InputError
+from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.sandbox.sandbox import SYSTEM, Method, Sandbox, find_program
 
 PROJECT_MARKS: Final = (
@@ -75,9 +75,6 @@ PACKAGES: Final = ("node_modules", "python3*/site-packages", "python3*/dist-pack
 
 SHEBANG: Final = 256
 """Bytes of a script that may hold the name of its interpreter."""
-
-READ: Final = 1 << 16
-"""Bytes that are read of a file about an installed package."""
 
 
 @dataclass(slots=True)
@@ -278,7 +275,9 @@ class _Search:
     # --- programs
 
     def _add_interpreter(self, path: Path) -> None:
-        first = _read(path, SHEBANG).partition(b"\n")[0]
+        first = b""
+        with contextlib.suppress(InputError):
+            first = InputFile(path).beginning(SHEBANG).partition(b"\n")[0]
         if first.startswith(b"#!"):
             for word in first[2:].decode("utf-8", "replace").split():
                 if not word.startswith("-"):
@@ -413,24 +412,17 @@ def _is_system(path: Path) -> bool:
 def _editable(packages: Path) -> Iterator[Path]:
     """Yield the source folders of packages installed with ``pip install -e``."""
     for file in packages.glob("*.pth"):
-        lines = _read(file).decode("utf-8", "replace").splitlines()
+        lines: list[str] = []
+        with contextlib.suppress(InputError):
+            lines = InputFile(file).text().splitlines()
         paths = (Path(line) for line in lines if line.startswith("/"))
         yield from (path for path in paths if _is_path(path) and path.is_dir())
     for file in packages.glob("*.dist-info/direct_url.json"):
         try:
-            record = json.loads(_read(file))
+            record = InputFile(file).json()
             url = urlsplit(record["url"])
             is_editable = record.get("dir_info", {}).get("editable")
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             continue
         if url.scheme == "file" and is_editable and _is_path(Path(unquote(url.path))):
             yield Path(unquote(url.path))
-
-
-def _read(path: Path, most: int = READ) -> bytes:
-    """Return the beginning of a regular file; nothing if it is none, or cannot be read."""
-    with contextlib.suppress(OSError):
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with os.fdopen(number, "rb", buffering=0) as file:
-            return file.read(most) if stat.S_ISREG(os.fstat(number).st_mode) else b""
-    return b""
