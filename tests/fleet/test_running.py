@@ -269,6 +269,7 @@ NODE = [
     ("(status 1)", TRACE, Start.CRASH, "E: boom"),
     ("(status 1)", NODE, Start.CRASH, "TypeError: x.y is not a function"),
     ("(SIGSEGV)", [], Start.CRASH, "SIGSEGV"),
+    ("it wrote more than 64 MiB (--root-size)", ["OSError: too large"], Start.CRASH, "64 MiB"),
     ("the server left (status 0)", [], Start.SILENT_EXIT, "status 0"),
     ("no answer within 8.0 s", ["listening on :8080"], Start.HANG, ":8080"),
 )

@@ -446,6 +446,8 @@ def classify(trouble: str, lines: Sequence[str]) -> Trouble:
         trouble: the reason in the report of ``check``.
         lines: output of the server.
     """
+    if "--root-size" in trouble:  # what the server said of its end is a consequence
+        return Trouble(Start.CRASH, trouble)
     plain = [line for line in lines if not NOISE.match(line)]
     last = (plain or lines or [""])[-1].strip()
     for kind, pattern in SIGNS.items():
