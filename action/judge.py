@@ -104,9 +104,10 @@ def configured(folder: Path) -> bool:
         project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
     except OSError:
         return False
-    except ValueError:
+    except (ValueError, RecursionError):
         return True  # `check` says what is wrong with it
-    return "mcp-touchstone" in project.get("tool", {})
+    tools = project.get("tool")
+    return isinstance(tools, dict) and "mcp-touchstone" in tools
 
 
 def golden() -> list[str]:

@@ -257,6 +257,23 @@ def test_invalid_input_prints_an_error_without_traceback(
     assert "Traceback" not in done.log
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[tool.mcp-touchstone]\n", True),
+        ("[tool.other]\n", False),
+        ("tool = 5\n", False),
+        ("a = \n", True),
+        (f"a = {'[' * 100_000}", True),
+    ],
+    ids=("configured", "other", "no table", "no TOML", "deep"),
+)
+def test_odd_projects_end_no_step(tmp_path: Path, text: str, *, found: bool) -> None:
+    (tmp_path / "pyproject.toml").write_text(text, "utf-8")
+
+    assert script("judge").configured(tmp_path) is found
+
+
 @needs_bash
 def test_configured_targets_share_the_outputs(tmp_path: Path) -> None:
     targets = {"good": "SaysNothingWrong", "bad": "RefusesPings"}
