@@ -138,6 +138,7 @@ def test_colours_are_the_only_sequences_of_a_terminal(tmp_path: Path) -> None:
     assert not {"\x07", "\u202e", "\u2066", "\x00", "\x9b"} & {*text}
 
 
+@pytest.mark.slow
 def test_comparison_of_reports_is_tame(checked: Path, tmp_path: Path) -> None:
     older = tmp_path / "older.json"
     ran("check", *CHOSEN, "--select", "ping", "--json", older, "--", *DYING, folder=tmp_path)
@@ -147,6 +148,7 @@ def test_comparison_of_reports_is_tame(checked: Path, tmp_path: Path) -> None:
             assert_plain_markdown(text)
 
 
+@pytest.mark.slow
 def test_first_look_configuration_and_recording_are_tame(tmp_path: Path) -> None:
     assert "evil" in ran("recon", *CHOSEN, "--", *SERVER, folder=tmp_path)
     ran("recon", "--json", *CHOSEN, "--", *SERVER, folder=tmp_path)
@@ -191,6 +193,7 @@ def test_server_that_dies_with_words_is_reported_tame(tmp_path: Path) -> None:
     assert_plain_html((tmp_path / "a.html").read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_servers_of_a_file_with_hostile_names_are_tame(tmp_path: Path) -> None:
     """Also the reports that several servers share."""
     commands = [*[list(SERVER)] * 2, [f"/none/{WORD}"]]
@@ -228,6 +231,7 @@ def rows(folder: Path) -> Path:
     return list_
 
 
+@pytest.mark.slow
 def test_fleet_is_tame(tmp_path: Path) -> None:
     listed = rows(tmp_path)
     assert "evil" in ran("fleet", "--list-only", listed, folder=tmp_path, status=(0,))
@@ -254,6 +258,7 @@ def test_fleet_is_tame(tmp_path: Path) -> None:
     assert not [one for one in cells if one.startswith(("=", "+", "-", "@"))]
 
 
+@pytest.mark.slow
 def test_registry_record_is_compared_tame(tmp_path: Path) -> None:
     """The name of the record and that of the server are printed."""
     package = {"registryType": "npm", "identifier": "a", "transport": {"type": "stdio"}}
@@ -286,6 +291,7 @@ def test_registry_record_is_compared_tame(tmp_path: Path) -> None:
     assert_tame(text)
 
 
+@pytest.mark.slow
 def test_pytest_prints_tame(tmp_path: Path) -> None:
     done = subprocess.run(
         [

@@ -117,6 +117,7 @@ def test_nothing_runs_on_after_a_signal(
         assert not home.parent.exists()
 
 
+@slow
 def test_nothing_runs_on_if_we_are_killed_and_the_next_run_removes_the_folder(
     tmp_path: Path,
 ) -> None:
@@ -192,6 +193,7 @@ def test_a_recording_is_never_written_through_a_link(kind: str, tmp_path: Path) 
     assert [path.name for path in victim.parent.iterdir()] == ["victim.jsonl"]
 
 
+@slow
 @pytest.mark.parametrize(
     ("mode", "option", "why"),
     [
