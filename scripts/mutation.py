@@ -6,17 +6,21 @@ The tests run once under coverage. Then a fork of this process takes over one ch
 the other, and runs the tests that reach the changed line. A test that works through another process
 does not see the change, and data outside of functions is not changed. The spare tests at the end
 notice nothing that the other tests do not notice too; see which lines were changed before you act.
+
+``mutation_scores.toml`` has scores. A lower one with equal options is exit status 1.
 """
 
 import argparse
 import ast
 import collections
 import gc
+import json
 import os
 import random
 import signal
 import sys
 import time
+import tomllib
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType, SimpleNamespace
@@ -25,6 +29,9 @@ from typing import Any
 import coverage
 import pytest
 from _pytest.runner import runtestprotocol
+
+SCORES = Path(__file__).with_name("mutation_scores.toml")
+"""Package -> the share of changes that its tests notice, and how they were made."""
 
 SWAPS: dict[type, Any] = {ast.Eq: ast.NotEq, ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.In: ast.NotIn}
 SWAPS |= {ast.Is: ast.IsNot, ast.And: ast.Or, ast.Add: ast.Sub}
@@ -64,6 +71,7 @@ class Mutation:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options, self.seconds = options, dict[str, float]()
         self.kills: list[set[str]] = []
+        self.score = 0.0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: Any) -> bool:
@@ -82,6 +90,7 @@ class Mutation:
             of_file = [each for each in live if each.__code__.co_filename == file]
             self.change_module(file, cover.get_data().contexts_by_lineno(file), items, of_file)
         left = [{name.partition("[")[0] for name in killed} for killed in self.kills if killed]
+        self.score = len(left) / len(self.kills) if self.kills else 0.0
         print(f"\n{len(left)} of {len(self.kills)} changes were noticed. Spare tests:")
         while left:
             ((best, _),) = collections.Counter(n for killed in left for n in killed).most_common(1)
@@ -139,6 +148,24 @@ class Mutation:
         return {name.strip() for name, times in heard.items() if times == 1}
 
 
+def compared(options: argparse.Namespace, tests: list[str], score: float) -> int:
+    """Compare a score with the kept one of the same changes and tests; return the exit status."""
+    kept: dict[str, Any] = tomllib.loads(SCORES.read_text("utf-8")).get(options.package, {})
+    made = {name: getattr(options, name) for name in ("each", "seconds", "seed")} | {
+        "tests": " ".join(tests)
+    }
+    row = {**made, "noticed": round(score, 3)}
+    if made != {name: kept.get(name) for name in made}:
+        shown = "\n".join(f"{name} = {json.dumps(value)}" for name, value in row.items())
+        print(f"\n{SCORES.name} has no score of these changes. This one is:\n")
+        print(f'["{options.package}"]\n{shown}')
+        return 0
+    if score < kept["noticed"] - 0.0005:
+        print(f"\n{score:.3f} of the changes were noticed; {SCORES.name} has {kept['noticed']}.")
+        return 1
+    return 0
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("package")
@@ -147,4 +174,6 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0, help="another one makes other changes")
     chosen, others = parser.parse_known_args()
     options = ["-q", "-p", "no:cacheprovider", "--timeout=30", *others]
-    sys.exit(pytest.main(options, plugins=[Mutation(chosen)]))
+    mutation = Mutation(chosen)
+    status = int(pytest.main(options, plugins=[mutation]))
+    sys.exit(status or compared(chosen, others, mutation.score))
