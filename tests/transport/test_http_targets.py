@@ -86,6 +86,8 @@ def test_url_with_a_command_names_a_server_that_we_start() -> None:
     (["http://a/mcp", "--header", "Authorization=env:NO_SUCH_VARIABLE"], "is not set"),
     (["http://a/mcp", "--ca-file", "no-such-file"], "there is no such file"),
     (["--header", "X=env:PATH", "--", "server"], "speaks HTTP"),
+    (["--", "server", "--port", "{port}"], "name its URL"),
+    (["--env", "PORT={port}", "--", "server"], "name its URL"),
     (["--http", URL, "--self"], "drop --http"),
 )
 def test_options_that_do_not_fit_are_refused(words: list[str], why: str) -> None:

@@ -293,6 +293,11 @@ def _check_http(settings: Settings) -> None:
         ):
             if given:
                 raise UsageError(f"{option} is for a server that speaks HTTP; name its URL")
+        if any(PORT in word for word in (*settings.command, *settings.env.values())):
+            raise UsageError(
+                f"{PORT} is for a server that speaks HTTP; name its URL, such as "
+                f"--http 'http://127.0.0.1:{PORT}/mcp'"
+            )
         return
     if settings.bundled:
         raise UsageError("--self speaks stdio; drop --http")
