@@ -308,11 +308,16 @@ def _owed(record: Record, asked: Asked) -> bool:
     """Whether an answer was due.
 
     No answer is due before the handshake, after the end of input, if the server ended the session
-    instead, or if it wants a token.
+    instead, or if it wants a token. None is due to a request that we cancelled, unless its response
+    had ended by then.
     """
     early = asked.phase in {Phase.SILENT, Phase.INITIALIZING} and record.revision in LEGACY
-    if asked.cancelled or asked.expired or asked.phase is Phase.CLOSING:
+    if asked.expired or asked.phase is Phase.CLOSING:
         return False
+    if asked.cancelled:
+        entry = record.transcript[asked.cancelled]
+        if not record.ended_by(asked.line, entry.at):
+            return False
     if early and asked.method != "initialize":
         return False
     # the calls of discovery may last, but an ended stream is no matter of time

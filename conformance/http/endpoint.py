@@ -198,7 +198,7 @@ def answers_requests_with_json_or_a_stream(record: Record) -> Iterator[Seen]:
 
 def _is_cancelled(record: Record, line: int) -> bool:
     asked = [one for one in record.transcript.session.asked if one.line == line]
-    return any(one.cancelled for one in asked)
+    return any(one.cancelled > 0 for one in asked)
 
 
 def _outlived(record: Record, get: HttpExchange) -> bool:

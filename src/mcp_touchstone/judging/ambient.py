@@ -12,7 +12,7 @@ from mcp_touchstone.judging.invalid_requests import has_invalid_value
 from mcp_touchstone.results.verdict import Judgement, Outcome, carriers, evidence
 from mcp_touchstone.transport.process import Ending, Step, left
 from mcp_touchstone.wire.events import Side
-from mcp_touchstone.wire.exchange import Origin
+from mcp_touchstone.wire.exchange import Exchange, Origin
 from mcp_touchstone.wire.framing import Kind, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source, Transcript
@@ -127,26 +127,45 @@ class Record:
         return ""
 
     def cut(self, line: int) -> str:
-        """Return the stream that ended without the answer to a line; empty for none.
+        """Return the response that ended without the answer to a line; empty for none.
 
-        It is certain that no answer comes any more: the server ended the stream, whose events have
-        no ids, and served a later request.
+        It is certain that no answer comes any more: each response to the request has ended, none
+        can be continued behind an event, and the server served a later request.
         """
-        one = carriers(self.transcript.exchanges).get(line)
-        if one is None or not one.streams or one.left or one.fault or one.ended is None:
+        carrying = self._carrying(line)
+        ended = _end(carrying)
+        if ended is None or carrying[0].status not in SUCCESS:
             return ""
-        ended = one.ended
         others = self.transcript.exchanges
         is_over = any(other.verb == "DELETE" and other.began <= ended for other in others)
         goes_on = any(other.began >= ended and other.status in SUCCESS for other in others)
-        if is_over or not goes_on or any(event.id for event in one.events):
+        has_ids = any(event.id for one in carrying for event in one.events)
+        resumable = has_ids and not is_modern(self.revision) and carrying[-1].status in SUCCESS
+        if is_over or resumable or not goes_on:
             return ""
-        return f"the end of the stream, {one}"
+        what = "stream" if carrying[-1].streams else "response"
+        return f"the end of the {what}, {carrying[-1]}"
+
+    def ended_by(self, line: int, seconds: float) -> bool:
+        """Whether the response to the request on a line had ended by then, without an answer."""
+        ended = _end(self._carrying(line)[:1])
+        return ended is not None and ended <= seconds
+
+    def _carrying(self, line: int) -> list[Exchange]:
+        """Return the exchanges of a line: the request, and those that continue its stream."""
+        return [one for one in self.transcript.exchanges if one.line == line]
 
     def is_barred(self, line: int) -> bool:
         """Whether a line was refused for want of a token or a scope."""
         carried = carriers(self.transcript.exchanges).get(line)
         return carried is not None and bool(carried.barred)
+
+
+def _end(exchanges: list[Exchange]) -> float | None:
+    """Return the seconds at which the last one ended; None unless the server ended all of them."""
+    if not exchanges or any(one.left or one.fault or one.ended is None for one in exchanges):
+        return None
+    return max(one.ended for one in exchanges if one.ended is not None)
 
 
 def _ours(entry: Entry | None) -> Any:

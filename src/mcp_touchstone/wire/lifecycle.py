@@ -100,7 +100,7 @@ class Asked:
         value: the request as sent.
         phase: phase of the connection when it was sent.
         required: whether silence would break a rule.
-        cancelled: whether we cancelled it.
+        cancelled: number of the line that cancelled it; 0 if none did.
         answers: numbers of the lines that answered it.
         expired: whether the server ended the session in place of an answer.
     """
@@ -110,7 +110,7 @@ class Asked:
     value: Any
     phase: Phase
     required: bool
-    cancelled: bool = False
+    cancelled: int = 0
     answers: int = 0
     expired: bool = False
 
@@ -142,7 +142,7 @@ class SessionState:
         if method == "notifications/cancelled" and isinstance(message.get("params"), dict):
             taken_back = self._by_id.get(id_key(message["params"].get("requestId")) or ("", None))
             if taken_back:
-                taken_back.cancelled = True
+                taken_back.cancelled = line
         if key is None or "result" in message or "error" in message:
             return
         asked = Asked(

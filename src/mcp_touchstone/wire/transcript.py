@@ -348,8 +348,8 @@ class Transcript:
         """
         if origin is None or not (origin.refuses or origin.exchange.verb == "DELETE"):
             return None
-        if not origin.exchange.line:
-            return 0
+        if not origin.exchange.line or origin.exchange.verb != "POST":
+            return 0  # the error of a GET that continues a stream is no answer to its request
         said = self._entries[origin.exchange.line - 1]
         return said.n if not said.malformed or _is_notification(said.value) else None
 
