@@ -215,7 +215,7 @@ class AgainstAModel(RuleBasedStateMachine):
     @rule(request_id=IDS)
     def we_cancel(self, request_id: Any) -> None:
         params = {"requestId": request_id}
-        self.session.sent({"method": "notifications/cancelled", "params": params}, 0)
+        self.session.sent({"method": "notifications/cancelled", "params": params}, 1)
         found = self.newest(request_id)
         if found:
             found["open"] = False
