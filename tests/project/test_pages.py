@@ -22,6 +22,7 @@ WRITTEN = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").glob("*/*.md"),
     *(ROOT / name / "README.md" for name in ("reference_server", "security_suite")),
+    HERE / "reference_server" / "README.md",
 ]
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]+)")
 
