@@ -10,6 +10,7 @@ pytestmark = pytest.mark.slow
 
 @cases(
     ("ping-empty-response", "RefusesPings", "fail"),
+    ("stdio-server-initiated-close", "ClosesItsOutputAndStays", "note"),
     ("client-cache-stale", "good client", "pass"),
     ("storage-full", "TruncatesFirst", "found"),
 )

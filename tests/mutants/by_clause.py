@@ -12,7 +12,7 @@ from tests.mutants.clients.client import Mutant
 from tests.mutants.clients.http_client import FAULTS
 from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import MUTANTS as CLIENT_MUTANTS
-from tests.mutants.judged import MUTANTS, run_mutant
+from tests.mutants.judged import MUTANTS, chapters_of, run_mutant
 
 FOUND = ("silent", "found")
 """What an attack comes to."""
@@ -37,17 +37,22 @@ def printed(clause: str) -> int:
 
 
 def servers(clause: str) -> Iterator[Row]:
-    """Judge the mutants that break a clause, and the controls that keep it, by its chapter.
+    """Judge the mutants that break a clause, and the controls that keep it.
 
-    The other scenarios of the chapter make the traffic that a rule on all traffic judges.
+    The other scenarios of their chapters make the traffic that a rule on all traffic judges. A
+    fault that shows only among all clauses is judged by all of them.
     """
     breach = str(rows(CONFORMANCE)[clause].breach)
-    words = (clause, rows(CONFORMANCE)[clause].chapter)
     for name, mutant in MUTANTS.items():
         if clause in (*mutant.breaks, *mutant.passes):
             expected = (mutant.weight(clause) or breach) if clause in mutant.breaks else "pass"
-            found = {v.clause.id: str(v.outcome) for v in run_mutant(mutant, words).verdicts}
-            yield name, expected, found.get(clause, "not judged")
+            found = ""
+            for words in ((clause, *chapters_of(mutant)), ()):
+                if found != expected:
+                    judged = run_mutant(mutant, words).verdicts
+                    by_id = {verdict.clause.id: str(verdict.outcome) for verdict in judged}
+                    found = by_id.get(clause, "not judged")
+            yield name, expected, found
 
 
 def clients(clause: str) -> Iterator[Row]:

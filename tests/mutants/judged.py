@@ -27,13 +27,18 @@ GIVE: Final = Drawn.give
 FOUND = {Outcome.FAIL, Outcome.WARN, Outcome.NOTE, Outcome.BROKEN}
 
 
+def chapters_of(mutant: kit.Mutant) -> set[str]:
+    """Return the chapters of the clauses that a mutant breaks, and of those that it must pass."""
+    return {REGISTRY.catalogue[clause].chapter for clause in (*mutant.breaks, *mutant.passes)}
+
+
 def near(mutant: kit.Mutant) -> tuple[str, ...]:
     """Return the clauses a mutant is judged by; empty for all of them.
 
     These are its own chapters and every rule that watches all traffic. With
     MCP_TOUCHSTONE_WHOLE in the environment it is all of them, which takes an hour or more.
     """
-    chapters = {REGISTRY.catalogue[c].chapter for c in (*mutant.breaks, *mutant.passes)}
+    chapters = chapters_of(mutant)
     if not chapters or "MCP_TOUCHSTONE_WHOLE" in os.environ:
         return ()
     ids = {c.id for c in REGISTRY.catalogue if c.judged and c.chapter in chapters}
