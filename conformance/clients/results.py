@@ -42,6 +42,7 @@ class Content(parts.Part):
 
     steps = (*parts.Part.steps, *parts.Part.steps[1:] * 2)
     may_fail = True
+    calls = 0
     MORE: ClassVar[parts.Json] = {"x-touchstone": [1], "_meta": {"org.example/x": {"y": None}}}
 
     def tools(self, params: parts.Json) -> parts.Json | None:
@@ -50,9 +51,9 @@ class Content(parts.Part):
 
     def call(self, request: parts.Json) -> None:
         """Answer the first call with more members."""
-        self._number += 1
+        self.calls += 1
         result = self.text("5")
-        if self._number == 1:
+        if self.calls == 1:
             result |= self.MORE
         elif "2025-11-25" <= self.revision < "2026-07-28":
             params = {"elicitationId": "never-given"}
@@ -154,11 +155,12 @@ class Cache(parts.Part):
 
     modern = may_fail = True
     steps = ({"list": "tools"},) * 3
+    lists = 0
 
     def tools(self, params: parts.Json) -> parts.Json | None:
         """Return the tools with the next ttlMs."""
-        self._number += 1  # -1, 0, -1
-        return {**(super().tools(params) or {}), "ttlMs": -(self._number % 2)}
+        self.lists += 1  # -1, 0, -1
+        return {**(super().tools(params) or {}), "ttlMs": -(self.lists % 2)}
 
 
 @ambient("client-cache-stale")
