@@ -445,7 +445,8 @@ def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
 
 def _never_spoke(connection: Connection) -> bool:
     """Return whether a program left without any message: it is no server, or it did not start."""
-    return connection.gone and not any(entry.messages for entry in _heard(connection))
+    left = connection.gone and not connection.transcript.overflow
+    return left and not any(entry.messages for entry in _heard(connection))
 
 
 def _heard(connection: Connection) -> list[Entry]:
