@@ -14,8 +14,8 @@ from pathlib import Path
 
 from mcp_touchstone.fleet import counts, drive
 from mcp_touchstone.fleet.child import Running
-from mcp_touchstone.fleet.entry import Entry, Registry
-from mcp_touchstone.fleet.judge import Plan
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType
+from mcp_touchstone.fleet.judge import FleetSettings
 from mcp_touchstone.sandbox.sandbox import Method, choose
 
 WORDS = ("--revision", "2025-11-25", "--examples", "3")
@@ -42,11 +42,11 @@ def loop(folder: Path, servers: int, method: Method | None) -> float:
 
 def fleet(folder: Path, servers: int, workers: int, method: Method | None) -> tuple[float, float]:
     """Check servers with a fleet; return seconds for each, and the share that is not `check`."""
-    plan = Plan(
+    plan = FleetSettings(
         words=WORDS, method=method, jobs=max(40 // workers, 2), files=folder / f"files{workers}"
     )
     entries = [
-        Entry(name=f"s{number}", registry=Registry.COMMAND, command=COMMAND)
+        ListedServer(name=f"s{number}", registry=RegistryType.COMMAND, command=COMMAND)
         for number in range(servers)
     ]
     path = folder / f"rows{workers}.jsonl"
@@ -60,15 +60,17 @@ def fleet(folder: Path, servers: int, workers: int, method: Method | None) -> tu
     return spent, (total - run) / total
 
 
-def many() -> Iterator[Entry]:
+def many() -> Iterator[ListedServer]:
     """Yield servers that need no check: images, which are not judged."""
     for number in range(MANY):
-        yield Entry(name=f"s{number}", registry=Registry.OCI, package=f"example/{number}")
+        yield ListedServer(
+            name=f"s{number}", registry=RegistryType.OCI, package=f"example/{number}"
+        )
 
 
 def memory(folder: Path) -> None:
     """Write rows without checks, and print the greatest memory of this process on the way."""
-    plan = Plan()
+    plan = FleetSettings()
     count = 0
 
     def show(_row: object) -> None:

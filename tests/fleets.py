@@ -15,13 +15,13 @@ import pytest
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running, run
 from mcp_touchstone.fleet.drive import Rows
-from mcp_touchstone.fleet.entry import Entry, Registry
-from mcp_touchstone.fleet.judge import Plan, judge
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType
+from mcp_touchstone.fleet.judge import FleetSettings, judge
 from mcp_touchstone.fleet.servers import read
 from tests.conftest import eventually
 
 QUICK = ("--select", "ping-empty-response", "--revision", "2025-11-25")
-PLAN = Plan(words=QUICK, deadline=60, startup=20, memory=0)
+PLAN = FleetSettings(words=QUICK, deadline=60, startup=20, memory=0)
 
 SERVER = """
 import json, sys
@@ -42,10 +42,12 @@ for line in sys.stdin:
 """
 
 
-def command(name: str, code: str, folder: Path) -> Entry:
+def command(name: str, code: str, folder: Path) -> ListedServer:
     script = folder / f"{name}.py"
     script.write_text(code)
-    return Entry(name=name, registry=Registry.COMMAND, command=(sys.executable, str(script)))
+    return ListedServer(
+        name=name, registry=RegistryType.COMMAND, command=(sys.executable, str(script))
+    )
 
 
 def written(path: Path, *rows: dict[str, Any], resume: bool = False) -> Path:
@@ -60,7 +62,10 @@ OnRow = Callable[[Mapping[str, Any]], None]
 
 
 def driven(
-    folder: Path, entries: list[Entry], pool: drive.Pool, on_row: OnRow = lambda _row: None
+    folder: Path,
+    entries: list[ListedServer],
+    pool: drive.WorkerPool,
+    on_row: OnRow = lambda _row: None,
 ) -> list[dict[str, Any]]:
     """Judge servers on the workers of a pool; return the rows of the file."""
     with Rows(folder / "rows.jsonl", PLAN, resume=False) as rows:
@@ -85,8 +90,8 @@ def failed(error: Exception) -> FutureRow:
     return future
 
 
-def in_image(name: str = "x") -> Entry:
-    return Entry(name=name, registry=Registry.OCI, package=name)
+def in_image(name: str = "x") -> ListedServer:
+    return ListedServer(name=name, registry=RegistryType.OCI, package=name)
 
 
 def kill_driver(words: list[str], is_under_way: Callable[[], object]) -> None:
@@ -111,11 +116,11 @@ def commands_run(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return commands
 
 
-def small(name: str, folder: Path) -> Entry:
+def small(name: str, folder: Path) -> ListedServer:
     return command(name, SERVER, folder)
 
 
-def read_text(text: str, name: str, folder: Path, **environment: str) -> list[Entry]:
+def read_text(text: str, name: str, folder: Path, **environment: str) -> list[ListedServer]:
     path = folder / name
     path.write_text(text)
     return list(read(path, environment))
@@ -131,13 +136,13 @@ def record(**package: Any) -> dict[str, Any]:
     }
 
 
-def from_record(folder: Path, **package: Any) -> Entry:
+def from_record(folder: Path, **package: Any) -> ListedServer:
     (found,) = read_text(json.dumps(record(**package)), "server.json", folder)
     return found
 
 
-def remote(url: str, name: str = "r") -> Entry:
-    return Entry(name=name, registry=Registry.REMOTE, url=url)
+def remote(url: str, name: str = "r") -> ListedServer:
+    return ListedServer(name=name, registry=RegistryType.REMOTE, url=url)
 
 
 def row_of(name: str, **more: Any) -> dict[str, Any]:
@@ -150,7 +155,7 @@ def fleet(folder: Path, *words: str) -> list[str]:
     return [sys.executable, "-m", "mcp_touchstone", "fleet", listed, *options, *words]
 
 
-def write_list(folder: Path, entries: list[Entry]) -> None:
+def write_list(folder: Path, entries: list[ListedServer]) -> None:
     lines = [json.dumps({"name": one.name, "command": list(one.command)}) for one in entries]
     (folder / "list.jsonl").write_text("\n".join(lines) + "\n")
 

@@ -7,7 +7,7 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Example,
-    Exchange,
+    Request,
     Round,
     altered,
     brief,
@@ -30,7 +30,7 @@ GARBAGE = ("", "touchstone", "A" * LONG, "\0\x01\x1b[2J\x7f\u202e\uffff", "e30="
 """Values of requestState that no server sends."""
 
 
-def _asked(talk: Conversation, example: Exchange) -> Round | None:
+def _asked(talk: Conversation, example: Request) -> Round | None:
     """Return a round with input requests that the client can answer; None if there is none."""
     first = mrtr.begin(talk.wire, example, willing(talk.revision))
     answered = talk.wire.answers.filled(first.client, first.requests)
@@ -88,7 +88,7 @@ def survives_an_invented_request_state(talk: Conversation) -> None:
     for example in (*talk.examples("callable-tool")[:1], *talk.examples("mrtr")[:1]):
         for state in GARBAGE:
             params = {**example.params, "requestState": state}
-            reply = mrtr.begin(talk.wire, Exchange(example.method, params), client).reply
+            reply = mrtr.begin(talk.wire, Request(example.method, params), client).reply
             talk.judge.expect_answer(
                 reply,
                 "mrtr-request-state-untrusted",
@@ -144,12 +144,12 @@ def binds_request_state_to_its_request(talk: Conversation) -> None:
     )
 
 
-def _others(talk: Conversation, example: Example) -> Iterator[Exchange]:
+def _others(talk: Conversation, example: Example) -> Iterator[Request]:
     """Yield other requests that may ask: the same tool with other arguments, other tools."""
     for name, value in example.arguments.items():
         if isinstance(value, str) and value:
             arguments = {**example.arguments, name: f"{value}?"}
-            yield Exchange(example.method, {**example.params, "arguments": arguments})
+            yield Request(example.method, {**example.params, "arguments": arguments})
     yield from (other for other in talk.examples("mrtr") if other is not example)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from mcp_touchstone.suite import (
     Breach,
     Conversation,
-    Exchange,
     Record,
     Reply,
+    Request,
     Seen,
     Task,
     ambient,
@@ -36,8 +36,8 @@ def declares_tasks_in_the_right_types(record: Record) -> Iterator[Seen]:
 def ignores_task_requests_without_support(talk: Conversation) -> None:
     """A task member has no effect on a request that cannot be a task."""
     calls = [] if talk.spoken.declares(CALLS) else _plain_calls(talk)
-    lists = [Exchange(method) for method in talk.spoken.listing[:1]]
-    for exchange in (*calls, *lists, Exchange("ping")):
+    lists = [Request(method) for method in talk.spoken.listing[:1]]
+    for exchange in (*calls, *lists, Request("ping")):
         params = {**exchange.params, "task": TASK}
         reply = talk.wire.request(exchange.method, params, required=False)
         made = "task" in (reply.result or {}) and exchange.method == "tools/call"
@@ -50,14 +50,14 @@ def ignores_task_requests_without_support(talk: Conversation) -> None:
         )
 
 
-def _plain_calls(talk: Conversation) -> list[Exchange]:
+def _plain_calls(talk: Conversation) -> list[Request]:
     """Return at most one call that is safe and likely to succeed."""
-    known: list[Exchange] = list(talk.examples("callable-tool")[:1])
-    free = [Exchange("tools/call", {"name": n, "arguments": {}}) for n in talk.spoken.harmless[:1]]
+    known: list[Request] = list(talk.examples("callable-tool")[:1])
+    free = [Request("tools/call", {"name": n, "arguments": {}}) for n in talk.spoken.harmless[:1]]
     return known or free
 
 
-def _works(talk: Conversation, exchange: Exchange) -> bool:
+def _works(talk: Conversation, exchange: Request) -> bool:
     return talk.run(exchange, required=False).result is not None
 
 

@@ -7,8 +7,8 @@ from mcp_touchstone.suite import (
     RELATED,
     Conversation,
     Example,
-    Exchange,
     Reply,
+    Request,
     Task,
     arguments,
     brief,
@@ -237,11 +237,11 @@ def reports_failed_tasks(talk: Conversation) -> None:
     )
 
 
-def _failing(talk: Conversation) -> Iterator[Exchange]:
+def _failing(talk: Conversation) -> Iterator[Request]:
     for example in talk.examples("task-tool")[:2]:
         for spoilt in (
             arguments.mistyped(example.schema, example.arguments),
             arguments.incomplete(example.schema, example.arguments),
         ):
             if spoilt is not None:
-                yield Exchange(example.method, {**example.params, "arguments": spoilt[1]})
+                yield Request(example.method, {**example.params, "arguments": spoilt[1]})

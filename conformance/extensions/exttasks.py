@@ -10,10 +10,10 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Entry,
-    Exchange,
     Kind,
     Record,
     Reply,
+    Request,
     Role,
     Seen,
     Subscription,
@@ -186,15 +186,15 @@ def _able(talk: Conversation) -> dict[str, Any]:
     return talk.wire.meta(capabilities={**willing(talk.revision).capabilities, **ABLE})
 
 
-def _calls(talk: Conversation) -> list[Exchange]:
+def _calls(talk: Conversation) -> list[Request]:
     """Return calls that are safe, the best first."""
     known = talk.examples("callable-tool")
     names = {example.name for example in known}
-    free = [Exchange(CALL, {"name": n, "arguments": {}}) for n in talk.spoken.harmless]
+    free = [Request(CALL, {"name": n, "arguments": {}}) for n in talk.spoken.harmless]
     return [*known, *(call for call in free if call.params["name"] not in names)]
 
 
-def _created(talk: Conversation, call: Exchange) -> tuple[Reply, str]:
+def _created(talk: Conversation, call: Request) -> tuple[Reply, str]:
     """Call as a client with the extension; return the answer and the task id, or an empty id."""
     reply = talk.run(call, meta=_able(talk), required=False)
     result = reply.result or {}
@@ -207,7 +207,7 @@ def _ask(talk: Conversation, method: str, own: str, **more: Any) -> Reply:
     return talk.wire.request(method, params, meta=_able(talk), required=False)
 
 
-def _giving(talk: Conversation) -> tuple[Exchange, str] | None:
+def _giving(talk: Conversation) -> tuple[Request, str] | None:
     """Return the first call that creates a task, and the id of that task."""
     for call in _calls(talk)[:TRIED]:
         _, own = _created(talk, call)
@@ -243,7 +243,7 @@ def serves_tasks_of_the_extension(talk: Conversation) -> None:
     talk.judge.unseen((ACKNOWLEDGES, IGNORES), "each task was over at once")
 
 
-def _judge_undeclared(talk: Conversation, call: Exchange, own: str) -> None:
+def _judge_undeclared(talk: Conversation, call: Request, own: str) -> None:
     """Use the task, and repeat its call, as a client without the extension."""
     plain = talk.run(call, required=False)
     made = (plain.result or {}).get("resultType") == "task"
@@ -371,7 +371,7 @@ def completes_tasks_whose_tool_fails(talk: Conversation) -> None:
         ):
             if spoilt is None:
                 continue
-            call = Exchange(CALL, {**example.params, "arguments": spoilt[1]})
+            call = Request(CALL, {**example.params, "arguments": spoilt[1]})
             fails = talk.run(call, required=False).is_tool_error
             created, own = _created(talk, call) if fails else (None, "")
             if created is None or not own:

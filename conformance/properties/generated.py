@@ -5,9 +5,9 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     Breach,
+    BrokenClause,
     Conversation,
     Draw,
-    Found,
     Heard,
     Property,
     Say,
@@ -57,12 +57,12 @@ SAFE = 2**53 - 1
 HEADER_MISMATCH = -32020
 
 
-def differences(heard: Heard, twin: Heard, mild: Breach | None = None) -> Iterator[Found]:
+def differences(heard: Heard, twin: Heard, mild: Breach | None = None) -> Iterator[BrokenClause]:
     """Yield the answers that differ from those of the plain lines."""
     for say, reply, plain in zip(heard.said, heard.replies, twin.replies, strict=True):
         served = plain.result is not None
         if say.owed and served and reply.answered and not same_outcome(reply, plain):
-            yield Found(
+            yield BrokenClause(
                 SAME,
                 expected=f"the answer of the plain request: {brief(outcome(plain), 80)}",
                 actual=f"{reply}, for {heard.quoted}",
@@ -80,7 +80,7 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
         kept = isinstance(own, str) or abs(own) <= SAFE
         return [Say(message, owed=kept, awaited=kept, malformed=not kept)]
 
-    def check(_own: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
+    def check(_own: Any, heard: Heard, twin: Heard) -> Iterator[BrokenClause]:
         yield from differences(heard, twin)
 
     Property(talk, Draw("any_ids"), build, PLAIN_IDS, check, survival=SURVIVED).hold(SURVIVED, SAME)
@@ -95,7 +95,7 @@ def reads_json_in_any_spelling(talk: Conversation) -> None:
         message = talk.wire.build(talk.wire.everyday, meta=meta)
         return [Say(message, raw=spelling.write(message))]
 
-    def check(_spelling: Any, heard: Heard, twin: Heard) -> Iterator[Found]:
+    def check(_spelling: Any, heard: Heard, twin: Heard) -> Iterator[BrokenClause]:
         yield from differences(heard, twin)
 
     plain = (drawn.Spelling(), drawn.Spelling())
@@ -111,7 +111,7 @@ def ignores_undefined_members(talk: Conversation) -> None:
         beside = extra is not None and extra.place == "message"
         return [Say(_added(message, extra), owed=not beside, awaited=not beside, malformed=beside)]
 
-    def check(extra: drawn.Extra | None, heard: Heard, twin: Heard) -> Iterator[Found]:
+    def check(extra: drawn.Extra | None, heard: Heard, twin: Heard) -> Iterator[BrokenClause]:
         inside = extra is not None and extra.place == "params"
         yield from differences(heard, twin, Breach.WARN if inside else None)
 
@@ -138,14 +138,14 @@ def refuses_any_unknown_method(talk: Conversation) -> None:
     def build(name: str) -> Sequence[Say]:
         return [Say(talk.wire.build(name))]
 
-    def check(name: str, heard: Heard, _twin: Heard) -> Iterator[Found]:
+    def check(name: str, heard: Heard, _twin: Heard) -> Iterator[BrokenClause]:
         reply = heard.replies[0]
         # A server may check the header before the method, and not every method can be a header.
         refuses_header = (talk.server.over_http and talk.modern) and (
             reply.code == HEADER_MISMATCH or not fits_header(name)
         )
         if reply.answered and reply.code != -32601 and not refuses_header:
-            yield Found(
+            yield BrokenClause(
                 "jsonrpc-method-not-found",
                 expected=f"error -32601 for {brief(name, 60)}",
                 actual=str(reply),

@@ -5,10 +5,10 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     LISTS,
+    BrokenClause,
     Conversation,
     Draw,
     Example,
-    Found,
     Heard,
     Property,
     Say,
@@ -83,11 +83,11 @@ def refuses_any_invalid_argument(talk: Conversation) -> None:
     def build(edit: drawn.Edit) -> Sequence[Say]:
         return [Say(_edited(talk, tools, edit), owed=False)]
 
-    def check(edit: drawn.Edit, heard: Heard, _twin: Heard) -> Iterator[Found]:
+    def check(edit: drawn.Edit, heard: Heard, _twin: Heard) -> Iterator[BrokenClause]:
         reply = heard.replies[0]
         if edit.name and (not reply.answered or reply.ran):
             given = "nothing" if edit.gone else brief(edit.value, 60)
-            yield Found(
+            yield BrokenClause(
                 VALIDATED,
                 expected=f"an error for {tools[edit.tool].name} with {given} for {edit.name}",
                 actual=str(reply),
@@ -133,10 +133,10 @@ def answers_any_cursor(talk: Conversation) -> None:
 
         def check(
             cursor: str | None, heard: Heard, _twin: Heard, method: str = method
-        ) -> Iterator[Found]:
+        ) -> Iterator[BrokenClause]:
             first, second = heard.replies
             if cursor is not None and not (first.answered and second.result is not None):
-                yield Found(
+                yield BrokenClause(
                     GRACEFUL,
                     expected=f"an answer to {method} with the cursor {brief(cursor, 60)}, "
                     "and then the list without it",
@@ -165,10 +165,10 @@ def answers_any_uri(talk: Conversation) -> None:
     def build(uri: str) -> Sequence[Say]:
         return [Say(talk.wire.build("resources/read", {"uri": uri}), owed=False)]
 
-    def check(uri: str, heard: Heard, _twin: Heard) -> Iterator[Found]:
+    def check(uri: str, heard: Heard, _twin: Heard) -> Iterator[BrokenClause]:
         reply = heard.replies[0]
         if not reply.answered:
-            yield Found(
+            yield BrokenClause(
                 URIS,
                 expected=f"an answer to resources/read of {brief(uri, 60)}",
                 actual=str(reply),

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcp_touchstone.suite import (
+    BrokenClause,
     Conversation,
     Draw,
-    Found,
     Heard,
     Property,
     Reply,
@@ -39,7 +39,7 @@ def keeps_answers_apart(talk: Conversation) -> None:
     def build(steps: Sequence[drawn.InterleavingStep]) -> Sequence[Say]:
         return list(_lines(talk, steps, methods))
 
-    def check(_steps: Any, heard: Heard, _twin: Heard) -> Iterator[Found]:
+    def check(_steps: Any, heard: Heard, _twin: Heard) -> Iterator[BrokenClause]:
         for say, reply in zip(heard.said, heard.replies, strict=True):
             method = say.message["method"]
             plain = steady.get(method)
@@ -55,7 +55,7 @@ def keeps_answers_apart(talk: Conversation) -> None:
                 if now.answered and same_outcome(reply, now):
                     steady[method] = now  # The answer to a single request has changed.
                     continue
-                yield Found(
+                yield BrokenClause(
                     SAME,
                     expected=f"the answer of the single request: {brief(outcome(plain), 80)}",
                     actual=f"{reply}, among {heard.quoted}",

@@ -11,9 +11,9 @@ from mcp_touchstone.suite import (
     Breach,
     Conversation,
     Example,
-    Exchange,
     Place,
     Record,
+    Request,
     SafePath,
     Seen,
     Source,
@@ -97,7 +97,7 @@ def _offer(talk: Conversation, policy: answer.Policy) -> bool | None:
 
 def _judge_served(talk: Conversation, clause: str, ended: bool, after: str) -> bool:
     """Judge that the server still answers a cheap request, a list and a call."""
-    served: list[Exchange] = [Exchange(method) for method in talk.spoken.listing[:1]]
+    served: list[Request] = [Request(method) for method in talk.spoken.listing[:1]]
     served += [talk.examples.here(call) for call in talk.examples("callable-tool")[:1]]
     reply = talk.wire.probe(required=False)
     for exchange in served:
@@ -226,7 +226,7 @@ def _works(talk: Conversation, call: Example) -> bool:
     return reply.result is not None and not reply.is_tool_error
 
 
-def _ways(talk: Conversation, call: Example, secret: SafePath) -> Iterator[tuple[str, Exchange]]:
+def _ways(talk: Conversation, call: Example, secret: SafePath) -> Iterator[tuple[str, Request]]:
     """Yield three calls that try to read a file beside the root."""
     moved = talk.examples.here(call)
     for name, value in moved.arguments.items():
@@ -240,4 +240,4 @@ def _ways(talk: Conversation, call: Example, secret: SafePath) -> Iterator[tuple
             ("through a link", f"{start}link/{secret.name}"),
         ):
             arguments: dict[str, Any] = {**moved.arguments, name: path}
-            yield way, Exchange(moved.method, {**moved.params, "arguments": arguments})
+            yield way, Request(moved.method, {**moved.params, "arguments": arguments})

@@ -7,9 +7,9 @@ from datetime import date
 from mcp_touchstone.suite import (
     Breach,
     Conversation,
-    Exchange,
     Record,
     Reply,
+    Request,
     Seen,
     ambient,
     base64_fault,
@@ -51,25 +51,25 @@ def implements_the_methods_it_declares(talk: Conversation) -> None:
     talk.judge.otherwise_unseen(clause, "no declared capability has a method that could be used")
 
 
-def _uses(talk: Conversation) -> Iterator[Exchange]:
+def _uses(talk: Conversation) -> Iterator[Request]:
     """Yield one harmless request for each method of a declared capability."""
     spoken = talk.spoken
     if not talk.modern:
-        yield from (Exchange(method) for method in list_methods(spoken.capabilities).values())
+        yield from (Request(method) for method in list_methods(spoken.capabilities).values())
         if spoken.declares("logging"):
-            yield Exchange("logging/setLevel", {"level": "info"})
+            yield Request("logging/setLevel", {"level": "info"})
         for item in spoken.named("resources", "uri")[: spoken.flag("resources", "subscribe")]:
-            yield Exchange("resources/subscribe", {"uri": item["uri"]})
-            yield Exchange("resources/unsubscribe", {"uri": item["uri"]})
+            yield Request("resources/subscribe", {"uri": item["uri"]})
+            yield Request("resources/unsubscribe", {"uri": item["uri"]})
     for name in spoken.harmless[:1] if spoken.declares("tools") else ():
-        yield Exchange("tools/call", {"name": name, "arguments": {}})
+        yield Request("tools/call", {"name": name, "arguments": {}})
     for name in spoken.plain_prompts[:1] if spoken.declares("prompts") else ():
-        yield Exchange("prompts/get", {"name": name})
+        yield Request("prompts/get", {"name": name})
     for item in spoken.named("resources", "uri")[:1] if spoken.declares("resources") else ():
-        yield Exchange("resources/read", {"uri": item["uri"]})
+        yield Request("resources/read", {"uri": item["uri"]})
     for reference, name in spoken.completable[:1] if spoken.declares("completions") else ():
         params = {"ref": reference, "argument": {"name": name, "value": ""}}
-        yield Exchange("completion/complete", params)
+        yield Request("completion/complete", params)
 
 
 @scenario("server-list-requests-accept-no-params")

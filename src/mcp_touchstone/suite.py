@@ -35,7 +35,7 @@ from mcp_touchstone.connection.raw_http import (
 )
 from mcp_touchstone.connection.server_profile import (
     Example,
-    Exchange,
+    Request,
     is_read_only,
     may_be_task,
     task_support,
@@ -53,7 +53,7 @@ from mcp_touchstone.judging.schema_rules import Typed, each, shapes, typed
 from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.parts import part as parts
 from mcp_touchstone.properties import examples as drawn
-from mcp_touchstone.properties.runner import Draw, Found, Heard, Property, Say
+from mcp_touchstone.properties.runner import BrokenClause, Draw, Heard, Property, Say
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.runtime.scratch import NOTE, traces
 from mcp_touchstone.samples import from_schema as arguments
@@ -128,6 +128,7 @@ __all__ = [
     "Asked",
     "Breach",
     "Broken",
+    "BrokenClause",
     "Change",
     "Client",
     "ClientTasks",
@@ -135,10 +136,8 @@ __all__ = [
     "Draw",
     "Entry",
     "Example",
-    "Exchange",
     "Fault",
     "Flaw",
-    "Found",
     "Happened",
     "HeaderMark",
     "Heard",
@@ -154,6 +153,7 @@ __all__ = [
     "Question",
     "Record",
     "Reply",
+    "Request",
     "Role",
     "Round",
     "SafePath",

@@ -10,7 +10,7 @@ from mcp_touchstone.catalog.needs import CAPABILITIES, SHOWN_ONLY, WORDS, Probe
 from mcp_touchstone.connection.server_profile import (
     Decided,
     Example,
-    Exchange,
+    Request,
     ServerProfile,
     Spoken,
 )
@@ -147,8 +147,8 @@ def test_example_text_names_its_request() -> None:
     assert str(call) == 'tools/call echo {"text": "hi"}'
     assert (call.name, call.arguments) == ("echo", {"text": "hi"})
     assert call.schema["required"] == ["a"]
-    assert str(Exchange("resources/read", {"uri": "a:b"})) == "resources/read a:b"
-    assert str(Exchange("")) == "(unasked)"
+    assert str(Request("resources/read", {"uri": "a:b"})) == "resources/read a:b"
+    assert str(Request("")) == "(unasked)"
     assert Example("x", {"name": 5, "arguments": []}).arguments == {}
 
 

@@ -19,7 +19,7 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, load, rows
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
 from mcp_touchstone.engine.choice import Choice
-from mcp_touchstone.fleet.entry import Entry, Registry
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType
 from mcp_touchstone.fleet.judge import _fill as fill
 from mcp_touchstone.gate.baseline import HEADING, read
 from mcp_touchstone.gate.settlement import UNEXPLAINED, renew, settle
@@ -463,7 +463,11 @@ def test_each_report_says_how_a_failure_is_usually_cured() -> None:
 def in_fleet(document: dict[str, Any]) -> tuple[list[str], int]:
     """Return the own failures of a server in a fleet, and the number of those of its SDK."""
     row = row_of("a")
-    fill(row, Members.of(document, "report"), Entry(name="a", registry=Registry.OCI, package="a"))
+    fill(
+        row,
+        Members.of(document, "report"),
+        ListedServer(name="a", registry=RegistryType.OCI, package="a"),
+    )
     outcomes = [one.items() for one in row["verdicts"].values()]
     failed = {clause for one in outcomes for clause, outcome in one if outcome == "fail"}
     return sorted(failed - {*row["sdk_faults"]}), len(failed & {*row["sdk_faults"]})

@@ -10,9 +10,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.bindings import declared
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.config.client_files import Source, Surroundings
+from mcp_touchstone.config.client_files import ConfiguredServer, Surroundings
 from mcp_touchstone.config.client_files import read as source
-from mcp_touchstone.config.files import Asked, Found, find, may_write, write
+from mcp_touchstone.config.files import ReadOptions, TargetConfig, find, may_write, write
 from mcp_touchstone.config.parser import parse
 from mcp_touchstone.config.settings import FIELDS, ConfigError, Settings, field_of, layer, merged
 from mcp_touchstone.config.toml_keys import KEYS, Table, choose, command, read
@@ -229,9 +229,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def configured(config: str | None = None, target: str | None = None, **more: Any) -> Found | None:
+def configured(
+    config: str | None = None, target: str | None = None, **more: Any
+) -> TargetConfig | None:
     path = None if config is None else Path(config)
-    return find(Asked(path, target, more.pop("environment", {}), **more))
+    return find(ReadOptions(path, target, more.pop("environment", {}), **more))
 
 
 def test_no_configuration_is_found_in_an_unconfigured_folder(here: Path) -> None:
@@ -336,7 +338,7 @@ def servers(kind: str = "mcpServers", **entries: Any) -> str:
 def test_only_server_of_a_client_file_is_used(kind: str) -> None:
     text = servers(kind, a={"command": "x", "args": ["y"], "env": {"A": "1"}, "cwd": "/z"})
 
-    assert source(text, None, "f", AROUND) == Source(("x", "y"), {"A": "1"}, "/z")
+    assert source(text, None, "f", AROUND) == ConfiguredServer(("x", "y"), {"A": "1"}, "/z")
 
 
 def test_vs_code_file_may_contain_comments_and_trailing_commas() -> None:

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.child import Launch
-from mcp_touchstone.bridge.endpoint import Endpoint
+from mcp_touchstone.bridge.endpoint import ClientConnection
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.listener import Listener, until_signal
 from mcp_touchstone.bridge.reading import Body, request_line
@@ -129,7 +129,7 @@ class SpeaksHttp(Guard, over_http=True, families=()):
     Its first option is its port.
     """
 
-    endpoint: type[Endpoint] = Endpoint
+    endpoint: type[ClientConnection] = ClientConnection
     behind = "Behind"
 
     def arrange(self, listener: Listener) -> None:
@@ -148,7 +148,7 @@ class SpeaksHttp(Guard, over_http=True, families=()):
 class StreamsEveryAnswer(SpeaksHttp, families=ALL):
     """Answers on streams with event ids, and replays only what belongs to the session."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def respond(self, exchange: HttpExchange, *words: Any, **more: Any) -> bool:
             if exchange.request["method"] == "initialize":
                 return super().respond(exchange, *words, **more)
@@ -159,7 +159,7 @@ class StreamsEveryAnswer(SpeaksHttp, families=ALL):
 class AllowsAnyOrigin(SpeaksHttp, trips={"rebinding-origin"}):
     """Checks Host only."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def _check(self) -> None:
             del self.headers["Origin"]
             super()._check()
@@ -168,7 +168,7 @@ class AllowsAnyOrigin(SpeaksHttp, trips={"rebinding-origin"}):
 class ComparesOriginWithHost(SpeaksHttp, trips={"rebinding-page"}):
     """Allows pages whose origin is the host that they name."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def _check(self) -> None:
             origin = self.headers.get("Origin")
             if origin is not None and origin.partition("://")[2] == self.headers.get("Host"):
@@ -181,7 +181,7 @@ class ComparesOriginWithHost(SpeaksHttp, trips={"rebinding-page"}):
 class AllowsAnyHost(SpeaksHttp, trips={"rebinding-host"}):
     """Checks Origin only."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def _check(self) -> None:
             del self.headers["Host"]
             self.headers["Host"] = "localhost"
@@ -245,7 +245,7 @@ class GivesNoSessionIds(SpeaksHttp, families=("callers",)):
 
     answering = threading.Lock()
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
             super().answer(status, body)
 
@@ -262,7 +262,7 @@ class SharesOneTableWithoutSessions(SpeaksHttp, trips={"callers-crossed"}):
 
     class endpoint(GivesNoSessionIds.endpoint):
         def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
-            Endpoint._post(self, line, messages)
+            ClientConnection._post(self, line, messages)
 
     def arrange(self, listener: Listener) -> None:
         answered, opened = Exchanges.answered, Exchanges.open
@@ -349,7 +349,7 @@ class NotifiesOtherUsers(
 class SharesSessions(ChecksTokens, trips={"users-session"}, families=()):
     """Serves a session for any user who knows its id."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def _session(self) -> BridgeSession:
             session = self.server.sessions.find(self.headers.get("Mcp-Session-Id"))
             self.user = session.user
@@ -359,7 +359,7 @@ class SharesSessions(ChecksTokens, trips={"users-session"}, families=()):
 class IsBusyForOtherUsers(ChecksTokens, families=("users",)):
     """Answers another user by 409 without a body: it neither serves nor refuses him."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
             if status in {403, 404} and self.headers.get("Mcp-Session-Id"):
                 status, body = 409, b""
@@ -369,7 +369,7 @@ class IsBusyForOtherUsers(ChecksTokens, families=("users",)):
 class LogsHeaders(ChecksTokens, trips={"users-token-logged"}, families=()):
     """Logs the headers of each refused request."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def answer(self, status: int, body: bytes = b"", extra: Any = None) -> None:
             if status >= 400:
                 print("refused", dict(self.headers), file=sys.stderr, flush=True)
@@ -379,7 +379,7 @@ class LogsHeaders(ChecksTokens, trips={"users-token-logged"}, families=()):
 class TakesTheFirstLength(SpeaksHttp, trips={"requests-smuggled"}):
     """Takes the first of two lengths, and ignores chunks and malformed headers."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def _read_head(self, raw: bytes) -> None:
             self.command, self.path, self.request_version = request_line(raw)
             self.headers = parse_headers(self.rfile)
@@ -393,7 +393,7 @@ class TakesTheFirstLength(SpeaksHttp, trips={"requests-smuggled"}):
 class RepeatsTheMethod(SpeaksHttp, trips={"requests-injected"}):
     """Repeats the method of a request in a header of the response."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         method = ""
 
         def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
@@ -409,7 +409,7 @@ class RepeatsTheMethod(SpeaksHttp, trips={"requests-injected"}):
 class ServesOneAtATime(SpeaksHttp, trips={"requests-endless"}):
     """Has one thread for all connections."""
 
-    class endpoint(Endpoint):
+    class endpoint(ClientConnection):
         def do_GET(self) -> None:  # noqa: N802  (the base class's name)
             with self.refusing():
                 raise Refusal(405, INVALID_REQUEST, "no stream")

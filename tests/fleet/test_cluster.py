@@ -11,8 +11,8 @@ import pytest
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.drive import FleetError, LostError
-from mcp_touchstone.fleet.entry import Entry
-from mcp_touchstone.fleet.judge import Plan, judge
+from mcp_touchstone.fleet.entry import ListedServer
+from mcp_touchstone.fleet.judge import FleetSettings, judge
 from mcp_touchstone.transport.http_endpoint import free_port
 from tests.conftest import eventually
 from tests.fleets import (
@@ -43,11 +43,11 @@ def test_engine_and_scheduler_belong_together(
 def test_worker_that_is_lost_for_ever_makes_a_row_of_ours(tmp_path: Path) -> None:
     lost: list[str] = []
 
-    def submit(entry: Entry, _plan: Plan) -> FutureRow:
+    def submit(entry: ListedServer, _plan: FleetSettings) -> FutureRow:
         lost.append(entry.name)
         return failed(RuntimeError("the worker was killed"))
 
-    (row,) = driven(tmp_path, [small("a", tmp_path)], drive.Pool(submit, 1))
+    (row,) = driven(tmp_path, [small("a", tmp_path)], drive.WorkerPool(submit, 1))
 
     line = "RuntimeError: the worker was killed"
     assert row["start"] == {"class": "harness", "line": line}
@@ -55,11 +55,11 @@ def test_worker_that_is_lost_for_ever_makes_a_row_of_ours(tmp_path: Path) -> Non
 
 
 def test_worker_of_another_version_is_refused(tmp_path: Path) -> None:
-    def submit(entry: Entry, plan: Plan) -> FutureRow:
+    def submit(entry: ListedServer, plan: FleetSettings) -> FutureRow:
         return returned({**judge(entry, plan), "tool": {"version": "0.0.1", "catalogue": ""}})
 
     with pytest.raises(FleetError, match="a worker has another version"):
-        driven(tmp_path, [in_image()], drive.Pool(submit, 1))
+        driven(tmp_path, [in_image()], drive.WorkerPool(submit, 1))
 
 
 def test_cluster_judges_the_server_of_a_killed_worker_again(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_cluster_that_is_lost_again_and_again_ends_the_fleet(
 ) -> None:
     renewed: list[int] = []
 
-    def submit(entry: Entry, plan: Plan) -> FutureRow:
+    def submit(entry: ListedServer, plan: FleetSettings) -> FutureRow:
         if len(renewed) < losses:
             return failed(LostError())
         return returned({**judge(entry, plan), "attempts": 1})
@@ -154,7 +154,7 @@ def test_cluster_that_is_lost_again_and_again_ends_the_fleet(
 
     why = "lost 4 times without a row"
     with nullcontext() if ends else pytest.raises(FleetError, match=why):
-        driven(tmp_path, [*map(in_image, "abc")], drive.Pool(submit, 2, renew))
+        driven(tmp_path, [*map(in_image, "abc")], drive.WorkerPool(submit, 2, renew))
 
     found = [row["name"] for row in drive.read(tmp_path / "rows.jsonl")]
     assert sorted(found) == (["a", "b", "c"] if ends else [])

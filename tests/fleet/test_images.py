@@ -24,7 +24,7 @@ from mcp_touchstone import cli
 from mcp_touchstone.catalog.loader import CONFORMANCE, rows
 from mcp_touchstone.fleet import containers, drive
 from mcp_touchstone.fleet.child import Running
-from mcp_touchstone.fleet.entry import Entry, Registry
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType
 from mcp_touchstone.fleet.judge import classify, judge
 from mcp_touchstone.sandbox import sandbox
 from tests.cases import cases
@@ -99,14 +99,14 @@ def image(engine: str) -> Iterator[str]:
         subprocess.run([engine, "rmi", "--force", name], capture_output=True, check=False)
 
 
-def named(image: str) -> Entry:
+def named(image: str) -> ListedServer:
     """Return the server in an image."""
     package, _, version = image.rpartition(":")
-    return Entry(name="image", registry=Registry.OCI, package=package, version=version)
+    return ListedServer(name="image", registry=RegistryType.OCI, package=package, version=version)
 
 
 @pytest.fixture
-def entry(image: str) -> Entry:
+def entry(image: str) -> ListedServer:
     """Return the server in the image."""
     return named(image)
 
@@ -118,7 +118,7 @@ def containers_of(engine: str, image: str) -> list[str]:
 
 
 def test_server_in_a_container_may_do_nothing_but_write_to_its_root(
-    engine: str, image: str, entry: Entry, monkeypatch: pytest.MonkeyPatch
+    engine: str, image: str, entry: ListedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commands = commands_run(monkeypatch)
     monkeypatch.setenv("HTTPS_PROXY", "http://user:word@127.0.0.1:9")
@@ -147,14 +147,16 @@ def test_server_in_a_container_may_do_nothing_but_write_to_its_root(
     assert containers_of(engine, image) == []
 
 
-def test_server_without_a_root_runs_as_the_user_of_its_image(engine: str, entry: Entry) -> None:
+def test_server_without_a_root_runs_as_the_user_of_its_image(
+    engine: str, entry: ListedServer
+) -> None:
     row = judge(entry, replace(PLAN, engine=engine))
 
     found = json.loads(row["server"]["version"])
     assert (found["uid"], found["writes"]) == (1000, [TMP])
 
 
-def test_end_of_a_container_is_not_judged(engine: str, entry: Entry) -> None:
+def test_end_of_a_container_is_not_judged(engine: str, entry: ListedServer) -> None:
     rule = "lifecycle-negotiation-failures"
     row = judge(entry, replace(PLAN, engine=engine, words=("--select", rule, *QUICK[2:])))
 
@@ -162,7 +164,9 @@ def test_end_of_a_container_is_not_judged(engine: str, entry: Entry) -> None:
     assert {clause.id for clause in rows(CONFORMANCE)} >= containers.ENDINGS
 
 
-def test_signal_reaches_the_server_in_a_container(engine: str, image: str, entry: Entry) -> None:
+def test_signal_reaches_the_server_in_a_container(
+    engine: str, image: str, entry: ListedServer
+) -> None:
     words = containers.command(engine, entry, image, "signal", memory=0)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
         assert client.stdin is not None
@@ -176,7 +180,9 @@ def test_signal_reaches_the_server_in_a_container(engine: str, image: str, entry
     eventually(lambda: not containers_of(engine, image))
 
 
-def test_container_of_a_killed_client_is_removed(engine: str, image: str, entry: Entry) -> None:
+def test_container_of_a_killed_client_is_removed(
+    engine: str, image: str, entry: ListedServer
+) -> None:
     """The server ignores the end of its input and SIGTERM, so ``check`` kills the client."""
     row = judge(replace(entry, args=("stubborn",)), replace(PLAN, engine=engine))
 
@@ -199,7 +205,7 @@ def test_containers_of_a_killed_fleet_are_removed(engine: str, image: str, tmp_p
 
 
 def test_container_that_the_engine_refuses_is_no_fault_of_the_server(
-    engine: str, entry: Entry
+    engine: str, entry: ListedServer
 ) -> None:
     (client, *words), name = containers.command(engine, entry, "x", "y", memory=0), "--network"
     assert client == "env"
@@ -303,7 +309,9 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_image_is_pulled_once(engine: str, registry: str, tmp_path: Path) -> None:
-    entry = Entry(name="x", registry=Registry.OCI, package=f"{registry}/there", version="1")
+    entry = ListedServer(
+        name="x", registry=RegistryType.OCI, package=f"{registry}/there", version="1"
+    )
     found = containers.pull(engine, entry, tmp_path, Running(), seconds=60)
     Images.blobs.clear()
 
@@ -313,7 +321,9 @@ def test_image_is_pulled_once(engine: str, registry: str, tmp_path: Path) -> Non
 
 def test_image_that_cannot_be_pulled_is_classified(engine: str, registry: str) -> None:
     plan = replace(PLAN, engine=engine)
-    absent = Entry(name="x", registry=Registry.OCI, package=f"{registry}/gone", version="1")
+    absent = ListedServer(
+        name="x", registry=RegistryType.OCI, package=f"{registry}/gone", version="1"
+    )
     silent = replace(absent, package="127.0.0.1:9/gone")
 
     assert judge(absent, plan)["start"]["class"] == "not-found"

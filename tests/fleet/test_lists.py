@@ -9,7 +9,7 @@ import pytest
 from mcp_touchstone import cli
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.fleet import drive, install, records, servers
-from mcp_touchstone.fleet.entry import Entry, ListError, Registry, Start, Trouble
+from mcp_touchstone.fleet.entry import ListedServer, ListError, RegistryType, Start, Trouble
 from mcp_touchstone.fleet.judge import judge
 from mcp_touchstone.fleet.servers import read
 from mcp_touchstone.target import values
@@ -100,8 +100,8 @@ def test_package_stands_behind_the_options_of_its_manager(
     uv: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _name: uv)
-    for registry in (Registry.NPM, Registry.PYPI):
-        entry = Entry(name="a", registry=registry, package="a")
+    for registry in (RegistryType.NPM, RegistryType.PYPI):
+        entry = ListedServer(name="a", registry=registry, package="a")
         assert install._steps(entry, tmp_path)[-1][-2:] == ("--", "a")
 
 
@@ -286,12 +286,14 @@ def test_missing_opt_out_file_is_an_error(tmp_path: Path) -> None:
         servers.opt_outs(tmp_path / "gone")
 
 
-def shards(entries: list[Entry]) -> list[list[str]]:
+def shards(entries: list[ListedServer]) -> list[list[str]]:
     return [[entry.key for entry in drive.shard(entries, part, 4)] for part in (1, 2, 3, 4)]
 
 
 def test_shards_are_disjoint_and_complete() -> None:
-    entries = [Entry(name=str(n), registry=Registry.NPM, package=f"p{n}") for n in range(200)]
+    entries = [
+        ListedServer(name=str(n), registry=RegistryType.NPM, package=f"p{n}") for n in range(200)
+    ]
     parts = shards(entries)
 
     assert sorted(key for part in parts for key in part) == sorted(entry.key for entry in entries)

@@ -16,9 +16,9 @@ import pytest
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import drive
 from mcp_touchstone.fleet.child import Running
-from mcp_touchstone.fleet.entry import Entry, Registry, Start
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType, Start
 from mcp_touchstone.fleet.install import InstallError, _failure, install, locate
-from mcp_touchstone.fleet.judge import SCHEMA, Plan, classify, judge, unjudged
+from mcp_touchstone.fleet.judge import SCHEMA, FleetSettings, classify, judge, unjudged
 from mcp_touchstone.sandbox.sandbox import Method, probe
 from tests.cases import cases
 from tests.conftest import eventually
@@ -60,7 +60,7 @@ def test_server_of_another_machine_gets_few_requests(monkeypatch: pytest.MonkeyP
     assert row["verdicts"]["2025-11-25"]["ping-empty-response"] == "pass"
     assert " --rate 1000 " in commands[0]
     assert ends == [0.001]
-    assert Plan().rate == 1
+    assert FleetSettings().rate == 1
 
 
 @pytest.mark.parametrize(("suite", "started"), [("security", "unsupported"), ("all", "started")])
@@ -84,7 +84,7 @@ def test_server_that_wants_a_token_needs_config() -> None:
 def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
     entries = [remote(f"https://{host}.example", host) for host in "abc"]
     entries += [in_image(name) for name in "xyz"]
-    under_way: list[tuple[Entry, FutureRow]] = []
+    under_way: list[tuple[ListedServer, FutureRow]] = []
     seen: list[str] = []
 
     def end(position: int) -> None:
@@ -92,7 +92,7 @@ def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
         start = {"class": "hang", "line": ""}
         future.set_result({**unjudged(entry, PLAN, ""), "start": start})
 
-    def submit(entry: Entry, _plan: Plan) -> FutureRow:
+    def submit(entry: ListedServer, _plan: FleetSettings) -> FutureRow:
         under_way.append((entry, FutureRow()))
         seen.append("".join(sorted(one.name for one, _ in under_way)))
         future = under_way[-1][1]
@@ -104,7 +104,7 @@ def test_one_server_at_a_url_is_judged_at_a_time(tmp_path: Path) -> None:
         if seen[-1] == "az" and under_way:
             end(0)
 
-    assert len(driven(tmp_path, entries, drive.Pool(submit, 2), on_row)) == 6
+    assert len(driven(tmp_path, entries, drive.WorkerPool(submit, 2), on_row)) == 6
     assert seen == ["a", "ax", "ay", "az", "b", "c"]
 
 
@@ -126,7 +126,7 @@ def test_program_of_a_package_is_chosen_as_by_npx(
 ) -> None:
     npm_package(tmp_path, programs)
 
-    found = locate(Entry(name="t", registry=Registry.NPM, package="@x/tool"), tmp_path)
+    found = locate(ListedServer(name="t", registry=RegistryType.NPM, package="@x/tool"), tmp_path)
 
     assert found.program == str(tmp_path / "node_modules" / ".bin" / program)
     assert found.version == "1.2.3"
@@ -136,7 +136,7 @@ def test_package_without_one_program_is_not_found(tmp_path: Path) -> None:
     npm_package(tmp_path, {"a": "a.js", "b": "b.js"})
 
     with pytest.raises(InstallError, match="could not determine executable to run: a, b"):
-        locate(Entry(name="t", registry=Registry.NPM, package="@x/tool"), tmp_path)
+        locate(ListedServer(name="t", registry=RegistryType.NPM, package="@x/tool"), tmp_path)
 
 
 def test_program_of_a_python_package_is_an_entry_point(tmp_path: Path) -> None:
@@ -145,7 +145,9 @@ def test_program_of_a_python_package_is_an_entry_point(tmp_path: Path) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-tool\nVersion: 3.0\n")
     (info / "entry_points.txt").write_text("[console_scripts]\nmy_tool = a:b\nother = a:c\n")
 
-    found = locate(Entry(name="t", registry=Registry.PYPI, package="my-tool[x]"), tmp_path)
+    found = locate(
+        ListedServer(name="t", registry=RegistryType.PYPI, package="my-tool[x]"), tmp_path
+    )
 
     assert (found.program, found.version) == (str(tmp_path / "bin" / "my_tool"), "3.0")
 
@@ -163,18 +165,18 @@ def test_links_of_an_installation_do_not_lead_to_files_of_the_user(tmp_path: Pat
         (info / name).symlink_to(user / "METADATA")
 
     with pytest.raises(InstallError, match="leads out of the installation"):
-        locate(Entry(name="t", registry=Registry.NPM, package="tool"), prefix)
+        locate(ListedServer(name="t", registry=RegistryType.NPM, package="tool"), prefix)
     with pytest.raises(InstallError, match="provides no executable"):
-        locate(Entry(name="t", registry=Registry.PYPI, package="tool"), prefix)
+        locate(ListedServer(name="t", registry=RegistryType.PYPI, package="tool"), prefix)
 
 
-@cases(Registry.NPM, Registry.PYPI)
+@cases(RegistryType.NPM, RegistryType.PYPI)
 def test_a_prefix_that_does_not_exist_is_an_error_of_the_installation(
-    tmp_path: Path, registry: Registry
+    tmp_path: Path, registry: RegistryType
 ) -> None:
-    entry = Entry(name="t", registry=registry, package="tool", prefix=str(tmp_path / "gone"))
+    entry = ListedServer(name="t", registry=registry, package="tool", prefix=str(tmp_path / "gone"))
 
-    start = judge(entry, Plan(work=tmp_path))["start"]
+    start = judge(entry, FleetSettings(work=tmp_path))["start"]
 
     assert start["class"] == "install-error"
     assert start["line"].endswith("gone: No such file or directory")
@@ -194,9 +196,9 @@ def test_an_installation_that_takes_too_much_of_the_disk_is_ended(
         lambda _entry, prefix: [(sys.executable, "-c", script, str(prefix))],
     )
     monkeypatch.setattr("mcp_touchstone.fleet.judge.INSTALLATION", 4)
-    entry = Entry(name="t", registry=Registry.PYPI, package="my-tool")
+    entry = ListedServer(name="t", registry=RegistryType.PYPI, package="my-tool")
 
-    row = judge(entry, Plan(work=tmp_path))
+    row = judge(entry, FleetSettings(work=tmp_path))
 
     assert row["start"]["class"] == "install-error"
     assert "the installation was ended: it wrote more than 4 MiB" in row["start"]["line"]
@@ -213,7 +215,7 @@ def test_uv_compiles_the_bytecode_of_a_package(
         return "", 0
 
     monkeypatch.setattr("mcp_touchstone.fleet.install.run", noted)
-    entry = Entry(name="t", registry=Registry.PYPI, package="my-tool")
+    entry = ListedServer(name="t", registry=RegistryType.PYPI, package="my-tool")
     with pytest.raises(InstallError, match="no metadata"):
         install(entry, tmp_path, Running(), method=None, seconds=1)
 
@@ -228,18 +230,20 @@ PIP_404 = "ERROR: No matching distribution found for"
 
 
 @cases(
-    (NPM_404, Registry.NPM, Start.NOT_FOUND, "@x%2ftool - Not found"),
-    (NPM_404.replace("@x%2ftool", "dep"), Registry.NPM, Start.INSTALL_ERROR, "/dep - Not"),
-    (f"{PIP_404} @x/tool==9\n", Registry.PYPI, Start.NOT_FOUND, "@x/tool==9"),
-    (f"{PIP_404} dep>=9\n", Registry.PYPI, Start.INSTALL_ERROR, "dep>=9"),
-    ("npm error code ENOSPC\n", Registry.NPM, Start.HARNESS, "no space left"),
-    ("npm error gyp failed\n", Registry.NPM, Start.INSTALL_ERROR, "gyp failed"),
-    ("", Registry.NPM, Start.INSTALL_ERROR, "exit status 1"),
+    (NPM_404, RegistryType.NPM, Start.NOT_FOUND, "@x%2ftool - Not found"),
+    (NPM_404.replace("@x%2ftool", "dep"), RegistryType.NPM, Start.INSTALL_ERROR, "/dep - Not"),
+    (f"{PIP_404} @x/tool==9\n", RegistryType.PYPI, Start.NOT_FOUND, "@x/tool==9"),
+    (f"{PIP_404} dep>=9\n", RegistryType.PYPI, Start.INSTALL_ERROR, "dep>=9"),
+    ("npm error code ENOSPC\n", RegistryType.NPM, Start.HARNESS, "no space left"),
+    ("npm error gyp failed\n", RegistryType.NPM, Start.INSTALL_ERROR, "gyp failed"),
+    ("", RegistryType.NPM, Start.INSTALL_ERROR, "exit status 1"),
 )
 def test_failed_installation_is_classified(
-    output: str, registry: Registry, kind: Start, line: str
+    output: str, registry: RegistryType, kind: Start, line: str
 ) -> None:
-    trouble = _failure(output, Entry(name="t", registry=registry, package="@x/tool"), 1).trouble
+    trouble = _failure(
+        output, ListedServer(name="t", registry=registry, package="@x/tool"), 1
+    ).trouble
 
     assert trouble.kind is kind
     assert line in trouble.line
@@ -331,7 +335,7 @@ def test_rows_of_servers_keep_the_schema(tmp_path: Path) -> None:
     entries = [
         small("good", tmp_path),
         command("bad", "raise SystemExit('boom')", tmp_path),
-        Entry(name="gone", registry=Registry.COMMAND, command=("no-such-program-here",)),
+        ListedServer(name="gone", registry=RegistryType.COMMAND, command=("no-such-program-here",)),
     ]
     with drive.threads(2, Running()) as pool:
         found = {row["name"]: row for row in driven(tmp_path, entries, pool)}
@@ -569,7 +573,7 @@ def test_installation_changes_its_own_folder_only(
     work = tmp_path_factory.mktemp("w")
     plan = replace(PLAN, method=Method.BWRAP, deadline=90, work=work)
 
-    row = judge(Entry(name="t", registry=Registry.NPM, package="tool"), plan)
+    row = judge(ListedServer(name="t", registry=RegistryType.NPM, package="tool"), plan)
 
     assert row["start"] == {"class": "started", "line": ""}
     assert row["version"] == "7.0.0"

@@ -17,7 +17,7 @@ from mcp_touchstone.connection.client_tasks import ClientTasks
 from mcp_touchstone.connection.mrtr import altered
 from mcp_touchstone.connection.pending import Pending, Window
 from mcp_touchstone.connection.profile import Client, willing
-from mcp_touchstone.connection.server_profile import Exchange
+from mcp_touchstone.connection.server_profile import Request
 from mcp_touchstone.connection.server_requests import questions
 from mcp_touchstone.connection.subscriptions import Subscription
 from mcp_touchstone.connection.tasks import Task
@@ -64,8 +64,8 @@ def talking(revision: str, *features: str, words: tuple[str, ...] = ()) -> Itera
             pool.close()
 
 
-def call(name: str, **arguments: Any) -> Exchange:
-    return Exchange("tools/call", {"name": name, "arguments": arguments})
+def call(name: str, **arguments: Any) -> Request:
+    return Request("tools/call", {"name": name, "arguments": arguments})
 
 
 def said(reply: Any) -> str:
@@ -192,7 +192,7 @@ def test_late_answer_does_not_block_other_calls() -> None:
 def test_unprovoked_questions_are_recorded() -> None:
     with talking(LEGACY, "curious") as talk:
         talk.server.reopen(Client(capabilities={"roots": {}}, roots=answers.offer("file:///here")))
-        provoked = mrtr.provoke(talk.wire, Exchange(""))
+        provoked = mrtr.provoke(talk.wire, Request(""))
 
         assert [question.method for question in provoked.questions] == ["roots/list"]
 
@@ -245,7 +245,7 @@ def test_refused_question_is_not_retried() -> None:
 def test_rounds_stop_at_their_limit() -> None:
     endless = Client(capabilities={"elicitation": {}}, elicitation=answers.decline())
     with talking(MODERN, "elicit") as talk:
-        exchange = Exchange("tools/call", {**call("elicit").params, "requestState": "lost"})
+        exchange = Request("tools/call", {**call("elicit").params, "requestState": "lost"})
         taken = mrtr.rounds(talk.wire, exchange, endless, most=1)
 
         assert len(taken) == 1
@@ -337,7 +337,7 @@ def test_task_result_may_be_requested_early() -> None:
 
 def test_non_task_result_has_no_id_or_status() -> None:
     with talking(LEGACY, "echo") as talk:
-        task = Task(talk.wire, Exchange("tools/list"))
+        task = Task(talk.wire, Request("tools/list"))
 
         assert task.id == ""
         assert task.status is None

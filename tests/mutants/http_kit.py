@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from mcp_touchstone.bridge.child import Launch
-from mcp_touchstone.bridge.endpoint import Endpoint
+from mcp_touchstone.bridge.endpoint import ClientConnection
 from mcp_touchstone.bridge.listener import HOST, Listener
 from tests.mutants.kit import META, ROOT
 
@@ -34,7 +34,7 @@ SESSIONS: Final = 64
 STARTUP: Final = 20.0
 
 
-class HttpFault(Endpoint):
+class HttpFault(ClientConnection):
     """Our HTTP server; a subclass overrides a method.
 
     Attributes:
@@ -119,7 +119,7 @@ def meta_version(message: dict[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def serve(endpoint: type[Endpoint], command: tuple[str, ...], port: int) -> int:
+def serve(endpoint: type[ClientConnection], command: tuple[str, ...], port: int) -> int:
     """Serve a process over HTTP with this endpoint, until SIGTERM or SIGINT."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}
     over = threading.Event()
@@ -143,4 +143,4 @@ def run(name: str, fault: type[Any], port: int, root: str) -> int:
     command: tuple[str, ...] = (sys.executable, here, behind, root)
     if not behind:
         command = (sys.executable, "-m", "reference_server", "--root", root)
-    return serve(fault if http else Endpoint, command, port)
+    return serve(fault if http else ClientConnection, command, port)

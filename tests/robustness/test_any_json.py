@@ -15,7 +15,7 @@ from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.connection.server_profile import (
     LISTS,
     Example,
-    Exchange,
+    Request,
     ServerProfile,
     Spoken,
     is_read_only,
@@ -174,7 +174,7 @@ def test_server_profile_accepts_any_json_in_server_lists(items: list[Any], resul
         may_be_task(item)
         may_last(item)
         required_arguments(item)
-        str(Exchange("tools/call", item))
+        str(Request("tools/call", item))
         example = Example("tools/call", item, item=item)
         brief([example.name, example.arguments, example.schema])
     for tool in spoken.items("tools"):

@@ -30,7 +30,7 @@ MOST: Final = 1 << 20
 """Bytes of a document that are read."""
 
 
-class IssuerError(Exception):
+class AuthorizationServerError(Exception):
     """The authorization server cannot be used; the message says why."""
 
 
@@ -49,7 +49,7 @@ class Access:
         for url in (issuer, audience):
             local = {one.strip("[]") for one in LOOPBACK}
             if urlsplit(url).scheme != "https" and urlsplit(url).hostname not in local:
-                raise IssuerError(f"{url}: write https://, except for loopback")
+                raise AuthorizationServerError(f"{url}: write https://, except for loopback")
         self._issuer = issuer
         self._audience = audience
         self._scopes = scopes
@@ -100,7 +100,7 @@ class Access:
                 keys = self._read_again() if fresh else self._keys
                 claims = jwt.decode(token, keys, algorithms=ALGORITHMS).claims
                 rules.validate(claims)
-            except (JoseError, IssuerError, ValueError):
+            except (JoseError, AuthorizationServerError, ValueError):
                 continue
             return claims
         return None
@@ -122,37 +122,39 @@ class Access:
         for place in [*places, f"{origin}{path}{WELL_KNOWN}{METADATA[1]}"]:
             try:
                 found = _get(place)
-            except IssuerError as error:
+            except AuthorizationServerError as error:
                 why = why or str(error)
                 continue
             if found.get("issuer") == self._issuer and isinstance(found.get("jwks_uri"), str):
                 return found
             why = f"{place}: it is not the metadata of {self._issuer}, or names no keys"
-        raise IssuerError(why)
+        raise AuthorizationServerError(why)
 
     def _read_keys(self) -> KeySet:
         self._at = now()
         try:
             return KeySet.import_key_set(_get(self._url))  # type: ignore[arg-type]
         except (JoseError, ValueError, LookupError) as error:
-            raise IssuerError(f"{self._url}: no keys of RFC 7517") from error
+            raise AuthorizationServerError(f"{self._url}: no keys of RFC 7517") from error
 
     def _read_again(self) -> KeySet:
         with self._lock:
             if now() - self._at < AGAIN:
-                raise IssuerError("the keys were read just now")
+                raise AuthorizationServerError("the keys were read just now")
             self._keys = self._read_keys()
             return self._keys
 
 
 def _get(url: str) -> dict[str, Any]:
     if urlsplit(url).scheme not in {"http", "https"}:
-        raise IssuerError(f"{url}: no URL of HTTP")
+        raise AuthorizationServerError(f"{url}: no URL of HTTP")
     try:
         with urllib.request.urlopen(url, timeout=PATIENCE) as answer:  # noqa: S310  (checked above)
             found = json.loads(answer.read(MOST))
     except (OSError, ValueError) as error:
-        raise IssuerError(f"{url}: it does not answer with metadata: {error}") from error
+        raise AuthorizationServerError(
+            f"{url}: it does not answer with metadata: {error}"
+        ) from error
     if not isinstance(found, dict):
-        raise IssuerError(f"{url}: no JSON object")
+        raise AuthorizationServerError(f"{url}: no JSON object")
     return found

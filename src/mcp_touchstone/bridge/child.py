@@ -30,7 +30,7 @@ Hear = Callable[[bytes, Any], object]
 """Gets each message (or batch) of a server: the bytes of one line, and their value."""
 
 
-class Lane(Protocol):
+class RunningServer(Protocol):
     """A running server of the bridge."""
 
     @property
@@ -51,7 +51,7 @@ class Lane(Protocol):
 class Backend(Protocol):
     """What a bridge starts for each session."""
 
-    def start(self, hear: Hear, gone: Callable[[str], object]) -> Lane:
+    def start(self, hear: Hear, gone: Callable[[str], object]) -> RunningServer:
         """Start a server.
 
         Args:

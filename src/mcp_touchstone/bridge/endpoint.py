@@ -53,7 +53,7 @@ class Served(Protocol):
     access: "Access | None"
 
 
-class Endpoint(Responses):
+class ClientConnection(Responses):
     """One connection of a client.
 
     Attributes:

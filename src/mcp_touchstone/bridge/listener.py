@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.bridge.child import Backend, log
-from mcp_touchstone.bridge.endpoint import PATH, Endpoint
+from mcp_touchstone.bridge.endpoint import PATH, ClientConnection
 from mcp_touchstone.bridge.reading import Waiting
 from mcp_touchstone.bridge.responses import Responses
 from mcp_touchstone.bridge.sessions import Sessions
@@ -125,7 +125,7 @@ class Listener(Loopback):
         OSError: the address or the port cannot be used.
     """
 
-    handler: type[Responses] = Endpoint
+    handler: type[Responses] = ClientConnection
 
     def __init__(
         self,

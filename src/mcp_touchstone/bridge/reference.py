@@ -192,14 +192,14 @@ def _access(options: Options) -> "Access":
         WrongWordError: a library is missing, or the authorization server cannot be used.
     """
     try:
-        from mcp_touchstone.bridge.access import Access, IssuerError  # noqa: PLC0415  (an extra)
+        from mcp_touchstone.bridge.access import Access, AuthorizationServerError  # noqa: PLC0415  (an extra)
     except ImportError as error:
         raise WrongWordError(
             f"--issuer needs {error.name}: pip install 'mcp-touchstone[http-auth]'"
         ) from error
     try:
         return Access(options.issuer, options.audience, options.scopes)
-    except IssuerError as error:
+    except AuthorizationServerError as error:
         raise WrongWordError(f"--issuer: {error}") from error
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Final
 
     from mcp_touchstone.config.parser import CommandLine
-    from mcp_touchstone.fleet.judge import Plan
+    from mcp_touchstone.fleet.judge import FleetSettings
     from mcp_touchstone.sandbox.sandbox import Method
 
 JOBS: Final = 20
@@ -29,7 +29,7 @@ def run(line: CommandLine) -> int:
 def _fleet(options: argparse.Namespace) -> int:
     from mcp_touchstone.fleet import containers, drive, servers
     from mcp_touchstone.fleet.child import Running
-    from mcp_touchstone.fleet.entry import Registry
+    from mcp_touchstone.fleet.entry import RegistryType
     from mcp_touchstone.sandbox import sandbox
 
     if (options.engine == "dask") != bool(options.scheduler):
@@ -49,7 +49,7 @@ def _fleet(options: argparse.Namespace) -> int:
     how = "auto" if engine else options.inside  # of servers that are no images
     method, why = (None, "") if how == "none" else sandbox.choose(how)
     if engine:
-        boxed = {entry.registry for entry in entries} - {Registry.OCI, Registry.REMOTE}
+        boxed = {entry.registry for entry in entries} - {RegistryType.OCI, RegistryType.REMOTE}
         why = containers.unavailable(engine) or (why if boxed else "")
     if why:
         hint = "" if engine else "; --inside none runs servers without it"
@@ -60,7 +60,7 @@ def _fleet(options: argparse.Namespace) -> int:
     running = Running()
     _stop_on_signals(running.stop)
     with drive.Rows(options.out, plan, resume=options.resume) as rows:
-        tally = drive.Tally(planned=sum(entry.key not in rows.done for entry in entries))
+        tally = drive.FleetCounts(planned=sum(entry.key not in rows.done for entry in entries))
         say(f"{tally.planned} servers, {len(entries) - tally.planned} have a row", flush=True)
         with (
             drive.cluster(options.scheduler, running, complain)
@@ -80,11 +80,11 @@ def _fleet(options: argparse.Namespace) -> int:
     return INTERRUPTED if running.stopping else 0
 
 
-def _fleet_plan(options: argparse.Namespace, method: Method | None, engine: str) -> Plan:
+def _fleet_plan(options: argparse.Namespace, method: Method | None, engine: str) -> FleetSettings:
     from mcp_touchstone.config.settings import layer, words
-    from mcp_touchstone.fleet.judge import Plan
+    from mcp_touchstone.fleet.judge import FleetSettings
 
-    return Plan(
+    return FleetSettings(
         words=tuple(words(layer(vars(options)), "fleet")),
         method=method,
         engine=engine,

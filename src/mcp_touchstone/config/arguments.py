@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.config.settings import GROUPS, OPTIONS, SOURCES
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.target.option import Kind, Option
+from mcp_touchstone.target.option import Option, OptionType
 
 _CHOICE: Final = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
@@ -48,7 +48,7 @@ def _add(group: "Parser | argparse._ArgumentGroup", name: str, row: Option) -> N
     """Add an option of the table. One of `Settings` has no default, so other layers can set it."""
     default = argparse.SUPPRESS if name in OPTIONS else None
     given: dict[str, Any] = {"dest": name, "default": default, "help": row.text}
-    if row.kind is Kind.FLAG:
+    if row.kind is OptionType.FLAG:
         given["action"] = "store_true"
     else:
         given |= {"type": typed(row.read), "metavar": row.metavar}

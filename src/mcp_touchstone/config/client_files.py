@@ -31,7 +31,7 @@ class UntrustedError(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ConfiguredServer:
     """The command and environment with which a client starts a server, or its URL.
 
     Attributes:
@@ -68,7 +68,7 @@ class Surroundings:
     given: Collection[str] = ()
 
 
-def read(text: str, name: str | None, where: str, around: Surroundings) -> Source:
+def read(text: str, name: str | None, where: str, around: Surroundings) -> ConfiguredServer:
     """Read a client's file and return one of its servers.
 
     Args:
@@ -123,7 +123,7 @@ def _servers(text: str, where: str) -> dict[str, Any]:
     )
 
 
-def _source(server: Any, where: str, around: Surroundings) -> Source:
+def _source(server: Any, where: str, around: Surroundings) -> ConfiguredServer:
     if not isinstance(server, dict):
         raise ConfigError(f"{where}: it is not an object with a command")
     if "url" in server or server.get("type", "stdio") not in {"stdio", "local"}:
@@ -138,7 +138,7 @@ def _source(server: Any, where: str, around: Surroundings) -> Source:
         raise ConfigError(f"{where}: env is not an object, or cwd is not a string")
     if server.get("envFile"):
         raise ConfigError(f"{where}: envFile is not read; give its variables with --env NAME=VALUE")
-    return Source(
+    return ConfiguredServer(
         tuple(_filled(word, where, around) for word in (program, *rest)),
         {
             key: _filled(str(value), f"{where}: env.{key}", around, key)
@@ -149,7 +149,7 @@ def _source(server: Any, where: str, around: Surroundings) -> Source:
     )
 
 
-def _remote(server: dict[str, Any], where: str, around: Surroundings) -> Source:
+def _remote(server: dict[str, Any], where: str, around: Surroundings) -> ConfiguredServer:
     kind, url = server.get("type", _HTTP[0]), server.get("url")
     if kind == "sse":
         raise ConfigError(
@@ -177,7 +177,7 @@ def _remote(server: dict[str, Any], where: str, around: Surroundings) -> Source:
     try:
         for name in wanted:
             check_header(name)
-        return Source((), {}, None, values.url(address), variables, filled)
+        return ConfiguredServer((), {}, None, values.url(address), variables, filled)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
 

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.config import toml_keys
-from mcp_touchstone.config.client_files import Source, Surroundings, UntrustedError, names, read
+from mcp_touchstone.config.client_files import (
+    ConfiguredServer,
+    Surroundings,
+    UntrustedError,
+    names,
+    read,
+)
 from mcp_touchstone.config.settings import ConfigError, Layer, field_of
 from mcp_touchstone.config.toml_keys import TABLE
 from mcp_touchstone.gate import FILE as BASELINE
@@ -26,7 +32,7 @@ _VSCODE: Final = ".vscode"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TargetConfig:
     """The configuration of one target in a file.
 
     Attributes:
@@ -40,7 +46,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadOptions:
     """The user's input from outside the file that affects how the file is read.
 
     Attributes:
@@ -67,7 +73,7 @@ class Asked:
         return frozenset((*self.own.get("env", ()), *self.own.get("header", ())))
 
 
-def find(asked: Asked) -> Found | None:
+def find(asked: ReadOptions) -> TargetConfig | None:
     """Find and read the configuration; return None if there is none and none was named."""
     path = present() if asked.config is None else asked.config
     if path is None:
@@ -114,7 +120,7 @@ def find(asked: Asked) -> Found | None:
     return _placed(path, layer, folder / usual, asked.target)
 
 
-def _refuse_risks(path: Path, layer: Layer, asked: Asked) -> None:
+def _refuse_risks(path: Path, layer: Layer, asked: ReadOptions) -> None:
     """Refuse what only a file may have that the user trusts.
 
     Raises:
@@ -171,7 +177,7 @@ def servers(path: Path) -> tuple[str, ...]:
 def needs_no_trust(path: Path) -> bool:
     """Return whether all of a .toml file of one target is used without being named."""
     try:
-        find(Asked(path, None, {}, trusted=False))
+        find(ReadOptions(path, None, {}, trusted=False))
     except ConfigError:
         return False
     return True
@@ -202,7 +208,7 @@ def write(path: Path, text: str) -> None:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}; name another") from error
 
 
-def _client(path: Path, asked: Asked) -> Found:
+def _client(path: Path, asked: ReadOptions) -> TargetConfig:
     taken = read(_text(path), asked.target, str(path), _around(path, asked, asked.given))
     folder = _workspace(path)
     layer = {
@@ -216,11 +222,11 @@ def _client(path: Path, asked: Asked) -> Found:
     return _placed(path, layer, folder / BASELINE, asked.target)
 
 
-def _header(taken: Source, name: str | None) -> dict[str, str]:
+def _header(taken: ConfiguredServer, name: str | None) -> dict[str, str]:
     return {**taken.variables, **keep(name or "", taken.headers)}
 
 
-def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Found:
+def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> TargetConfig:
     """Resolve relative paths from the folder of the baseline.
 
     They stay relative if that folder is the working folder.
@@ -242,10 +248,10 @@ def _placed(path: Path, layer: Layer, baseline: Path, target: str | None) -> Fou
         if words and not here and (folder / words[0]).is_file():
             found[name] = (str(folder / words[0]), *words[1:])
     chosen = () if target is None else ("--target", target)
-    return Found(path, found, ("--config", str(path), *chosen))
+    return TargetConfig(path, found, ("--config", str(path), *chosen))
 
 
-def _around(path: Path, asked: Asked, given: Collection[str]) -> Surroundings:
+def _around(path: Path, asked: ReadOptions, given: Collection[str]) -> Surroundings:
     environment = asked.environment if asked.trusted else None
     return Surroundings(_workspace(path), Path.home(), environment, given)
 

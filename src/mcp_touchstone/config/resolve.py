@@ -86,7 +86,8 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
     own = own if command is None else {**own, "command": command}
     trusted = config is not None or bool(line.options.trust_config)
     asked = [
-        files.Asked(config, name, environment, own, trusted, "command" in own) for name in names
+        files.ReadOptions(config, name, environment, own, trusted, "command" in own)
+        for name in names
     ]
     found = [_configured(one) for one in asked]
     return with_own_files(found) if several else found
@@ -107,7 +108,9 @@ def client(line: "CommandLine", environment: Mapping[str, str] = os.environ) -> 
     found = None
     if line.server is None or config is not None or target is not None:
         trusted = config is not None or bool(line.options.trust_config)
-        found = files.find(files.Asked(config, target, environment, own, trusted, command=True))
+        found = files.find(
+            files.ReadOptions(config, target, environment, own, trusted, command=True)
+        )
     if found is None and line.server is None:
         raise ConfigError(
             "client: write the command of the client behind `--`, or client = [...] into "
@@ -170,7 +173,7 @@ def _targets(words: Collection[str], config: Path | None) -> list[str | None]:
     return [] if wrong else [*asked]
 
 
-def _configured(asked: files.Asked) -> Settings:
+def _configured(asked: files.ReadOptions) -> Settings:
     """Read a configuration and merge it with the options of the command line."""
     own, found = asked.own, files.find(asked)
     if found is None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.target import values
-from mcp_touchstone.target.option import LEAVES, RUN, Kind, Option, option, options
+from mcp_touchstone.target.option import LEAVES, RUN, Option, OptionType, option, options
 from mcp_touchstone.target.server_settings import HOW, PROMISES, USED, ServerSettings
 
 Layer = Mapping[str, Any]
@@ -113,7 +113,7 @@ class Settings(ServerSettings):
         "limit for the client in each scenario (default: 30)",
         "SECONDS",
         values.seconds,
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         default=30.0,
         names=("--timeout",),
         commands=CLIENT,
@@ -122,7 +122,7 @@ class Settings(ServerSettings):
     scenario: tuple[str, ...] = option(
         "run the client in this scenario only; repeatable; `act --list` lists them",
         "NAME",
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         commands=CLIENT,
         in_pytest=True,
     )
@@ -140,7 +140,7 @@ class Settings(ServerSettings):
         "clause, chapter (ping), group (basic), section of the specification "
         "(basic/transports#session-management) or scenario; globs are allowed; repeatable",
         "WORD",
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         names=("--select", "--section"),
         complete=rules,
         commands=(*FLEET, "judge", "client"),
@@ -150,7 +150,7 @@ class Settings(ServerSettings):
         "use this protocol revision only; repeatable:",
         "DATE",
         values.revision,
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         commands=("check", "recon", "golden", "fleet", "judge", "client"),
         complete=lambda: rev.ALL,
         in_pytest=True,
@@ -159,7 +159,7 @@ class Settings(ServerSettings):
         "check clauses of this level only (MUST includes MUST NOT); repeatable:",
         "LEVEL",
         values.level,
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         complete=lambda: values.LEVELS,
         commands=JUDGE,
     )
@@ -168,7 +168,7 @@ class Settings(ServerSettings):
         "commas:",
         "CLIENT",
         clients,
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         complete=known_clients,
         in_pytest=True,
         names=("--for",),
@@ -183,7 +183,7 @@ class Settings(ServerSettings):
         "also run this group of attacks; `core` always runs; repeatable:",
         "LEVEL",
         values.attacks,
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         complete=lambda: values.ATTACKS,
     )
     attack_commands: bool = _scope(
@@ -201,7 +201,7 @@ class Settings(ServerSettings):
         "the server's SDK too, profile what is lost in a client of --for",
         "SEVERITY",
         fail_on,
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         commands=(*JUDGE, "diff"),
         complete=lambda: SEVERITIES,
         in_pytest=True,
@@ -247,7 +247,7 @@ class Settings(ServerSettings):
         "CI is set; 0 for none)",
         "SECONDS",
         values.deadline,
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         group=HOW,
         commands=CHECK,
         in_pytest=True,
@@ -256,7 +256,7 @@ class Settings(ServerSettings):
         "conversations at a time (default: 20 for each processor core, at most 64)",
         "N",
         values.whole(1, values.MOST_JOBS),
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         default=0,
         group=HOW,
         commands=CHECK,
@@ -265,7 +265,7 @@ class Settings(ServerSettings):
         "examples of each property in each revision (default 10; 0 for none)",
         "N",
         values.whole(0, values.MOST_EXAMPLES),
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         group=GENERATED,
         commands=FLEET,
         in_pytest=True,
@@ -274,7 +274,7 @@ class Settings(ServerSettings):
         "random seed (default 0); the same seed generates the same examples",
         "N",
         values.whole(0, values.MOST_EXAMPLES),
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         default=0,
         group=GENERATED,
         commands=CHECK,
@@ -283,7 +283,7 @@ class Settings(ServerSettings):
     report: tuple[str, ...] = _report(
         "write a report; repeatable; badge, html, json, junit, markdown or sarif",
         "KIND:PATH",
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         commands=JUDGE,
     )
     json: Path | None = _report("the same as --report json:FILE", "FILE", Path, commands=JUDGE)
@@ -316,7 +316,7 @@ OPTIONS: Final = options(Settings)
 
 SOURCES: Final = {
     "config": Option(
-        kind=Kind.TEXT,
+        kind=OptionType.TEXT,
         metavar="FILE",
         names=("--config",),
         group=HOW,
@@ -326,7 +326,7 @@ SOURCES: Final = {
         "Code (default: touchstone.toml or pyproject.toml in the working folder)",
     ),
     "target": Option(
-        kind=Kind.TEXT,
+        kind=OptionType.TEXT,
         metavar="NAME",
         names=("--target", "--server"),
         group=HOW,
@@ -334,7 +334,7 @@ SOURCES: Final = {
         help="name of the server in that file",
     ),
     "trust_config": Option(
-        kind=Kind.FLAG,
+        kind=OptionType.FLAG,
         names=("--trust-config",),
         group=HOW,
         commands=(*RUN, "bridge", "client", "fleet"),

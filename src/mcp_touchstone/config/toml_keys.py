@@ -22,7 +22,7 @@ from mcp_touchstone.config.settings import (
 )
 from mcp_touchstone.config.settings import key as key_of
 from mcp_touchstone.sandbox.command_files import named
-from mcp_touchstone.target.option import LEAVES, Kind, Option, Risk, leaves
+from mcp_touchstone.target.option import LEAVES, Option, OptionType, Risk, leaves
 
 TABLE: Final = "mcp-touchstone"
 """Name of the table below ``tool`` in pyproject.toml."""
@@ -30,7 +30,7 @@ TABLE: Final = "mcp-touchstone"
 TARGETS: Final = "targets"
 
 _USE: Final = "a table of arguments, an array of such tables, or true to have them generated"
-_MEMBER: Final[Mapping[str, str]] = {Kind.TABLE: Kind.TEXT, Kind.USES: _USE}
+_MEMBER: Final[Mapping[str, str]] = {OptionType.TABLE: OptionType.TEXT, OptionType.USES: _USE}
 
 
 def _names_private(command: Sequence[str], folder: Path, given: Mapping[str, Any]) -> bool:
@@ -56,13 +56,15 @@ def _names_private(command: Sequence[str], folder: Path, given: Mapping[str, Any
 _PRIVATE: Final = Risk("a hidden file or folder of your home", _names_private)
 
 KEYS: Final[Mapping[str, Option]] = {
-    "command": Option(kind=Kind.TEXTS, commands=(), help="program and arguments", risk=_PRIVATE),
-    "from": Option(
-        kind=Kind.TEXT, commands=(), help="file of a client with the command", risk=LEAVES
+    "command": Option(
+        kind=OptionType.TEXTS, commands=(), help="program and arguments", risk=_PRIVATE
     ),
-    "server": Option(kind=Kind.TEXT, commands=(), help="name of the server in that file"),
+    "from": Option(
+        kind=OptionType.TEXT, commands=(), help="file of a client with the command", risk=LEAVES
+    ),
+    "server": Option(kind=OptionType.TEXT, commands=(), help="name of the server in that file"),
     "client": Option(
-        kind=Kind.TEXTS, commands=(), help="program and arguments of a client", risk=_PRIVATE
+        kind=OptionType.TEXTS, commands=(), help="program and arguments of a client", risk=_PRIVATE
     ),
     **{key_of(name): row for name, row in OPTIONS.items() if row.in_files},
 }
@@ -160,16 +162,17 @@ def _fits(value: Any, kind: str) -> bool:
     tables = isinstance(value, list) and all(isinstance(one, dict) for one in value)
     named = [*value.values()] if isinstance(value, dict) else [None]
     return {
-        Kind.TEXT: isinstance(value, str),
-        Kind.TEXTS: isinstance(value, str) or texts,
-        Kind.NUMBER: isinstance(value, (int, float)) and not isinstance(value, bool),
-        Kind.FLAG: isinstance(value, bool),
-        Kind.TABLE: isinstance(value, dict) and all(_fits(v, Kind.TEXT) for v in value.values()),
-        Kind.PROMISES: isinstance(value, str)
+        OptionType.TEXT: isinstance(value, str),
+        OptionType.TEXTS: isinstance(value, str) or texts,
+        OptionType.NUMBER: isinstance(value, (int, float)) and not isinstance(value, bool),
+        OptionType.FLAG: isinstance(value, bool),
+        OptionType.TABLE: isinstance(value, dict)
+        and all(_fits(v, OptionType.TEXT) for v in value.values()),
+        OptionType.PROMISES: isinstance(value, str)
         or texts
         or all(terms is True or isinstance(terms, dict) for terms in named),
-        Kind.USES: isinstance(value, dict) and all(_fits(v, _USE) for v in value.values()),
-        Kind.BINDINGS: isinstance(value, dict)
+        OptionType.USES: isinstance(value, dict) and all(_fits(v, _USE) for v in value.values()),
+        OptionType.BINDINGS: isinstance(value, dict)
         and all(_fits(one, _USE) and one is not True for one in named),
         _USE: isinstance(value, dict) or value is True or (tables and bool(value)),
     }[kind]
@@ -233,18 +236,18 @@ def layer(table: Mapping[str, Any], where: str) -> Layer:
 
 def _value(row: Option, value: Any) -> Any:
     kind = row.kind
-    if kind is Kind.FLAG:
+    if kind is OptionType.FLAG:
         return value
-    if kind in {Kind.TEXT, Kind.NUMBER}:
+    if kind in {OptionType.TEXT, OptionType.NUMBER}:
         return row.read(str(value))
-    if kind is Kind.TABLE:
+    if kind is OptionType.TABLE:
         return dict(row.read(f"{name}={one}") for name, one in value.items())
     if isinstance(value, dict):
         given = [_text(name, one) for name, uses in value.items() for one in _several(uses)]
     else:
         given = _several(value)
     found = tuple(map(row.read, given))
-    return dict(found) if kind is Kind.PROMISES else found
+    return dict(found) if kind is OptionType.PROMISES else found
 
 
 def _several(value: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import Client
-from mcp_touchstone.connection.server_profile import Exchange
+from mcp_touchstone.connection.server_profile import Request
 from mcp_touchstone.connection.server_requests import Question, input_requests, questions
 from mcp_touchstone.wire.reply import Reply
 
@@ -30,7 +30,7 @@ class Round:
         sent: the params as sent.
     """
 
-    exchange: Exchange
+    exchange: Request
     client: Client
     sent: dict[str, Any]
     reply: Reply
@@ -66,7 +66,7 @@ class Provoked:
     rounds: list[Round] = field(default_factory=list)
 
 
-def begin(connection: Connection, exchange: Exchange, client: Client | None = None) -> Round:
+def begin(connection: Connection, exchange: Request, client: Client | None = None) -> Round:
     """Send a request that the server may answer with a request for input."""
     who = client or connection.answers.client
     return _send(connection, exchange, who, dict(exchange.params))
@@ -78,7 +78,7 @@ def retry(
     *,
     responses: Any = SAME,
     state: Any = SAME,
-    exchange: Exchange | None = None,
+    exchange: Request | None = None,
     required: bool = False,
 ) -> Round:
     """Send the request again with the input that its reply requests.
@@ -106,7 +106,7 @@ def retry(
 
 
 def rounds(
-    connection: Connection, exchange: Exchange, client: Client | None = None, most: int = MOST
+    connection: Connection, exchange: Request, client: Client | None = None, most: int = MOST
 ) -> list[Round]:
     """Continue until the request has a final answer, or the client does not answer."""
     found = [begin(connection, exchange, client)]
@@ -119,7 +119,7 @@ def rounds(
     return found
 
 
-def provoke(connection: Connection, exchange: Exchange, client: Client | None = None) -> Provoked:
+def provoke(connection: Connection, exchange: Request, client: Client | None = None) -> Provoked:
     """Make the server send requests, let the client answer, and wait, in either era."""
     if client is not None:
         connection.answers.use(client)
@@ -149,7 +149,7 @@ def altered(state: str) -> str:
 
 def _send(
     connection: Connection,
-    exchange: Exchange,
+    exchange: Request,
     client: Client,
     params: dict[str, Any],
     *,

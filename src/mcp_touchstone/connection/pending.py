@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from mcp_touchstone.connection.connection import META, Connection
-from mcp_touchstone.connection.server_profile import Exchange
+from mcp_touchstone.connection.server_profile import Request
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import Kind, id_key, value_in
 from mcp_touchstone.wire.lifecycle import LOOSE, Message, Role
@@ -37,7 +37,7 @@ class Pending:
     def __init__(
         self,
         connection: Connection,
-        exchange: Exchange,
+        exchange: Request,
         *,
         token: Any = None,
         level: str | None = None,

@@ -38,7 +38,7 @@ FAILED_CALL: Final = "tool "
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Request:
     """A request that can be sent again.
 
     Attributes:
@@ -58,7 +58,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Example(Exchange):
+class Example(Request):
     """An exchange that showed the feature of a word once.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.pending import Pending, heard
-from mcp_touchstone.connection.server_profile import Exchange
+from mcp_touchstone.connection.server_profile import Request
 from mcp_touchstone.wire.framing import id_key, object_in, value_in
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.reply import Reply
@@ -28,7 +28,7 @@ class Subscription(Pending):
     ) -> None:
         """Open it; ``notifications`` is the filter, None omits it."""
         params = {} if notifications is None else {"notifications": dict(notifications)}
-        super().__init__(connection, Exchange("subscriptions/listen", params), id=id)
+        super().__init__(connection, Request("subscriptions/listen", params), id=id)
 
     def acknowledged(self, seconds: float | None = None) -> tuple[Entry, Message] | None:
         """Wait for its acknowledgment; None if none came, or an error instead."""

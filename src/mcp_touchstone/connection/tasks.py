@@ -6,7 +6,7 @@ from typing import Any, Final
 from mcp_touchstone.connection.client_tasks import TERMINAL
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.pending import Pending
-from mcp_touchstone.connection.server_profile import Exchange
+from mcp_touchstone.connection.server_profile import Request
 from mcp_touchstone.wire.reply import Reply
 
 TTL: Final = 60_000
@@ -28,7 +28,7 @@ class Task:
     def __init__(
         self,
         connection: Connection,
-        exchange: Exchange,
+        exchange: Request,
         *,
         ttl: int | None = TTL,
         token: Any = None,
@@ -38,7 +38,7 @@ class Task:
         self._connection = connection
         wish = {**({} if ttl is None else {"ttl": ttl}), **(more or {})}
         params = {**exchange.params, "task": wish}
-        self.request = Pending(connection, Exchange(exchange.method, params), token=token)
+        self.request = Pending(connection, Request(exchange.method, params), token=token)
         self.states: list[dict[str, Any]] = []
         self._wanted: Pending | None = None
         self.created = self.request.reply()
@@ -84,7 +84,7 @@ class Task:
     def start_result(self) -> Pending:
         """Request the result without waiting; later calls return the same request."""
         if self._wanted is None:
-            self._wanted = Pending(self._connection, Exchange("tasks/result", {"taskId": self.id}))
+            self._wanted = Pending(self._connection, Request("tasks/result", {"taskId": self.id}))
         return self._wanted
 
     def wait(self, seconds: float) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from mcp_touchstone.connection.server_profile import (
     FAILED_CALL,
-    Exchange,
+    Request,
     required_arguments,
     task_support,
 )
@@ -101,7 +101,7 @@ def find_reads(scout: Prober) -> None:
     listed = {item["uri"]: item for item in scout.spoken.named("resources", "uri")}
     fetched = [uri for uri in listed if not uri.startswith(("http://", "https://"))]
     for uri in dict.fromkeys([*scout.named.resource, *fetched[:READS]]):
-        attempt = scout.attempt(Exchange("resources/read", {"uri": uri}), listed.get(uri))
+        attempt = scout.attempt(Request("resources/read", {"uri": uri}), listed.get(uri))
         if attempt is not None and _was_read(attempt):
             scout.found("readable-resource", attempt.example())
             if uri in listed and _holds(attempt.reply.result, scout.places.text.strip()):
@@ -124,7 +124,7 @@ def _read_template(scout: Prober, template: Mapping[str, Any]) -> None:
     names = uri_template.variables(pattern)
     worked = 0
     for values in _values(scout, pattern, names):
-        exchange = Exchange("resources/read", {"uri": uri_template.expand(pattern, values)})
+        exchange = Request("resources/read", {"uri": uri_template.expand(pattern, values)})
         attempt = scout.attempt(exchange, template)
         if attempt is not None and _was_read(attempt):
             scout.found("readable-template", attempt.example())
@@ -159,7 +159,7 @@ def find_prompts(scout: Prober) -> None:
         arguments = named.get(name) or _prompt_arguments(scout, item)
         if arguments:
             params["arguments"] = dict(arguments)
-        attempt = scout.attempt(Exchange("prompts/get", params), item)
+        attempt = scout.attempt(Request("prompts/get", params), item)
         if attempt is not None and attempt.reply.succeeded:
             scout.found("rendered-prompt", attempt.example())
         elif attempt is not None:
@@ -191,7 +191,7 @@ def find_completion(scout: Prober) -> None:
     """Request completions: 2024-11-05 has the method, but no capability for it."""
     for reference, name in scout.spoken.completable:
         params = {"ref": reference, "argument": {"name": name, "value": ""}}
-        attempt = scout.attempt(Exchange("completion/complete", params))
+        attempt = scout.attempt(Request("completion/complete", params))
         if attempt is None or attempt.reply.succeeded:
             if attempt is not None:
                 scout.found("completions", attempt.example())
@@ -207,6 +207,6 @@ def completions(
     params: dict[str, Any] = {"ref": reference, "argument": {"name": name, "value": ""}}
     if known and scout.revision >= CONTEXT_SINCE:
         params["context"] = {"arguments": dict(known)}
-    attempt = scout.attempt(Exchange("completion/complete", params))
+    attempt = scout.attempt(Request("completion/complete", params))
     values = value_in(attempt.reply.result, "completion", "values") if attempt else None
     return [v for v in values if isinstance(v, str)] if isinstance(values, list) else []

@@ -6,7 +6,7 @@ from typing import Any, Final
 from mcp_touchstone.connection import server_requests
 from mcp_touchstone.connection.mrtr import Provoked, provoke
 from mcp_touchstone.connection.profile import willing
-from mcp_touchstone.connection.server_profile import Example, Exchange, may_be_task
+from mcp_touchstone.connection.server_profile import Example, Request, may_be_task
 from mcp_touchstone.connection.server_requests import Question
 from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.probe_features import needs_task
@@ -102,27 +102,27 @@ def _as_asked(question: Question) -> dict[str, Any]:
     return {"method": question.method, "params": question.params}
 
 
-def _things(scout: Prober) -> Iterator[tuple[list[Exchange], Mapping[str, Any]]]:
+def _things(scout: Prober) -> Iterator[tuple[list[Request], Mapping[str, Any]]]:
     """Yield, for each permitted tool, prompt and resource, the requests to try."""
     connection = scout.connection()
     if connection is not None and not connection.modern:
-        yield [Exchange("")], {}
+        yield [Request("")], {}
     for tool in sorted(scout.tools(), key=lambda tool: not {*words(tool["name"])} & _HINTS):
         if not needs_task(tool, scout.revision):
             yield scout.calls(tool)[:CANDIDATES], tool
     found = scout.spoken.found
     for word in ("rendered-prompt", "readable-resource"):
         for known in found.get(word, [])[:2]:
-            yield [Exchange(known.method, known.params)], known.item
+            yield [Request(known.method, known.params)], known.item
     plain = scout.spoken.plain_prompts[:2] if "rendered-prompt" not in found else []
     for name in plain:
-        yield [Exchange("prompts/get", {"name": name})], {"name": name}
+        yield [Request("prompts/get", {"name": name})], {"name": name}
     listed = scout.spoken.named("resources", "uri")[:2] if "readable-resource" not in found else []
     for item in listed:
-        yield [Exchange("resources/read", {"uri": item["uri"]})], item
+        yield [Request("resources/read", {"uri": item["uri"]})], item
 
 
-def _keep(scout: Prober, exchange: Exchange, item: Mapping[str, Any], provoked: Provoked) -> None:
+def _keep(scout: Prober, exchange: Request, item: Mapping[str, Any], provoked: Provoked) -> None:
     asked = [_as_asked(question) for question in provoked.questions]
     asked += [{"method": "elicitation/create", "params": one} for one in _urls(provoked.reply)]
     interim = [taken for taken in provoked.rounds if taken.asks]

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
-from mcp_touchstone.connection.server_profile import LISTS, Example, Exchange, may_be_task
+from mcp_touchstone.connection.server_profile import LISTS, Example, Request, may_be_task
 from mcp_touchstone.connection.subscriptions import Subscription
 from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.discovery.probe_features import needs_task
@@ -43,12 +43,12 @@ def find_traffic(scout: Prober) -> None:
     """Send the working examples again, with a progress token and at log level debug."""
     connection = scout.connection()
     if connection is not None and not connection.modern and scout.spoken.declares("logging"):
-        scout.attempt(Exchange("logging/setLevel", {"level": "debug"}))
+        scout.attempt(Request("logging/setLevel", {"level": "debug"}))
     for number, example in enumerate(_known(scout)):
         found = scout.spoken.found
         if number >= ENOUGH or (found.get("progress-call") and found.get("log-traffic")):
             break
-        exchange = Exchange(example.method, example.params)
+        exchange = Request(example.method, example.params)
         token = f"touchstone-progress-{number}"
         attempt = scout.attempt(exchange, example.item, token=token, level="debug")
         if attempt is not None:
@@ -119,7 +119,7 @@ def _count_up(scout: Prober, call: Example, name: str) -> Iterator[Attempt]:
         if larger[name] == tried:
             break
         tried = larger[name]
-        exchange = Exchange(call.method, {**call.params, "arguments": larger})
+        exchange = Request(call.method, {**call.params, "arguments": larger})
         attempt = scout.attempt(exchange, call.item)
         if attempt is None or not attempt.reply.succeeded:
             break
@@ -135,7 +135,7 @@ def _count_up(scout: Prober, call: Example, name: str) -> Iterator[Attempt]:
 def _lasts_again(scout: Prober, call: Example) -> Iterator[Attempt]:
     """Send a slow call again, since a busy machine may have delayed it."""
     token = f"touchstone-progress-{call.name}"
-    exchange = Exchange(call.method, call.params)
+    exchange = Request(call.method, call.params)
     attempt = scout.attempt(exchange, call.item, token=token, level="debug")
     if attempt is not None and attempt.reply.succeeded and attempt.seconds >= SLOW:
         scout.found("slow-call", attempt.example())
@@ -156,7 +156,7 @@ def _slow_down(scout: Prober, call: Example) -> Iterator[Attempt]:
         longer = slowed(call.schema, call.arguments, wish)
         if longer is None:
             break
-        exchange = Exchange(call.method, {**call.params, "arguments": longer})
+        exchange = Request(call.method, {**call.params, "arguments": longer})
         token = f"touchstone-progress-{call.name}"
         attempt = scout.attempt(exchange, call.item, token=token, level="debug")
         if attempt is None or not attempt.reply.succeeded:
@@ -215,14 +215,14 @@ def _slow_task_down(scout: Prober) -> None:
         connection = scout.connection()
         if connection is None or longer is None or not needs_task(known.item, scout.revision):
             continue
-        exchange = Exchange(known.method, {**known.params, "arguments": longer})
+        exchange = Request(known.method, {**known.params, "arguments": longer})
         task = Task(connection, exchange, token=f"touchstone-task-{known.name}-slow")
         example = _watch(scout, task, exchange, known.item)
         if task.id and example.seconds >= SLOW:
             scout.found("slow-task", example)
 
 
-def _watch(scout: Prober, task: Task, exchange: Exchange, tool: Mapping[str, Any]) -> Example:
+def _watch(scout: Prober, task: Task, exchange: Request, tool: Mapping[str, Any]) -> Example:
     if not task.wait(TASK_PATIENCE) and task.id and scout.spoken.declares("tasks.cancel"):
         task.cancel()
     return Example(

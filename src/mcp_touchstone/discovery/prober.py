@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from mcp_touchstone.catalog.scenario import Share
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.pending import Pending, heard
-from mcp_touchstone.connection.server_profile import Example, Exchange, Spoken
+from mcp_touchstone.connection.server_profile import Example, Request, Spoken
 from mcp_touchstone.samples.from_schema import Places, candidates, required
 from mcp_touchstone.target.target import Named
 from mcp_touchstone.transport.process import LaunchError, now
@@ -57,7 +57,7 @@ class Attempt:
         item: the listed definition it uses.
     """
 
-    exchange: Exchange
+    exchange: Request
     reply: Reply
     seconds: float
     messages: list[Message]
@@ -129,7 +129,7 @@ class Prober:
 
     def attempt(
         self,
-        exchange: Exchange,
+        exchange: Request,
         item: Mapping[str, Any] | None = None,
         *,
         token: Any = None,
@@ -199,7 +199,7 @@ class Prober:
         needed = len(required(tool.get("inputSchema")))
         return tool["name"] not in self._named_calls, not closed, needed
 
-    def calls(self, tool: Mapping[str, Any]) -> list[Exchange]:
+    def calls(self, tool: Mapping[str, Any]) -> list[Request]:
         """Return the calls to try on a tool; only the one that worked before, if any.
 
         Their arguments are those that the user gave, or made from its schema.
@@ -207,10 +207,10 @@ class Prober:
         name = tool["name"]
         known = [e for e in self.spoken.found.get("callable-tool", []) if e.name == name]
         if known:
-            return [Exchange(known[0].method, known[0].params)]
+            return [Request(known[0].method, known[0].params)]
         given = (a for named, a in self.named.call if named == name and a is not None)
         made = [dict(a) for a in given] or candidates(tool.get("inputSchema"), self.places) or [{}]
-        return [Exchange("tools/call", {"name": name, "arguments": one}) for one in made]
+        return [Request("tools/call", {"name": name, "arguments": one}) for one in made]
 
     # --- results
 

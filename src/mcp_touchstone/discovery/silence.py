@@ -44,7 +44,7 @@ class Spawn(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class OddInput:
     """An input that no client sends.
 
     Attributes:
@@ -90,34 +90,34 @@ def _pings(connection: Connection) -> None:
 WHOLE_LINES: Final = "an answer while stdin stays open"
 
 ATTEMPTS: Final = (
-    Attempt(
+    OddInput(
         "stdio-stdout-only-messages",
         "messages that end with a line feed, without headers",
         "it reads and writes messages with a Content-Length header, the framing of another "
         "protocol (LSP): read and write one message a line",
         None,
     ),
-    Attempt(
+    OddInput(
         "stdio-newline-terminated",
         "an answer to a message that a line feed ends",
         "it answers only after an empty line: take each line as a message",
         lambda connection: connection.say_raw(b"\n", required=False),
     ),
-    Attempt(
+    OddInput(
         "lifecycle-initialize-response",
         "an answer to initialize before notifications/initialized",
         "it answers initialize only after notifications/initialized, which a client may send only "
         "after that answer",
         lambda connection: connection.notify("notifications/initialized"),
     ),
-    Attempt(
+    OddInput(
         "stdio-newline-terminated",
         WHOLE_LINES,
         f"it answers only after {MANY:,} requests: its output is buffered; flush it after each "
         "message (PYTHONUNBUFFERED=1, print(..., flush=True), setvbuf)",
         _pings,
     ),
-    Attempt(
+    OddInput(
         "stdio-newline-terminated",
         WHOLE_LINES,
         "it answers only after the end of its input: read one line at a time, and flush each "
@@ -183,10 +183,10 @@ def _is_answered(connection: Connection, line: int) -> bool:
 
 
 def _first_answered(
-    trials: list[tuple[Attempt, Connection, int]],
+    trials: list[tuple[OddInput, Connection, int]],
     waiting: Sequence[Connection],
     over: threading.Event,
-) -> Attempt | None:
+) -> OddInput | None:
     """Return the attempt that was answered, if the waiting processes stay silent as long again."""
     until = None
     while not over.is_set() and not _has_stirred(waiting):
@@ -201,7 +201,7 @@ def _first_answered(
     return None
 
 
-def _proven(attempt: Attempt, plain: Connection) -> Diagnosis | None:
+def _proven(attempt: OddInput, plain: Connection) -> Diagnosis | None:
     """Send the same input to a waiting process; its answer is the proof."""
     transcript = plain.transcript
     asked = next(e.n for e in transcript if e.source is Source.US)

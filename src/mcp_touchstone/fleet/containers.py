@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.fleet.child import Running, afterwards, run
-from mcp_touchstone.fleet.entry import ROOT, Entry, Start
+from mcp_touchstone.fleet.entry import ROOT, ListedServer, Start
 from mcp_touchstone.fleet.install import LONGEST, InstallError
 from mcp_touchstone.sandbox.sandbox import FILE_SIZE, PROCESSES, variables
 
@@ -98,7 +98,7 @@ def environment(env: Mapping[str, str]) -> dict[str, str]:
     return {**variables(env, network=True), **moved, **passed}
 
 
-def pull(engine: str, entry: Entry, cwd: Path, running: Running, *, seconds: float) -> str:
+def pull(engine: str, entry: ListedServer, cwd: Path, running: Running, *, seconds: float) -> str:
     """Pull the image of a server, unless the machine has it; return its id.
 
     Raises:
@@ -138,7 +138,9 @@ def _last(output: str, otherwise: str) -> str:
     return (lines or [otherwise])[-1][:LONGEST]
 
 
-def command(engine: str, entry: Entry, image: str, label: str, *, memory: int) -> tuple[str, ...]:
+def command(
+    engine: str, entry: ListedServer, image: str, label: str, *, memory: int
+) -> tuple[str, ...]:
     """Return the command that runs a server in a container, for ``check``.
 
     Values of variables are not in it. A server that is given the throw-away root runs as the owner
@@ -162,7 +164,7 @@ def command(engine: str, entry: Entry, image: str, label: str, *, memory: int) -
     return (*words, "--", image, *entry.args)
 
 
-def _client(entry: Entry) -> list[str]:
+def _client(entry: ListedServer) -> list[str]:
     """Return ``env`` with the words that undo what ``check`` changes in the environment."""
     names = [name for name in MOVED if name not in entry.env]
     unset = [word for name in names if name not in os.environ for word in ("-u", name)]

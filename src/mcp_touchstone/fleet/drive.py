@@ -17,8 +17,8 @@ from filelock import FileLock, Timeout
 
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.fleet.child import Running
-from mcp_touchstone.fleet.entry import Entry, Registry, Start
-from mcp_touchstone.fleet.judge import Plan, judge, matches, unjudged
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType, Start
+from mcp_touchstone.fleet.judge import FleetSettings, judge, matches, unjudged
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.members import Members
 from mcp_touchstone.transport.process import now, sleep
@@ -62,7 +62,7 @@ class Rows:
         resume: whether the file may have rows.
     """
 
-    def __init__(self, path: Path, plan: Plan, *, resume: bool) -> None:
+    def __init__(self, path: Path, plan: FleetSettings, *, resume: bool) -> None:
         self.done: set[str] = set()
         self._path = path
         self._lock = FileLock(f"{path}.lock")
@@ -170,7 +170,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         yield dict(row.value)
 
 
-def shard(entries: Iterable[Entry], part: int, parts: int) -> Iterator[Entry]:
+def shard(entries: Iterable[ListedServer], part: int, parts: int) -> Iterator[ListedServer]:
     """Yield the servers of one of several equal parts, those of a host in the same part.
 
     The part depends on the host alone, or without one on the key.
@@ -181,7 +181,7 @@ def shard(entries: Iterable[Entry], part: int, parts: int) -> Iterator[Entry]:
 
 
 @dataclass(slots=True)
-class Tally:
+class FleetCounts:
     """The counts of a fleet so far."""
 
     begun: float = field(default_factory=now)
@@ -205,7 +205,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class WorkerPool:
     """What judges servers: threads of this machine, or the workers of a cluster.
 
     Attributes:
@@ -213,24 +213,28 @@ class Pool:
             submitted before is then lost. None for a pool that cannot be lost.
     """
 
-    submit: "Callable[[Entry, Plan], Future[dict[str, Any]]]"
+    submit: "Callable[[ListedServer, FleetSettings], Future[dict[str, Any]]]"
     slots: int
     renew: Callable[[], int] | None = None
 
 
 @contextmanager
-def threads(slots: int, running: Running) -> Iterator[Pool]:
+def threads(slots: int, running: Running) -> Iterator[WorkerPool]:
     """Open threads, each with a process of ``check``."""
     with ThreadPoolExecutor(slots) as executor:
         try:
-            yield Pool(lambda entry, plan: executor.submit(judged, entry, plan, running), slots)
+            yield WorkerPool(
+                lambda entry, plan: executor.submit(judged, entry, plan, running), slots
+            )
         except BaseException:
             running.stop()
             raise
 
 
 @contextmanager
-def cluster(scheduler: str, running: Running, on_loss: Callable[[str], object]) -> Iterator[Pool]:
+def cluster(
+    scheduler: str, running: Running, on_loss: Callable[[str], object]
+) -> Iterator[WorkerPool]:
     """Connect to a cluster of Dask; each thread of its workers judges a server at a time.
 
     Args:
@@ -250,7 +254,7 @@ def cluster(scheduler: str, running: Running, on_loss: Callable[[str], object]) 
         logging.getLogger(name).setLevel(logging.CRITICAL)
     dask = _Dask(scheduler, running, on_loss)
     try:
-        yield Pool(dask.submit, dask.connect(CONNECT), dask.renew)
+        yield WorkerPool(dask.submit, dask.connect(CONNECT), dask.renew)
     finally:
         dask.close()
 
@@ -294,7 +298,7 @@ class _Dask:
             with contextlib.suppress(Exception):
                 self.clients.pop().close(timeout=CONNECT)
 
-    def submit(self, entry: Entry, plan: Plan) -> "Future[dict[str, Any]]":
+    def submit(self, entry: ListedServer, plan: FleetSettings) -> "Future[dict[str, Any]]":
         found: Future[dict[str, Any]]
         try:
             found = self.clients[-1].get_executor(pure=False).submit(judged, entry, plan)
@@ -322,18 +326,20 @@ class _Queue:
         under_way: those that a worker has.
     """
 
-    waiting: Iterator[tuple[Entry, int]]
-    again: list[tuple[Entry, int]] = field(default_factory=list)
-    remote: deque[tuple[Entry, int]] = field(default_factory=deque)
-    under_way: "dict[Future[dict[str, Any]], tuple[Entry, int]]" = field(default_factory=dict)
+    waiting: Iterator[tuple[ListedServer, int]]
+    again: list[tuple[ListedServer, int]] = field(default_factory=list)
+    remote: deque[tuple[ListedServer, int]] = field(default_factory=deque)
+    under_way: "dict[Future[dict[str, Any]], tuple[ListedServer, int]]" = field(
+        default_factory=dict
+    )
 
-    def following(self) -> tuple[Entry, int] | None:
+    def following(self) -> tuple[ListedServer, int] | None:
         """Return the next server for a worker; None if there is none now."""
-        busy = any(entry.registry is Registry.REMOTE for entry, _ in self.under_way.values())
+        busy = any(entry.registry is RegistryType.REMOTE for entry, _ in self.under_way.values())
         if self.remote and not busy:
             return self.remote.popleft()
         while one := self.again.pop() if self.again else next(self.waiting, None):
-            if not busy or one[0].registry is not Registry.REMOTE:
+            if not busy or one[0].registry is not RegistryType.REMOTE:
                 return one
             self.remote.append(one)
         return None
@@ -345,11 +351,11 @@ class _Queue:
 
 
 def drive(
-    entries: Iterable[Entry],
-    plan: Plan,
+    entries: Iterable[ListedServer],
+    plan: FleetSettings,
     rows: Rows,
     *,
-    pool: Pool,
+    pool: WorkerPool,
     running: Running,
     on_row: Callable[[Mapping[str, Any]], None],
 ) -> None:
@@ -402,7 +408,9 @@ def drive(
             slots = pool.renew()
 
 
-def judged(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str, Any]:
+def judged(
+    entry: ListedServer, plan: FleetSettings, running: Running | None = None
+) -> dict[str, Any]:
     """Judge a server, again after a fault that is not the server's; return its row."""
     for attempt in range(1, TRIES + 1):
         row = judge(entry, plan, running)

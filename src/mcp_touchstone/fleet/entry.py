@@ -18,7 +18,7 @@ class ListError(InputError):
     """A list cannot be used; the message names the file and the place."""
 
 
-class Registry(StrEnum):
+class RegistryType(StrEnum):
     """The source of a server."""
 
     NPM = "npm"
@@ -54,7 +54,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ListedServer:
     """One server of a list.
 
     Attributes:
@@ -71,7 +71,7 @@ class Entry:
     """
 
     name: str
-    registry: Registry
+    registry: RegistryType
     package: str = ""
     version: str = ""
     script: str = ""
@@ -89,7 +89,7 @@ class Entry:
     @property
     def key(self) -> str:
         """The identity of the server in results: two entries with one key are the same."""
-        if self.registry is Registry.COMMAND:
+        if self.registry is RegistryType.COMMAND:
             return f"{self.registry}:{self.name}"
         text = self.url or self.spec("@")
         return " ".join(
@@ -116,12 +116,12 @@ class Entry:
     @property
     def launch(self) -> tuple[str, ...]:
         """The command with which a client would start it."""
-        if self.registry is Registry.NPM:
+        if self.registry is RegistryType.NPM:
             named = ("-p", self.spec("@"), self.script) if self.script else (self.spec("@"),)
             return ("npx", "-y", *named, *self.args)
-        if self.registry is Registry.PYPI:
+        if self.registry is RegistryType.PYPI:
             return ("uvx", "--from", self.spec("=="), self.script or self.plain, *self.args)
-        if self.registry is Registry.OCI:
+        if self.registry is RegistryType.OCI:
             variables = [word for name in self.env for word in ("-e", name)]
             return ("docker", "run", "-i", "--rm", *variables, self.spec(":"), *self.args)
         return self.command
@@ -139,13 +139,13 @@ def split(text: str, kind: str) -> tuple[str, str]:
     return (name, version) if colon and "/" not in version else (text, "")
 
 
-PACKAGES: Final = (Registry.NPM, Registry.PYPI, Registry.OCI)
+PACKAGES: Final = (RegistryType.NPM, RegistryType.PYPI, RegistryType.OCI)
 
 
 _NAMES: Final = {
-    Registry.NPM: r"(@[\w~-][\w.~-]*/)?[\w~-][\w.~-]*",
-    Registry.PYPI: r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?(\[[\w,.-]*\])?",
-    Registry.OCI: r"[A-Za-z0-9][\w.-]*(:[0-9]+(?=/))?(/[\w.-]+)*(@sha256)?",
+    RegistryType.NPM: r"(@[\w~-][\w.~-]*/)?[\w~-][\w.~-]*",
+    RegistryType.PYPI: r"[A-Za-z0-9]([\w.-]*[A-Za-z0-9])?(\[[\w,.-]*\])?",
+    RegistryType.OCI: r"[A-Za-z0-9][\w.-]*(:[0-9]+(?=/))?(/[\w.-]+)*(@sha256)?",
 }
 """Names of packages and images as registries have them: no path, no URL, no repository."""
 
@@ -157,7 +157,7 @@ _TRANSPORTS: Final = re.compile("(dir|oci|docker|containers|ostree|sif|tarball)(
 _NO_WORD: Final = re.compile("[\0\ud800-\udfff]")
 
 
-def refusal(entry: Entry) -> str:
+def refusal(entry: ListedServer) -> str:
     """Return why the words of an entry cannot be used, or would be misread; empty if neither."""
     given = (*entry.command, *entry.args, *entry.env, *entry.env.values(), entry.cwd or "")
     for word in given:
@@ -172,13 +172,13 @@ def refusal(entry: Entry) -> str:
         not re.fullmatch(_NAMES[entry.registry], name, re.ASCII)
         or not _VERSION.fullmatch(version)
         or _ARCHIVE.search(f"{name}@{version}")
-        or (entry.registry is Registry.OCI and version and _TRANSPORTS.fullmatch(name))
+        or (entry.registry is RegistryType.OCI and version and _TRANSPORTS.fullmatch(name))
     ):
         return f"{entry.spec('@')!r} is no name and version of a package in a registry"
     return ""
 
 
-def unless_refused(entry: Entry) -> Entry:
+def unless_refused(entry: ListedServer) -> ListedServer:
     """Return an entry; with a trouble if its words cannot be used."""
     why = refusal(entry)
     return replace(entry, trouble=Trouble(Start.UNSUPPORTED, why)) if why else entry

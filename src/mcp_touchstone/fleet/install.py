@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_touchstone.fleet.child import Running, run
-from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType, Start, Trouble
 from mcp_touchstone.runtime.disk_limit import DiskLimit
 from mcp_touchstone.runtime.input_file import parsed
 from mcp_touchstone.runtime.members import Members
@@ -55,7 +55,7 @@ class Installed:
 
 
 def install(
-    entry: Entry,
+    entry: ListedServer,
     prefix: Path,
     running: Running,
     *,
@@ -80,7 +80,7 @@ def install(
     return locate(entry, prefix)
 
 
-def locate(entry: Entry, prefix: Path) -> Installed:
+def locate(entry: ListedServer, prefix: Path) -> Installed:
     """Find the program of an installed package.
 
     Raises:
@@ -90,12 +90,12 @@ def locate(entry: Entry, prefix: Path) -> Installed:
         tree = Tree(prefix.resolve())
     except OSError as error:
         raise InstallError(Start.INSTALL_ERROR, f"{prefix}: {error.strerror}") from error
-    find = _npm if entry.registry is Registry.NPM else _pypi
+    find = _npm if entry.registry is RegistryType.NPM else _pypi
     return find(entry, prefix, tree)
 
 
-def _steps(entry: Entry, prefix: Path) -> list[tuple[str, ...]]:
-    if entry.registry is Registry.NPM:
+def _steps(entry: ListedServer, prefix: Path) -> list[tuple[str, ...]]:
+    if entry.registry is RegistryType.NPM:
         quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
         return [("npm", "install", "--prefix", str(prefix), *quiet, "--", entry.spec("@"))]
     python = os.path.realpath(sys.executable)
@@ -114,7 +114,7 @@ def _steps(entry: Entry, prefix: Path) -> list[tuple[str, ...]]:
 
 def _run(
     words: Sequence[str],
-    entry: Entry,
+    entry: ListedServer,
     prefix: Path,
     *,
     running: Running,
@@ -150,7 +150,7 @@ def _run(
         raise _failure(output.replace(str(prefix), "{prefix}"), entry, status)
 
 
-def _failure(output: str, entry: Entry, status: int) -> InstallError:
+def _failure(output: str, entry: ListedServer, status: int) -> InstallError:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     if any("ENOSPC" in line or "No space left" in line for line in lines):
         return InstallError(Start.HARNESS, "no space left on the device")
@@ -198,7 +198,7 @@ def _environment(env: Mapping[str, str], prefix: Path) -> dict[str, str]:
 # --- the program of a package
 
 
-def _npm(entry: Entry, prefix: Path, tree: Tree) -> Installed:
+def _npm(entry: ListedServer, prefix: Path, tree: Tree) -> Installed:
     try:
         text = _within(tree, f"node_modules/{entry.package}/package.json").read_text()
         package = Members.of(parsed(text, "package.json", "it is no package"), "package.json")
@@ -217,7 +217,7 @@ def _npm(entry: Entry, prefix: Path, tree: Tree) -> Installed:
     return Installed(str(program), version)
 
 
-def _pypi(entry: Entry, prefix: Path, tree: Tree) -> Installed:
+def _pypi(entry: ListedServer, prefix: Path, tree: Tree) -> Installed:
     plain = entry.plain
     found = _distribution(tree, plain)
     if found is None:

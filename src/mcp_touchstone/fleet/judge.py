@@ -23,7 +23,7 @@ from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.loader import SUITES, home
 from mcp_touchstone.fleet import containers
 from mcp_touchstone.fleet.child import Running, run
-from mcp_touchstone.fleet.entry import Entry, Registry, Start, Trouble
+from mcp_touchstone.fleet.entry import ListedServer, RegistryType, Start, Trouble
 from mcp_touchstone.fleet.install import LONGEST, Installed, InstallError, install, locate
 from mcp_touchstone.fleet.records import differences
 from mcp_touchstone.results.run import Conclusion
@@ -53,14 +53,14 @@ LEAST: Final = 5.0
 INSTALLATION: Final = 4096
 """Limit in MiB of what an installation, and the server without a sandbox, writes to its folder."""
 
-INSTALLED: Final = (Registry.NPM, Registry.PYPI)
+INSTALLED: Final = (RegistryType.NPM, RegistryType.PYPI)
 
-NOT_ATTACKED: Final = {Registry.REMOTE: "at a URL", Registry.OCI: "in images"}
+NOT_ATTACKED: Final = {RegistryType.REMOTE: "at a URL", RegistryType.OCI: "in images"}
 """Servers whose files and processes are not ours to look at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FleetSettings:
     """The settings of a fleet, the same for each server.
 
     Attributes:
@@ -109,7 +109,9 @@ def digest() -> str:
     return found.hexdigest()
 
 
-def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str, Any]:
+def judge(
+    entry: ListedServer, plan: FleetSettings, running: Running | None = None
+) -> dict[str, Any]:
     """Judge one server; return its row. Never raises for anything of the server's."""
     begun = now()
     row = _blank(entry, plan)
@@ -134,7 +136,7 @@ def judge(entry: Entry, plan: Plan, running: Running | None = None) -> dict[str,
     return row
 
 
-def _blank(entry: Entry, plan: Plan) -> dict[str, Any]:
+def _blank(entry: ListedServer, plan: FleetSettings) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "key": entry.key,
@@ -143,7 +145,7 @@ def _blank(entry: Entry, plan: Plan) -> dict[str, Any]:
         "package": entry.package,
         "version": entry.version,
         "launch": list(entry.launch) or [entry.url],
-        "language": {Registry.NPM: "node", Registry.PYPI: "python"}.get(entry.registry, ""),
+        "language": {RegistryType.NPM: "node", RegistryType.PYPI: "python"}.get(entry.registry, ""),
         "tool": {"version": __version__, "catalogue": digest()},
         "settings": plan.document(),
         "when": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
@@ -166,7 +168,7 @@ def _blank(entry: Entry, plan: Plan) -> dict[str, Any]:
     }
 
 
-def unjudged(entry: Entry, plan: Plan, line: str) -> dict[str, Any]:
+def unjudged(entry: ListedServer, plan: FleetSettings, line: str) -> dict[str, Any]:
     """Return the row of a server that could not be judged for a reason of ours."""
     return {**_blank(entry, plan), "start": _start(Trouble(Start.HARNESS, line))}
 
@@ -177,8 +179,8 @@ def _start(trouble: Trouble) -> dict[str, str]:
 
 def _judge(
     row: dict[str, Any],
-    entry: Entry,
-    plan: Plan,
+    entry: ListedServer,
+    plan: FleetSettings,
     *,
     work: Path,
     begun: float,
@@ -195,7 +197,7 @@ def _judge(
         command = (installed.program, *entry.args)
         row["version"] = installed.version
         row["seconds"]["install"] = round(now() - begun, 3)
-    elif entry.registry is Registry.OCI:
+    elif entry.registry is RegistryType.OCI:
         image = containers.pull(plan.engine, entry, work, running, seconds=plan.deadline)
         command = containers.command(plan.engine, entry, image, work.name, memory=plan.memory)
         row["version"] = entry.version or image
@@ -210,7 +212,7 @@ def _judge(
 
 
 def _installed(
-    entry: Entry, plan: Plan, work: Path, running: Running, disk: DiskLimit
+    entry: ListedServer, plan: FleetSettings, work: Path, running: Running, disk: DiskLimit
 ) -> Installed:
     if entry.prefix:
         return locate(entry, Path(entry.prefix))
@@ -221,14 +223,14 @@ def _installed(
     return found
 
 
-def _unsupported(entry: Entry, plan: Plan) -> Trouble | None:
-    if entry.registry is Registry.OCI and not plan.engine:
+def _unsupported(entry: ListedServer, plan: FleetSettings) -> Trouble | None:
+    if entry.registry is RegistryType.OCI and not plan.engine:
         return Trouble(Start.UNSUPPORTED, "an image: use --inside podman or --inside docker")
     if entry.registry in NOT_ATTACKED and _suite(plan) == "security":
         return Trouble(
             Start.UNSUPPORTED, f"servers {NOT_ATTACKED[entry.registry]} are not attacked"
         )
-    if entry.registry is not Registry.REMOTE:
+    if entry.registry is not RegistryType.REMOTE:
         return None
     try:
         Endpoint(entry.url)
@@ -237,7 +239,7 @@ def _unsupported(entry: Entry, plan: Plan) -> Trouble | None:
     return None
 
 
-def _suite(plan: Plan) -> str:
+def _suite(plan: FleetSettings) -> str:
     """Return the suite that ``check`` runs; empty for the default."""
     pairs = itertools.pairwise(plan.words)
     return next((value for name, value in pairs if name == "--suite"), "")
@@ -249,7 +251,13 @@ def _slug(key: str) -> str:
 
 
 def _words(
-    entry: Entry, plan: Plan, command: Sequence[str], *, work: Path, files: Path, left: float
+    entry: ListedServer,
+    plan: FleetSettings,
+    command: Sequence[str],
+    *,
+    work: Path,
+    files: Path,
+    left: float,
 ) -> list[str]:
     report, transcripts = files / "report.json", files / "transcripts"
     for old in (report, *(transcripts.glob("*") if transcripts.is_dir() else ())):
@@ -257,11 +265,11 @@ def _words(
     words = [sys.executable, "-m", "mcp_touchstone", "check", "--quiet", "--no-baseline"]
     words += ["--json", str(report), "--save", str(transcripts)]
     words += ["--deadline", f"{left:.0f}", "--timeout", f"{min(plan.startup, left):g}", *plan.words]
-    if entry.registry is Registry.REMOTE:
+    if entry.registry is RegistryType.REMOTE:
         words += [] if Endpoint(entry.url).local else ["--rate", str(plan.rate)]
         return [*words, "--suite", "conformance", "--jobs", "1", entry.url]
     words += ["--jobs", str(plan.jobs)]
-    if entry.registry is Registry.OCI:
+    if entry.registry is RegistryType.OCI:
         words += ["--suite", "conformance", "--sandbox", "off"]
     else:
         words += ["--sandbox", str(plan.method or "off"), "--cwd", entry.cwd or "{root}"]
@@ -277,8 +285,8 @@ def _words(
 def _check(
     row: dict[str, Any],
     words: Sequence[str],
-    entry: Entry,
-    plan: Plan,
+    entry: ListedServer,
+    plan: FleetSettings,
     *,
     work: Path,
     files: Path,
@@ -290,7 +298,7 @@ def _check(
     cwd = work / "cwd"
     cwd.mkdir()
     begun = now()
-    in_image = entry.registry is Registry.OCI
+    in_image = entry.registry is RegistryType.OCI
     env = variables(os.environ, network=False)
     with containers.removed(plan.engine, work.name) if in_image else nullcontext(()) as kept:
         errors, status = run(
@@ -319,14 +327,14 @@ def _check(
     trouble = report.object("summary").word("trouble")
     row["start"] = _start(
         _refused(trouble)
-        if entry.registry is Registry.REMOTE
+        if entry.registry is RegistryType.REMOTE
         else classify(trouble, _output(files / "transcripts"))
     )
 
 
-def _fill(row: dict[str, Any], report: Members, entry: Entry) -> None:
+def _fill(row: dict[str, Any], report: Members, entry: ListedServer) -> None:
     """Fill the row from a report; leave it as it is if the report is none."""
-    in_image = entry.registry is Registry.OCI
+    in_image = entry.registry is RegistryType.OCI
     summary, target = report.object("summary"), report.object("target")
     servers = [Members.of(one, "server").value for one in target.object("server").value.values()]
     server = servers[-1] if servers else {}
@@ -472,7 +480,7 @@ def _refused(trouble: str) -> Trouble:
     return classify(trouble, [])
 
 
-def matches(row: Mapping[str, Any], plan: Plan) -> str:
+def matches(row: Mapping[str, Any], plan: FleetSettings) -> str:
     """Return why a row does not belong to a fleet with these settings; empty if it does."""
     tool = row.get("tool") or {}
     if tool.get("version") != __version__ or tool.get("catalogue") != digest():

@@ -14,9 +14,9 @@ from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.fleet.entry import (
     PACKAGES,
     ROOT,
-    Entry,
+    ListedServer,
     ListError,
-    Registry,
+    RegistryType,
     Start,
     Trouble,
     split,
@@ -36,7 +36,7 @@ class _MissingError(Exception):
         super().__init__(f"{what} is required and has no default")
 
 
-def record_of(path: Path, given: Collection[str] = ()) -> Entry:
+def record_of(path: Path, given: Collection[str] = ()) -> ListedServer:
     """Return the server of one registry record.
 
     Args:
@@ -65,7 +65,7 @@ def published(path: Path) -> Mapping[str, Any]:
     return record
 
 
-def differences(entry: Entry, server: Mapping[str, Any]) -> list[str]:
+def differences(entry: ListedServer, server: Mapping[str, Any]) -> list[str]:
     """Return a line for each difference between a record and what the server says of itself.
 
     Args:
@@ -97,7 +97,7 @@ def record_in(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return row if is_record and isinstance(row.get("name"), str) else None
 
 
-def from_record(record: Mapping[str, Any], where: str, given: Collection[str] = ()) -> Entry:
+def from_record(record: Mapping[str, Any], where: str, given: Collection[str] = ()) -> ListedServer:
     """Return the server of a registry record: its first package over stdio, or its URL.
 
     A required value without a default makes it ``needs-config``, except for paths: the server gets
@@ -110,7 +110,7 @@ def from_record(record: Mapping[str, Any], where: str, given: Collection[str] = 
         InputError: it has no name.
     """
     members = Members(record, where)
-    found = Entry(name=members.get("name", str), registry=Registry.COMMAND, where=where)
+    found = ListedServer(name=members.get("name", str), registry=RegistryType.COMMAND, where=where)
     try:
         described = {name: members.get(name, str, "") for name in ("name", "version", "title")}
         return unless_refused(_server(replace(found, described=described), members, given))
@@ -119,7 +119,7 @@ def from_record(record: Mapping[str, Any], where: str, given: Collection[str] = 
         return replace(found, trouble=Trouble(Start.UNSUPPORTED, why))
 
 
-def _server(found: Entry, record: Members, given: Collection[str]) -> Entry:
+def _server(found: ListedServer, record: Members, given: Collection[str]) -> ListedServer:
     packages, remotes = [*record.objects("packages")], [*record.objects("remotes")]
     local = sorted(
         (
@@ -127,7 +127,7 @@ def _server(found: Entry, record: Members, given: Collection[str]) -> Entry:
             for one in packages
             if _type(one) == "stdio" and one.get("registryType", str, "") in [*PACKAGES]
         ),
-        key=lambda one: PACKAGES.index(Registry(one.get("registryType", str))),
+        key=lambda one: PACKAGES.index(RegistryType(one.get("registryType", str))),
     )
     try:
         if local:
@@ -147,15 +147,15 @@ def _type(package: Members) -> str:
     return package.object("transport").get("type", str, "stdio")
 
 
-def _package(found: Entry, package: Members, given: Collection[str]) -> Entry:
-    registry = Registry(package.get("registryType", str))
+def _package(found: ListedServer, package: Members, given: Collection[str]) -> ListedServer:
+    registry = RegistryType(package.get("registryType", str))
     name, version = package.get("identifier", str, ""), package.get("version", str, "")
-    if registry is Registry.OCI and not version:
+    if registry is RegistryType.OCI and not version:
         name, version = split(name, registry)
     base = replace(found, registry=registry, package=name, version=version)
     runtime = tuple(_arguments(package, "runtimeArguments", required=False))
     script, ignored = "", runtime
-    if registry is Registry.PYPI and "--from" in runtime[:-1]:
+    if registry is RegistryType.PYPI and "--from" in runtime[:-1]:
         at = runtime.index("--from")
         base = replace(base, package=split(runtime[at + 1], registry)[0])
         script, ignored = next(iter(runtime[at + 2 :]), ""), runtime[at + 3 :]
@@ -169,9 +169,9 @@ def _package(found: Entry, package: Members, given: Collection[str]) -> Entry:
     return replace(base, args=args, env=env, script=script, ignored=ignored)
 
 
-def _remote(found: Entry, remote: Members) -> Entry:
+def _remote(found: ListedServer, remote: Members) -> ListedServer:
     url = _filled(remote.get("url", str, ""), remote)
-    base = replace(found, registry=Registry.REMOTE, url=url)
+    base = replace(found, registry=RegistryType.REMOTE, url=url)
     for header in remote.objects("headers"):
         if _is_required(header) and _given(header) is None:
             why = str(_MissingError(f"header {header.get('name', str, '')}"))

@@ -14,9 +14,9 @@ from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.config import client_files
 from mcp_touchstone.config.toml_keys import untrusted
 from mcp_touchstone.fleet.entry import (
-    Entry,
+    ListedServer,
     ListError,
-    Registry,
+    RegistryType,
     Start,
     Trouble,
     refusal,
@@ -31,7 +31,7 @@ from mcp_touchstone.target.option import leaves
 
 def read(
     path: Path, environment: Mapping[str, str] | None = None, *, trusted: bool = False
-) -> Iterator[Entry]:
+) -> Iterator[ListedServer]:
     """Yield the servers of a list; one that was there before is left out.
 
     Args:
@@ -42,7 +42,7 @@ def read(
     Raises:
         ListError: it cannot be read, is of no known format, or has two servers of one name.
     """
-    seen: dict[str, Entry] = {}
+    seen: dict[str, ListedServer] = {}
     ours = os.environ if environment is None else environment
     for entry in _read(path, None if path.is_dir() and not trusted else ours):
         first = seen.setdefault(entry.key, entry)
@@ -52,7 +52,7 @@ def read(
             raise ListError(
                 f"{entry.where}: {entry.key} is already another server at {first.where}; "
                 "give it another name"
-                if entry.registry is Registry.COMMAND
+                if entry.registry is RegistryType.COMMAND
                 else f"{entry.where}: {entry.key} is already listed with other settings at "
                 f"{first.where}; remove one of them"
             )
@@ -69,7 +69,9 @@ def opt_outs(path: Path) -> frozenset[str]:
     return frozenset(word for word in words if word)
 
 
-def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Iterator[Entry]:
+def without(
+    entries: Iterable[ListedServer], names: Collection[str], path: Path
+) -> Iterator[ListedServer]:
     """Yield servers; those that opted out have a trouble that says so.
 
     A host stands for the hosts below it too: ``example.org`` for ``mcp.example.org``.
@@ -88,7 +90,7 @@ def without(entries: Iterable[Entry], names: Collection[str], path: Path) -> Ite
             yield replace(entry, trouble=Trouble(Start.OPTED_OUT, f"{found} is in {path.name}"))
 
 
-def _read(path: Path, environment: Mapping[str, str] | None) -> Iterator[Entry]:
+def _read(path: Path, environment: Mapping[str, str] | None) -> Iterator[ListedServer]:
     named = not path.is_dir()
     files = [path] if named else sorted(path.rglob("*.json"))
     if not files:
@@ -99,7 +101,7 @@ def _read(path: Path, environment: Mapping[str, str] | None) -> Iterator[Entry]:
         yield from reader(InputFile(file, "correct the list, or name another", named=named))
 
 
-def _toml(file: InputFile) -> Iterator[Entry]:
+def _toml(file: InputFile) -> Iterator[ListedServer]:
     tables = file.toml().get("server")
     if not isinstance(tables, list):
         raise ListError(f"{file.path}: it has no [[server]] table")
@@ -107,12 +109,12 @@ def _toml(file: InputFile) -> Iterator[Entry]:
         yield _entry(table, f"{file.path}: server {number}", file.path.parent)
 
 
-def _json_lines(file: InputFile) -> Iterator[Entry]:
+def _json_lines(file: InputFile) -> Iterator[ListedServer]:
     for where, row in file.rows():
         yield _entry(row, where, file.path.parent)
 
 
-def _csv(file: InputFile) -> Iterator[Entry]:
+def _csv(file: InputFile) -> Iterator[ListedServer]:
     rows = csv.DictReader(file.text().splitlines(keepends=True))
     while True:
         where = f"{file.path}:{rows.line_num + 1}"
@@ -126,7 +128,7 @@ def _csv(file: InputFile) -> Iterator[Entry]:
         yield _entry(given, where, file.path.parent)
 
 
-def _json(environment: Mapping[str, str] | None, file: InputFile) -> Iterator[Entry]:
+def _json(environment: Mapping[str, str] | None, file: InputFile) -> Iterator[ListedServer]:
     path, text = file.path, file.text()
     document = parsed(client_files.plain(text), str(path), file.cure)  # a client's has comments
     if isinstance(document, dict) and isinstance(document.get("servers"), list):
@@ -140,7 +142,7 @@ def _json(environment: Mapping[str, str] | None, file: InputFile) -> Iterator[En
         yield from _client(path, text, environment)
 
 
-def _entry(row: Any, where: str, folder: Path) -> Entry:
+def _entry(row: Any, where: str, folder: Path) -> ListedServer:
     """Read one server of a list.
 
     Raises:
@@ -163,7 +165,7 @@ _FLAT: Final = ("npm", "pypi", "oci", "command", "url")
 _KEYS: Final = frozenset((*_FLAT, "name", "version", "args", "env", "script", "cwd", "prefix"))
 
 
-def _flat(row: Members, folder: Path) -> Entry:
+def _flat(row: Members, folder: Path) -> ListedServer:
     where = row.where
     kinds = [kind for kind in _FLAT if row.value.get(kind)]
     unknown = next((name for name in row.value if name not in _KEYS), None)
@@ -188,11 +190,11 @@ def _flat(row: Members, folder: Path) -> Entry:
         shared["cwd"] = shared["cwd"] or str(folder.absolute())
         return _launched(command, shared, folder)
     if kind == "url":
-        return Entry(registry=Registry.REMOTE, url=command[0], **shared)
+        return ListedServer(registry=RegistryType.REMOTE, url=command[0], **shared)
     package, version = split(command[0], kind)
     prefix = row.get("prefix", str, "")
-    return Entry(
-        registry=Registry(kind),
+    return ListedServer(
+        registry=RegistryType(kind),
         package=package,
         version=version or row.word("version"),
         prefix=str(folder.absolute() / prefix) if prefix else "",
@@ -216,7 +218,7 @@ def _words(given: Any, where: str) -> tuple[str, ...]:
 # --- commands of clients
 
 
-def _client(path: Path, text: str, environment: Mapping[str, str] | None) -> Iterator[Entry]:
+def _client(path: Path, text: str, environment: Mapping[str, str] | None) -> Iterator[ListedServer]:
     """Yield the servers of a file of an MCP client.
 
     Raises:
@@ -237,13 +239,13 @@ def _client(path: Path, text: str, environment: Mapping[str, str] | None) -> Ite
             found = isinstance(error, client_files.UntrustedError)
             line = untrusted(line) if found else line.partition("; ")[0]
             trouble = Trouble(Start.NEEDS_CONFIG, line)
-            yield Entry(registry=Registry.COMMAND, trouble=trouble, **here)
+            yield ListedServer(registry=RegistryType.COMMAND, trouble=trouble, **here)
             continue
         if source.url:
             headers = ", ".join((*source.variables, *source.headers))
             why = f"{name}: headers are not sent by a fleet: {headers}"
             needs = Trouble(Start.NEEDS_CONFIG, why) if headers else None
-            yield Entry(registry=Registry.REMOTE, url=source.url, trouble=needs, **here)
+            yield ListedServer(registry=RegistryType.REMOTE, url=source.url, trouble=needs, **here)
             continue
         shared = {**here, "env": source.env, "cwd": source.cwd or str(around.folder)}
         yield unless_refused(_launched(source.command, shared, folder))
@@ -251,10 +253,10 @@ def _client(path: Path, text: str, environment: Mapping[str, str] | None) -> Ite
 
 _FLAGS: Final = {"npx": {"-y", "--yes", "-q", "--quiet"}, "uvx": {"-q", "--quiet", "--isolated"}}
 _PACKAGE: Final = {"npx": ("-p", "--package"), "uvx": ("--from",)}
-_REGISTRIES: Final = {"npx": Registry.NPM, "uvx": Registry.PYPI}
+_REGISTRIES: Final = {"npx": RegistryType.NPM, "uvx": RegistryType.PYPI}
 
 
-def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -> Entry:
+def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -> ListedServer:
     """Return the package or image that a command starts with a launcher, or the command itself."""
     launcher = Path(command[0]).name
     words = list(command[1:])
@@ -264,7 +266,7 @@ def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -
     program = folder / command[0]
     if os.sep in command[0] and program.is_file():
         command = (str(program.absolute()), *command[1:])
-    own = Entry(registry=Registry.COMMAND, command=tuple(command), **shared)
+    own = ListedServer(registry=RegistryType.COMMAND, command=tuple(command), **shared)
     if launcher not in _REGISTRIES:
         return own
     package = script = ""
@@ -282,7 +284,7 @@ def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -
     if not package or re.search(r"[:+]|^\.{0,2}/", package):  # a folder, a URL, a repository
         return own
     name, version = split(package, registry)
-    return Entry(
+    return ListedServer(
         registry=registry,
         package=name,
         version=version,
@@ -291,7 +293,7 @@ def _launched(command: Sequence[str], shared: Mapping[str, Any], folder: Path) -
     )
 
 
-def _image(command: Sequence[str], shared: Mapping[str, Any]) -> Entry | None:
+def _image(command: Sequence[str], shared: Mapping[str, Any]) -> ListedServer | None:
     """Return the image that ``docker run`` starts; None if it has options such as mounts.
 
     Of the variables of a client, only those in the options are passed on.
@@ -307,10 +309,10 @@ def _image(command: Sequence[str], shared: Mapping[str, Any]) -> Entry | None:
             return None
     if not words:
         return None
-    package, version = split(words.pop(0), Registry.OCI)
+    package, version = split(words.pop(0), RegistryType.OCI)
     args = (*words, *shared.get("args", ()))
-    return Entry(
-        registry=Registry.OCI,
+    return ListedServer(
+        registry=RegistryType.OCI,
         package=package,
         version=version,
         **{**shared, "env": env, "args": args, "cwd": None},

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.connection.connection import Connection
-from mcp_touchstone.connection.server_profile import LISTS, Example, Exchange, Spoken
+from mcp_touchstone.connection.server_profile import LISTS, Example, Request, Spoken
 from mcp_touchstone.golden.scrubber import Scrubber, lined
 from mcp_touchstone.samples.from_schema import incomplete, mistyped
 from mcp_touchstone.target.target import ROOT, replaced
@@ -51,7 +51,7 @@ class Stop:
     """
 
     name: str
-    ask: Exchange
+    ask: Request
     of: str = ""
     member: str = ""
 
@@ -131,7 +131,7 @@ def _stop(name: str, document: Document) -> Stop | None:
         return None
     member = next((m for method, m in LISTS.values() if method == ask["method"]), "")
     paged = "pages" in document
-    return Stop(name, Exchange(ask["method"], params), document.get("of", ""), member * paged)
+    return Stop(name, Request(ask["method"], params), document.get("of", ""), member * paged)
 
 
 _FIXED: Final = ("opening", "ping", UNASKED)
@@ -140,10 +140,10 @@ _FIXED: Final = ("opening", "ping", UNASKED)
 def _stops(revision: str, offer: Offer) -> Iterator[Stop]:
     spoken = offer.spoken
     if not rev.is_modern(revision):
-        yield Stop("ping", Exchange("ping"))
+        yield Stop("ping", Request("ping"))
     for feature, (method, member) in LISTS.items():
         if feature in spoken.lists:
-            yield Stop(f"list-{feature}", Exchange(method), member=member)
+            yield Stop(f"list-{feature}", Request(method), member=member)
     calls = {example.name: example for example in reversed(spoken.examples("callable-tool"))}
     for example in reversed(calls.values()):
         yield _of_example("call", example, offer.root)
@@ -164,8 +164,8 @@ def _of_example(kind: str, example: Example, root: str) -> Stop:
     return Stop(f"{kind}-{slug(str(subject))}", ask, of)
 
 
-def _anywhere(exchange: Exchange, root: str) -> Exchange:
-    return Exchange(exchange.method, replaced(dict(exchange.params), root, ROOT))
+def _anywhere(exchange: Request, root: str) -> Request:
+    return Request(exchange.method, replaced(dict(exchange.params), root, ROOT))
 
 
 def slug(name: str) -> str:
@@ -178,31 +178,31 @@ def slug(name: str) -> str:
 
 def _mistakes(revision: str, offer: Offer) -> Iterator[Stop]:
     spoken = offer.spoken
-    yield Stop("error-unknown-method", Exchange("no/such/method"))
+    yield Stop("error-unknown-method", Request("no/such/method"))
     if "tools" in spoken.lists:
         unknown = {"name": "no_such_tool", "arguments": {}}
-        yield Stop("error-unknown-tool", Exchange("tools/call", unknown))
-        yield Stop("error-tool-without-a-name", Exchange("tools/call", {}))
+        yield Stop("error-unknown-tool", Request("tools/call", unknown))
+        yield Stop("error-tool-without-a-name", Request("tools/call", {}))
     for example in spoken.examples("argument-tool")[:1]:
         for name, make in (("missing", incomplete), ("mistyped", mistyped)):
             made = make(example.schema, example.arguments)
             if made is not None:
-                ask = Exchange("tools/call", {"name": example.name, "arguments": made[1]})
+                ask = Request("tools/call", {"name": example.name, "arguments": made[1]})
                 yield Stop(f"error-argument-{name}", _anywhere(ask, offer.root))
     if "resources" in spoken.lists:
-        ask = Exchange("resources/read", {"uri": "touchstone://no/such/resource"})
+        ask = Request("resources/read", {"uri": "touchstone://no/such/resource"})
         yield Stop("error-unknown-resource", ask)
     if "prompts" in spoken.lists:
-        yield Stop("error-unknown-prompt", Exchange("prompts/get", {"name": "no_such_prompt"}))
+        yield Stop("error-unknown-prompt", Request("prompts/get", {"name": "no_such_prompt"}))
     for method in list(spoken.cursors)[:1]:
-        yield Stop("error-unknown-cursor", Exchange(method, {"cursor": "made up"}))
+        yield Stop("error-unknown-cursor", Request(method, {"cursor": "made up"}))
     if rev.is_modern(revision):
         meta = {
             rev.META + "protocolVersion": "2099-01-01",
             rev.META + "clientInfo": _CLIENT,
             rev.META + "clientCapabilities": {},
         }
-        ask = Exchange("server/discover", {"_meta": meta})
+        ask = Request("server/discover", {"_meta": meta})
         yield Stop("error-unsupported-version", ask)
 
 

@@ -33,7 +33,7 @@ ALGORITHM: Final = "RS256"
 
 
 @dataclass(frozen=True, slots=True)
-class Flaw:
+class TokenFlaw:
     """How a token differs from a good one.
 
     Attributes:
@@ -49,27 +49,27 @@ class Flaw:
     signer: str = "own"
 
 
-FLAWS: Final[dict[str, Flaw]] = {
+FLAWS: Final[dict[str, TokenFlaw]] = {
     # valid: a list of audiences may name other servers too (RFC 7519, section 4.1.3)
-    "listed-audience": Flaw({"aud": [ELSEWHERE, "{audience}"]}),
+    "listed-audience": TokenFlaw({"aud": [ELSEWHERE, "{audience}"]}),
     # invalid
-    "other-audience": Flaw({"aud": ELSEWHERE}),
-    "no-audience": Flaw({"aud": None}),
-    "other-list": Flaw({"aud": [ELSEWHERE, "{issuer}"]}),
-    "longer-audience": Flaw({"aud": "{audience}-other"}),
-    "nested-audience": Flaw({"aud": ELSEWHERE + "?for={audience}"}),
-    "id-token": Flaw({"aud": CLIENT, "nonce": "n"}, {"typ": "JWT"}),
-    "other-issuer": Flaw({"iss": "https://elsewhere.invalid"}),
-    "expired": Flaw({"iat": -2 * HOUR, "nbf": -2 * HOUR, "exp": -HOUR}),
-    "early": Flaw({"nbf": HOUR}),
-    "unsigned": Flaw(header={"alg": "none"}, signer="nobody"),
-    "unknown-key": Flaw(signer="stranger"),
-    "public-key": Flaw(header={"alg": "HS256"}, signer="public"),
-    "own-jwk": Flaw(header={"jwk": "{jwk}"}, signer="stranger"),
-    "own-jku": Flaw(header={"jku": "{issuer}/stranger/jwks"}, signer="stranger"),
-    "own-x5u": Flaw(header={"x5u": "{issuer}/stranger/certificate"}, signer="stranger"),
-    "revoked": Flaw(),
-    "no-scope": Flaw({"scope": ""}),
+    "other-audience": TokenFlaw({"aud": ELSEWHERE}),
+    "no-audience": TokenFlaw({"aud": None}),
+    "other-list": TokenFlaw({"aud": [ELSEWHERE, "{issuer}"]}),
+    "longer-audience": TokenFlaw({"aud": "{audience}-other"}),
+    "nested-audience": TokenFlaw({"aud": ELSEWHERE + "?for={audience}"}),
+    "id-token": TokenFlaw({"aud": CLIENT, "nonce": "n"}, {"typ": "JWT"}),
+    "other-issuer": TokenFlaw({"iss": "https://elsewhere.invalid"}),
+    "expired": TokenFlaw({"iat": -2 * HOUR, "nbf": -2 * HOUR, "exp": -HOUR}),
+    "early": TokenFlaw({"nbf": HOUR}),
+    "unsigned": TokenFlaw(header={"alg": "none"}, signer="nobody"),
+    "unknown-key": TokenFlaw(signer="stranger"),
+    "public-key": TokenFlaw(header={"alg": "HS256"}, signer="public"),
+    "own-jwk": TokenFlaw(header={"jwk": "{jwk}"}, signer="stranger"),
+    "own-jku": TokenFlaw(header={"jku": "{issuer}/stranger/jwks"}, signer="stranger"),
+    "own-x5u": TokenFlaw(header={"x5u": "{issuer}/stranger/certificate"}, signer="stranger"),
+    "revoked": TokenFlaw(),
+    "no-scope": TokenFlaw({"scope": ""}),
 }
 """Name of a flaw -> the token that has it."""
 
@@ -116,7 +116,7 @@ class Mint:
             user: its subject.
             flaw: a name in ``FLAWS``; empty for a good token.
         """
-        row = FLAWS[flaw] if flaw else Flaw()
+        row = FLAWS[flaw] if flaw else TokenFlaw()
         claims: dict[str, Any] = {
             "iss": self.issuer,
             "sub": user,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mcp_touchstone.connection.server_profile import Exchange
+from mcp_touchstone.connection.server_profile import Request
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.judging.talk import Talk
 from mcp_touchstone.judging.used_server import Broken
@@ -33,7 +33,7 @@ class Conversation(Talk):
         return self.wire.transcript.since(n)
 
     def run(
-        self, exchange: Exchange, *, meta: Mapping[str, Any] | None = None, required: bool = True
+        self, exchange: Request, *, meta: Mapping[str, Any] | None = None, required: bool = True
     ) -> Reply:
         """Send an exchange again and wait for its answer."""
         return self.wire.request(exchange.method, exchange.params, meta=meta, required=required)

@@ -96,7 +96,7 @@ TWICE: Final[tuple[Json, ...]] = (
 """The steps of a client that calls a tool twice."""
 
 
-class Gone(Exception):  # noqa: N818  (an event of the conversation, not a fault of ours)
+class ClientGone(Exception):  # noqa: N818  (an event of the conversation, not a fault of ours)
     """The client ended the conversation without closing the input; the message is the event."""
 
 
@@ -251,7 +251,7 @@ class Part:
         """An address of ours; what the client fetches there is an event."""
         recorder = self.recorder
 
-        class Canary(http.server.BaseHTTPRequestHandler):
+        class Handler(http.server.BaseHTTPRequestHandler):
             timeout = 5
 
             def do_GET(self) -> None:
@@ -263,12 +263,12 @@ class Part:
             def log_message(self, *_words: Any) -> None:
                 """Write nothing to stderr."""
 
-        server = http.server.HTTPServer(("", 0), Canary, bind_and_activate=False)
+        server = http.server.HTTPServer(("", 0), Handler, bind_and_activate=False)
         server.socket.close()
         try:
             server.socket = self.listen()
         except OSError as error:  # its sandbox has ended
-            raise Gone(Happened.KILLED) from error
+            raise ClientGone(Happened.KILLED) from error
         threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
         self._canary = server
         return f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
@@ -287,7 +287,7 @@ class Part:
                 chunk = self._peer.read(self._ring())
                 if chunk is not None:
                     self._take(chunk, splitter)
-        except Gone as error:
+        except ClientGone as error:
             self.gone = 1
             self.recorder.event(str(error))
         else:
@@ -323,7 +323,7 @@ class Part:
             else:
                 self._leave()
         if self.recorder.full:
-            raise Gone(Happened.FULL)
+            raise ClientGone(Happened.FULL)
 
     def _leave(self) -> None:
         self.gone = self.gone or 0

@@ -21,7 +21,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class ServerFacts:
     """What a run saw of a server that profiles can measure.
 
     Attributes:
@@ -53,17 +53,17 @@ class Measure:
     """
 
     what: str
-    find: Callable[[Seen, Rule], Found]
+    find: Callable[[ServerFacts, Rule], Found]
     uses: frozenset[str] = frozenset()
     of_record: bool = False
 
 
-def _on_server(what: str, check: Callable[[Seen, Rule], Said], *uses: str) -> Measure:
+def _on_server(what: str, check: Callable[[ServerFacts, Rule], Said], *uses: str) -> Measure:
     return Measure(what, lambda seen, rule: _found("", check(seen, rule)), frozenset(uses))
 
 
 def _on_tools(what: str, check: Callable[[Json, Rule], Said], *uses: str) -> Measure:
-    def find(seen: Seen, rule: Rule) -> Found:
+    def find(seen: ServerFacts, rule: Rule) -> Found:
         for tool in seen.tools:
             yield from _found(tool["name"], check(tool, rule))
 
@@ -96,7 +96,7 @@ def _on_nodes(what: str, check: Callable[[str, Json, Rule], Said], *uses: str) -
 def _on_record(what: str, check: Callable[[Any, Rule], Said], *uses: str) -> Measure:
     """Check the members of the record that ``words`` names."""
 
-    def find(seen: Seen, rule: Rule) -> Found:
+    def find(seen: ServerFacts, rule: Rule) -> Found:
         for place, value in _of_record(seen.record or {}, rule.words):
             yield from (("", f"{place}: {said}") for _, said in _found("", check(value, rule)))
 
@@ -117,7 +117,7 @@ def _long(text: Any, rule: Rule) -> str:
     return f"{len(text)} characters" if known else ""
 
 
-def _name_length(seen: Seen, rule: Rule) -> Found:
+def _name_length(seen: ServerFacts, rule: Rule) -> Found:
     before = rule.before(seen.server)
     prefix = f" with {before!r} before it" if before else ""
     for tool in seen.tools:
@@ -125,7 +125,7 @@ def _name_length(seen: Seen, rule: Rule) -> Found:
         yield from _found(tool["name"], said and said + prefix)
 
 
-def _many(seen: Seen, rule: Rule) -> str:
+def _many(seen: ServerFacts, rule: Rule) -> str:
     page = " on the first page" if seen.more else ""
     return f"{len(seen.tools)} tools{page}" if len(seen.tools) > rule.limit else ""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.profiles.load import profile
-from mcp_touchstone.profiles.measure import MEASURES, Seen
+from mcp_touchstone.profiles.measure import MEASURES, ServerFacts
 from mcp_touchstone.profiles.rule import Effect, Rule
 
 if TYPE_CHECKING:
@@ -140,16 +140,16 @@ def measured(
     spoken = [r for r in rev.ALL if r in server.spoken]
     old = [r for r in spoken if not rev.is_modern(r)]
     revision = (old or spoken)[-1] if spoken else ""
-    seen = Seen(record=record)
+    seen = ServerFacts(record=record)
     if revision:
         seen = _seen(revision, server.spoken[revision], record)
     notes = tuple(_client(one, seen) for one in clients)
     return ProfileNotes(revision, seen.server, notes)
 
 
-def _seen(revision: str, one: "Spoken", record: Mapping[str, Any] | None) -> Seen:
+def _seen(revision: str, one: "Spoken", record: Mapping[str, Any] | None) -> ServerFacts:
     name, text = one.server_info.get("name"), one.result.get("instructions")
-    return Seen(
+    return ServerFacts(
         revision=revision,
         server=name if isinstance(name, str) else "",
         instructions=text if isinstance(text, str) else "",
@@ -159,7 +159,7 @@ def _seen(revision: str, one: "Spoken", record: Mapping[str, Any] | None) -> See
     )
 
 
-def _client(client: str, seen: Seen) -> ClientNotes:
+def _client(client: str, seen: ServerFacts) -> ClientNotes:
     known = profile(client)
     of_record = all(MEASURES[rule.measures].of_record for rule in known.rules)
     if of_record and seen.record is None:

@@ -87,7 +87,7 @@ class Say:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BrokenClause:
     """A clause that an example breaks.
 
     Attributes:
@@ -141,7 +141,7 @@ class Heard:
 
 Build = Callable[[Any], Sequence[Say]]
 """Returns the lines to send for a value."""
-Check = Callable[[Any, Heard, Heard], Iterator[Found]]
+Check = Callable[[Any, Heard, Heard], Iterator[BrokenClause]]
 """Yields the clauses that a value breaks. Its arguments are the value, the ``Heard`` of the value
 and the ``Heard`` of the first plain value. It is called only while the server runs."""
 
@@ -243,7 +243,7 @@ class Property:
         for clause, value in list(self._against_rules()):
             late = now() - begun > limit + SECONDS or settings.stop.is_set()
             if clause not in self._settled and not late:
-                self._pursue(value, Found(clause, ambient=True))
+                self._pursue(value, BrokenClause(clause, ambient=True))
 
     @property
     def _terms(self) -> DrawSettings:
@@ -268,7 +268,7 @@ class Property:
 
     # --- a failing example
 
-    def _pursue(self, value: Any, fault: Found) -> None:
+    def _pursue(self, value: Any, fault: BrokenClause) -> None:
         """Shrink a failing example and reproduce it on a new process."""
         from mcp_touchstone.properties import hypothesis_driver  # noqa: PLC0415  (as above)
 
@@ -291,7 +291,7 @@ class Property:
             self._judge(seen, fault)  # more than this example ended the server
         self._marks, self._deaths = marks, deaths
 
-    def _breaks(self, value: Any, fault: Found) -> Found | None:
+    def _breaks(self, value: Any, fault: BrokenClause) -> BrokenClause | None:
         """Send an example; return its fault with the same clause as ``fault``, or None."""
         self._marks.clear()
         found = [other for other in self._say(value) if other.clause == fault.clause]
@@ -299,7 +299,7 @@ class Property:
             found.append(fault)
         return found[0] if found else None
 
-    def _shows(self, value: Any, fault: Found) -> bool:
+    def _shows(self, value: Any, fault: BrokenClause) -> bool:
         """Send an example to a new process, with full timeouts; judge it if it fails there."""
         compared = not fault.ambient and fault.clause != self.survival
         wire = self._renew(judged=fault.ambient)
@@ -314,7 +314,7 @@ class Property:
         self._judge(wire, found)
         return True
 
-    def _judge(self, wire: Connection, fault: Found) -> None:
+    def _judge(self, wire: Connection, fault: BrokenClause) -> None:
         settings = self.talk.settings
         options = ("--select", self.talk.judge.name, "--examples", str(settings.examples))
         seed = ("--seed", str(settings.seed)) if settings.seed else ()
@@ -346,7 +346,7 @@ class Property:
         self.talk.need(wire.open(), "the opening of a new process, after the last one was lost")
         return wire
 
-    def _say(self, value: Any) -> list[Found]:
+    def _say(self, value: Any) -> list[BrokenClause]:
         """Send one example; return its faults, or only the loss of the server if it is lost."""
         talk = self.talk
         if talk.wire.gone or self._deaf or self._spent:
@@ -374,9 +374,9 @@ class Property:
             self._twin = heard if heard.complete else None
         return [] if self._twin is None else [*self.check(value, heard, self._twin)]
 
-    def _lost(self, heard: Heard, lines: Sequence[int]) -> Found:
+    def _lost(self, heard: Heard, lines: Sequence[int]) -> BrokenClause:
         may_end = heard.served or self.talk.wire.channel.session_ended
-        return Found(
+        return BrokenClause(
             self.survival,
             expected="an answer to the request behind it",
             actual=f"{heard.after}, after {heard.quoted}",

@@ -31,12 +31,12 @@ from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.pytest_plugin.options import ALL, FILES, INI_FILES, SETTINGS, given
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.target.option import Kind
+from mcp_touchstone.target.option import OptionType
 from mcp_touchstone.target.server_settings import words
 from mcp_touchstone.target.target import Target
 
 JOBS: Final = pytest.StashKey[list["Job"]]()
-_VALUED: Final = [name for name, row in ALL.items() if row.kind is not Kind.FLAG]
+_VALUED: Final = [name for name, row in ALL.items() if row.kind is not OptionType.FLAG]
 _OPTION: Final = re.compile(rf"--({'|'.join([*_VALUED, 'trust-config'])})\b")
 
 
@@ -131,7 +131,7 @@ def _settings(config: pytest.Config) -> Iterator[Settings]:
     for name in chosen or [None]:
         named = served or bool(client)
         known = trusted or _is_typed(config, "config")
-        asked = files.Asked(shown, name, os.environ, own, known, named, clients=True)
+        asked = files.ReadOptions(shown, name, os.environ, own, known, named, clients=True)
         found = files.find(asked)
         both = merged(*([] if found is None else [found.layer]), own)
         both = replace(both, client=client or both.client)
@@ -222,7 +222,7 @@ def _options(config: pytest.Config) -> dict[str, Any]:
 
 def _read(config: pytest.Config, name: str, text: str) -> Any:
     row = SETTINGS[name]
-    if row.kind is Kind.FLAG:
+    if row.kind is OptionType.FLAG:
         return True
     try:
         return row.read(text)

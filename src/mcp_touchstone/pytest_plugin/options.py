@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from mcp_touchstone.config.settings import OPTIONS, key
-from mcp_touchstone.target.option import LEAVES, Kind, Option
+from mcp_touchstone.target.option import LEAVES, Option, OptionType
 
 INI_FILES: Final = {
     "pytest.ini": "",
@@ -23,41 +23,41 @@ FILES: Final = ("config", "baseline")
 """Options that name a file; in an ini key its path is relative to the ini file."""
 OWN: Final = {
     "server": Option(
-        kind=Kind.TEXT,
+        kind=OptionType.TEXT,
         metavar="COMMAND",
         help="check this MCP server beside the tests; {root} is a throw-away folder, {python} the "
         "interpreter that runs pytest",
     ),
     "client": Option(
-        kind=Kind.TEXT,
+        kind=OptionType.TEXT,
         metavar="COMMAND",
         help="check this MCP client beside the tests; {server} is a server of ours, {python} the "
         "interpreter that runs pytest",
     ),
     "config": Option(
-        kind=Kind.TEXT,
+        kind=OptionType.TEXT,
         metavar="FILE",
         risk=LEAVES,
         help="file that defines the server: touchstone.toml, pyproject.toml, or a client's file",
     ),
     "target": Option(
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         metavar="NAME",
         help="check this server of the configuration only; repeatable",
     ),
     "trust-config": Option(
-        kind=Kind.FLAG,
+        kind=OptionType.FLAG,
         in_files=False,
         help="use all of a configuration and of ini keys that this command line does not name",
     ),
     "golden": Option(
-        kind=Kind.TEXT,
+        kind=OptionType.TEXT,
         metavar="DIR",
         risk=LEAVES,
         help="folder of a golden recording: check that the answers are as recorded in it",
     ),
     "golden-update": Option(
-        kind=Kind.FLAG,
+        kind=OptionType.FLAG,
         in_files=False,
         help="record the answers that differ, in the folder of --mcp-golden",
     ),
@@ -79,7 +79,7 @@ def declare(parser: pytest.Parser) -> None:
     )
     for name, row in ALL.items():
         option, key, text = f"--mcp-{name}", f"mcp_{name.replace('-', '_')}", row.help.rstrip(":")
-        if row.kind is Kind.FLAG:
+        if row.kind is OptionType.FLAG:
             group.addoption(option, action="store_true", help=text)
         elif row.kind.is_repeatable:
             group.addoption(option, action="append", default=[], metavar=row.metavar, help=text)
@@ -87,9 +87,9 @@ def declare(parser: pytest.Parser) -> None:
             group.addoption(option, metavar=row.metavar, help=text)
         if not row.in_files:
             continue
-        if row.kind is Kind.FLAG:
+        if row.kind is OptionType.FLAG:
             parser.addini(key, text, type="bool", default=False)
-        elif row.kind is Kind.USES:
+        elif row.kind is OptionType.USES:
             parser.addini(key, text, type="linelist")
         elif row.kind.is_repeatable:
             parser.addini(key, text, type="args")

@@ -26,7 +26,7 @@ FINDINGS: Final = (Outcome.FAIL, Outcome.WARN)
 """The outcomes that the table has."""
 
 
-class Fault(NamedTuple):
+class KnownFinding(NamedTuple):
     """A finding of a minimal server: clause, scenario, revision, outcome."""
 
     clause: str
@@ -50,7 +50,7 @@ class Release:
     sdk: Sdk
     line: str
     revisions: frozenset[str]
-    faults: frozenset[Fault]
+    faults: frozenset[KnownFinding]
     chance: frozenset[str]
     answers: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
 
@@ -103,11 +103,11 @@ def read(
     """
     releases = []
     for row in document["releases"]:
-        faults: set[Fault] = set()
+        faults: set[KnownFinding] = set()
         answers: dict[tuple[str, str], frozenset[str]] = {}
         for part in (row, row.get("http", {}) if http else {}):
             faults |= {
-                Fault(renamed.get(clause, clause), scenario, revision, outcome)
+                KnownFinding(renamed.get(clause, clause), scenario, revision, outcome)
                 for clause, scenarios in part.get("faults", {}).items()
                 for scenario, outcomes in scenarios.items()
                 for outcome, revisions in outcomes.items()
@@ -244,7 +244,8 @@ def _breaks(release: Release, verdict: Verdict) -> bool:
     scenarios = {one.scenario for one in verdict.judgements if one.outcome is gravest}
     return bool(as_grave) and all(
         any(
-            Fault(verdict.clause.id, scenario, verdict.revision, str(outcome)) in release.faults
+            KnownFinding(verdict.clause.id, scenario, verdict.revision, str(outcome))
+            in release.faults
             for outcome in as_grave
         )
         for scenario in scenarios

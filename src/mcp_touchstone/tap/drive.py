@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.bridge import headers as head
-from mcp_touchstone.bridge.endpoint import PATH, Endpoint
+from mcp_touchstone.bridge.endpoint import PATH, ClientConnection
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.streams import EventStream
@@ -49,7 +49,7 @@ ANYWHERE: Final = "http://127.0.0.1:1/mcp"
 """Stands for the URL of our server until the port is known."""
 
 
-class FaultyEndpoint(Endpoint):
+class FaultyEndpoint(ClientConnection):
     """One connection of a client, with the fault of the listener."""
 
     server: "FaultyListener"

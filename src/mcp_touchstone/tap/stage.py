@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from mcp_touchstone.bridge.child import Hear
-from mcp_touchstone.parts.part import Gone, Part, listening
+from mcp_touchstone.parts.part import ClientGone, Part, listening
 from mcp_touchstone.tap import stand_in
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.transport import pipes
@@ -40,7 +40,7 @@ SECRET: Final = 32
 
 
 @dataclass
-class Talk:
+class StdioConversation:
     """One conversation on stdio.
 
     Attributes:
@@ -73,7 +73,7 @@ class Stage:
 
     def __init__(self, folder: Path) -> None:
         self._secret = secrets.token_hex(SECRET)
-        self._talks: list[Talk] = []
+        self._talks: list[StdioConversation] = []
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(CONVERSATIONS)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -163,7 +163,7 @@ class Stage:
             if len(self._talks) >= CONVERSATIONS:
                 self.refused = True
                 return
-            talk = Talk(line, self._record(), threading.current_thread())
+            talk = StdioConversation(line, self._record(), threading.current_thread())
             talk.recorder.is_first = not self._talks
             self._talks.append(talk)
         status = self._part(talk.recorder, _StandIn(talk), self._listen).run()
@@ -173,7 +173,7 @@ class Stage:
 class _StandIn:
     """The client behind a stand-in."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: StdioConversation) -> None:
         self._talk, self._line = talk, talk.line
 
     def read(self, seconds: float) -> bytes | None:
@@ -195,8 +195,8 @@ class _StandIn:
         if kind == stand_in.END:
             return b""
         if kind == stand_in.SIGNAL and data:
-            raise Gone(f"{Happened.SIGNALLED}{signal_name(data[0])}")
-        raise Gone(Happened.LEFT_RUNNING if self._talk.is_left else Happened.KILLED)
+            raise ClientGone(f"{Happened.SIGNALLED}{signal_name(data[0])}")
+        raise ClientGone(Happened.LEFT_RUNNING if self._talk.is_left else Happened.KILLED)
 
     def write(self, raw: bytes) -> None:
         """Write bytes."""
@@ -249,7 +249,7 @@ class _Notes:
 
 
 class _Session:
-    """The server of one session, in a thread; the ``Lane`` of the bridge, and the part's peer."""
+    """The ``RunningServer`` of one session, in a thread; the peer of its part."""
 
     def __init__(
         self,

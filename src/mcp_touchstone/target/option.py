@@ -17,7 +17,7 @@ START: Final = (*RUN, "bridge")
 """Commands that start a server."""
 
 
-class Kind(StrEnum):
+class OptionType(StrEnum):
     """The shape of a value in a file, as messages describe it."""
 
     FLAG = "true or false"
@@ -32,12 +32,12 @@ class Kind(StrEnum):
     @property
     def is_repeatable(self) -> bool:
         """Whether the option may be given several times."""
-        return self not in {Kind.FLAG, Kind.NUMBER, Kind.TEXT}
+        return self not in {OptionType.FLAG, OptionType.NUMBER, OptionType.TEXT}
 
     @property
     def is_named(self) -> bool:
         """Whether the value maps names to values."""
-        return self in {Kind.TABLE, Kind.PROMISES}
+        return self in {OptionType.TABLE, OptionType.PROMISES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Option:
         risk: which of its values a file must not have unless the user trusts it; None for none.
     """
 
-    kind: Kind
+    kind: OptionType
     help: str
     metavar: str = ""
     commands: tuple[str, ...] = RUN
@@ -116,7 +116,7 @@ class Option:
 
     def words(self, value: Any) -> list[str]:
         """Return a value as words of a command line."""
-        if self.kind is Kind.FLAG:
+        if self.kind is OptionType.FLAG:
             return [self.names[0]] if value else []
         return [word for text in self.write(value) for word in (self.names[0], text)]
 
@@ -126,7 +126,7 @@ def option(
     metavar: str = "",
     read: Callable[[str], Any] = str,
     *,
-    kind: Kind = Kind.TEXT,
+    kind: OptionType = OptionType.TEXT,
     default: Any = None,
     **more: Any,
 ) -> Any:
@@ -140,11 +140,11 @@ def option(
         default: the value of other options if none is given.
         more: further attributes of ``Option``.
     """
-    kind = kind if metavar else Kind.FLAG
+    kind = kind if metavar else OptionType.FLAG
     row = Option(kind=kind, metavar=metavar, help=text, read=read, **more)
     if kind.is_named:
         return field(default_factory=dict, metadata={OPTION: row})
-    default = False if kind is Kind.FLAG else () if kind.is_repeatable else default
+    default = False if kind is OptionType.FLAG else () if kind.is_repeatable else default
     return field(default=default, metadata={OPTION: row})
 
 

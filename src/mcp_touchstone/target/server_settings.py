@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.target import values
-from mcp_touchstone.target.option import ANY, LEAVES, RUN, START, Kind, Risk, option, options
+from mcp_touchstone.target.option import ANY, LEAVES, RUN, START, OptionType, Risk, option, options
 from mcp_touchstone.target.values import Arguments
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ServerSettings:
         "send this header with each HTTP request; its value is read from a variable; repeatable",
         "NAME=env:VARIABLE",
         values.header,
-        kind=Kind.TABLE,
+        kind=OptionType.TABLE,
         in_pytest=True,
         write=lambda found: [f"{name}=env:{variable}" for name, variable in found.items()],
         risk=ANY,
@@ -114,7 +114,7 @@ class ServerSettings:
         "a scope of the tokens of --issuer; repeatable",
         "NAME",
         values.scope,
-        kind=Kind.TEXTS,
+        kind=OptionType.TEXTS,
         in_pytest=True,
     )
     token_command: str = _run(
@@ -144,7 +144,7 @@ class ServerSettings:
         "start, else no limit)",
         "N",
         values.whole(1, values.MOST_REQUESTS),
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         default=0,
         risk=ANY,
     )
@@ -159,7 +159,7 @@ class ServerSettings:
         "unless you set it here; repeatable",
         "NAME=VALUE",
         values.variable,
-        kind=Kind.TABLE,
+        kind=OptionType.TABLE,
         write=lambda found: [f"{name}={value}" for name, value in found.items()],
         risk=ANY,
     )
@@ -183,7 +183,7 @@ class ServerSettings:
         "throw-away folders (default: 1024); they may have a file for each 8 KiB of it",
         "MIB",
         values.whole(1, values.MOST_MIB),
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         default=0,
         in_pytest=True,
         commands=(*RUN, "fleet", "client"),
@@ -212,7 +212,7 @@ class ServerSettings:
         "limit for the first reply (default 60); later limits adapt to the server",
         "SECONDS",
         values.seconds,
-        kind=Kind.NUMBER,
+        kind=OptionType.NUMBER,
         default=STARTUP,
         in_pytest=True,
     )
@@ -221,7 +221,7 @@ class ServerSettings:
         """NAME='{"json": "arguments"}'; {root} is replaced in them; repeatable""",
         "NAME={...}",
         values.use,
-        kind=Kind.USES,
+        kind=OptionType.USES,
         write=_uses,
         in_pytest=True,
     )
@@ -229,12 +229,12 @@ class ServerSettings:
         "a prompt with arguments that work; repeatable",
         "NAME={...}",
         values.use,
-        kind=Kind.USES,
+        kind=OptionType.USES,
         write=_uses,
         in_pytest=True,
     )
     resource: tuple[str, ...] = _use(
-        "a resource that can be read; repeatable", "URI", kind=Kind.TEXTS, in_pytest=True
+        "a resource that can be read; repeatable", "URI", kind=OptionType.TEXTS, in_pytest=True
     )
     promise: "Mapping[str, PromiseTerms]" = option(
         "a guarantee the server makes, for the security suite. Staying inside {root} is always "
@@ -243,7 +243,7 @@ class ServerSettings:
         "Repeatable:",
         "NAME",
         values.promise,
-        kind=Kind.PROMISES,
+        kind=OptionType.PROMISES,
         write=_promises,
         complete=values.promises,
         group=PROMISES,
@@ -256,7 +256,7 @@ class ServerSettings:
         """read='{"tool": "get", "path": "name"}'; verified before use; repeatable""",
         "OPERATION={...}",
         values.binding,
-        kind=Kind.BINDINGS,
+        kind=OptionType.BINDINGS,
         write=lambda found: [one.text for one in found],
     )
 
