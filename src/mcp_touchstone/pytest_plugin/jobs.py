@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.catalog.errors import InputError, UserError
 from mcp_touchstone.catalog.loader import CLIENTS, load
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.config import files, resolve
@@ -30,6 +30,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.pytest_plugin.options import ALL, FILES, INI_FILES, SETTINGS, given
+from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.target.option import OptionType
 from mcp_touchstone.target.server_settings import words
@@ -198,9 +199,11 @@ def _refuse_lost_ini(config: pytest.Config) -> None:
 
 
 def _configures(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    return bool(re.search(INI_FILES[path.name], path.read_text("utf-8", "replace"), re.MULTILINE))
+    try:
+        text = InputFile(path).data().decode("utf-8", "replace")
+    except InputError:
+        return False  # there is none, or pytest itself will refuse it
+    return bool(re.search(INI_FILES[path.name], text, re.MULTILINE))
 
 
 def _options(config: pytest.Config) -> dict[str, Any]:
