@@ -10,10 +10,9 @@ import pytest
 from hypothesis import strategies as st
 
 from mcp_touchstone.bridge.reading import (
-    ONCE,
     MalformedError,
     body_of,
-    check_once,
+    check_request,
     fields,
     request_line,
     status_line,
@@ -54,7 +53,7 @@ def ours(raw: bytes, *, request: bool = True) -> Reading | None:
             first = (str(status),)
         found = fields(source)
         if request:
-            check_once(found, ONCE)
+            check_request(version, found)
         body = body_of(version, found, source, 0 if request else None)
         data = b"".join(body)
     except MalformedError:
@@ -267,5 +266,7 @@ AMBIGUOUS: Final = [
     b"GET /mcp x HTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET\x0b/mcp\x0bHTTP/1.1\r\nHost: localhost\r\n\r\n",
     b"GET /mcp\r\n\r\n",
+    b"GET /mcp HTTP/1.1\r\n\r\n",
+    b"POST /mcp HTTP/1.1\r\nost: localhost\r\nContent-Length: 0\r\n\r\n",
     b"GET /mcp HTTP/2.0\r\n\r\n",
 ]

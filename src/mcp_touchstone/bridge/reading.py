@@ -119,6 +119,17 @@ def check_once(headers: Headers, names: Collection[str]) -> None:
             raise MalformedError(f"{name.title()} is there twice")
 
 
+def check_request(version: str, headers: Headers) -> None:
+    """Check that the headers of a request say once whom and what it is for (RFC 9112 section 3.2).
+
+    Raises:
+        MalformedError: a header of ``ONCE`` is there twice, or HTTP/1.1 has no Host.
+    """
+    check_once(headers, ONCE)
+    if version != "HTTP/1.0" and not values(headers, "host"):
+        raise MalformedError("Host is missing")
+
+
 @dataclass
 class Body:
     """The body of a message; iterate over it to read its pieces as they come.

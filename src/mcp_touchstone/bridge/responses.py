@@ -12,7 +12,6 @@ from typing import Any, Final
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.reading import (
     BODY_LIMIT,
-    ONCE,
     PIECE,
     READING,
     Body,
@@ -21,7 +20,7 @@ from mcp_touchstone.bridge.reading import (
     TooLongError,
     Waiting,
     body_of,
-    check_once,
+    check_request,
     fields,
     request_line,
 )
@@ -100,7 +99,7 @@ class Responses(BaseHTTPRequestHandler):
         self.headers = HTTPMessage()
         for name, value in found:
             self.headers[name] = value
-        check_once(found, ONCE)
+        check_request(self.request_version, found)
         self.body = body_of(self.request_version, found, self.rfile, 0)
         words = {word.strip() for word in self.headers.get("Connection", "").lower().split(",")}
         self.close_connection = "close" in words or self.request_version == "HTTP/1.0"
