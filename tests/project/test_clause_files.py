@@ -8,7 +8,8 @@ from typing import Final
 import pytest
 
 from mcp_touchstone.catalog.clause import Clause
-from mcp_touchstone.catalog.loader import BOTH, CLIENTS, home, rows
+from mcp_touchstone.catalog.loader import BOTH, CLIENTS, rows
+from tests.commands import CHECKOUT
 
 NAMED: Final = {
     "discovery/recon.py": "says why no answer could be matched to its request",
@@ -28,7 +29,7 @@ def strings(path: Path) -> set[str]:
 
 
 def test_the_harness_names_no_clause() -> None:
-    package = home() / "src" / "mcp_touchstone"
+    package = CHECKOUT / "src" / "mcp_touchstone"
     ids = {clause.id for clause in rows(BOTH)}
     found = {
         path.relative_to(package).as_posix()
@@ -45,13 +46,15 @@ def places() -> dict[str, set[str]]:
     ids = {clause.id for clause in rows(CLIENTS)}
     found: dict[str, set[str]] = {one: set() for one in ids}
     folders = ("src", "conformance", "security_suite", "reference_server", "scripts")
-    code = [path for folder in folders for path in (home() / folder).rglob("*.py")]
-    named = {path: strings(path) for path in [*code, *(home() / "tests" / "mutants").rglob("*.py")]}
-    sentences = home() / "scripts" / "sentences.csv"
+    code = [path for folder in folders for path in (CHECKOUT / folder).rglob("*.py")]
+    named = {
+        path: strings(path) for path in [*code, *(CHECKOUT / "tests" / "mutants").rglob("*.py")]
+    }
+    sentences = CHECKOUT / "scripts" / "sentences.csv"
     named[sentences] = set(ID.findall(sentences.read_text("utf-8")))
     for path, texts in named.items():
         for one in ids & texts:
-            found[one].add(path.relative_to(home()).as_posix())
+            found[one].add(path.relative_to(CHECKOUT).as_posix())
     return found
 
 

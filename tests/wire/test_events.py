@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
-from mcp_touchstone.catalog.loader import home
 from mcp_touchstone.wire.events import Happened
+from tests.commands import CHECKOUT
 
 
 @pytest.mark.parametrize("event", Happened)
@@ -26,7 +26,7 @@ def test_no_other_file_has_the_sentence_of_an_event() -> None:
     known = {one.strip() for one in Happened}
     found = set()
     for folder in ("src", "conformance", "security_suite"):
-        for path in (home() / folder).rglob("*.py"):
+        for path in (CHECKOUT / folder).rglob("*.py"):
             nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
             parts = {
                 one for node in nodes if isinstance(node, ast.JoinedStr) for one in node.values
