@@ -73,7 +73,7 @@ def check(nursery: Nursery, folder: Path, name: str, case: Case, *options: str) 
 def wrong(ran: Ran, case: Case, folder: Path) -> list[str]:
     """List every deviation from the expected outcome."""
     out = " ".join(ran.out.split())  # a long name of a folder breaks another line
-    found = [f"{words!r} is not said" for words in case.said if words not in out]
+    found = [f"{said!r} is not said" for said in case.said if " ".join(said.split()) not in out]
     if ran.status != case.status:
         found.append(f"status {ran.status}, not {case.status}")
     if "Traceback" in ran.out + ran.err:
