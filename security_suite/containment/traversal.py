@@ -5,7 +5,7 @@ Also blind opens: the server opens a file outside and returns nothing of it.
 
 from collections.abc import Iterable
 from contextlib import closing
-from typing import Final
+from typing import Any, Final
 
 from mcp_touchstone.security.suite import (
     DEATHS,
@@ -100,6 +100,25 @@ COMES_BACK: Final = "the answer contains the opened file: that is a finding of a
 EXPECTED: Final = "nothing outside is opened, be it only to refuse it then"
 
 
+AGAIN: Final = 4
+"""Repetitions of a call, each of which must open the same file."""
+
+
+def opens_again(
+    session: AttackSession, lookout: OpenWatcher, call: tuple[str, Any], path: object
+) -> bool:
+    """Return whether each repetition of a call opens a path again.
+
+    What counts the files of a run opens its folders too, at any time, and may be another process.
+    """
+    for _ in range(AGAIN):
+        lookout.seen()
+        session.wire.request(*call, required=False)
+        if path not in lookout.seen():
+            return False
+    return True
+
+
 def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
     """Ask for files outside, and judge whether the server opens one before it refuses it.
 
@@ -127,7 +146,7 @@ def nothing_outside(session: AttackSession, threat: str, *groups: str) -> None:
             if session.canaries.leaks(reply):
                 session.judge.unseen(threat, COMES_BACK)
                 return
-            if opened:
+            if opened and opens_again(session, lookout, shot.call, opened[0]):
                 found.append((shot, session.tree.shown(opened[0]), reply))
             if not reply.answered:
                 lost += 1

@@ -4,6 +4,7 @@ import contextlib
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +12,8 @@ from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
 from mcp_touchstone.security import inotify
 from mcp_touchstone.security.inotify import OpenWatcher
-from tests.fakes.matrix import attacked
+from tests.cases import cases
+from tests.fakes.matrix import attack_file, attacked
 
 needs_inotify = pytest.mark.skipif(sys.platform != "linux", reason="needs inotify")
 
@@ -75,3 +77,20 @@ def test_nothing_is_judged_without_inotify(monkeypatch: pytest.MonkeyPatch) -> N
     (found,) = attacked("OpensBeforeItChecks", ("traversal-opened",)).verdicts
 
     assert found.outcome is Outcome.UNSEEN
+
+
+@cases(
+    ([["a"]] * 4, True),
+    ([["a"], [], ["a"], ["a"]], False),
+    ([["b"], ["a"], ["a"], ["a"]], False),
+    ([["b", "a"]] * 4, True),
+)
+def test_a_path_counts_only_if_each_repetition_opens_it(
+    opened: list[list[str]], is_found: bool
+) -> None:
+    seen = iter([one for found in opened for one in ([], found)])  # our own opens come first
+    session = SimpleNamespace(wire=SimpleNamespace(request=lambda *_words, **_more: None))
+    lookout = SimpleNamespace(seen=lambda: next(seen))
+
+    opens_again = attack_file("containment.traversal").opens_again
+    assert opens_again(session, lookout, ("tools/call", {}), "a") is is_found
