@@ -18,6 +18,7 @@ SOUND = shlex.join([*mutant_command("SaysNothingWrong")])
 SICK = shlex.join(mutant_command("RefusesPings"))
 Run = Callable[..., pytest.RunResult]
 NODE = "conformance/basic/ping.py::answers_a_ping"
+JUDGED = "mcp-touchstone::the_server_can_be_judged"
 IDS = "conformance/clients/messages.py::gives_its_requests_unique_ids"
 
 
@@ -42,7 +43,7 @@ def test_scenarios_run_beside_the_users_own_tests(run: Run, pytester: pytest.Pyt
 
     result = run("-v", select=["answers_a_ping"])
 
-    result.assert_outcomes(passed=2)
+    result.assert_outcomes(passed=3)
     result.stdout.fnmatch_lines(["test_mine.py::test_mine PASSED*", f"{NODE} PASSED*"])
 
 
@@ -74,7 +75,7 @@ def test_quick_option_skips_slow_scenarios(run: Run) -> None:
 
     result = run("-rs", "--mcp-quick", select=words)
 
-    result.assert_outcomes(passed=1, skipped=1)
+    result.assert_outcomes(passed=2, skipped=1)
     result.stdout.fnmatch_lines(["SKIPPED*left out: --quick*"])
 
 
@@ -157,7 +158,7 @@ def test_fixtures_give_a_live_session(run: Run, pytester: pytest.Pytester) -> No
 
     result = run("-W", "error", "test_mine.py", select=["answers_a_ping"])
 
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=4)
 
 
 def test_fixtures_without_a_server_explain_how_to_name_one(
@@ -250,7 +251,7 @@ def test_named_folder_runs_scenarios_and_tests(
     (pytester.path / "sub").mkdir()
     (pytester.path / "sub" / "test_mine.py").write_text("def test_mine(): pass\n")
 
-    run(argument, server="", select=[]).assert_outcomes(passed=2)
+    run(argument, server="", select=[]).assert_outcomes(passed=3)
 
 
 def test_header_says_that_naming_only_test_files_skips_the_check(
@@ -304,6 +305,23 @@ def test_server_that_does_not_start_is_one_failure(run: Run, server: str, said: 
     assert (outcomes["failed"], outcomes.get("passed", 0)) == (1, 0)
     assert outcomes["skipped"] > 5
     result.stdout.fnmatch_lines([said])
+    result.stdout.fnmatch_lines([f"FAILED {JUDGED} - BROKEN*"])
+
+
+def test_workers_report_a_server_that_does_not_start_once(run: Run) -> None:
+    result = run("-n", "2", "-rfs", server="{python} -c print(1)", select=["ping"])
+
+    result.stdout.fnmatch_lines([f"FAILED {JUDGED} - BROKEN*"])
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines([f"SKIPPED*the server could not be checked: see {JUDGED}"])
+
+
+def test_the_item_of_the_whole_run_can_be_selected(run: Run) -> None:
+    alone = run(JUDGED, select=["ping"])
+    marked = run("-m", "mcp_ping", "-v", select=["ping", "jsonrpc"])
+
+    alone.assert_outcomes(passed=1)
+    marked.stdout.fnmatch_lines([f"{JUDGED} PASSED*", f"{NODE} PASSED*"])
 
 
 def test_missing_module_hint_names_the_python_on_path(run: Run) -> None:
@@ -322,7 +340,7 @@ def test_hooks_can_read_fixturenames_of_scenarios(run: Run, pytester: pytest.Pyt
         """
     )
 
-    run(select=["answers_a_ping"]).assert_outcomes(passed=1)
+    run(select=["answers_a_ping"]).assert_outcomes(passed=2)
 
 
 def test_project_fixture_can_override_mcp_server(run: Run, pytester: pytest.Pytester) -> None:
@@ -340,7 +358,7 @@ def test_project_fixture_can_override_mcp_server(run: Run, pytester: pytest.Pyte
         """
     )
 
-    run("test_mine.py", select=["answers_a_ping"]).assert_outcomes(passed=2)
+    run("test_mine.py", select=["answers_a_ping"]).assert_outcomes(passed=3)
 
 
 def test_shared_session_is_available_to_wider_scopes(run: Run, pytester: pytest.Pytester) -> None:
@@ -357,7 +375,7 @@ def test_shared_session_is_available_to_wider_scopes(run: Run, pytester: pytest.
         """
     )
 
-    run("test_mine.py", select=["answers_a_ping"]).assert_outcomes(passed=2)
+    run("test_mine.py", select=["answers_a_ping"]).assert_outcomes(passed=3)
 
 
 def test_documented_filter_exempts_our_warnings_from_errors(
@@ -393,6 +411,7 @@ def test_a_client_that_never_connects_is_one_failure(run: Run) -> None:
     result = run(*words, server="", select=[])
 
     result.stdout.fnmatch_lines(["BROKEN  tools_call: the client never connected (exit status 0)"])
+    result.stdout.fnmatch_lines(["FAILED mcp-touchstone::the_client_can_be_judged*"])
     assert result.parseoutcomes()["failed"] == 1
     result = run(*words, "-k", "opens_with_the_handshake", "-rs", server="", select=[])
     assert {**result.parseoutcomes(), "deselected": 0} == {"failed": 1, "deselected": 0}

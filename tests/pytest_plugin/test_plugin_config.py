@@ -179,8 +179,8 @@ def test_security_suite_is_selected_by_name(run: Run, pytester: pytest.Pytester)
     result = run("--mcp", "--mcp-suite", "security", "--collect-only", "-q", "-m", "mcp_security")
 
     lines = [line for line in result.outlines if "::" in line]
-    assert lines
-    assert all(line.startswith("security_suite/") for line in lines)
+    assert lines[0] == "mcp-touchstone::the_server_can_be_judged"
+    assert {line.partition("/")[0] for line in lines[1:]} == {"security_suite"}
 
 
 def test_should_violation_fails_with_fail_on_or_error_filter(

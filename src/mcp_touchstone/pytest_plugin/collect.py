@@ -63,7 +63,7 @@ class _Item(pytest.Item):
 
 
 class ScenarioItem(_Item):
-    """One scenario or rule in every revision the server supports, or the baseline."""
+    """One scenario or rule in every revision the server supports, or an item on the whole run."""
 
     suite: "Suite"
     case: Case | None = None
@@ -131,6 +131,7 @@ class Suite:
         self.chosen = self._take_arguments()
         self._found: dict[str, xdist.Document] = {}
         self._planned: dict[str, tuple[str, ...]] = {}
+        self._first: dict[str, tuple[str, ...]] = {}
         self._leftovers: set[str] = set()
 
     # --- collecting
@@ -185,15 +186,16 @@ class Suite:
         parents: dict[str, ChapterNode] = {}
         own: dict[str, list[pytest.Item | pytest.Collector]] = {}
         for job in self.jobs:
-            cases: list[Case | None] = [
-                case
+            cases: dict[str, Case | None] = {job.judged: None}
+            cases |= {
+                case.id: case
                 for case in job.registry.cases()
                 if any(job.choice.takes(case, clause) for clause in case.clauses)
-            ]
+            }
             if job.book is not None and job.book.baseline is not None:
-                cases.append(None)
-            for case in cases:
-                item = self._item(session, job, case, parents)
+                cases[BASELINE] = None
+            for plain, case in cases.items():
+                item = self._item(session, job, plain, case, parents)
                 if self.chosen is None or item.nodeid in self.chosen:
                     items.append(item)
                     own.setdefault(item.nodeid.partition("::")[0], []).append(item)
@@ -206,9 +208,13 @@ class Suite:
             session.config.hook.pytest_collectreport(report=report)
 
     def _item(
-        self, session: pytest.Session, job: Job, case: Case | None, parents: dict[str, ChapterNode]
+        self,
+        session: pytest.Session,
+        job: Job,
+        plain: str,
+        case: Case | None,
+        parents: dict[str, ChapterNode],
     ) -> ScenarioItem:
-        plain = BASELINE if case is None else case.id
         page, _, name = plain.partition("::")
         if case is not None:
             path = suite_file(case.id)
@@ -221,7 +227,8 @@ class Suite:
         )
         item.suite, item.job, item.case, item.result_name = self, job, case, plain
         item.add_marker("mcp")
-        for marker in _marks(case):
+        whole = job.registry.cases() if plain == job.judged else [case] if case else []
+        for marker in dict.fromkeys(mark for one in whole for mark in _marks(one)):
             item.add_marker(marker)
         if case is not None:
             item.extra_keyword_matches.update(clause.id for clause in case.clauses)
@@ -234,6 +241,11 @@ class Suite:
         for job in self.jobs:
             self._planned[job.name] = tuple(
                 item.result_name for item in items if item.job is job and item.case is not None
+            )
+            self._first[job.name] = tuple(
+                item.result_name
+                for item in items
+                if item.job is job and item.result_name == job.judged
             )
 
     def pytest_report_header(self) -> list[str]:
@@ -263,9 +275,7 @@ class Suite:
                     place = xdist.folder(uid, self.jobs.index(job))
                     found = xdist.once(place, lambda: self._judge(job))
             except xdist.WorkerLost as error:
-                found = _document(
-                    job, report.broken(str(error), (*self._planned[job.name], BASELINE))
-                )
+                found = self._broken(job, error)
             self._found[job.name] = found
         return ItemResult.read(self._found[job.name]["items"][name])
 
@@ -273,14 +283,14 @@ class Suite:
         planned = self._planned[job.name]
         choice = replace(job.choice, cases=frozenset(planned) or None)
         if job.client is not None:
-            return self._judge_client(job, choice, planned)
+            return self._judge_client(job, choice)
         progress = Progress(now)
         heartbeat = Heartbeat(now, self._tell, progress.text)
         heartbeat.start()
         try:
             run = judge(job.target, job.registry, choice, on_event=progress.on_event)
         except (LaunchError, UsageError) as error:
-            return _document(job, report.broken(str(error), (*planned, BASELINE)))
+            return self._broken(job, error)
         finally:
             heartbeat.stop()
         if run.execution.interrupted:
@@ -291,17 +301,23 @@ class Suite:
         if job.book is not None:
             run, _ = job.book.hold(run, job.registry, choice)
         cases = [case for case in job.registry.cases() if case.id in self._planned[job.name]]
-        return _document(job, report.results(run, cases), report.summary(run))
+        found = report.results(run, cases, self._first[job.name])
+        return _document(job, found, report.summary(run))
 
-    def _judge_client(self, job: Job, choice: Choice, planned: tuple[str, ...]) -> xdist.Document:
+    def _judge_client(self, job: Job, choice: Choice) -> xdist.Document:
         from mcp_touchstone.tap import check  # noqa: PLC0415  (only when used)
 
         assert job.client is not None  # noqa: S101  (the caller looked)
         try:
             run = check.check(job.client, choice)
         except UserError as error:
-            return _document(job, report.broken(str(error), (*planned, BASELINE), "client"))
+            return self._broken(job, error)
         return self._results(job, choice, run)
+
+    def _broken(self, job: Job, error: Exception) -> xdist.Document:
+        names = (*self._first[job.name], *self._planned[job.name], BASELINE)
+        kind = "client" if job.client else "server"
+        return _document(job, report.broken(str(error), names, kind))
 
     # --- showing
 
@@ -377,18 +393,17 @@ def _nodes(job: Job) -> Iterator[tuple[str, str]]:
     """Yield the ids of the items of a job, with and without its name."""
     if job.golden is not None:
         yield _golden_id(job), _golden_id(job)
-    for plain in (*(case.id for case in job.registry.cases()), BASELINE):
+    for plain in (job.judged, *(case.id for case in job.registry.cases()), BASELINE):
         yield plain + job.suffix, plain
 
 
-def _marks(case: Case | None) -> Iterator[str]:
+def _marks(case: Case) -> Iterator[str]:
     """Yield the markers of an item: its suite and its chapters."""
-    if case is not None:
-        folder, _, page = case.id.partition("::")[0].partition("/")
-        yield f"mcp_{folder.removesuffix('_suite')}"
-        chapters = dict.fromkeys([page.rpartition("/")[2].removesuffix(".py")])
-        chapters.update(dict.fromkeys(clause.chapter for clause in case.clauses))
-        yield from (f"mcp_{re.sub(r'[^0-9A-Za-z_]', '_', chapter)}" for chapter in chapters)
+    folder, _, page = case.id.partition("::")[0].partition("/")
+    yield f"mcp_{folder.removesuffix('_suite')}"
+    chapters = dict.fromkeys([page.rpartition("/")[2].removesuffix(".py")])
+    chapters.update(dict.fromkeys(clause.chapter for clause in case.clauses))
+    yield from (f"mcp_{re.sub(r'[^0-9A-Za-z_]', '_', chapter)}" for chapter in chapters)
 
 
 def _markers(found: list[Job]) -> list[tuple[str, str]]:

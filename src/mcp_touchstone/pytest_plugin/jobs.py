@@ -30,6 +30,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.gate import FILE
 from mcp_touchstone.gate.baseline_file import Book
 from mcp_touchstone.pytest_plugin.options import ALL, FILES, INI_FILES, SETTINGS, given
+from mcp_touchstone.report.items import JUDGED
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.target.option import OptionType
@@ -69,6 +70,11 @@ class Job:
     def suffix(self) -> str:
         """The end of the name of each item: the name of the target in brackets."""
         return f"[{self.name}]" if self.name else ""
+
+    @property
+    def judged(self) -> str:
+        """The id, without that suffix, of the item that fails if the job cannot be judged."""
+        return JUDGED.format(kind="client" if self.client else "server")
 
 
 def jobs(config: pytest.Config) -> list[Job]:

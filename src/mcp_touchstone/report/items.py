@@ -1,4 +1,4 @@
-"""The outcome of each pytest item: one for each scenario or rule, and one for the baseline."""
+"""The outcome of each pytest item: one for each scenario or rule, and two for the whole run."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +15,8 @@ from mcp_touchstone.results.verdict import Outcome, worst
 
 BASELINE: Final = "mcp-touchstone::the_baseline_is_true"
 """Id of the item that fails if an entry of the baseline is stale."""
+JUDGED: Final = "mcp-touchstone::the_{kind}_can_be_judged"
+"""Id of the item that fails if the server or client could not be started or judged to the end."""
 
 PASS: Final = "pass"  # noqa: S105  (an outcome)
 FAIL: Final = "fail"
@@ -48,7 +50,7 @@ class ItemResult:
 
 
 def broken(why: str, names: Sequence[str], judged: str = "server") -> dict[str, ItemResult]:
-    """Return results for what could not be checked: one item fails, the rest skip."""
+    """Return results for what could not be checked: the first item fails, the rest skip."""
     properties = (("mcp_verdict", "broken"),)
     first = names[0]
     text = f"the {judged} could not be checked: see {first}"
@@ -57,22 +59,27 @@ def broken(why: str, names: Sequence[str], judged: str = "server") -> dict[str, 
     return {**dict.fromkeys(names, others), first: fails}
 
 
-def results(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
-    """Return the results of the items: one for each case, and one for the baseline."""
+def results(run: Run, cases: Iterable[Case], first: Sequence[str] = ()) -> dict[str, ItemResult]:
+    """Return the results of the items: one for each case, and one for the baseline.
+
+    Args:
+        first: the id of the item `JUDGED`, if it is selected.
+    """
     known = [*cases]
-    found = {case.id: _result(run, case) for case in known}
+    found = {name: ItemResult(properties=(("mcp_verdict", "pass"),)) for name in first}
+    found |= {case.id: _result(run, case) for case in known}
     found[BASELINE] = _baseline(run)
     if run.trouble:
         silent = [case.id for case in known if not _own(run, case).verdicts]
         why = "\n".join([run.trouble, *last_lines(run.subject.stderr, 3), *hint(run)])
-        found |= broken(why, [*silent, BASELINE], run.subject.kind)
+        found |= broken(why, [*first, *silent, BASELINE], run.subject.kind)
     elif run.unattacked:
-        found |= _unattacked(run, known)
+        found |= _unattacked(run, known, first)
     return found
 
 
-def _unattacked(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
-    """Return a failure of the first attack on files: a run without any is not a pass."""
+def _unattacked(run: Run, cases: Iterable[Case], first: Sequence[str]) -> dict[str, ItemResult]:
+    """Return a failure of the first item, or attack on files: a run without any is not a pass."""
     lacking = {row.clause for row in run.absent if run.unbound in row.why}
     attacks = [
         case.id
@@ -86,7 +93,7 @@ def _unattacked(run: Run, cases: Iterable[Case]) -> dict[str, ItemResult]:
         "pass --mcp-accept-unbound."
     )
     failed = ItemResult(outcome=FAIL, text=text, properties=(("mcp_verdict", "broken"),))
-    return dict.fromkeys(attacks[:1], failed)
+    return dict.fromkeys([*first, *attacks][:1], failed)
 
 
 def summary(run: Run) -> list[str]:
