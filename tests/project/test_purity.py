@@ -13,7 +13,7 @@ PURE = (
     *("catalog.errors", "catalog.revision", "catalog.attack_level", "catalog.clause"),
     *("wire.framing", "wire.lifecycle", "wire.near_miss", "wire.allowance", "wire.transcript"),
     *("wire.spread", "wire.events"),
-    *("wire.exchange", "wire.sse", "wire.http_headers", "transport.http_session"),
+    *("wire.curl", "wire.exchange", "wire.sse", "wire.http_headers", "transport.http_session"),
     *("results.tool_use", "results.verdict", "catalog.scenario", "catalog.sdk", "wire.matchers"),
     *("samples.from_regex", "samples.from_schema", "samples.uri_template", "runtime.timeouts"),
     *("wire.reply", "connection.answers", "connection.client_tasks", "connection.profile"),

@@ -1,12 +1,19 @@
 """Reports of runs over HTTP: the exchanges, curl, and no secrets."""
 
 import json
+import os
+import shlex
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
 
-from mcp_touchstone.wire.exchange import Exchange, Origin, curl
+import pytest
+
+from mcp_touchstone.wire.curl import curl
+from mcp_touchstone.wire.exchange import Exchange, Origin, SentRequest
 from mcp_touchstone.wire.sse import ServerEvent
+from tests.commands import ran
 from tests.http_canned import Answer, mcp, message_of, response, serving
 from tests.transport.test_http_targets import check
 
@@ -104,12 +111,64 @@ def test_exchange_and_event_are_named_in_few_words() -> None:
     )
 
 
-def test_curl_quotes_what_a_shell_would_read() -> None:
-    sent = (("Content-Type", "application/json"), ("X-Note", "it's"), ("Content-Length", "3"))
-    exchange = Exchange(1, "POST", 3, sent, 0.0)
+def sent(number: int, *headers: tuple[str, str], **members: Any) -> Exchange:
+    """Return a POST to http://a/mcp with a body."""
+    request = SentRequest("http://a", "/mcp?b=1&c", b'{"a":"\'$x\'"}', {"X-Key": "KEY"}, False)
+    return Exchange(number, "POST", number, headers, 0.0, request_parts=request, **members)
 
-    command = curl("http://a/mcp?b=1&c", exchange, b'{"a":"\'$x\'"}\n', {})
+
+def test_curl_quotes_what_a_shell_would_read() -> None:
+    one = sent(1, ("X-Note", "it's $(id)"), ("Content-Length", "3"), ("X-Key", "(hidden)"))
+
+    command = curl([one], one)
 
     assert "Content-Length" not in command
-    assert command.endswith("'http://a/mcp?b=1&c'")
-    assert "-H 'X-Note: it'\"'\"'s'" in command
+    assert shlex.split(command)[-3:] == ["--data-binary", '{"a":"\'$x\'"}', "http://a/mcp?b=1&c"]
+    assert "-H 'X-Note: it'\"'\"'s $(id)'" in command
+    assert "-H 'X-Key: '\"$KEY\"" in command
+    assert "-H Accept: -H Content-Type:" in command  # curl has its own
+
+
+def test_no_curl_is_shown_for_what_it_could_not_send() -> None:
+    binary, secret = sent(1), sent(2, ("Authorization", "Bearer (hidden)"))
+    binary.request_parts = SentRequest("http://a", "/", b"\xff", {}, False)
+
+    assert [curl([one], one) for one in (binary, secret, Exchange(3, "GET", 3, (), 0.0))] == [
+        ""
+    ] * 3
+
+
+def test_curl_opens_a_session_as_the_connection_did() -> None:
+    opening = sent(1, headers=(("mcp-session-id", "$(id)"),))
+    ready = sent(2, ("Mcp-Session-Id", "$(id)"))
+    other = sent(3, ("Mcp-Session-Id", "$(id)"))
+    last = sent(4, ("Mcp-Session-Id", "$(id)"))
+    note = b'{"method":"notifications/initialized"}'
+    ready.request_parts = SentRequest("http://a", "/mcp", note, {}, False)
+
+    first, *rest = curl([opening, ready, other, last], last).splitlines()
+
+    assert first.startswith("SESSION=$(curl ")
+    assert len(rest) == 2
+    assert all('-H "Mcp-Session-Id: $SESSION"' in line for line in rest)
+    assert "$(id)" not in "".join(rest)
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
+@pytest.mark.parametrize("session", ["", "5-a'b"])
+def test_the_commands_on_the_screen_show_the_finding_again(session: str) -> None:
+    header = ("--header", "Authorization=env:MY_TOKEN")
+    with serving(broken(session)) as server:
+        done = check("--select", "ping", *header, server.url, MY_TOKEN=f"Bearer {SECRET}")
+        lines = done.stdout.splitlines()
+        begin = next(n for n, line in enumerate(lines) if line.strip().startswith("by hand"))
+        end = next(n for n, line in enumerate(lines) if line.strip().startswith("again"))
+        script = "\n".join(lines[begin:end]).replace("by hand", "", 1)
+        server.requests.clear()
+        again = ran(["bash", "-c", script], env={**os.environ, "MY_TOKEN": f"Bearer {SECRET}"})
+
+    assert '"result": []' in again.stdout
+    last = server.requests[-1].decode()
+    assert f"Authorization: Bearer {SECRET}" in last
+    assert not session or f"Mcp-Session-Id: {session}" in last
+    assert SECRET not in done.stdout

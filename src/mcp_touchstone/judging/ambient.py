@@ -9,7 +9,7 @@ from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.invalid_requests import has_invalid_value
-from mcp_touchstone.results.verdict import Judgement, Outcome, carriers, evidence
+from mcp_touchstone.results.verdict import Judgement, Outcome, by_curl, carriers, evidence
 from mcp_touchstone.transport.process import Ending, Step, left
 from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.exchange import Exchange, Origin
@@ -295,6 +295,7 @@ class _Tally:
             wire=evidence(entries, guilty, related, record.transcript.exchanges, record.judged),
             count=self.breaches,
             source=source,
+            reproduction=by_curl(entries, guilty, related, record.transcript.exchanges),
             process=record.transcript.label,
             because=INVALID if _answers_invalid_value(seen, record, clause) else "",
             replay=record.transcript.replay or ("--select", origin),

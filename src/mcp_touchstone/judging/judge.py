@@ -19,11 +19,9 @@ from mcp_touchstone.results.verdict import (
     Judgement,
     Outcome,
     WireLine,
-    carriers,
+    by_curl,
     evidence,
 )
-from mcp_touchstone.transport.http_channel import HttpChannel
-from mcp_touchstone.wire.exchange import curl
 from mcp_touchstone.wire.lifecycle import Phase
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import UNJUDGED, Entry, Source
@@ -255,20 +253,9 @@ class Judge:
         )
 
     def _by_curl(self, guilty: int | None, related: Iterable[int]) -> str:
-        """Return the curl command that shows a finding again, if one request suffices.
-
-        That is a request without a session to a server that we did not start.
-        """
-        channel = self._server.wire.channel
-        if not isinstance(channel, HttpChannel) or channel.started:
-            return ""
+        """Return the shell lines that send the request of a finding again; empty on stdio."""
         transcript = self._server.wire.transcript
-        sent = carriers(transcript.exchanges)
-        line = next((n for n in (*related, guilty) if n in sent), None)
-        if line is None or any(name.lower() == "mcp-session-id" for name, _ in sent[line].sent):
-            return ""
-        endpoint = channel.endpoint
-        return curl(endpoint.url, sent[line], transcript[line].raw, endpoint.secrets)
+        return by_curl(list(transcript), guilty, related, transcript.exchanges)
 
     def _evidence(self, guilty: int | None, related: Iterable[int]) -> tuple[WireLine, ...]:
         transcript = self._server.wire.transcript

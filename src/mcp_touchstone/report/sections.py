@@ -134,6 +134,9 @@ def _lightly(sheet: Sheet, run: Run) -> None:
                 sheet.say(
                     "  ", (f"{'line ' + str(line.n):<{LABEL}}", "dim"), f"{line.arrow} {text}"
                 )
+                if line.http:
+                    sheet.row("", line.http, "dim")
+        sheet.script(finding)
 
 
 def _lost(sheet: Sheet, run: Run) -> None:

@@ -52,6 +52,7 @@ class Sheet:
     verbose: bool = False
     quiet: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
+    _scripts: set[str] = field(default_factory=set)
 
     @property
     def width(self) -> int:
@@ -124,11 +125,25 @@ class Sheet:
         self.row(finding.clause.grade, finding.clause.statement)
         self.rows(finding, FULL)
         self.wire(finding.judgement.wire)
+        self.script(finding)
         if self.verbose:
-            for line in finding.judgement.reproduction.splitlines():
-                self.say("    ", line)
             self.rows(finding, DETAILS)
         self.say("  ", (f"{'again':<{LABEL}}", "dim"), again(run, finding))
+
+    def script(self, finding: Finding) -> None:
+        """Print what shows a finding without this program; the script of an attack with ``-v``.
+
+        The commands that open a session are printed once.
+        """
+        lines = finding.judgement.reproduction.splitlines()
+        of_attack = bool(lines) and lines[0].startswith("#!")
+        if of_attack and not self.verbose:
+            return
+        fresh = [line for line in lines if line not in self._scripts or self.verbose]
+        self._scripts.update(lines[:-1])
+        for number, line in enumerate(fresh or lines[-1:]):
+            label = "by hand" if not (of_attack or number) else ""
+            self.say("  ", (f"{label:<{LABEL}}", "dim"), line)
 
     def words(self, stderr: str) -> None:
         """Print the last words of the server on its standard error."""

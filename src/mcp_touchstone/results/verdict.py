@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 from mcp_touchstone.catalog.threat import Severity
+from mcp_touchstone.wire.curl import curl
 from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.transcript import Entry, Source
@@ -192,6 +193,29 @@ def carriers(exchanges: Iterable[Exchange]) -> dict[int, Exchange]:
         if exchange.line:
             found.setdefault(exchange.line, exchange)
     return found
+
+
+def by_curl(
+    entries: Sequence[Entry],
+    guilty: int | None,
+    related: Iterable[int],
+    exchanges: Iterable[Exchange],
+) -> str:
+    """Return the shell lines that send the request of a finding again; empty on stdio.
+
+    Args:
+        guilty: number of the line that proves it; None for none.
+        related: numbers of further lines.
+    """
+    sent = list(exchanges)
+    if not sent:
+        return ""
+    lines = [n for n in (*related, guilty) if n is not None]
+    asked = (one for n in lines for one in sent if n in {one.line, one.event_line})
+    answers = (entries[n - 1].origin for n in lines)
+    came = (origin.exchange for origin in answers if origin is not None)
+    wanted = next(asked, None) or next(came, None)
+    return "" if wanted is None else curl(sent, wanted)
 
 
 def carrier(entry: Entry, carried: Mapping[int, Exchange]) -> str:

@@ -85,6 +85,7 @@ class HttpChannel(HttpServer):
             transcript.exchanges,
             born=self.born,
             rate=rate,
+            started=server is not None,
             heard=self._heard,
             changed=self._changed,
         )

@@ -117,6 +117,11 @@ class Endpoint:
         return host if self.port == PLAIN[self._parts.scheme] else f"{host}:{self.port}"
 
     @property
+    def server(self) -> str:
+        """Scheme, host and port, as in the URL."""
+        return f"{self._parts.scheme}://{self.authority}"
+
+    @property
     def local(self) -> bool:
         """Whether it is on the loopback of this machine, by its address."""
         return is_loopback(self.host)

@@ -12,8 +12,12 @@ from mcp_touchstone.transport.http_session import HttpSession
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.transport.tokens import TokenError
-from mcp_touchstone.wire.exchange import Exchange, Headers, Origin
+from mcp_touchstone.wire.exchange import Exchange, Headers, Origin, SentRequest
 from mcp_touchstone.wire.framing import Line
+from mcp_touchstone.wire.http_headers import AUTHORIZATION
+
+LONGEST_BODY: Final = 4096
+"""Bytes of a body that is kept beside its exchange, for a command that sends it again."""
 
 ARRIVING: Final = 0.05
 """Seconds a request has to arrive before a notification is sent: each has its own connection."""
@@ -58,6 +62,7 @@ class HttpRequests:
         exchanges: the record, to which each request is added.
         born: time of the start of the process.
         rate: keeps a distance between requests; None for none.
+        started: whether we started the server.
         heard: called with each message and its origin; returns whether to read on.
         changed: called with a response when its status has come, and at its end.
     """
@@ -67,6 +72,7 @@ class HttpRequests:
     exchanges: list[Exchange]
     born: float
     rate: RequestRate | None
+    started: bool
     heard: Callable[[Line, Origin], bool]
     changed: Callable[[HttpResponse], None]
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -157,7 +163,9 @@ class HttpRequests:
         """
         exchange = response.exchange
         complete = headers if exchange.crafted else self.session.complete(headers)
-        head = request_bytes(exchange.verb, path or self.endpoint.path, complete)
+        target = path or self.endpoint.path
+        head = request_bytes(exchange.verb, target, complete)
+        exchange.request_parts = self._parts(target, complete, b"".join(pieces))
         if self.rate is not None:
             self.rate.wait()
         first, *rest = pieces or [b""]
@@ -165,6 +173,18 @@ class HttpRequests:
             response.send([head + first, *rest], seconds, lambda: sleep(pause))
         except OSError as error:
             raise Gone(f"was not reached: {exchange.fault}") from error
+
+    def _parts(self, target: str, headers: Headers, body: bytes) -> SentRequest | None:
+        """Return what sends a request again; None if its body is too long to show."""
+        if len(body) > LONGEST_BODY:
+            return None
+        own = self.session.secrets
+        known = {AUTHORIZATION: "TOKEN", **self.endpoint.secrets}
+        variables = {name: known[name] for name, value in headers if own.get(name) == value}
+        shown = self.hidden(target)
+        return SentRequest(
+            self.endpoint.server, shown, self.session.hide(body), variables, self.started
+        )
 
     def _still_open(self) -> list[HttpResponse]:
         with self._lock:

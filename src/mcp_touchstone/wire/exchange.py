@@ -1,7 +1,6 @@
 """One HTTP request of ours and its response, as observed. Pure values."""
 
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -16,6 +15,25 @@ PARAMETER: Final = re.compile(r'([A-Za-z_]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,
 
 Headers = tuple[tuple[str, str], ...]
 """Names and values as they came, in their order; a name may come twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """What another program needs to send a request again, beside its method and headers.
+
+    Attributes:
+        server: scheme, host and port, as in a URL.
+        target: path and query.
+        body: its bytes, secrets hidden.
+        variables: header with a secret of the user -> what a shell writes behind ``$`` for it.
+        started: whether we started the server, so that it is gone.
+    """
+
+    server: str
+    target: str
+    body: bytes
+    variables: Mapping[str, str]
+    started: bool
 
 
 @dataclass(slots=True)
@@ -40,6 +58,7 @@ class Exchange:
         crafted: whether a scenario wrote the request itself.
         event_line: number of the event that records a request without a line; 0 for none.
         target: path and query of the request; empty for those of the endpoint.
+        request_parts: what sends it again; None if it was not sent or has too long a body.
     """
 
     number: int
@@ -60,6 +79,7 @@ class Exchange:
     crafted: bool = False
     event_line: int = 0
     target: str = ""
+    request_parts: SentRequest | None = None
 
     def header(self, name: str) -> str | None:
         """Return the first value of a response header; None if it is absent."""
@@ -108,9 +128,9 @@ class Exchange:
 
     @property
     def response(self) -> str:
-        """The response in a few words, with the session id that it sets."""
-        known = self.header("Mcp-Session-Id")
-        return f"{self}; Mcp-Session-Id: {known}" if known else str(self)
+        """The response in a few words, with the headers that matter to the protocol."""
+        kept = [f"{name}: {value}" for name, value in self.headers if name.lower() in ANSWERED]
+        return "; ".join([str(self), *kept])
 
     def __str__(self) -> str:
         """Return the response in a few words, for a reader."""
@@ -153,26 +173,10 @@ MATTERS: Final = frozenset({"last-event-id", "origin"})
 """Further request headers that a reader of a finding needs."""
 
 
+ANSWERED: Final = frozenset({"mcp-session-id", "www-authenticate", "location", "allow"})
+"""Response headers that a reader of a finding needs, beside the type of the content."""
+
+
 def _matters(name: str) -> bool:
     low = name.lower()
     return low.startswith("mcp-") or low in MATTERS
-
-
-def curl(url: str, exchange: Exchange, body: bytes, variables: Mapping[str, str]) -> str:
-    """Return the curl command that sends a request again.
-
-    Args:
-        url: where it was sent.
-        variables: header with a secret -> the variable of the environment that has its value.
-    """
-    secret = {name.lower(): variable for name, variable in variables.items()}
-    words = ["curl -sS -i -N", f"-X {exchange.verb}"]
-    for name, value in exchange.sent:
-        low = name.lower()
-        if low in secret:
-            words.append(f'-H {shlex.quote(f"{name}: ")}"${secret[low]}"')
-        elif low not in {"content-length", "connection", "user-agent", "host"}:
-            words.append(f"-H {shlex.quote(f'{name}: {value}')}")
-    if body:
-        words.append(f"--data-binary {shlex.quote(body.decode('utf-8', 'replace').strip())}")
-    return " ".join([*words, shlex.quote(url)])
