@@ -293,9 +293,10 @@ def opens_a_new_session_after_a_lost_one(record: Record) -> Iterator[Seen]:
     lost = [e for e in _of(record, "POST") if e.status == NOT_FOUND and e.said(SESSION)]
     if not lost:
         return
-    reopened = clients.event(record, Happened.REOPENED)
+    reopened = clients.event(record, Happened.REOPENED_BY_ID, Happened.REOPENED)
     if reopened is not None:
-        yield Seen(clause, True, reopened.n, expected)
+        passed, actual = reopened.happened is Happened.REOPENED, "initialize with the old id"
+        yield Seen(clause, passed, reopened.n, expected, actual)
         return
     over = lost[0].headed or lost[0].began  # the end comes after the client has read it
     again = next((e for e in _of(record, "POST") if e.began > over), None)
@@ -328,6 +329,7 @@ class Resume(parts.Part):
     """Ask for a ping during a call, and answer later; over HTTP the stream ends in between."""
 
     http_fault = parts.DROPS
+    may_fail = True
 
     def call(self, request: parts.Json) -> None:
         """Ask, and answer later."""
@@ -339,21 +341,24 @@ class Resume(parts.Part):
 def resumes_a_stream_behind_its_last_event(record: Record) -> Iterator[Seen]:
     """A GET that resumes a stream has the id of its last event; a closed stream is resumed."""
     clause = "client-http-resumes"
-    last = {}
+    last, unread = {}, {}
     for exchange in _of(record, "POST", "GET"):
         ids = [event.id for event in exchange.events if event.id]
         if ids:
             last[exchange.number] = ids[-1]
-    wanted = {}
+            # What was sent to a client that left may not have been read.
+            unread[exchange.number] = set(ids if exchange.left else ids[-1:])
+    wanted = set()
     for exchange in _of(record, "GET"):
         said = exchange.said(LAST_EVENT)
         if said is not None:
-            earlier = {one for number, one in last.items() if number < exchange.number}
-            wanted[said] = exchange
+            before = [number for number in last if number < exchange.number]
+            earlier = set[str]().union(*(unread[number] for number in before))
+            wanted |= {last[number] for number in before if said in unread[number]}
             actual = f"{LAST_EVENT}: {brief(said)}"
             expected = f"one of {brief(sorted(earlier))}"
             yield Seen(clause, said in earlier, _at(exchange), expected, actual)
-    ended = clients.event(record, Happened.ENDED)
+    ended = clients.event(record, Happened.ENDED, Happened.FAILED, Happened.CUT_OFF)
     if record.revision < "2025-11-25" or ended is None:
         return
     for exchange in _of(record, "POST"):

@@ -15,6 +15,7 @@ from mcp_touchstone.suite import (
     ambient,
     brief,
     clients,
+    id_key,
     is_modern,
     object_in,
     parts,
@@ -56,8 +57,8 @@ def confirms_the_handshake(record: Record) -> Iterator[Seen]:
     accepted = clients.acceptance(record)
     sent = [
         entry.n
-        for entry, message in record.messages(Role.NOTIFICATION)
-        if message.method == "notifications/initialized"
+        for entry, message in record.messages(Role.NOTIFICATION, Role.REQUEST)
+        if message.method == "notifications/initialized"  # another clause judges an id
     ]
     answered = accepted[0].n if accepted else None
     for n in sent:
@@ -70,7 +71,7 @@ def confirms_the_handshake(record: Record) -> Iterator[Seen]:
         return
     after = [n for n in sent if n > answered]
     for asked in clients.requests(record):
-        if asked.line > answered and asked.method not in OPENING:
+        if asked.line > answered and asked.method not in {*OPENING, "notifications/initialized"}:
             passed = any(n < asked.line for n in after)
             when = "came later" if after else "never came"
             actual = f"{brief(asked.method)}, and notifications/initialized {when}"
@@ -153,7 +154,7 @@ def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
 class Exit(parts.Part):
     """Exit in the middle of the first call."""
 
-    restarts = may_fail = True
+    may_fail = True
 
     def call(self, request: parts.Json) -> None:
         """Exit in place of an answer."""
@@ -170,7 +171,7 @@ class Restart(parts.Part):
         {"call": "add_numbers", "a": 2, "b": 3, "fails": True},
         {"call": "add_numbers", "a": 4, "b": 5, "fails": True},
     )
-    modern = restarts = may_fail = True
+    modern = may_fail = True
 
     def call(self, request: parts.Json) -> None:
         """Exit in place of an answer, if this is the first process."""
@@ -193,7 +194,7 @@ def starts_a_server_again_that_exited(record: Record) -> Iterator[Seen]:
 
 @parts.scenario("cancel")
 class Cancel(parts.Part):
-    """Do not answer a call until it is cancelled, and then answer it nevertheless."""
+    """Answer a call after it was cancelled, or when it is clear that the client only waits."""
 
     steps = (
         {"list": "tools"},
@@ -201,6 +202,7 @@ class Cancel(parts.Part):
         {"list": "tools"},
     )
     may_fail = True
+    PATIENCE = 10.0
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -208,35 +210,45 @@ class Cancel(parts.Part):
 
     def call(self, request: parts.Json) -> None:
         """Keep the call."""
-        self._held[request.get("id")] = request
+        own = id_key(request.get("id"))
+        self._held[own] = request
+        self.later(self.PATIENCE, lambda: self._answer(own))
 
     def noticed(self, message: parts.Json) -> None:
         """Answer the cancelled call too late."""
-        own = object_in(message, "params").get("requestId")
-        if message.get("method") == "notifications/cancelled" and own in self._held:
+        if message.get("method") == CANCELLED:
+            self._answer(id_key(object_in(message, "params").get("requestId")))
+
+    def _answer(self, own: Any) -> None:
+        if own in self._held:
             super().call(self._held.pop(own))
 
 
 parts.variant(
     "cancel-stateless",
     Cancel,
-    "Do not answer a call of 2026-07-28 until it is cancelled, and then answer it nevertheless.",
+    "Answer a call of 2026-07-28 after it was cancelled, or when the client only waits.",
     modern=True,
 )
 
 
 @ambient("client-cancel-sent", "client-cancel-sent-legacy")
 def tells_the_server_of_a_cancellation(record: Record) -> Iterator[Seen]:
-    """A client that cancels a call sends notifications/cancelled."""
+    """A client that gives up a call sends notifications/cancelled; one that waits gives up none."""
     modern = is_modern(record.revision)
     clause = "client-cancel-sent" if modern else "client-cancel-sent-legacy"
-    scenario = "cancel-stateless" if modern else "cancel"
-    if record.scenario == scenario and clients.event(record, Happened.ENDED):
-        sent = [m for _, m in record.messages(Role.NOTIFICATION) if m.method == CANCELLED]
-        calls = [asked for asked in clients.requests(record) if asked.method == "tools/call"]
-        for asked in calls:
-            actual = "the client ended without it"
-            yield Seen(clause, bool(sent), asked.line, CANCELLED, actual)
+    if record.scenario != ("cancel-stateless" if modern else "cancel"):
+        return
+    sent = [m for _, m in record.messages(Role.NOTIFICATION) if m.method == CANCELLED]
+    asked = clients.requests(record)
+    ended = clients.event(record, Happened.ENDED, Happened.FAILED)
+    for call in (one for one in asked if one.method == "tools/call"):
+        found = clients.answer(record, call)
+        later = [one.line for one in asked if one.line > call.line]
+        left = later or ([ended.n] if ended else [])
+        if sent or (left and (found is None or found[0].n > left[0])):
+            actual = "the client went on without it" if later else "the client ended without it"
+            yield Seen(clause, bool(sent), call.line, CANCELLED, actual)
 
 
 parts.variant(
@@ -248,5 +260,8 @@ parts.variant(
 def ends_a_server_by_closing_its_input(record: Record) -> Iterator[Seen]:
     """The end of the input comes before a signal."""
     if first := clients.event(record, *ENDS):
-        passed, expected = first.happened is Happened.CLIENT_CLOSED, "the end of its input first"
-        yield Seen("client-closes-input-first", passed, first.n, expected, first.text)
+        passed, actual = first.happened is Happened.CLIENT_CLOSED, first.text
+        if first.happened is Happened.KILLED:  # it may have been closed a moment before
+            actual = "the client killed the server, which had read no end of its input"
+        expected = "the end of its input first, and time to read it"
+        yield Seen("client-closes-input-first", passed, first.n, expected, actual)

@@ -30,10 +30,13 @@ LISTS = 3
 
 
 def _goes_on(record: Record, line: int) -> bool | None:
-    """Whether the client sent a request after a line in a scenario; None if that is not known."""
+    """Whether the client sent a request after a line in a scenario; None if that is not known.
+
+    A client with several conversations may go on in another one.
+    """
     if any(asked.line > line for asked in clients.peer(record).session.asked):
         return True
-    return False if clients.event(record, Happened.FAILED) else None
+    return False if clients.event(record, Happened.FAILED) and record.alone else None
 
 
 @parts.scenario("content")
@@ -166,7 +169,7 @@ class Cache(parts.Part):
 @ambient("client-cache-stale")
 def asks_again_for_a_stale_list(record: Record) -> Iterator[Seen]:
     """A list with ttlMs 0, or with a negative one, is stale at once."""
-    if record.scenario == "cache" and clients.event(record, Happened.ENDED):
+    if record.scenario == "cache" and record.alone and clients.event(record, Happened.ENDED):
         lists = [one for one in clients.requests(record) if one.method == "tools/list"]
         actual = f"{len(lists)} requests"
         line = lists[-1].line if lists else None

@@ -92,6 +92,7 @@ def test_the_good_client_meets_each_rule(tmp_path: Path) -> None:
         "client-elicitation-mode",
         "client-progress-known",
         "client-progress-increases",
+        "client-progress-stops",
         "client-selects-supported-version",
     }
 

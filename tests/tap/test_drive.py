@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_no_recording_has_a_token_or_a_code(tmp_path: Path) -> None:
     command = (sys.executable, http_client.__file__, "none")
     played = drive.play(Target(command=command), "auth-discovery", tmp_path, http=True)
 
-    assert played.trouble == ""
+    assert played.scenario.why == ""
     seen = b"".join(path.read_bytes() for path in tmp_path.rglob("*.jsonl"))
     assert b'grant_type\\": \\"refresh_token' in seen
     for secret in (b"eyJ", b"code_verifier", b"code=", b"state="):
@@ -134,7 +135,6 @@ def test_a_fault_fails(tmp_path: Path) -> None:
     ("print('hello')", "the client never connected"),
     ("import os; os.kill(os.getpid(), 9)", "the client was ended by SIGKILL"),
     ("import subprocess, sys\nsubprocess.run(sys.argv[1:], input=b'')", "sent nothing"),
-    (GOOD + CLOSE + GOOD + CLOSE, "the client connected 2 times"),
     (GOOD + CLOSE + "sys.exit('broken')", "the client ended with exit status 1"),
 )
 def test_a_client_without_a_conversation_is_not_checked_for_a_named_cause(
@@ -143,6 +143,162 @@ def test_a_client_without_a_conversation_is_not_checked_for_a_named_cause(
     assert client(tmp_path, code) == 2
 
     assert cause in capsys.readouterr().out
+
+
+STEPS = """
+say(id=2, method='tools/list')
+server.stdout.readline()
+say(id=3, method='tools/call', params={'name': 'add_numbers', 'arguments': {'a': 2}})
+server.stdout.readline()
+"""
+
+
+def played(tmp_path: Path) -> dict[str, str]:
+    """Return what came of each scenario."""
+    document = json.loads((tmp_path / "j").read_text())
+    return {one["scenario"]: one["outcome"] for one in document["scenarios"]}
+
+
+@cases(
+    (GOOD + CLOSE) * 2,
+    GOOD + STEPS + CLOSE + "sys.exit(3)",
+    GOOD + STEPS + CLOSE + (GOOD + STEPS + CLOSE).replace("server", "other"),
+    GOOD + "first = server\n" + GOOD + STEPS + CLOSE + "server = first\n" + CLOSE,
+)
+def test_a_client_may_connect_more_than_once_and_end_with_any_status(
+    tmp_path: Path, code: str
+) -> None:
+    assert client(tmp_path, code) == 0
+
+    assert played(tmp_path) == {"tools_call": "judged"}
+    assert "fail" not in outcomes(tmp_path).values()
+
+
+def test_a_scenario_in_trouble_does_not_take_the_verdicts_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (
+        "import os\nif os.environ['MCP_CONFORMANCE_SCENARIO'] == 'progress': raise SystemExit(4)\n"
+    )
+
+    assert client(tmp_path, code + GOOD + CLOSE, "--scenario", "progress") == 0
+
+    assert played(tmp_path) == {"tools_call": "judged", "progress": "never connected"}
+    assert outcomes(tmp_path)["client-initialized"] == "pass"
+    assert "progress: the client never connected" in capsys.readouterr().out
+
+
+def test_a_run_that_is_cut_off_has_a_report_of_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play = drive.play
+
+    def cut(target: Target, name: str, *words: Any, **more: Any) -> drive.Played:
+        if name == "progress":
+            raise KeyboardInterrupt
+        return play(target, name, *words, **more)
+
+    monkeypatch.setattr(drive, "play", cut)
+
+    assert client(tmp_path, GOOD + CLOSE, "--scenario", "progress") == 130
+
+    assert played(tmp_path) == {"tools_call": "judged"}
+    assert outcomes(tmp_path)["client-initialized"] == "pass"
+
+
+MODERN_CALL = """
+say(id=1, method="tools/list", params={"_meta": meta})
+sys.exit("error" in json.loads(server.stdout.readline()))
+"""
+
+
+@cases("tools_call", "questions")
+def test_a_client_without_sessions_is_left_out_of_the_scenarios_with_one(
+    tmp_path: Path, scenario: str
+) -> None:
+    assert client(tmp_path, STATELESS + MODERN_CALL, scenario=scenario) == 0
+
+    assert played(tmp_path) == {scenario: "left out"}
+    assert not {"fail", "warn"} & set(outcomes(tmp_path).values())
+
+
+CALL = "say(id=3, method='tools/call', params={'name': 'add_numbers', 'arguments': {}})\n"
+
+
+@cases(
+    ("server.stdout.readline()\n", "unseen"),
+    ("say(id=4, method='tools/list')\nserver.stdout.readline()\n", "warn"),
+    ("say(method='notifications/cancelled', params={'requestId': 3})\n", "pass"),
+    ("", "warn"),
+)
+def test_a_client_that_only_waits_cancels_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str, outcome: str
+) -> None:
+    monkeypatch.setattr(scenarios()["cancel"], "PATIENCE", 0.3)
+
+    assert client(tmp_path, GOOD + CALL + then + CLOSE, scenario="cancel") == 0
+
+    assert outcomes(tmp_path)["client-cancel-sent-legacy"] == outcome
+
+
+def test_a_server_that_is_started_again_need_not_be_asked_for_its_eras_again(
+    tmp_path: Path,
+) -> None:
+    asks = STATELESS + "say(id=0, method='server/discover', params={'_meta': meta})\n"
+    asks += "server.stdout.readline()\n"
+    talk = "say(id=1, method='tools/call', params=params)\nserver.stdout.readline()\n"
+    code = "import os\nif os.environ['MCP_CONFORMANCE_SCENARIO'] == 'restart':\n"
+    code += f"{indent(asks + talk + STATELESS + talk + CLOSE, ' ')}else:\n"
+    code += indent(asks + "info = " + GOOD.partition("info = ")[2] + CLOSE, " ")
+
+    assert client(tmp_path, code, "--scenario", "restart", scenario="old-errors") == 0
+
+    assert outcomes(tmp_path)["client-probes-first"] == "pass"
+    assert outcomes(tmp_path)["client-restarts-server"] == "pass"
+
+
+def test_a_client_that_never_initializes_over_http_fails(tmp_path: Path) -> None:
+    code = TRANSPORT.partition("with post")[0] + (
+        "try: post({'id': 1, 'method': 'tools/list'}).close()\n"
+        "except OSError as error: sys.exit(str(error))\n"
+    )
+
+    assert client(tmp_path, code, "--http") == 1
+
+    assert outcomes(tmp_path)["client-initialize-first"] == "fail"
+
+
+LOST = """
+import urllib.error
+def ask(n, method, **params):
+    with post({"id": n, "method": method, "params": params}, **session) as answer: answer.read()
+ask(2, "tools/call", name="add_numbers", arguments={"a": 2, "b": 3})
+try: ask(3, "tools/list")
+except urllib.error.HTTPError: pass
+try:
+    with post({"id": 4, "method": "initialize", "params": params}, **more) as answer: answer.read()
+except urllib.error.HTTPError: pass
+"""
+
+
+@cases(("{}", "pass"), ("session", "fail"))
+def test_a_new_session_has_no_id_of_the_lost_one(tmp_path: Path, more: str, outcome: str) -> None:
+    code = TRANSPORT + f"more = {more}\n" + LOST
+
+    assert client(tmp_path, code, "--http", scenario="session-lost") == (outcome == "fail")
+
+    assert outcomes(tmp_path)["client-http-session-lost"] == outcome
+
+
+@cases("sys.exit('lost')", "")
+def test_a_client_that_does_not_resume_gets_a_warning(tmp_path: Path, end: str) -> None:
+    call = (
+        "with post({'id': 2, 'method': 'tools/call', 'params': {'name': 'add_numbers', "
+        "'arguments': {}}}, **session) as answer: answer.read()\n"
+    )
+    assert client(tmp_path, TRANSPORT + call + end, "--http", scenario="resume") == 0
+
+    assert outcomes(tmp_path)["client-http-resumes"] == "warn"
 
 
 def test_a_client_that_does_not_end_is_ended(
@@ -368,6 +524,6 @@ def test_only_the_last_words_of_a_client_are_kept(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
 
-    assert "never connected" in played.trouble
+    assert "never connected" in played.scenario.why
     assert played.said[-1] == "end"
     assert most < 10_000_000

@@ -10,6 +10,7 @@ from mcp_touchstone.cli import main
 from mcp_touchstone.tap import recording
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.wire.events import Happened, Side
+from mcp_touchstone.wire.framing import Line
 from tests.cases import cases
 
 INFO = {"name": "x", "version": "1"}
@@ -241,3 +242,38 @@ def test_a_call_is_a_task_where_the_server_and_the_tool_say_so(
     )
 
     assert verdicts(folder, "client")["client-task-support"] == outcome
+
+
+def http_exchange(
+    recorder: Recorder, number: int, verb: str, last: str, events: list[tuple[str, Any]], left: str
+) -> None:
+    """Record a request without a body of its own, and the stream of its response."""
+    version = ("MCP-Protocol-Version", "2025-11-25")
+    headers = (version, ("Mcp-Session-Id", "s"), *([("Last-Event-ID", last)] if last else []))
+    recorder.http(Side.CLIENT, number, f"{verb} /mcp", headers)
+    recorder.http(Side.SERVER, number, "200 OK", (("Content-Type", "text/event-stream"),))
+    for own, message in events:
+        raw = _line(message).rstrip()
+        line = Line(raw, len(raw))
+        recorder.http(Side.SERVER, number, line, event=["message", own, None])
+    recorder.http(Side.EVENT, number, left)
+
+
+@cases(("1-1", "pass"), ("1-2", "pass"), ("1-3", "warn"))
+def test_a_client_that_left_resumes_from_the_last_event_it_read(
+    tmp_path: Path, last: str, outcome: str
+) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    recorder = Recorder(folder / "1.jsonl", {"url": "http://127.0.0.1:1/mcp"}, {})
+    sample = {"messages": [], "maxTokens": 1, "_meta": {"progressToken": "p1"}}
+    asks = {"id": "q1", "method": "sampling/createMessage", "params": sample}
+    ping = {"id": "q2", "method": "ping"}
+    events = [("1-1", ping), ("1-2", asks)]
+    http_exchange(recorder, 1, "POST", "", events, Happened.CLIENT_LEFT)
+    http_exchange(recorder, 2, "GET", last, events[1:], "")
+    recorder.close()
+
+    assert verdicts(folder, "client")["client-http-resumes"] == outcome
+    # An event that is delivered again is no second request with the same token.
+    assert verdicts(folder, "server")["progress-server-tokens"] == "pass"

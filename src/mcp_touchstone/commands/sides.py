@@ -199,6 +199,7 @@ def _client(line: CommandLine) -> int:
     """Run a client in each scenario, and judge it."""
     from mcp_touchstone.config import resolve
     from mcp_touchstone.parts.scenarios import find
+    from mcp_touchstone.results.played import ScenarioOutcome
     from mcp_touchstone.tap import check, judge
 
     settings = resolve.client(line)
@@ -213,12 +214,13 @@ def _client(line: CommandLine) -> int:
     def show(one: Played) -> None:
         if settings.quiet:
             return
-        how = f"left out: {one.left_out}" if one.left_out else "played"
-        say(f"  {one.name:<17} {one.trouble or how}", flush=True)
-        if one.trouble and one.trouble not in shown:  # mostly the rest has the same cause
-            part = (find(one.name).__doc__ or "").partition("\n")[0]
+        name, outcome, why = one.scenario.name, one.scenario.outcome, one.scenario.why
+        how = f"left out: {why}" if outcome is ScenarioOutcome.LEFT_OUT else "played"
+        say(f"  {name:<17} {how if outcome.is_whole else why}", flush=True)
+        if not outcome.is_whole and why not in shown:  # mostly the rest has the same cause
+            part = (find(name).__doc__ or "").partition("\n")[0]
             say(f"{'':19} our part: {part}", *(f"{'':19} {text}" for text in one.said))
-        shown.add(one.trouble)
+            shown.add(why)
 
     return gate.pass_(check.check(settings, gate.choice, show), shlex.join(settings.client))
 

@@ -1,7 +1,7 @@
 """The file of a baseline: finding, reading, comparing with a run, writing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mcp_touchstone.catalog.clause import Catalogue
@@ -38,11 +38,15 @@ class Book:
             BaselineError: the file cannot be written.
         """
         current, renewal = self.baseline, None
-        if self.update and not run.execution.interrupted and not run.trouble:
+        if self.update and not run.partial:
             known = current or Baseline(str(self.path))
             renewal = settlement.renew(known, run, registry, choice, self.catalogue())
             current = renewal.baseline
             _save(current, self.path)
+        elif self.update:
+            note = f"{self.path.name} was not written, as not everything was judged to its end"
+            notes = (*run.execution.notes, note)
+            run = replace(run, execution=replace(run.execution, notes=notes))
         if current is not None:
             run = settlement.settle(current, run, registry, choice)
         return run, renewal

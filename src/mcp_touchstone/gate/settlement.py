@@ -89,7 +89,7 @@ class _View:
         """Return the reason an entry is stale; empty if it still applies or was not checked."""
         if entry.expires and self._run.execution.started[:10] > str(entry.expires):
             return f"it expired on {entry.expires}" + (f"; ask {entry.owner}" * bool(entry.owner))
-        over = not (self._run.trouble or self._run.execution.interrupted)
+        over = not self._run.partial
         if entry.sometimes or not over or entry.rule not in self._whole:
             return ""
         judged = self.judged(entry.rule)

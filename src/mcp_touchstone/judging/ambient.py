@@ -37,6 +37,7 @@ class Record:
         peer: for rules on clients, the same conversation with the client in our place: lines have
             equal numbers, and its session has the requests of the client with their answers.
         scenario: the scenario that our server played for a client; empty for another server.
+        alone: whether the client has no other conversation in that scenario.
         walked: cache of messages of the transcript by roles, with the length of the transcript
             at that time.
         opened: cache of our ``initialize`` requests, by the length of the transcript.
@@ -49,6 +50,7 @@ class Record:
     judged: Side = Side.SERVER
     peer: Transcript | None = None
     scenario: str = ""
+    alone: bool = True
     walked: dict[tuple[Role, ...], tuple[int, list[tuple[Entry, Message]]]] = field(
         default_factory=dict, repr=False, compare=False
     )

@@ -88,6 +88,9 @@ class Protection:
     defaults: bool = False
 
 
+SERVED: Final = frozenset({"tools/list", "tools/call"})
+"""Methods that a server with sessions refuses before ``initialize``."""
+
 TWICE: Final[tuple[Json, ...]] = (
     {"list": "tools"},
     {"call": "add_numbers", "a": 2, "b": 3},
@@ -146,7 +149,6 @@ class Part:
         steps: what the client is asked to do, as data.
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
         both: whether ``initialize`` begins a session although it is modern.
-        restarts: whether the client may start it again.
         opened: whether initialize came.
         http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
@@ -159,7 +161,6 @@ class Part:
     steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
     modern = False
     both = False
-    restarts = False
     http_fault = ""
     protection: ClassVar[Protection | None] = None
     may_fail = False
@@ -350,6 +351,8 @@ class Part:
         elif method == "initialize":
             self.opened = True
             self.initialize(request)
+        elif method in SERVED and not (self.modern or self.opened):
+            self.refuse(request, INVALID_PARAMS, "This server wants initialize first")
         elif method == "server/discover" and self.modern:
             more = {"supportedVersions": list(rev.MODERN), "capabilities": self.capabilities}
             self.answer(request, {**more, "ttlMs": 0, "cacheScope": "private"})

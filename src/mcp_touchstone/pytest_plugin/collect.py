@@ -312,6 +312,8 @@ class Suite:
             run = check.check(job.client, choice)
         except UserError as error:
             return self._broken(job, error)
+        if run.execution.interrupted:
+            raise KeyboardInterrupt
         return self._results(job, choice, run)
 
     def _broken(self, job: Job, error: Exception) -> xdist.Document:

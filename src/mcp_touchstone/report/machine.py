@@ -47,6 +47,7 @@ def document(run: Run) -> dict[str, Any]:
         **clients.document(run),
         **_budgets(run),
         "verdicts": [_verdict(v, counts=run.counts(v)) for v in run.verdicts],
+        **_some(scenarios=[one.document() for one in run.scenarios]),
         "lost": [
             {"scenario": one.planned.case.id, "revision": one.planned.revision, "how": one.left}
             for one in run.lost

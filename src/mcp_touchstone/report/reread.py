@@ -11,6 +11,7 @@ from mcp_touchstone.report import clients
 from mcp_touchstone.report.machine import SIDES
 from mcp_touchstone.report.recorded import ReportError, load
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
+from mcp_touchstone.results.played import PlayedScenario
 from mcp_touchstone.results.run import Absent, Execution, Run, SdkFault, Settlement, Stale, Verdict
 from mcp_touchstone.results.subject import CHECK, Subject
 from mcp_touchstone.results.threshold import Floor
@@ -72,6 +73,7 @@ def _run(document: Json) -> Run:
         unattacked=summary.get("unattacked", False),
         tools=ToolUse.read(document.get("tools", {})),
         clients=clients.read(document.get("clients")),
+        scenarios=tuple(map(PlayedScenario.read, document.get("scenarios", ()))),
     )
 
 

@@ -8,6 +8,7 @@ from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.profiles.notes import ProfileNotes
 from mcp_touchstone.results.budgets import Budgets
+from mcp_touchstone.results.played import PlayedScenario
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.tool_use import ToolUse
@@ -229,6 +230,7 @@ class Run:
         budgets: what its lists and results cost a model.
         tools: the tools that were called, those that answered errors, and the others.
         unattacked: whether no file tool was attacked although the user wanted that.
+        scenarios: what came of each scenario that a client was run in.
     """
 
     subject: Subject
@@ -246,6 +248,13 @@ class Run:
     budgets: Budgets = field(default_factory=Budgets)
     tools: ToolUse = field(default_factory=ToolUse)
     unattacked: bool = False
+    scenarios: tuple[PlayedScenario, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """Whether another run may show more: not all was judged to its end."""
+        whole = all(one.outcome.is_whole for one in self.scenarios)
+        return bool(self.trouble) or self.execution.interrupted or not whole
 
     @property
     def fired(self) -> frozenset[str]:

@@ -1,7 +1,8 @@
 """Run a client in all scenarios, and judge it; for the command line and pytest."""
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from mcp_touchstone.config import resolve
@@ -9,6 +10,7 @@ from mcp_touchstone.config.settings import Settings, words
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.parts.scenarios import find, scenarios
+from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome, troubles
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.tap import drive, judge
 from mcp_touchstone.tap.client_process import ClientError
@@ -17,9 +19,6 @@ from mcp_touchstone.target.target import Target
 
 MOST: Final = 16 << 20
 """Greatest size of all recordings of a run, in bytes."""
-
-NAMED: Final = 3
-"""Scenarios that are named with their common trouble."""
 
 BASIC: Final = "tools_call"
 """The official scenario in which a client lists the tools and calls the first one."""
@@ -57,46 +56,44 @@ def check(
     fit = (name for name, part in scenarios().items() if http or part.protection is None)
     names = dict.fromkeys(client.scenario or fit)
     played: list[Played] = []
-    for name in names:
-        lacks = _lacks(name, http=http)
-        if lacks and client.scenario:
-            raise ClientError(f"client: the scenario {name} {lacks}")
-        handlers = [official(name), BASIC] if by_contract else [name]
-        if not handlers[0]:
-            handlers = [name] if client.scenario else []
-        reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
-        one = Played(name, left_out=reason)
-        for handler in dict.fromkeys(handlers) if not lacks else ():
-            if not one.recordings:  # the client does not know the scenario before
-                left = MOST - sum(earlier.size for earlier in played)
-                one = _play(client, target, name, handler, left, http=http)
-        played.append(one)
-        on_played(one)
+    interrupted = False
+    try:
+        for name in names:
+            lacks = _lacks(name, http=http)
+            if lacks and client.scenario:
+                raise ClientError(f"client: the scenario {name} {lacks}")
+            handlers = [official(name), BASIC] if by_contract else [name]
+            if not handlers[0]:
+                handlers = [name] if client.scenario else []
+            reason = f"it {lacks}" if lacks else "the official suite has no such scenario"
+            one = Played(PlayedScenario(name, ScenarioOutcome.LEFT_OUT, reason))
+            for handler in dict.fromkeys(handlers) if not lacks else ():
+                if not one.recordings:  # the client does not know the scenario before
+                    left = MOST - sum(earlier.size for earlier in played)
+                    one = _play(client, target, name, handler, left, http=http)
+            played.append(one)
+            on_played(one)
+    except KeyboardInterrupt:  # what was done is judged
+        interrupted = True
     names_given = ("client_http", "sandbox", "online")
     given = {name: value for name in names_given if (value := getattr(client, name))}
     again = ("client", "-v", *words(given, "client"))
-    troubles = [*_grouped(played)]
+    done = tuple(one.scenario for one in played)
+    lacking = list(troubles(done))
     if by_contract and not any(one.recordings for one in played):
-        troubles.append(f"without {SERVER} in its command, a client gets the URL of a server")
-    return judge.judge(
+        lacking.append(f"without {SERVER} in its command, a client gets the URL of a server")
+    is_some = any(one.outcome.is_whole for one in done)
+    run = judge.judge(
         [found for one in played for found in one.recordings],
         judge.CLIENT,
         choice,
         (*again, *(client.origin or ("--", *client.client))),
-        "; ".join(troubles),
+        "" if is_some else "; ".join(lacking),
         client.client,
     )
-
-
-def _grouped(played: Iterable[Played]) -> Iterator[str]:
-    """Yield each trouble once, with the scenarios that had it."""
-    found: dict[str, list[str]] = {}
-    for one in played:
-        if one.trouble:
-            found.setdefault(one.trouble, []).append(one.name)
-    for trouble, names in found.items():
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        yield f"{', '.join(names[:NAMED])}{more}: {trouble}"
+    notes = tuple(lacking) if is_some else ()
+    execution = replace(run.execution, interrupted=interrupted, notes=notes)
+    return replace(run, scenarios=done, execution=execution)
 
 
 def _lacks(name: str, *, http: bool) -> str:

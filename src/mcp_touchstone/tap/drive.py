@@ -4,7 +4,7 @@ import contextlib
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,21 +13,22 @@ from mcp_touchstone.bridge.endpoint import PATH, ClientConnection
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.parts.part import DROPS, FORGETS, Part
 from mcp_touchstone.parts.scenarios import find
+from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
 from mcp_touchstone.runtime import interrupts, scratch
 from mcp_touchstone.runtime.open_folder import Folder, open_folder
 from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.secrets import arguments
-from mcp_touchstone.tap import recording
+from mcp_touchstone.tap import course, recording
 from mcp_touchstone.tap.client_process import ClientProcess
 from mcp_touchstone.tap.proxy import Proxy
 from mcp_touchstone.tap.recording import Recorder, Recording
 from mcp_touchstone.tap.stage import CONVERSATIONS, HttpStage, Stage
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport import http_endpoint
-from mcp_touchstone.transport.process import signal_name
 from mcp_touchstone.wire.events import Happened, Side
 
 if TYPE_CHECKING:
@@ -126,19 +127,15 @@ class Played:
     """What came of one scenario.
 
     Attributes:
-        name: the scenario.
-        recordings: one for each start of our server.
-        trouble: what the client did instead of a conversation, as a sentence; empty if nothing.
-        said: the last lines of its standard error, if there is trouble.
-        left_out: why it was not played; empty if it was.
+        scenario: its name, and what came of it.
+        recordings: one for each start of our server by a client that spoke.
+        said: the last lines of its standard error.
         size: bytes of the recordings.
     """
 
-    name: str
+    scenario: PlayedScenario
     recordings: list[Recording] = field(default_factory=list)
-    trouble: str = ""
     said: tuple[str, ...] = ()
-    left_out: str = ""
     size: int = 0
 
 
@@ -187,12 +184,15 @@ def play(
     for n, raw in enumerate(raws, 1):
         if saved is not None:
             saved.write(f"{name}-{n}{recording.SUFFIX}", raw)
+    size = sum(map(len, raws))
     if trouble:
-        return Played(name, [], trouble, said)
-    if http:  # the tap records also if nobody comes
-        found = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
-    trouble = _trouble(status, found, limit, part, http=http)
-    return Played(name, found, trouble, said, size=sum(map(len, raws)))
+        crashed = PlayedScenario(name, ScenarioOutcome.CRASHED, trouble, status)
+        return Played(crashed, [], said, size)
+    spoke = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
+    came = course.outcome(name, part, status, spoke, limit)
+    if found and not spoke and not http:  # the tap records also if nobody comes
+        came = replace(came, why=f"the client connected and sent nothing (exit status {status})")
+    return Played(came, spoke, said, size)
 
 
 Run = tuple[int | None, tuple[str, ...], list[Recorder], str]
@@ -227,21 +227,20 @@ class _Scene:
 
         def record() -> Recorder:
             left = self.most - sum(len(one.kept) for one in recorders)
-            recorders.append(Recorder(None, {"scenario": self.name}, hidden, max(1, left)))
+            recorders.append(Recorder(None, self._about(), hidden, max(1, left)))
             return recorders[-1]
 
         stage.begin(find(self.name), record, client.listen)
         with self.world.limit.ending(client.kill):
             client.begin([*self._filled(stage.command, http=False)])
             status = client.wait(limit)
-        if status is not None:
-            stage.await_ends()
+        stage.await_ends() if status is not None else stage.abandon()
         client.end()
         stage.close()
         for one in recorders:
             if one is not recorders[-1]:
                 one.event(Happened.RESTARTED)
-            one.event(_end(status))
+            one.event(course.end(status))
         refused = f"the client connected more than {CONVERSATIONS} times" * stage.refused
         return status, client.said(), recorders, refused or self._excess(recorders)
 
@@ -252,7 +251,7 @@ class _Scene:
         backend = HttpStage(part, client.listen)
         listener = stack.enter_context(FaultyListener(backend, most=8, startup=limit))
         listener.fault = part.http_fault
-        about = {"url": listener.url, "scenario": self.name}
+        about = {"url": listener.url, **self._about()}
         backend.recorder = recorder = Recorder(
             None, about, client.env | arguments(self.target.command), self.most
         )
@@ -267,16 +266,19 @@ class _Scene:
         with self.world.limit.ending(client.kill):
             client.begin([*self._filled([url], http=True)])
             status = client.wait(limit)
-        recorder.event(_end(status))
+        recorder.event(course.end(status))
         client.end()
         return status, client.said(), [recorder], self._excess([recorder])
+
+    def _about(self) -> dict[str, str]:
+        return {"scenario": self.name, "revision": _spoken(find(self.name))}
 
     def _client(self, words: Sequence[str], shown: Path | None = None) -> ClientProcess:
         part = find(self.name)
         context = {"name": self.known_as, "steps": part.steps}
         more = {
             "MCP_CONFORMANCE_SCENARIO": self.known_as,
-            "MCP_CONFORMANCE_PROTOCOL_VERSION": "2026-07-28" if part.modern else "2025-11-25",
+            "MCP_CONFORMANCE_PROTOCOL_VERSION": _spoken(part),
             "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
         }
         with interrupts.held():
@@ -300,8 +302,8 @@ class _Scene:
         return f"the conversation has more than {self.most >> 10:,} KiB" if full else ""
 
 
-def _end(status: int | None) -> str:
-    return Happened.ENDED if status == 0 else Happened.FAILED
+def _spoken(part: type[Part]) -> str:
+    return rev.LATEST_MODERN if part.modern else rev.LATEST_LEGACY
 
 
 def _emptied(folder: Path) -> Folder:
@@ -320,33 +322,3 @@ def _emptied(folder: Path) -> Folder:
                 recording.read(folder / name, named=False)
                 found.unlink(name)
     return found
-
-
-def _trouble(
-    status: int | None, found: Sequence[Recording], limit: float, part: type[Part], *, http: bool
-) -> str:
-    """Return what a client did instead of a conversation, as a sentence; empty if it had one."""
-    spoke = [one for one in found if any(row.side is Side.CLIENT for row in one.rows)]
-    restarts = part.restarts or http  # the bridge has a process for each session
-    foreign = (
-        part.modern and not part.both and not any('protocolVersion"' in _said(one) for one in spoke)
-    )
-    if status is None:
-        return f"the client did not end within {limit:g} s"
-    if status < 0:
-        return f"the client was ended by {signal_name(-status)}"
-    if not found or (http and not spoke):
-        return f"the client never connected (exit status {status})"
-    if not spoke:
-        return f"the client connected and sent nothing (exit status {status})"
-    talked = [one for one in spoke if not one.probes]
-    if len(talked) > 1 and not restarts:
-        return f"the client connected {len(talked)} times"
-    fails = status and not part.may_fail and not foreign
-    return f"the client ended with exit status {status}" if fails else ""
-
-
-def _said(one: Recording) -> str:
-    """Return what a client said in the stateless era."""
-    lines = (row.text for row in one.rows if row.side is Side.CLIENT)
-    return "".join(text for text in lines if "io.modelcontextprotocol/" in text)

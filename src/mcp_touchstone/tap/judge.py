@@ -51,6 +51,9 @@ def judge(  # noqa: PLR0917  (two callers)
     command = command or next((one.command for one in recordings if one.command), [])
     trouble = trouble or trouble_of(recordings, replays)
     if side == CLIENT:
+        talks = [one.source.scenario for one in replays if not one.source.probes]
+        for one in replays:
+            one.alone = talks.count(one.source.scenario) <= 1
         replays += _eras(replays)
     for one in replays:
         name = again[:1] == ("client",) and one.source.about.get("scenario")
@@ -87,12 +90,17 @@ def _eras(replays: Sequence[Replay]) -> list[Replay]:
     legacy = [r for r in replays if r.opening.asked and not rev.is_modern(r.revision)]
     named, apart = ({r.source.scenario for r in of} for of in (modern, legacy))
     both = (named & apart) - {""}
-    asked = {r.source.scenario for r in modern if r.source.probes}
+    asked = {r.source.scenario for r in modern if _probes_first(r)}
     for one in modern if parts or both else ():
         name = one.source.scenario
-        if one.source.probes or name not in asked:  # else it asked in another process before
+        if _probes_first(one) or name not in asked:  # else it asked in another process before
             one.client.happened(Happened.FELL_BACK if name in both else Happened.FALLS_BACK)
     return parts
+
+
+def _probes_first(one: Replay) -> bool:
+    """Whether a client began with the question for the eras."""
+    return [asked.method for asked in one.server.session.asked[:1]] == ["server/discover"]
 
 
 def _results(

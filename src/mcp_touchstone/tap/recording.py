@@ -44,7 +44,7 @@ from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.framing import LINE_LIMIT, Line, LineSplitter, value_in
 from mcp_touchstone.wire.framing import read as read_line
-from mcp_touchstone.wire.http_headers import NAME, PARAMETER, SESSION, decoded, encoded
+from mcp_touchstone.wire.http_headers import NAME, PARAMETER, SESSION, VERSION, decoded, encoded
 from mcp_touchstone.wire.sse import ServerEvent
 
 FORMAT: Final = 1
@@ -331,6 +331,12 @@ class Recording:
             named = named or is_modern(str(version))
         return None
 
+    @property
+    def versions(self) -> Iterator[str]:
+        """Yield the revisions that headers of the client name."""
+        heads = (row.headers for row in self.rows if row.side is Side.CLIENT and row.headers)
+        return (v for head in heads for k, v in head if k.lower() == VERSION.lower())
+
     def events(self, *kinds: Happened) -> Iterator[Row]:
         """Yield the events of some kinds."""
         return (row for row in self.rows if row.happened in kinds)
@@ -350,7 +356,7 @@ def read(path: Path, *, named: bool = True) -> Recording:
     about = Members.of(value, f"{where}: the head of a recording")
     if about.get("recording", int) > FORMAT:
         raise InputError(f"{path}: a newer version wrote it; update mcp-touchstone")
-    for name in ("scenario", "started"):
+    for name in ("scenario", "started", "revision"):
         about.get(name, str, "")
     about.texts("command")
     about.number("pid", int, 0)
@@ -428,14 +434,15 @@ def conversations(source: Recording) -> list[Recording]:
             facts.setdefault(row.exchange, _Facts()).learn(row)
     groups: list[set[int]] = []
     sessions: dict[str, set[int]] = {}
-    reopened: list[tuple[int, set[int]]] = []
+    reopened: list[tuple[int, set[int], Happened]] = []
     current: set[int] = set()
     for number, one in facts.items():
         begun = one.opens and any(facts[n].opens or facts[n].result for n in current)
         again = one.probes and not one.session and any(facts[n].issued for n in current)
         if not groups or begun or again:
             lost = [group for group in groups if any(facts[n].lost for n in group)]
-            reopened += [(number, group) for group in lost if one.opens]
+            how = Happened.REOPENED_BY_ID if one.session else Happened.REOPENED
+            reopened += [(number, group, how) for group in lost if one.opens]
             groups.append(current := set())
         group = current if one.opens else sessions.get(one.session, current)
         group.add(number)
@@ -446,9 +453,11 @@ def conversations(source: Recording) -> list[Recording]:
         for session, group in zip(found, groups or [set()], strict=True):
             if not row.exchange or row.exchange in group:
                 session.rows.append(row)
-            elif (row.exchange, group) in reopened and row.headers and row.side is Side.CLIENT:
-                raw = Happened.REOPENED.encode()
-                session.rows.append(Row(row.at, Side.EVENT, Line(raw, len(raw))))
+            elif row.headers and row.side is Side.CLIENT:
+                for number, before, how in reopened:
+                    if number == row.exchange and before is group:
+                        raw = how.encode()
+                        session.rows.append(Row(row.at, Side.EVENT, Line(raw, len(raw))))
     return found
 
 

@@ -54,6 +54,7 @@ class Replay:
         lines: the rows with their numbers; those of standard error have the number 0.
         opening: the answer to initialize or server/discover.
         client_info: name and version of the client.
+        alone: whether the client has no other conversation in its scenario.
     """
 
     source: Recording
@@ -63,6 +64,7 @@ class Replay:
     lines: list[tuple[int, Row]] = field(default_factory=list)
     opening: Reply = field(default_factory=lambda: Reply(0))
     client_info: dict[str, Any] = field(default_factory=dict)
+    alone: bool = True
 
     @property
     def transport(self) -> Transport:
@@ -88,6 +90,7 @@ class Replay:
             judged=Side.CLIENT,
             peer=self.server,
             scenario=self.source.scenario,
+            alone=self.alone,
         )
 
     def profile(self) -> ServerProfile:
@@ -130,6 +133,7 @@ def replay(source: Recording, revision: str = "") -> Replay:
     )
     found = Replay(source, revision, server, client)
     known: dict[int, Exchange] = {}
+    delivered: dict[str, bytes] = {}
     barred = {row.exchange for row in source.rows if row.barred}
     for row in source.rows:
         now[0] = row.at
@@ -138,7 +142,7 @@ def replay(source: Recording, revision: str = "") -> Replay:
             if row.side is Side.CLIENT and row.exchange in known:
                 known[row.exchange].event_line = _happened(found, row, "POST without access")
         elif row.exchange:
-            _replay_http(found, row, known)
+            _replay_http(found, row, known, delivered)
         elif row.side is Side.STDERR:
             found.lines.append((0, row))
         elif row.side is Side.EVENT:
@@ -173,8 +177,14 @@ class _Sent(Origin):
         return self.exchange.request
 
 
-def _replay_http(found: Replay, row: Row, known: dict[int, Exchange]) -> None:
-    """Read a part of an HTTP exchange."""
+def _replay_http(
+    found: Replay, row: Row, known: dict[int, Exchange], delivered: dict[str, bytes]
+) -> None:
+    """Read a part of an HTTP exchange.
+
+    Args:
+        delivered: the events so far by their ids; one that is delivered again is no new message.
+    """
     exchange = known.get(row.exchange)
     if row.headers is not None and row.side is Side.CLIENT:
         verb, _, target = row.text.partition(" ")
@@ -201,15 +211,18 @@ def _replay_http(found: Replay, row: Row, known: dict[int, Exchange]) -> None:
         _said(found, row, _Sent(exchange))
         exchange.line = exchange.line or len(found.client)
     else:
-        _replay_answer(found, row, exchange)
+        again = row.event and row.event.id and delivered.get(row.event.id) == row.line.raw
+        _replay_answer(found, row, exchange, again=bool(again))
+        if row.event and row.event.id:
+            delivered[row.event.id] = row.line.raw
 
 
-def _replay_answer(found: Replay, row: Row, exchange: Exchange) -> None:
+def _replay_answer(found: Replay, row: Row, exchange: Exchange, *, again: bool) -> None:
     """Read the body of a response, or an event of it."""
     origin = Origin(exchange, row.event and replace(row.event, data=None))
     if origin.event is not None:
         exchange.events.append(origin.event)
-        if not row.line.raw or origin.event.name != "message":
+        if not row.line.raw or origin.event.name != "message" or again:
             return
     elif not is_message(read(row.line).value, origin.refuses):
         exchange.body = row.line.raw
@@ -257,7 +270,10 @@ def _know(found: Replay) -> None:
 
 
 def _revision(source: Recording) -> str:
-    """Return the revision of the first accepted opening, or else the first that was named."""
+    """Return the revision of the first accepted opening, or else the first that was named.
+
+    That may be in a header, or by our server, which says what it speaks.
+    """
     named: list[Any] = []
     agreed: Any = None
     openings = set()
@@ -275,4 +291,5 @@ def _revision(source: Recording) -> str:
             else:
                 version = value_in(params, "_meta", rev.META + "protocolVersion")
                 named += [] if version is None else [rev.LATEST_MODERN, version]
-    return next((one for one in (agreed, *reversed(named)) if one in rev.ALL), "")
+    elsewhere = (*source.versions, source.about.get("revision"))
+    return next((one for one in (agreed, *reversed(named), *elsewhere) if one in rev.ALL), "")

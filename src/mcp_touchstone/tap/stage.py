@@ -44,13 +44,13 @@ class StdioConversation:
     """One conversation on stdio.
 
     Attributes:
-        is_left: whether its client ended and left our server running.
+        end: how it ends if its client does not close the input.
     """
 
     line: socket.socket
     recorder: Recorder
     thread: threading.Thread
-    is_left: bool = False
+    end: Happened = Happened.KILLED
 
     def hang_up(self) -> None:
         """End the connection; what reads or writes there stops."""
@@ -134,9 +134,14 @@ class Stage:
             talk.thread.join(max(0.0, until - now()))
         for talk in self._talks:
             if talk.thread.is_alive():
-                talk.is_left = True
+                talk.end = Happened.LEFT_RUNNING
                 talk.hang_up()
                 talk.thread.join(PATIENCE)
+
+    def abandon(self) -> None:
+        """Say that we end the client: what its processes do then is not its own doing."""
+        for talk in self._talks:
+            talk.end = Happened.CUT_OFF
 
     def _serve(self) -> None:
         with contextlib.suppress(OSError):
@@ -196,7 +201,7 @@ class _StandIn:
             return b""
         if kind == stand_in.SIGNAL and data:
             raise ClientGone(f"{Happened.SIGNALLED}{signal_name(data[0])}")
-        raise ClientGone(Happened.LEFT_RUNNING if self._talk.is_left else Happened.KILLED)
+        raise ClientGone(self._talk.end)
 
     def write(self, raw: bytes) -> None:
         """Write bytes."""

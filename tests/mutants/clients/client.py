@@ -287,7 +287,7 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     client.run()
     server.join(60)
     assert not server.is_alive()
-    if part.restarts and "stays" not in mutant.habits:
+    if mutant.scenario in {"exit", "restart"} and "stays" not in mutant.habits:
         recorder.event(Happened.RESTARTED)
     recorder.event(Happened.FAILED if client.failed else Happened.ENDED)
     recorder.close()

@@ -188,6 +188,15 @@ MUTANTS: Final = [
         change=at("tools/call", beside(note("progress", progressToken="no", progress=1))),
     ),
     Mutant(
+        "client-progress-stops",
+        "questions",
+        change=lambda m: (
+            [m, note("progress", progressToken="p1", progress=2)]
+            if m.get("result") == ANSWERS["sampling/createMessage"]
+            else m
+        ),
+    ),
+    Mutant(
         "client-progress-increases",
         "questions",
         change=lambda m: (

@@ -1,0 +1,87 @@
+"""What came of a scenario, by the lines of the client; its exit status is evidence only."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.parts.part import VERSION, Part
+from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
+from mcp_touchstone.tap.recording import Recording
+from mcp_touchstone.transport.process import signal_name
+from mcp_touchstone.wire.events import Happened, Side
+from mcp_touchstone.wire.framing import read, value_in
+
+STEPS: Final = {"list": "tools/list", "call": "tools/call"}
+"""Step of a scenario -> the request that a client sends for it."""
+
+
+def end(status: int | None) -> str:
+    """Return the event of the end of a client with an exit status; None if it was cut off.
+
+    A signal may come from anybody, so a client that it ended has not failed.
+    """
+    if status is None:
+        return Happened.CUT_OFF
+    if status < 0:
+        return f"the client was ended by {signal_name(-status)}"
+    return Happened.FAILED if status else Happened.ENDED
+
+
+def outcome(
+    name: str, part: type[Part], status: int | None, spoke: Sequence[Recording], limit: float
+) -> PlayedScenario:
+    """Return what came of a scenario.
+
+    Args:
+        name: the scenario.
+        part: what our server played.
+        status: the exit status of the client, negative for a signal; None if it did not end.
+        spoke: the conversations in which the client said something.
+        limit: the seconds that it had.
+    """
+    methods = [method for one in spoke for method in _methods(one)]
+    opens, modern = "initialize" in methods, any(_is_modern(one) for one in spoke)
+    left_out = ""
+    if part.modern and not part.both and opens and not modern:
+        left_out = "the client speaks no revision without a session"
+    if not part.modern and modern and not opens:
+        left_out = "the client speaks no revision with a session"
+    what, why = ScenarioOutcome.JUDGED, ""
+    if status is None:
+        what, why = ScenarioOutcome.UNENDED, f"the client did not end within {limit:g} s"
+    elif status < 0:
+        what, why = ScenarioOutcome.CRASHED, f"the client was ended by {signal_name(-status)}"
+    elif not spoke:
+        what = ScenarioOutcome.UNCONNECTED
+        why = f"the client never connected (exit status {status})"
+    elif left_out:
+        what, why = ScenarioOutcome.LEFT_OUT, left_out
+    elif status and part.may_fail:
+        what = ScenarioOutcome.REFUSED
+    elif status and not _took_all(part, methods):
+        what, why = ScenarioOutcome.CRASHED, f"the client ended with exit status {status}"
+    return PlayedScenario(name, what, why, status)
+
+
+def _took_all(part: type[Part], methods: Sequence[str]) -> bool:
+    """Whether a client sent a request for each step, so that its status tells nothing more."""
+    return all(
+        methods.count(method) >= sum(step in one for one in part.steps)
+        for step, method in STEPS.items()
+    )
+
+
+def _messages(one: Recording) -> Iterator[Any]:
+    for row in one.rows:
+        value = read(row.line).value if row.side is Side.CLIENT else None
+        yield from value if isinstance(value, list) else [value]
+
+
+def _methods(one: Recording) -> Iterator[str]:
+    return (str(value_in(message, "method")) for message in _messages(one))
+
+
+def _is_modern(one: Recording) -> bool:
+    """Whether the client names a revision without sessions, in a request or in a header."""
+    named = (str(value_in(message, "params", "_meta", VERSION)) for message in _messages(one))
+    return any(map(rev.is_modern, (*named, *one.versions)))
