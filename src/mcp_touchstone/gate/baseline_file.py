@@ -43,7 +43,7 @@ class Book:
             renewal = settlement.renew(known, run, registry, choice, self.catalogue())
             current = renewal.baseline
             _save(current, self.path)
-        elif self.update:
+        elif self.update and run.scenarios:
             note = f"{self.path.name} was not written, as not everything was judged to its end"
             notes = (*run.execution.notes, note)
             run = replace(run, execution=replace(run.execution, notes=notes))
