@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from mcp_touchstone.advisories.table import advisories, seen_in
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier
 from mcp_touchstone.catalog.clause import BREACH_OF, Chapter, Clause, Observable, address
@@ -55,6 +56,7 @@ def pages() -> dict[str, str]:
             *_section_pages().items(),
             ("sdk-faults.md", _sdk_faults()),
             ("profile-rules.md", _profiles()),
+            ("advisories.md", _advisories()),
         )
     }
 
@@ -94,6 +96,34 @@ def _sdk_faults() -> Iterator[str]:
             fixed = versions[last + 1] if last + 1 < len(versions) else ""
             yield f"| `{clause}` | {', '.join(where)} | {fixed} | {' | '.join(marks)} |"
         yield ""
+
+
+# --- advisories
+
+
+def _advisories() -> Iterator[str]:
+    """Write the table of advisories: a row for each."""
+    yield "# Known advisories\n"
+    yield (
+        "Published advisories on MCP software, and the clauses and threats that show their faults. "
+        "[Advisories](guides/advisories.md) says how a run uses them.\n"
+    )
+    yield "| advisory | fault | affected | correction off by default | shown by |"
+    yield "|---|---|---|---|---|"
+    for one in sorted(advisories(), key=lambda known: known.published, reverse=True):
+        ranges = [
+            f"{each.package} {each.since and f'from {each.since} '}"
+            f"{each.fixed and f'before {each.fixed}'}".strip()
+            for each in one.affected
+        ]
+        cells = (
+            f"[{one.id}]({one.source}), {one.published} {' '.join(one.aliases)}".strip(),
+            f"{one.title} ({one.side})",
+            "; ".join(ranges) or one.product,
+            one.option and f"`{one.option}`",
+            ", ".join(f"`{rule}`" for rule in one.shown_by) or f"not tested: {one.untested}",
+        )
+        yield f"| {' | '.join(cells)} |"
 
 
 # --- profiles
@@ -400,5 +430,5 @@ def _threat(threat: Threat) -> Iterator[str]:
         f"[CWE-{n}]({link})" for n, link in zip(threat.cwe, threat.links(""), strict=True)
     ]
     yield f"- *Catalogues:* {', '.join([*weaknesses, *(f'OWASP {name}' for name in threat.owasp)])}"
-    if threat.seen_in:
-        yield f"- *Seen in:* {', '.join(threat.seen_in)}"
+    if found := seen_in(threat.id):
+        yield f"- *Seen in:* {', '.join(found)}"

@@ -16,6 +16,8 @@ from typing import Final
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 PROFILES: Final = "src/mcp_touchstone/profiles"
+ADVISORIES: Final = "src/mcp_touchstone/advisories"
+MONTH: Final = dt.timedelta(days=31)
 YEAR: Final = dt.timedelta(days=365)
 PLACEHOLDER: Final = re.compile(r"\bOWNER/")
 
@@ -51,6 +53,7 @@ def problems(tag: str, dist: Path, checkout: Path = CHECKOUT) -> Iterator[str]:
         if PLACEHOLDER.search(path.read_text("utf-8")):
             yield f"{path.relative_to(checkout).as_posix()} names OWNER, not the real account"
     yield from outdated(checkout)
+    yield from old_advisories(checkout)
 
 
 def outdated(checkout: Path, today: dt.date | None = None) -> Iterator[str]:
@@ -60,6 +63,17 @@ def outdated(checkout: Path, today: dt.date | None = None) -> Iterator[str]:
         for rule in tomllib.loads(path.read_text("utf-8"))["rule"]:
             if rule["read"] < oldest:
                 yield f"{path.stem}/{rule['id']}: read {rule['source']} again, and set its date"
+
+
+def old_advisories(checkout: Path, today: dt.date | None = None) -> Iterator[str]:
+    """Find out whether the newest advisory of the table was read more than a month ago."""
+    tables = [
+        tomllib.loads(path.read_text("utf-8"))
+        for path in sorted((checkout / ADVISORIES).glob("*.toml"))
+    ]
+    newest = max((row["read"] for table in tables for row in table["advisory"]), default=None)
+    if newest and newest < (today or dt.datetime.now(dt.UTC).date()) - MONTH:
+        yield f"{ADVISORIES}: read on {newest}; run scripts/advisories.py on a new copy of OSV"
 
 
 def main(tag: str, dist: str) -> int:

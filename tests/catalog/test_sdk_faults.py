@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, load, rows
-from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
+from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity, version
 from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.fleet.entry import ListedServer, RegistryType
 from mcp_touchstone.fleet.judge import _fill as fill
@@ -29,7 +29,7 @@ from mcp_touchstone.report.sections import in_full, in_short
 from mcp_touchstone.results import sdk_faults
 from mcp_touchstone.results.comparison import compare
 from mcp_touchstone.results.run import Run, Verdict
-from mcp_touchstone.results.sdk_faults import TABLE, attribute, judged, version
+from mcp_touchstone.results.sdk_faults import TABLE, attribute, judged
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.threshold import Floor
 from mcp_touchstone.results.verdict import Judgement, Outcome, WireLine

@@ -55,6 +55,7 @@ select = ["ping", "tools"]
 attacks = ["deep"]
 revision = ["2025-11-25"]
 level = "MUST"
+advisories = true
 strict = true
 quick = true
 fail-on = ["should", "high"]
@@ -115,6 +116,7 @@ SAME = (
     "--attacks=deep",
     "--revision=2025-11-25",
     "--level=MUST",
+    "--advisories",
     "--strict",
     "--quick",
     "--fail-on=should",

@@ -25,6 +25,7 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "check --since": ("f.json", ("check", *SERVER, "--since", "FILE")),
     "check --baseline": ("f.toml", ("check", *SERVER, "--baseline", "FILE")),
     "check --budget": ("f.toml", ("check", *SERVER, "--budget", "FILE")),
+    "check --osv": ("f.json", ("check", *SERVER, "--osv", "FILE")),
     "check --config": ("f.toml", ("check", "--config", "FILE")),
     "check --ca-file": ("f.pem", ("check", "https://127.0.0.1:9/mcp", "--ca-file", "FILE")),
     "init --config": ("f.json", ("init", "--output", "none.toml", "--config", "FILE")),

@@ -64,7 +64,7 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     assert {*OPTIONS} - {*given} == {
         *("bundled", "since", "no_baseline", "update_baseline", "report", "json", "save"),
         *("update_budget", "client_http", "client_timeout", "scenario"),
-        *("scripts", "verbose", "quiet", "color"),
+        *("scripts", "verbose", "quiet", "color", "osv"),
     }
 
 
@@ -98,7 +98,7 @@ CHECKED = (
         *("audit", "--for", "cursor"),
     ),
     *("--baseline", "b.toml", "--update-baseline", "--jobs", "2", "--deadline", "300"),
-    *("--budget", "budgets.toml", "--update-budget"),
+    *("--budget", "budgets.toml", "--update-budget", "--advisories", "--osv", "osv.json"),
     *("--report", "junit:j.xml", "--json", "j.json", "--save", "saved", "--scripts", "scripts"),
     *("--verbose", "--color", "never"),
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
+from mcp_touchstone.discovery.packages import packages
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.transport.family import ProcessFacts
 
@@ -370,3 +371,45 @@ def test_a_lock_file_with_two_versions_decides_nothing(tmp_path: Path) -> None:
     write(tmp_path / "pnpm-lock.yaml", both)
 
     assert found("node", script, cwd=tmp_path) == ()
+
+
+# --- the packages that advisories are about
+
+
+def others(*argv: object, cwd: Path, **env: str) -> tuple[str, ...]:
+    process = ProcessFacts(tuple(map(str, argv)), cwd)
+    return tuple(map(str, packages([process], {"PATH": os.environ["PATH"], **env})))
+
+
+def test_package_of_the_started_module_or_script_is_named(tmp_path: Path) -> None:
+    python = environment(tmp_path / ".venv")
+    info = tmp_path / ".venv/lib/python3.11/site-packages/mcp_server_git-2025.9.25.dist-info"
+    write(info / "METADATA", "Name: mcp-server-git\nVersion: 2025.9.25\n\n")
+    files = "../../../bin/mcp-server-git,,\nmcp_server_git/__init__.py,,\n"
+    write(info / "RECORD", files)
+    script = write(tmp_path / ".venv/bin/mcp-server-git")
+
+    assert others(python, "-m", "mcp_server_git", cwd=tmp_path) == ("mcp-server-git 2025.9.25",)
+    assert others(python, script, cwd=tmp_path) == ("mcp-server-git 2025.9.25",)
+    assert others(python, "-m", "another", cwd=tmp_path) == ()
+    assert others(python, "-c", "import mcp_server_git", cwd=tmp_path) == ()
+
+
+def test_package_around_a_script_of_node_is_named(tmp_path: Path) -> None:
+    name = "@modelcontextprotocol/server-filesystem"
+    folder = node_package(tmp_path, name, "2025.3.28")
+    script = write(folder / "dist/index.js", "")
+    write(tmp_path / "mine.js", "")
+
+    assert others("node", script, cwd=tmp_path) == (f"{name} 2025.3.28",)
+    assert others("node", tmp_path / "mine.js", cwd=tmp_path) == ()
+
+
+def test_package_that_a_script_of_node_depends_on_is_named(tmp_path: Path) -> None:
+    node_package(tmp_path, "@modelcontextprotocol/node", "2.0.0")
+    node_package(tmp_path, "@modelcontextprotocol/client", "2.0.0")
+    needed = {"@modelcontextprotocol/node": "^2.0.0"}
+    write(tmp_path / "package.json", json.dumps({"name": "mine", "dependencies": needed}))
+    script = write(tmp_path / "server.js", "")
+
+    assert others("node", script, cwd=tmp_path) == ("@modelcontextprotocol/node 2.0.0",)

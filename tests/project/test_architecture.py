@@ -21,6 +21,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "wire": set(),
     "runtime": {"catalog", "wire"},
     "samples": set(),
+    "advisories": {"catalog", "runtime"},
     "issuer": set(),
     "sandbox": {"catalog", "runtime"},
     "transport": {"catalog", "wire", "sandbox"},
@@ -29,6 +30,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "connection": {"catalog", "runtime", "wire", "samples", "transport", "bindings"},
     "target": {"catalog", "runtime", "wire", "issuer", "bindings", "transport", "sandbox"},
     "discovery": {
+        "advisories",
         "catalog",
         "runtime",
         "wire",
@@ -39,7 +41,16 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "sandbox",
     },
     "profiles": {"catalog", "connection"},
-    "results": {"catalog", "runtime", "wire", "connection", "target", "discovery", "profiles"},
+    "results": {
+        "advisories",
+        "catalog",
+        "runtime",
+        "wire",
+        "connection",
+        "target",
+        "discovery",
+        "profiles",
+    },
     "judging": {"catalog", "runtime", "wire", "transport", "connection", "discovery", "results"},
     "properties": {"catalog", "wire", "samples", "transport", "connection", "judging"},
     "security": {
@@ -121,6 +132,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "profiles",
     },
     "report": {
+        "advisories",
         "catalog",
         "runtime",
         "wire",
@@ -167,6 +179,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "server": {"catalog", "bridge"},
     "fleet": {"catalog", "runtime", "transport", "config", "sandbox", "target", "results"},
     "commands": {
+        "advisories",
         "catalog",
         "runtime",
         "transport",

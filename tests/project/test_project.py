@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts.release import outdated, problems
+from mcp_touchstone.advisories.table import advisories
+from scripts.release import old_advisories, outdated, problems
 from tests.conftest import HERE
 
 ROOT = HERE.parent
@@ -141,6 +142,14 @@ def test_rules_of_profiles_are_read_again_each_year() -> None:
     assert list(outdated(ROOT, max(read))) == []
     assert len(list(outdated(ROOT, later))) == len(read)
     assert any(one.startswith("vscode/array-items: read https://") for one in outdated(ROOT, later))
+
+
+def test_table_of_advisories_is_read_again_each_month() -> None:
+    newest = max(advisory.read for advisory in advisories())
+
+    assert list(old_advisories(ROOT, newest + dt.timedelta(days=31))) == []
+    (said,) = old_advisories(ROOT, newest + dt.timedelta(days=32))
+    assert said.startswith(f"src/mcp_touchstone/advisories: read on {newest}; ")
 
 
 def rows_of(profile: Path) -> list[dict[str, Any]]:

@@ -28,11 +28,12 @@ PURE = (
         "engine.choice",
         "engine.plan",
     ),
-    *("version", "target.command_text", "results.subject"),
+    *("version", "target.command_text", "results.subject", "results.advisories"),
+    *("advisories.table", "advisories.known"),
     *("runtime.printable", "runtime.secrets"),
     *("report.finding", "report.text", "report.digest"),
 )
-"""Bytes and values in, values out. ``clause`` and ``load`` read only files of rules;
+"""Bytes and values in, values out. ``clause``, ``load`` and ``table`` read only files of rules;
 ``transcript`` has a lock and gets the time from its caller."""
 
 LOCKING = ("mcp_touchstone.wire.transcript", "mcp_touchstone.wire.allowance")

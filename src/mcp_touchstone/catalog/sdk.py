@@ -1,5 +1,6 @@
 """The SDK that a server is built on. Pure values; ``discovery.sdk`` finds them."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,6 +30,19 @@ class Sdk:
         """Return name and version."""
         return f"{self.name} {self.version}"
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Its version, for comparisons; of a range such as ``^1.2.0`` the first one."""
+        return version(self.version.lstrip("^~"))
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Return a version for comparisons; a pre-release comes before its release."""
+    numbers, rest = re.match(r"v?((?:\d+(?:\.\d+)*)?)(.*)", text).groups()  # type: ignore[union-attr]
+    parts = [int(part) for part in numbers.split(".") if part]
+    final = not rest or rest.startswith((".post", "+"))
+    return (*[*parts, 0, 0, 0, 0][:4], int(final))
+
 
 @dataclass(frozen=True, slots=True)
 class SdkIdentity:
@@ -36,6 +50,7 @@ class SdkIdentity:
 
     Attributes:
         sdks: the SDKs, each before those that it is built on; empty if unknown.
+        packages: its other packages that advisories are about.
         hint: the SDK that error texts look like; proves nothing, empty if there is none.
         needless: whether it makes no difference: the server is ours.
     """
@@ -43,6 +58,7 @@ class SdkIdentity:
     sdks: tuple[Sdk, ...] = ()
     hint: str = ""
     needless: bool = False
+    packages: tuple[Sdk, ...] = ()
 
     def __str__(self) -> str:
         """Return it as text: names and versions, or that it is unknown."""

@@ -102,7 +102,6 @@ class Threat(Clause):
         cause: the usual fault that permits it.
         cwe: numbers of the weaknesses.
         owasp: entries of the OWASP MCP Top 10.
-        seen_in: advisories of released software with this fault, all fixed.
         tier: its level of attacks; a level other than core is judged on request.
     """
 
@@ -112,7 +111,6 @@ class Threat(Clause):
     cause: str
     cwe: tuple[int, ...]
     owasp: tuple[str, ...] = ()
-    seen_in: tuple[str, ...] = ()
     tier: Tier = Tier.CORE
 
     def applies_to(self, promises: Collection[str]) -> bool:
@@ -142,7 +140,6 @@ _KEYS: Final = {
     "cause": "string",
     "cwe": "array of integers",
     "owasp": "array of strings",
-    "seen_in": "array of strings",
     "needs": "array of strings",
     "how": "string",
     "not_flagged": "string",
@@ -217,6 +214,5 @@ def _threat(row: Mapping[str, Any], path: Path, where: str) -> Threat:
         cause=flow(row["cause"]),
         cwe=tuple(row["cwe"]),
         owasp=tuple(row.get("owasp", ())),
-        seen_in=tuple(row.get("seen_in", ())),
         tier=Tier(row.get("tier", Tier.CORE)),
     )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from mcp_touchstone.advisories.known import Scanned
     from mcp_touchstone.catalog.scenario import Registry
     from mcp_touchstone.config.parser import CommandLine
     from mcp_touchstone.config.settings import Settings
@@ -156,6 +157,7 @@ def _check_one(
     book = resolve.book(settings)
     old = older(settings)
     _check_budget(settings)
+    scanned = _scanned(settings)
     screen = _Screen(settings, target)
     try:
         run = judge(target, screen.read, choice, on_event=screen.on_event, stop=threading.Event())
@@ -166,7 +168,20 @@ def _check_one(
         run, renewal = book.hold(run, screen.read(), choice)
     if (settings.budget is not None or settings.update_budget) and run.budgets.tokens:
         run = _hold_budget(run, settings)
+    if scanned is not None:
+        from mcp_touchstone.results import advisories
+
+        run = advisories.compared(run, scanned)
     return conclude(run, settings, screen.terminal, write, renewal, old, on_run)
+
+
+def _scanned(settings: Settings) -> Scanned | None:
+    """Return the packages of --osv; None if nobody asked for advisories."""
+    if not settings.advisories and settings.osv is None:
+        return None
+    from mcp_touchstone.advisories import known, osv
+
+    return known.Scanned() if settings.osv is None else osv.read(settings.osv)
 
 
 def _check_budget(settings: Settings) -> None:

@@ -174,6 +174,15 @@ class Settings(ServerSettings):
         names=("--for",),
         commands=FLEET,
     )
+    advisories: bool = _scope(
+        "also say which advisories on its SDK and its packages the run found open or closed"
+    )
+    osv: Path | None = _scope(
+        "the same, also for the packages in this file of `osv-scanner --format json`",
+        "FILE",
+        Path,
+        in_files=False,
+    )
     strict: bool = _gate(
         "a broken SHOULD is a failure, and faults of the server's SDK count",
         in_pytest=True,

@@ -44,8 +44,8 @@ MOST_NAMES: Final = 500
 LONGEST: Final = 200
 """Characters of a name of a module."""
 
-_PYTHON: Final = re.compile(r"(python|pypy)[\d.]*t?(\.exe)?", re.IGNORECASE)
-_NODE: Final = re.compile(r"(node|nodejs|bun|tsx|ts-node)(\.exe)?", re.IGNORECASE)
+PYTHON: Final = re.compile(r"(python|pypy)[\d.]*t?(\.exe)?", re.IGNORECASE)
+NODE: Final = re.compile(r"(node|nodejs|bun|tsx|ts-node)(\.exe)?", re.IGNORECASE)
 _PYTHON_IMPORT: Final = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<of>[.\w]+)[ \t]+import[ \t]*(?P<names>\([^)]{0,8192}\)|[^\n#;]*)"
     r"|import[ \t]+(?P<modules>[^\n#;]+))",
@@ -54,7 +54,7 @@ _PYTHON_IMPORT: Final = re.compile(
 _NODE_IMPORT: Final = re.compile(
     r"""(?:\bfrom|\bimport|\brequire)\s{0,32}\(?\s{0,32}["']([^"'\n]{1,512})["']"""
 )
-_VERSION: Final = re.compile(r"[\w.!+~^-]{1,64}")
+VERSION: Final = re.compile(r"[\w.!+~^-]{1,64}")
 _PYTHON_VALUED: Final = {"-W", "-X", "--check-hash-based-pycs"}
 _NODE_VALUED: Final = {
     "-r",
@@ -130,7 +130,7 @@ def collect(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> SdkFac
         if not process.argv:
             continue
         name = Path(process.argv[0]).name
-        for matches, search in ((_PYTHON, _python), (_NODE, _node)):
+        for matches, search in ((PYTHON, _python), (NODE, _node)):
             if matches.fullmatch(name):
                 # a name may be too long for the system, and links may form a circle
                 with contextlib.suppress(OSError, ValueError, RuntimeError):
@@ -149,7 +149,7 @@ def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[
     program = find_program(words[0], cwd, env) if words else None
     if program is None:
         return []
-    first = _read(Path(program)).partition("\n")[0]
+    first = read_text(Path(program)).partition("\n")[0]
     if first.startswith("#!"):
         try:
             shebang = shlex.split(first[2:])
@@ -161,7 +161,8 @@ def commands(command: Sequence[str], cwd: Path, env: Mapping[str, str]) -> list[
     return [ProcessFacts(tuple(words), cwd)]
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the beginning of a file; empty if it cannot be read."""
     try:
         real = path.resolve()
         data = open_folder(real.parent).read(real.name, MOST_BYTES, whole=False)
@@ -175,17 +176,17 @@ def _read(path: Path) -> str:
 
 def _python(process: ProcessFacts, env: Mapping[str, str]) -> SdkFacts:
     program, *words = process.argv
-    start = _python_start(words, process.cwd)
+    start = python_start(words, process.cwd)
     if start is None:
         return SdkFacts()
     kind, folder, text = start
-    search = _PythonSearch(_python_path(program, process.cwd, env), folder)
+    search = _PythonSearch(python_path(program, process.cwd, env), folder)
     installed = search.installed()
     imported = search.imported(kind, text, installed) if installed else frozenset()
     return SdkFacts(registry=PYPI, imported=imported, installed=installed)
 
 
-def _python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | None:
+def python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | None:
     """Return what an interpreter runs: ``module``, ``code`` or ``file``, its folder, and it."""
     rest = iter(words)
     for word in rest:
@@ -203,13 +204,13 @@ def _python_start(words: Sequence[str], cwd: Path) -> tuple[str, Path, str] | No
     return None
 
 
-def _python_path(program: str, cwd: Path, env: Mapping[str, str]) -> list[Path]:
+def python_path(program: str, cwd: Path, env: Mapping[str, str]) -> list[Path]:
     """Return the folders where an interpreter looks for packages."""
     folders = [cwd / part for part in env.get("PYTHONPATH", "").split(os.pathsep) if part]
     found = find_program(program, cwd, env)
     interpreter = Path(found or program)
     prefix = interpreter.parent.parent
-    marker = _read(prefix / "pyvenv.cfg")
+    marker = read_text(prefix / "pyvenv.cfg")
     places = [*_site(prefix, "")]
     if not marker or re.search(r"(?mi)^include-system-site-packages\s*=\s*true", marker):
         real = interpreter.resolve()
@@ -235,7 +236,7 @@ def _site(prefix: Path, version: str) -> Iterator[Path]:
 def _added(site: Path) -> Iterator[Path]:
     """Yield the folders that ``.pth`` files add: editable installs, and layers of uv."""
     for file in sorted(site.glob("*.pth"))[:MOST_FILES]:
-        for line in _read(file).splitlines()[:MOST_NAMES]:
+        for line in read_text(file).splitlines()[:MOST_NAMES]:
             named = re.search(r"""addsitedir\(\s*["']([^"']+)["']""", line)
             text = named.group(1) if named else line.strip()
             if text and not text.startswith(("import ", "import\t", "#")):
@@ -256,9 +257,9 @@ class _PythonSearch:
         for name in LAYERS[PYPI]:
             for folder in self._path:
                 for metadata in sorted(folder.glob(f"{name}-*.dist-info/METADATA")):
-                    head = _read(metadata).partition("\n\n")[0]
+                    head = read_text(metadata).partition("\n\n")[0]
                     fields = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(\S+)", head))
-                    if fields.get("Name") == name and _VERSION.fullmatch(fields.get("Version", "")):
+                    if fields.get("Name") == name and VERSION.fullmatch(fields.get("Version", "")):
                         found.setdefault(name, fields["Version"])
         return found
 
@@ -285,7 +286,7 @@ class _PythonSearch:
         while queue and read < MOST_FILES:
             module, file = queue.popleft()
             read += 1
-            source = module if file is None else _read(file)
+            source = module if file is None else read_text(file)
             package = _package(module, file) if file else ""
             for name in islice(dict.fromkeys(_python_imports(source, package)), MOST_NAMES):
                 top = name.partition(".")[0]
@@ -349,14 +350,14 @@ def _python_imports(source: str, package: str) -> Iterator[str]:
 
 
 def _node(process: ProcessFacts, _env: Mapping[str, str]) -> SdkFacts:
-    start = _node_start(process.argv[1:], process.cwd)
+    start = node_start(process.argv[1:], process.cwd)
     if start is None:
         return SdkFacts()
     found: dict[str, str] = {}
     queue, seen = deque([start]), {start}
     while queue and len(seen) < MOST_FILES and not found:
         file = queue.popleft()
-        for name in islice(dict.fromkeys(_NODE_IMPORT.findall(_read(file))), MOST_NAMES):
+        for name in islice(dict.fromkeys(_NODE_IMPORT.findall(read_text(file))), MOST_NAMES):
             if name.startswith("."):
                 other = _node_file(file.parent / name)
                 if other is not None and other not in seen:
@@ -376,7 +377,7 @@ def _node_declared(script: Path) -> dict[str, str]:
     range of versions that its author wrote: ``^1.25.1``.
     """
     for folder in script.parents:
-        facts = _json(folder / "package.json")
+        facts = read_json(folder / "package.json")
         if not facts.get("name"):
             continue
         needed: dict[str, Any] = {}
@@ -387,7 +388,7 @@ def _node_declared(script: Path) -> dict[str, str]:
         if not name:
             return {}
         if "node_modules" not in folder.parts:
-            if _node_place(name, folder) is not None:
+            if node_place(name, folder) is not None:
                 return _node_sdks(name, folder)
             locked = _locked(folder, name)
             if locked:
@@ -399,9 +400,9 @@ def _node_declared(script: Path) -> dict[str, str]:
 
 def _locked(folder: Path, name: str) -> str:
     """Return the version of a package in a lock file of npm, pnpm or yarn; empty if not sure."""
-    packages = _json(folder / "package-lock.json").get("packages")
+    packages = read_json(folder / "package-lock.json").get("packages")
     found = packages.get(f"node_modules/{name}") if isinstance(packages, dict) else None
-    if isinstance(found, dict) and (version := _version(found)):
+    if isinstance(found, dict) and (version := version_in(found)):
         return version
     for file, pattern in _LOCKED.items():
         with contextlib.suppress(InputError):
@@ -419,7 +420,8 @@ _LOCKED: Final = {
 """Lock file -> the pattern of the versions of a package in it."""
 
 
-def _node_start(words: Sequence[str], cwd: Path) -> Path | None:
+def node_start(words: Sequence[str], cwd: Path) -> Path | None:
+    """Return the script that Node runs; None if it runs none."""
     rest = iter(words)
     for word in rest:
         if word in _NODE_VALUED:
@@ -443,12 +445,12 @@ def _node_file(path: Path) -> Path | None:
 
 def _node_sdks(name: str, folder: Path) -> dict[str, str]:
     """Return the SDK that a package is, or those that it depends on, with their versions."""
-    place = _node_place(name, folder)
+    place = node_place(name, folder)
     if place is None:
         return {}
-    facts = _json(place / "package.json")
+    facts = read_json(place / "package.json")
     order = LAYERS[NPM]
-    found = {name: _version(facts)} if name in order else {}
+    found = {name: version_in(facts)} if name in order else {}
     needed = facts.get("dependencies")
     for other in order[order.index(name) + 1 :] if found else order:
         if isinstance(needed, dict) and other in needed:
@@ -456,7 +458,8 @@ def _node_sdks(name: str, folder: Path) -> dict[str, str]:
     return found
 
 
-def _node_place(name: str, folder: Path) -> Path | None:
+def node_place(name: str, folder: Path) -> Path | None:
+    """Return the folder of a package that a script in this folder would import."""
     for above in (folder, *folder.parents):
         place = above / "node_modules" / name
         if (place / "package.json").is_file():
@@ -464,7 +467,8 @@ def _node_place(name: str, folder: Path) -> Path | None:
     return None
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; empty if there is none."""
     try:
         found = InputFile(path).json()
     except InputError:
@@ -472,7 +476,7 @@ def _json(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _version(facts: Mapping[str, Any]) -> str:
+def version_in(facts: Mapping[str, Any]) -> str:
     """Return the version of a package; empty if it is none."""
     version = facts.get("version")
-    return version if isinstance(version, str) and _VERSION.fullmatch(version) else ""
+    return version if isinstance(version, str) and VERSION.fullmatch(version) else ""

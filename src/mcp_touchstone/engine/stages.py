@@ -26,6 +26,7 @@ from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import Diagnosis, ServerProfile
+from mcp_touchstone.discovery.packages import packages
 from mcp_touchstone.discovery.probes import ProbeContext, Probing
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.engine.choice import Choice, UsageError
@@ -140,7 +141,8 @@ def find_sdk(pool: ProcessPool, connections: Mapping[str, Connection]) -> SdkIde
         return UNKNOWN
     processes = next((f for c in connections.values() if (f := c.process.family.facts())), [])
     cwd = Path(target.cwd_in(root) or Path.cwd())
-    return identify(collect([*processes, *commands(target.command_in(root), cwd, env)], env))
+    several = [*processes, *commands(target.command_in(root), cwd, env)]
+    return replace(identify(collect(several, env)), packages=packages(several, env))
 
 
 def _lines(connections: Iterable[Connection]) -> Iterator[str]:
@@ -346,7 +348,7 @@ def conclude(
     verdicts = fold(results, registry, choice, partial=partial)
     sdk = profile.sdk
     if not sdk.sdks and not course.target.bundled:
-        sdk = identify(SdkFacts(lines=_lines(connections)))
+        sdk = replace(identify(SdkFacts(lines=_lines(connections))), packages=sdk.packages)
     if limit and not trouble:
         trouble = f"{limit}; we stopped listening, and not all was judged"
     day, begun, spent = before

@@ -4,6 +4,7 @@ import fnmatch
 import textwrap
 from collections.abc import Sequence
 
+from mcp_touchstone.advisories.table import seen_in
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
@@ -105,10 +106,10 @@ def explain(clause_id: str) -> None:
         _paragraph("attacks", f"{clause.tier}: {MEANING[clause.tier]}")
         _paragraph("effect", clause.effect)
         _paragraph("cause", clause.cause)
-        _paragraph("seen in", ", ".join(clause.seen_in))
     else:
         _paragraph("level", f"{clause.level}; breaking it is {breach}")
         _paragraph("revisions", ", ".join(clause.revisions))
+    _paragraph("seen in", ", ".join(seen_in(clause.id)))
     _paragraph("needs", ", ".join(clause.needs))
     testable = _OBSERVABLE[clause.observable]
     if clause.group == CLIENTS:

@@ -12,6 +12,7 @@ from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
 from mcp_touchstone.catalog.threat import Severity, Threat
 from mcp_touchstone.report.finding import Finding
 from mcp_touchstone.report.text import plural
+from mcp_touchstone.results import advisories
 from mcp_touchstone.results.run import Run, Verdict
 from mcp_touchstone.results.verdict import Outcome
 
@@ -41,7 +42,10 @@ def findings(
         kind = (verdict.clause.id, verdict.outcome, verdict.known, str(bool(verdict.sdk)))
         key = (*kind, judgement.scenario, judgement.expected)
         groups.setdefault(key, []).append(verdict)
-    found = [Finding.of(group) for group in groups.values()]
+    found = [
+        Finding.of(group, advisories.shown(run.subject, group[-1].clause.id))
+        for group in groups.values()
+    ]
     return sorted(found, key=severity)
 
 

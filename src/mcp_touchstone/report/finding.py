@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mcp_touchstone.advisories.table import seen_in
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report.text import plural
@@ -36,12 +37,13 @@ FULL: Final = (
     "actual",
     "why",
     "cure",
+    "advisory",
     "whose",
     "affected",
     "found",
     "count",
 )
-BRIEF: Final = ("level", "expected", "actual", "whose", "why", "revision")
+BRIEF: Final = ("level", "expected", "actual", "whose", "why", "advisory", "revision")
 DETAILS: Final = ("scenario", "process", "not flagged")
 PAGE: Final = (
     "rule",
@@ -55,6 +57,7 @@ PAGE: Final = (
     "actual",
     "why",
     "cure",
+    "advisory",
     "tools",
     "decision",
     "specification",
@@ -64,6 +67,7 @@ SUMMARY: Final = (
     "actual",
     "why",
     "cure",
+    "advisory",
     "whose",
     "tools",
     "effect",
@@ -85,6 +89,7 @@ class Finding:
         sdk: the fault of the SDK, if the finding is one; None if it is the server's own.
         alike: the SDKs on which a minimal server has it too, if the SDK is unknown.
         among: whether other scenarios or rules judged the clause, too.
+        advisories: the advisories on packages of the server that it shows, with their remedies.
     """
 
     clause: Clause
@@ -95,15 +100,16 @@ class Finding:
     sdk: SdkFault | None = None
     alike: tuple[str, ...] = ()
     among: bool = False
+    advisories: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, verdicts: Sequence[Verdict]) -> "Finding":
+    def of(cls, verdicts: Sequence[Verdict], advisories: tuple[str, ...] = ()) -> "Finding":
         """Make one of the verdicts of several revisions, the newest last."""
         last = verdicts[-1]
         revisions = tuple(verdict.revision for verdict in verdicts)
         about = (last.clause, last.outcome, revisions, last.gravest)
         among = len({judgement.scenario for judgement in last.judgements}) > 1
-        return cls(*about, last.known, last.sdk, last.alike, among)
+        return cls(*about, last.known, last.sdk, last.alike, among, advisories)
 
     @property
     def whose(self) -> str:
@@ -177,7 +183,8 @@ _LINES: Final[Mapping[str, Callable[[Finding], Sequence[str]]]] = {
     "effect": _of_threat(lambda threat: threat.effect),
     "cause": _of_threat(lambda threat: threat.cause),
     "weakness": _of_threat(_weakness),
-    "seen in": _of_threat(lambda threat: ", ".join(threat.seen_in)),
+    "seen in": lambda f: [", ".join(seen_in(f.clause.id))],
+    "advisory": lambda f: f.advisories,
     "spec": lambda f: [] if isinstance(f.clause, Threat) else f.clause.links(f.judgement.revision),
     "specification": lambda f: f.clause.links(f.judgement.revision),
     "decision": lambda f: [f.clause.decision],

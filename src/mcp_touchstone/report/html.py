@@ -74,6 +74,7 @@ def _page(run: Run) -> Iterator[str]:
     yield from _since(run)
     yield from _tools(run)
     yield from _clients(run)
+    yield from _advisories(run)
     yield from _stale(run)
     yield from _findings(run)
     yield from _picture(run)
@@ -207,6 +208,15 @@ def _clients(run: Run) -> Iterator[str]:
     yield f'<section id="clients">\n<h2>{_text(clients.title(run))}</h2>\n<dl>'
     for _level, label, text in clients.lines(run):
         yield from _row(label, text)
+    yield "</dl>\n</section>"
+
+
+def _advisories(run: Run) -> Iterator[str]:
+    if not run.advisories:
+        return
+    yield '<section id="advisories">\n<h2>Advisories</h2>\n<dl>'
+    for state, text in standing.advisories(run):
+        yield f"<dt>{_text(state)}</dt><dd>{_text(text)}</dd>"
     yield "</dl>\n</section>"
 
 

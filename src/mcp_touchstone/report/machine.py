@@ -4,6 +4,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.advisories.known import KnownAdvisory
+from mcp_touchstone.advisories.table import seen_in
 from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison
@@ -39,13 +41,17 @@ def document(run: Run) -> dict[str, Any]:
             **_some(sandbox=subject.sandbox),
             "server": subject.reported,
             "sdk": [asdict(sdk) for sdk in subject.sdk.sdks],
-            **_some(sdk_hint=subject.sdk.hint),
+            **_some(
+                sdk_hint=subject.sdk.hint,
+                packages=[asdict(one) for one in subject.sdk.packages],
+            ),
         },
         "revisions": {"spoken": list(subject.revisions), "refused": subject.refused},
         "summary": _summary(run),
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
         **clients.document(run),
         **_budgets(run),
+        **_some(advisories=[_advisory(one) for one in run.advisories]),
         "verdicts": [_verdict(v, counts=run.counts(v)) for v in run.verdicts],
         **_some(scenarios=[one.document() for one in run.scenarios]),
         "lost": [
@@ -88,6 +94,18 @@ def _budgets(run: Run) -> dict[str, Any]:
     held = {"file": costs.name, "over": list(costs.over)} if costs.name else {}
     measured = {"tokenizer": budgets.TOKENIZER, "tokens": costs.tokens, "results": results}
     return {"budgets": {**measured, **held}}
+
+
+def _advisory(one: KnownAdvisory) -> dict[str, Any]:
+    return {
+        "id": one.advisory.id,
+        "aliases": list(one.advisory.aliases),
+        "package": asdict(one.package),
+        "title": one.advisory.title,
+        "state": str(one.state),
+        **_some(rules=list(one.rules), why=one.why, remedy=one.remedy),
+        "source": one.advisory.source,
+    }
 
 
 def _summary(run: Run) -> dict[str, Any]:
@@ -173,7 +191,7 @@ def _threat(threat: Threat) -> dict[str, Any]:
             "cause": threat.cause,
             "cwe": list(threat.cwe),
             "owasp": list(threat.owasp),
-            "seen_in": list(threat.seen_in),
+            "seen_in": list(seen_in(threat.id)),
         }
     }
 

@@ -68,6 +68,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _tools(run)
     yield from _clients(run)
     yield from _costs(run)
+    yield from _advisories(run)
     yield from _stale(run)
     yield from _findings(run)
     yield f"\nmcp-touchstone {__version__}, {starts(run)}, {run.execution.seconds:.1f} s"
@@ -105,6 +106,12 @@ def _costs(run: Run) -> Iterator[str]:
     if run.budgets.name:
         yield "\n### Tokens\n"
         yield from (f"- {cell(line)}" for line in standing.costs(run))
+
+
+def _advisories(run: Run) -> Iterator[str]:
+    if run.advisories:
+        yield "\n### Advisories\n"
+        yield from (f"- **{state}** {cell(text)}" for state, text in standing.advisories(run))
 
 
 def _stale(run: Run) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any, Final
 
+from mcp_touchstone.advisories import table
+from mcp_touchstone.advisories.known import KnownAdvisory, State
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
 from mcp_touchstone.catalog.sdk import Sdk, SdkIdentity
@@ -72,6 +74,7 @@ def _run(document: Json) -> Run:
         unbound=summary.get("unbound", ""),
         unattacked=summary.get("unattacked", False),
         tools=ToolUse.read(document.get("tools", {})),
+        advisories=tuple(_advisory(one) for one in document.get("advisories", ())),
         clients=clients.read(document.get("clients")),
         scenarios=tuple(map(PlayedScenario.read, document.get("scenarios", ()))),
     )
@@ -88,7 +91,11 @@ def _subject(document: Json) -> Subject:
         url=target.get("url", ""),
         bundled=target["bundled"],
         sandbox=target.get("sandbox", ""),
-        sdk=SdkIdentity(tuple(Sdk(**one) for one in target["sdk"]), target.get("sdk_hint", "")),
+        sdk=SdkIdentity(
+            tuple(Sdk(**one) for one in target["sdk"]),
+            target.get("sdk_hint", ""),
+            packages=tuple(Sdk(**one) for one in target.get("packages", ())),
+        ),
         startup=summary["startup_seconds"],
         unbound=tuple(summary.get("unbound_tools", ())),
         again=again if "judged" in target else (CHECK, *again),
@@ -109,6 +116,17 @@ def _verdict(one: Json, catalogue: Catalogue, names: dict[str, str]) -> Verdict:
         known=one.get("known", ""),
         sdk=None if sdk is None else _fault(sdk),
         alike=tuple(one.get("alike", ())),
+    )
+
+
+def _advisory(row: Json) -> KnownAdvisory:
+    known = {one.id: one for one in table.advisories()}
+    return KnownAdvisory(
+        known[row["id"]],
+        Sdk(**row["package"]),
+        State(row["state"]),
+        tuple(row.get("rules", ())),
+        row.get("why", ""),
     )
 
 

@@ -48,6 +48,7 @@ def report(sheet: Sheet, run: Run) -> None:
         _tool_use(sheet, run)
     _clients(sheet, run)
     _costs(sheet, run)
+    _advisories(sheet, run)
     _dropped(sheet, run)
     for note in run.execution.notes:
         sheet.say("")
@@ -182,6 +183,15 @@ def _costs(sheet: Sheet, run: Run) -> None:
         if not number:
             sheet.say("")
         sheet.row("" if number else "tokens", line)
+
+
+def _advisories(sheet: Sheet, run: Run) -> None:
+    """Print the advisories on the packages of the server, if somebody asked for them."""
+    for number, (state, text) in enumerate(standing.advisories(run)):
+        if not number:
+            sheet.say("")
+            sheet.say(("advisories", "bold"))
+        sheet.row(state, text)
 
 
 def _decision(sheet: Sheet, run: Run) -> None:

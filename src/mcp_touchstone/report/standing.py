@@ -1,9 +1,10 @@
 """The last lines of a run: its verdict and its baseline."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from mcp_touchstone.advisories.known import State
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
@@ -72,6 +73,19 @@ def of_sdk(run: Run, say: Line, width: int, *, verbose: bool) -> None:
 def _wrapped(text: str, say: Line, width: int) -> None:
     for line in textwrap.wrap(" " * 6 + text, max(40, width), subsequent_indent=" " * 8):
         say(line)
+
+
+def advisories(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield a label and a text for each advisory on the packages of a run, the open ones first."""
+    order = list(State)
+    for one in sorted(run.advisories, key=lambda known: order.index(known.state)):
+        about = f"{one.advisory.id}, {one.package}: {one.advisory.title}"
+        shown = f"shown by {', '.join(one.rules)}" if one.rules else one.why
+        yield _STATES[one.state], "; ".join(filter(None, [about, shown, one.remedy]))
+
+
+_STATES: Final = {**{state: str(state) for state in State}, State.BY_OPTION: "by option"}
+"""State of an advisory -> its label, short enough for a terminal."""
 
 
 def stale(run: Run, say: Line) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from mcp_touchstone.advisories.known import KnownAdvisory
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.profiles.notes import ProfileNotes
@@ -229,6 +230,7 @@ class Run:
         clients: what the chosen clients and directories do with the server.
         budgets: what its lists and results cost a model.
         tools: the tools that were called, those that answered errors, and the others.
+        advisories: the advisories on its packages, if somebody asked for them.
         unattacked: whether no file tool was attacked although the user wanted that.
         scenarios: what came of each scenario that a client was run in.
     """
@@ -247,6 +249,7 @@ class Run:
     clients: ProfileNotes = field(default_factory=ProfileNotes)
     budgets: Budgets = field(default_factory=Budgets)
     tools: ToolUse = field(default_factory=ToolUse)
+    advisories: tuple[KnownAdvisory, ...] = ()
     unattacked: bool = False
     scenarios: tuple[PlayedScenario, ...] = ()
 

@@ -7,7 +7,6 @@ HTTP also has the faults that the minimal server has only there.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -57,15 +56,7 @@ class Release:
     @property
     def order(self) -> tuple[int, ...]:
         """Its version, for comparisons."""
-        return version(self.sdk.version)
-
-
-def version(text: str) -> tuple[int, ...]:
-    """Return a version for comparisons; a pre-release comes before its release."""
-    numbers, rest = re.match(r"v?((?:\d+(?:\.\d+)*)?)(.*)", text).groups()  # type: ignore[union-attr]
-    parts = [int(part) for part in numbers.split(".") if part]
-    final = not rest or rest.startswith((".post", "+"))
-    return (*[*parts, 0, 0, 0, 0][:4], int(final))
+        return self.sdk.order
 
 
 def kind_of_answer(text: str) -> str:
@@ -147,7 +138,7 @@ def judged(sdk: Sdk, table: Sequence[Release]) -> tuple[Release, ...]:
     does not speak a revision says nothing about the faults there.
     """
     known = [one for one in table if (one.sdk.name, one.sdk.registry) == (sdk.name, sdk.registry)]
-    wanted = version(sdk.version.removeprefix("^"))
+    wanted = sdk.order
     major = sorted((one for one in known if one.order[0] == wanted[0]), key=lambda one: one.order)
     same = [one for one in major if one.order == wanted]
     before = [one for one in major if one.order < wanted][-1:]
@@ -259,7 +250,7 @@ def _answers(judgement: Judgement) -> frozenset[str]:
 
 def _like(sdk: Sdk, known: Sequence[Release]) -> str:
     """Return the releases that represent an SDK whose version was not judged itself."""
-    same = any(one.order == version(sdk.version) for one in known)
+    same = any(one.order == sdk.order for one in known)
     return "" if same else " and ".join(str(one.sdk) for one in known)
 
 

@@ -1,0 +1,65 @@
+"""Advisories on the packages of a server or client, and what is known of each. Pure values."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mcp_touchstone.advisories.table import Advisory
+from mcp_touchstone.catalog.sdk import Sdk
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What another program found in the folders of a server.
+
+    Attributes:
+        file: its file; empty for none.
+        packages: the packages with advisories.
+        others: number of advisories that the table does not have: they are not about MCP.
+    """
+
+    file: str = ""
+    packages: tuple[Sdk, ...] = ()
+    others: int = 0
+
+
+class State(StrEnum):
+    """What a run showed of an advisory."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+    BY_OPTION = "closed by option"
+    UNTESTED = "not tested"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownAdvisory:
+    """An advisory on a package of what was judged.
+
+    Attributes:
+        rules: the clauses and threats that showed its state; empty if it was not tested.
+        why: the reason it was not tested; empty if it was.
+    """
+
+    advisory: Advisory
+    package: Sdk
+    state: State
+    rules: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def remedy(self) -> str:
+        """What closes it; empty if nothing is to do."""
+        return "" if self.state is State.BY_OPTION else remedy(self.advisory, self.package)
+
+
+def remedy(advisory: Advisory, package: Sdk) -> str:
+    """Return what closes an advisory on a package."""
+    if advisory.is_optional_in(package):
+        return f"the correction is off by default; switch it on: {advisory.option}"
+    fixed = advisory.fixed_for(package)
+    ways = [
+        f"use {package.name} {fixed} or newer" if fixed else "no version is corrected",
+        advisory.option and f"switch the correction on, it is off by default: {advisory.option}",
+        advisory.cure,
+    ]
+    return "; ".join(filter(None, ways))

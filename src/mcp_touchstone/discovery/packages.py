@@ -1,0 +1,83 @@
+"""The packages of a server that advisories are about, besides its SDKs: found in files only.
+
+Of the packages beside an interpreter only the one that is started is the server's: its list of
+files names the module or the script. A script of Node belongs to the package above it, and that
+names the parts of the protocol's SDKs that it is made of.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mcp_touchstone.advisories import table
+from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk
+from mcp_touchstone.discovery.sdk import (
+    NODE,
+    PYTHON,
+    VERSION,
+    node_place,
+    node_start,
+    python_path,
+    python_start,
+    read_json,
+    read_text,
+    version_in,
+)
+from mcp_touchstone.transport.family import ProcessFacts
+
+
+def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple[Sdk, ...]:
+    """Return the packages of a server that the table of advisories has, without its SDKs.
+
+    Args:
+        processes: the processes of the server, the most likely first.
+    """
+    for process in processes:
+        name = Path(process.argv[0]).name if process.argv else ""
+        for matches, search in ((PYTHON, _of_python), (NODE, _of_node)):
+            try:
+                found = tuple(search(process, env)) if matches.fullmatch(name) else ()
+            except (OSError, ValueError, RuntimeError):
+                continue
+            if found:
+                return found
+    return ()
+
+
+def _of_python(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Sdk]:
+    program, *words = process.argv
+    start = python_start(words, process.cwd)
+    if start is None or start[0] == "code":
+        return
+    kind, _folder, text = start
+    top = text.partition(".")[0]
+    own = (f"{top}/__init__.py", f"{top}.py") if kind == "module" else (f"/{Path(text).name}",)
+    for name in sorted(table.packages(PYPI) - {*LAYERS[PYPI]}):
+        distribution = re.sub(r"[-_.]+", "_", name)
+        for folder in python_path(program, process.cwd, env):
+            for metadata in sorted(folder.glob(f"{distribution}-*.dist-info/METADATA")):
+                fields = dict(re.findall(r"(?m)^(Name|Version):[ \t]*(\S+)", read_text(metadata)))
+                version = fields.get("Version", "")
+                listed = (
+                    line.partition(",")[0]
+                    for line in read_text(metadata.with_name("RECORD")).splitlines()
+                )
+                if VERSION.fullmatch(version) and any(file.endswith(own) for file in listed):
+                    yield Sdk(name, version, PYPI)
+                    return
+
+
+def _of_node(process: ProcessFacts, _env: Mapping[str, str]) -> Iterator[Sdk]:
+    script = node_start(process.argv[1:], process.cwd)
+    if script is None:
+        return
+    wanted = table.packages(NPM) - {*LAYERS[NPM]}
+    above = (read_json(folder / "package.json") for folder in script.parents)
+    own = next((facts for facts in above if facts.get("name")), {})
+    if own.get("name") in wanted and (version := version_in(own)):
+        yield Sdk(str(own["name"]), version, NPM)
+    needed = own.get("dependencies")
+    for name in sorted(wanted.intersection(needed if isinstance(needed, dict) else ())):
+        place = node_place(name, script.parent)
+        if place is not None and (version := version_in(read_json(place / "package.json"))):
+            yield Sdk(name, version, NPM)
