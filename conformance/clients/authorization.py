@@ -36,7 +36,7 @@ RETRIES = 3
 
 KINDS = {
     **dict.fromkeys(("challenge", "more", "path", "place", "redirect_uri", "request"), str),
-    **dict.fromkeys(("resource", "scope", "tenant", "token", "version"), str),
+    **dict.fromkeys(("resource", "response_type", "scope", "tenant", "token", "version"), str),
     **dict.fromkeys(("code", "defaults", "foreign", "known", "registered", "state"), bool),
     **dict.fromkeys(("metadata", "places", "response"), list),
     "status": int,
@@ -140,6 +140,12 @@ _auth(
     official="auth/iss-supported-missing",
     about="Answer an authorization request without the issuer that was promised.",
     response={"iss": None},
+)
+_auth(
+    "auth-iss-slash",
+    official="auth/iss-normalized",
+    about="Answer an authorization request as an issuer that differs by a slash at the end only.",
+    response={"iss": f"{parts.ISSUER}/"},
 )
 _auth(
     "auth-state",
@@ -311,6 +317,16 @@ def uses_a_code_challenge(record: Record) -> Iterator[Seen]:
             yield Seen(
                 "client-auth-pkce", facts.get("verified", False), n, "its verifier", "another"
             )
+
+
+@ambient("client-auth-response-type")
+def asks_for_a_code(record: Record) -> Iterator[Seen]:
+    """An authorization request has response_type=code."""
+    for n, _, facts in _facts(record, "authorize"):
+        if "response_type" in facts:  # older recordings lack it
+            said = facts["response_type"]
+            actual = f"response_type={brief(said, 60)}" if said else "none"
+            yield Seen("client-auth-response-type", said == "code", n, "response_type=code", actual)
 
 
 @ambient("client-auth-pkce-support", "client-auth-resource-match", "client-auth-issuer-match")

@@ -129,6 +129,18 @@ class OldErrors(parts.Part):
             self.refuse(request, -31999, "Not now")
 
 
+@parts.scenario("silent")
+class Silent(parts.Part):
+    """Answer nothing before initialize."""
+
+    may_fail = on_stdio = True
+
+    def serve(self, request: parts.Json) -> None:
+        """Answer a request of a session."""
+        if self.opened or request["method"] == "initialize":
+            super().serve(request)
+
+
 @ambient("client-falls-back", "client-probes-first")
 def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
     """A client of both eras sends server/discover first, and falls back after any old error."""
@@ -142,12 +154,68 @@ def falls_back_after_any_other_error(record: Record) -> Iterator[Seen]:
     passed, actual = first.method == "server/discover", f"{brief(first.method)} first"
     yield Seen("client-probes-first", passed, first.line, "server/discover", actual)
     found = clients.answer(record, first)
+    gave_up = clients.event(record, Happened.ENDED, Happened.FAILED)
+    if record.scenario == "silent" and found is None and (fell or gave_up):
+        expected, actual = "initialize, as after an error", "the client gave up after no answer"
+        mild = Breach.WARN
+        yield Seen("client-falls-back", bool(fell), first.line, expected, actual, mild=mild)
     code = None if found is None else found[1].code
     over = fell or clients.event(record, Happened.ENDED, Happened.FAILED, Happened.CLIENT_CLOSED)
     if found is not None and over and code is not None and code not in MODERN_ERRORS:
         actual = f"the client gave up after the error {brief(code)}"
         expected = "initialize, as after other errors"
         yield Seen("client-falls-back", bool(fell), found[0].n, expected, actual)
+
+
+@ambient("client-era-kept")
+def does_not_fall_back_from_a_modern_server(record: Record) -> Iterator[Seen]:
+    """A server that answered server/discover with a result gets no initialize."""
+    asked = clients.requests(record)
+    for one in asked:
+        if one.method == "server/discover" and clients.result(record, one):
+            later = [a.line for a in asked if a.method == "initialize" and a.line > one.line]
+            at, actual = (later or [one.line])[0], "initialize after the result of server/discover"
+            yield Seen("client-era-kept", not later, at, "requests of 2026-07-28", actual)
+            return
+
+
+@parts.scenario("older")
+class Older(parts.Part):
+    """Answer initialize with the version 2025-06-18."""
+
+    may_fail = True
+
+    def initialize(self, request: parts.Json) -> None:
+        """Answer initialize."""
+        wanted = object_in(request, "params").get("protocolVersion")
+        self.revision = wanted if wanted in LEGACY[:2] else LEGACY[2]
+        self.answer(request, self.opening())
+
+
+LOG = b"mcp-touchstone: one of many lines of a log, for nobody in particular\n" * 4096
+"""More than a pipe holds."""
+
+
+@parts.scenario("stderr")
+class Stderr(parts.Part):
+    """Write 280 KiB to standard error before the answer to a call."""
+
+    may_fail = on_stdio = True
+
+    def call(self, request: parts.Json) -> None:
+        """Write, and answer."""
+        self.log(LOG)
+        super().call(request)
+
+
+@ambient("client-reads-stderr")
+def reads_the_standard_error_of_a_server(record: Record) -> Iterator[Seen]:
+    """What a server writes to its standard error is read, so that it can go on."""
+    wrote, read = (clients.event(record, one) for one in (Happened.SHOUTED, Happened.STDERR_READ))
+    over = clients.event(record, Happened.ENDED, Happened.FAILED, Happened.CUT_OFF)
+    if wrote and (read or over):
+        expected, actual = "its standard error is read", "the server waits for a reader"
+        yield Seen("client-reads-stderr", bool(read), wrote.n, expected, actual)
 
 
 @parts.scenario("exit")

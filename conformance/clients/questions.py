@@ -78,6 +78,9 @@ QUESTIONS: dict[str, tuple[str, parts.Json]] = {
 CONSENT = "consent"
 """The page of the elicitation in URL mode."""
 
+LONGEST_TOKEN = 200
+"""Characters; no vocabulary that is used has longer tokens."""
+
 PATIENCE = 5.0
 """Seconds that a call waits for the answers of the client."""
 
@@ -210,6 +213,21 @@ def _result_fault(params: dict[str, Any]) -> str:
             break
         used = {str(block.get("id")) for block in blocks if block.get("type") == "tool_use"}
     return "a tool result is missing" if used else ""
+
+
+@ambient("client-sampling-max-tokens")
+def samples_no_more_than_asked(record: Record) -> Iterator[Seen]:
+    """A sample is no longer than maxTokens allows: a word is a token or more."""
+    for entry, method, params, answer, _line in clients.questions(record):
+        most, content = params.get("maxTokens"), value_in(answer, "result", "content")
+        if method == "sampling/createMessage" and isinstance(most, int) and content:
+            blocks = content if isinstance(content, list) else [content]
+            texts = [t for one in blocks if isinstance(t := value_in(one, "text"), str)]
+            least = sum(max(len(text.split()), len(text) // LONGEST_TOKEN) for text in texts)
+            expected, actual = f"{most} tokens at most", f"{least} tokens or more"
+            mild = None if is_modern(record.revision) else Breach.WARN
+            clause = "client-sampling-max-tokens"
+            yield Seen(clause, least <= most, entry.n, expected, actual, mild=mild)
 
 
 @ambient("client-url-not-fetched")

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from mcp_touchstone.suite import (
     LEGACY,
     META,
+    Breach,
     Happened,
     Kind,
     Record,
+    Role,
     Seen,
     ambient,
     brief,
@@ -18,6 +20,7 @@ from mcp_touchstone.suite import (
     value_in,
 )
 
+KINDS = {Role.REQUEST: "requests", Role.NOTIFICATION: "notifications"}
 CANARY = "canary.json"
 """What nobody may fetch."""
 
@@ -42,6 +45,25 @@ def describes_itself_in_each_request(record: Record) -> Iterator[Seen]:
         ):
             actual = f"{brief(asked.method)} without {META}{name}"
             yield Seen(clause, META + name in meta, asked.line, META + name, actual)
+
+
+EXTENDED = frozenset({"tasks/get", "tasks/cancel"})
+"""Methods that an extension of 2026-07-28 has again."""
+
+
+@ambient("client-removed-methods")
+def uses_no_method_that_is_gone(record: Record) -> Iterator[Seen]:
+    """Messages of 2026-07-28 have no method that only earlier revisions had."""
+    if not is_modern(record.revision):
+        return
+    known = {part: set(clients.SCHEMAS.methods(record.revision, part)) for part in KINDS.values()}
+    old = {m for r in LEGACY for part in KINDS.values() for m in clients.SCHEMAS.methods(r, part)}
+    gone = old - set().union(*known.values()) - EXTENDED - {"initialize"}
+    for entry, message in record.messages(*KINDS):
+        actual = f"{brief(message.method)}, which {record.revision} does not have"
+        passed = message.method not in gone
+        clause, expected = "client-removed-methods", f"a method of {record.revision}"
+        yield Seen(clause, passed, entry.n, expected, actual)
 
 
 @parts.scenario("newer")
@@ -93,15 +115,29 @@ def writes_no_responses(record: Record) -> Iterator[Seen]:
 
 @parts.scenario("schema-ref", official="json-schema-ref-no-deref")
 class SchemaRef(parts.Part):
-    """List a tool whose schema refers to an address of ours, which nobody may fetch."""
+    """List tools whose schemas refer to an address of ours, which nobody may fetch."""
 
-    modern = True
+    modern = may_fail = True
 
     def tools(self, params: parts.Json) -> parts.Json | None:
-        """Return the tool and a harmless one."""
+        """Return a tool with such an outputSchema, and one with such an inputSchema."""
         del params
-        schema = {"type": "object", "properties": {"a": {"$ref": f"{self.canary}{CANARY}"}}}
-        return {"tools": [parts.NUMBERS, {"name": "far", "inputSchema": schema}]}
+        schema = {"type": "object", "properties": {"sum": {"$ref": f"{self.canary}{CANARY}"}}}
+        called = {**parts.NUMBERS, "outputSchema": schema}
+        return {"tools": [called, {"name": "far", "inputSchema": schema}]}
+
+    def call(self, request: parts.Json) -> None:
+        """Answer with what a client validates by the outputSchema."""
+        self.answer(request, {**self.text('{"sum": 5}'), "structuredContent": {"sum": 5}})
+
+
+parts.variant(
+    "schema-ref-session",
+    SchemaRef,
+    "List tools whose schemas refer to an address of ours, with a session.",
+    modern=False,
+    official="json-schema-ref-no-deref",
+)
 
 
 @ambient("client-ref-not-fetched")
@@ -114,9 +150,10 @@ def fetches_no_reference_of_a_schema(record: Record) -> Iterator[Seen]:
         if entry.happened is Happened.FETCHED
         and entry.text.removeprefix(Happened.FETCHED).startswith(f"/{CANARY}")
     ]
+    mild = None if is_modern(record.revision) else Breach.WARN
     for entry in fetched:
-        yield Seen(clause, False, entry.n, expected, entry.text)
-    if not fetched and is_modern(record.revision):
+        yield Seen(clause, False, entry.n, expected, entry.text, mild=mild)
+    if not fetched:
         for asked in clients.requests(record):
             listed = clients.result(record, asked).get("tools")
             if '"$ref": "http' in brief(listed, 10_000):

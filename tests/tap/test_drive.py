@@ -11,10 +11,12 @@ import pytest
 
 from mcp_touchstone.cli import main
 from mcp_touchstone.parts.scenarios import scenarios
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap import check, drive
 from mcp_touchstone.target.target import Target
 from tests.cases import cases
 from tests.mutants.clients import http_client
+from tests.mutants.clients.judged import over_http
 
 if os.name != "posix":
     pytest.skip("signals of POSIX", allow_module_level=True)
@@ -299,6 +301,52 @@ def test_a_client_that_does_not_resume_gets_a_warning(tmp_path: Path, end: str) 
     assert client(tmp_path, TRANSPORT + call + end, "--http", scenario="resume") == 0
 
     assert outcomes(tmp_path)["client-http-resumes"] == "warn"
+
+
+@cases(("PIPE", "warn"), ("DEVNULL", "pass"))
+def test_a_client_that_holds_the_standard_error_of_a_server_reads_it(
+    tmp_path: Path, where: str, outcome: str
+) -> None:
+    code = GOOD.replace("sys.argv[1:],", f"sys.argv[1:], stderr=subprocess.{where},")
+    call = CALL + "server.stdout.readline()\n"
+
+    assert client(tmp_path, code + call + CLOSE, "--timeout", "4", scenario="stderr") == 0
+
+    assert outcomes(tmp_path)["client-reads-stderr"] == outcome
+
+
+@cases(("GIVES_UP", "warn"), ("FALLS_BACK", "pass"))
+def test_a_client_of_both_eras_falls_back_after_no_answer(
+    tmp_path: Path, what: str, outcome: str
+) -> None:
+    asks = STATELESS + "say(id=0, method='server/discover', params={'_meta': meta})\n"
+    code = asks + "import os, select\nif os.environ['MCP_CONFORMANCE_SCENARIO'] == 'silent':\n"
+    code += " select.select([server.stdout], [], [], 0.5)\n"
+    code += f" if {what!r} == 'GIVES_UP': sys.exit('no answer')\nelse: server.stdout.readline()\n"
+    code += "info = " + GOOD.partition("info = ")[2] + CLOSE
+
+    assert client(tmp_path, code, "--scenario", "old-errors", scenario="silent") == 0
+
+    assert outcomes(tmp_path)["client-falls-back"] == outcome
+
+
+@cases(("2025-06-18", "pass"), ("2025-11-25", "warn"))
+def test_a_client_names_the_version_that_was_agreed(
+    tmp_path: Path, named: str, outcome: str
+) -> None:
+    code = TRANSPORT.replace(
+        '"MCP-Protocol-Version"] = "2025-11-25', f'"MCP-Protocol-Version"] = "{named}'
+    )
+
+    assert client(tmp_path, code, "--http", scenario="older") == 0
+
+    assert outcomes(tmp_path)["client-http-version"] == outcome
+
+
+def test_an_issuer_that_differs_by_a_slash_is_another_one(tmp_path: Path) -> None:
+    for fault, outcome in (("none", Outcome.PASS), ("client-auth-iss", Outcome.FAIL)):
+        found = over_http(fault, "auth-iss-slash", tmp_path / fault)
+        assert found["client-auth-iss"] is outcome
 
 
 def test_a_client_that_does_not_end_is_ended(

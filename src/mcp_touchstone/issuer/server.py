@@ -293,6 +293,7 @@ class _Handler(BaseHTTPRequestHandler):
             registered=back in client.get("redirect_uris", ()),
             challenge=asked.get("code_challenge_method", "plain") if challenge else "none",
             state="state" in asked,
+            response_type=asked.get("response_type", "")[:LONGEST_SHOWN],
         )
         if back not in client.get("redirect_uris", ()) or len(self.server.codes) >= KEPT:
             self._json({"error": "invalid_request"}, 400)

@@ -37,6 +37,9 @@ DROPS: Final = "drops"
 FORGETS: Final = "forgets"
 """The session of the first call is over at the next request."""
 
+ISSUER: Final = "{issuer}"
+"""Stands for the URL of the issuer in an authorization response."""
+
 MOVES: Final = "moves"
 """Tokens come from another authorization server after the first call."""
 
@@ -116,6 +119,9 @@ class Peer(Protocol):
     def write(self, raw: bytes) -> None:
         """Write bytes to it; one that reads no more is no error."""
 
+    def log(self, raw: bytes) -> None:
+        """Write bytes to the standard error that it holds; note when they were read."""
+
 
 def listening() -> socket.socket:
     """Return a socket that listens on loopback.
@@ -155,6 +161,7 @@ class Part:
         official: see ``scenario``.
         may_fail: whether a client may report an error, so that its exit status means nothing.
         lingers: seconds that it goes on after the end of its input.
+        on_stdio: whether it is for stdio only.
         listen: returns a socket that listens where the client is.
     """
 
@@ -165,6 +172,7 @@ class Part:
     protection: ClassVar[Protection | None] = None
     may_fail = False
     lingers = 0.0
+    on_stdio = False
     official: ClassVar[str | None] = None
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 
@@ -227,6 +235,11 @@ class Part:
         raw = encode({"jsonrpc": "2.0", **message})
         self.recorder.take(Side.SERVER, raw)
         self._peer.write(raw)
+
+    def log(self, raw: bytes) -> None:
+        """Write bytes to standard error; nothing more comes until the client has read them."""
+        self.recorder.event(Happened.SHOUTED)
+        self._peer.log(raw)
 
     def answer(self, request: Json, result: Json) -> None:
         """Answer a request with a result."""

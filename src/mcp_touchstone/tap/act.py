@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import threading
+from collections.abc import Callable
 
 from mcp_touchstone.parts.part import Part
 from mcp_touchstone.tap.recording import Recorder
@@ -13,11 +14,17 @@ from mcp_touchstone.wire.events import Happened
 
 
 class Descriptors:
-    """A client at two descriptors: those of our own process, or two pipes."""
+    """A client at three descriptors: those of our own process, or pipes."""
 
-    def __init__(self, source: int = 0, sink: int = 1) -> None:
+    def __init__(
+        self,
+        source: int = 0,
+        sink: int = 1,
+        errors: int = 2,
+        note: Callable[[str], None] = lambda _sentence: None,
+    ) -> None:
         self._sources = [source]
-        self._sink = sink
+        self._sink, self._errors, self._note = sink, errors, note
 
     def read(self, seconds: float) -> bytes | None:
         """Return the next bytes."""
@@ -37,6 +44,13 @@ class Descriptors:
             while raw:
                 raw = raw[os.write(self._sink, raw) :]
 
+    def log(self, raw: bytes) -> None:
+        """Write bytes to standard error."""
+        with contextlib.suppress(OSError):
+            while raw:
+                raw = raw[os.write(self._errors, raw) :]
+            self._note(Happened.STDERR_READ)
+
 
 def play(scenario: type[Part], recorder: Recorder) -> int:
     """Play a part on our stdin and stdout; a signal is recorded and ends it."""
@@ -49,4 +63,4 @@ def play(scenario: type[Part], recorder: Recorder) -> int:
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
             if hasattr(signal, name):
                 signal.signal(getattr(signal, name), take)
-    return scenario(recorder, Descriptors()).run()
+    return scenario(recorder, Descriptors(note=recorder.event)).run()

@@ -12,6 +12,7 @@ from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.parts.scenarios import find, scenarios
 from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome, troubles
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.tap import drive, judge
 from mcp_touchstone.tap.client_process import ClientError
 from mcp_touchstone.tap.drive import SERVER, Played
@@ -53,7 +54,11 @@ def check(
     http = client.client_http or by_contract
     target = resolve.client_target(client)
     tidy()
-    fit = (name for name, part in scenarios().items() if http or part.protection is None)
+    fit = (
+        name
+        for name, part in scenarios().items()
+        if not (part.on_stdio if http else part.protection)
+    )
     names = dict.fromkeys(client.scenario or fit)
     played: list[Played] = []
     interrupted = False
@@ -82,23 +87,27 @@ def check(
     lacking = list(troubles(done))
     if by_contract and not any(one.recordings for one in played):
         lacking.append(f"without {SERVER} in its command, a client gets the URL of a server")
-    is_some = any(one.outcome.is_whole for one in done)
     run = judge.judge(
         [found for one in played for found in one.recordings],
         judge.CLIENT,
         choice,
         (*again, *(client.origin or ("--", *client.client))),
-        "" if is_some else "; ".join(lacking),
-        client.client,
+        command=client.client,
     )
-    notes = tuple(lacking) if is_some else ()
-    execution = replace(run.execution, interrupted=interrupted, notes=notes)
+    execution = replace(run.execution, interrupted=interrupted)
+    if any(one.outcome.is_whole for one in done) or run.of(Outcome.FAIL, Outcome.WARN):
+        execution = replace(execution, notes=tuple(lacking))
+    else:
+        run = replace(run, trouble="; ".join((*lacking, *filter(None, [run.trouble]))))
     return replace(run, scenarios=done, execution=execution)
 
 
 def _lacks(name: str, *, http: bool) -> str:
     """Return what a scenario needs and does not have."""
-    if find(name).protection is None:
+    part = find(name)
+    if http and part.on_stdio:
+        return "needs stdio"
+    if part.protection is None:
         return ""
     if not http:
         return "needs --http"

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from mcp_touchstone.bridge.headers import Headers, value_of
 from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
 from mcp_touchstone.issuer.server import Issuer
-from mcp_touchstone.parts.part import MOVES, Json, Protection
+from mcp_touchstone.parts.part import ISSUER, MOVES, Json, Protection
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.http_headers import VERSION
 
@@ -149,7 +149,7 @@ class Guard:
         hear = partial(self._say, issuer=number)
         made = Issuer(about.tenant, hear, None if about.defaults else self._listen())
         made.places = () if about.defaults else about.places or made.places
-        made.response = about.response
+        made.response = {k: v and v.replace(ISSUER, made.url) for k, v in about.response.items()}
         made.metadata.update(about.metadata)
         for name in [name for name, value in made.metadata.items() if value is None]:
             del made.metadata[name]

@@ -197,6 +197,9 @@ class _StandIn:
             kind = b""
         if kind == stand_in.DATA and data:
             return data
+        if kind == stand_in.LOG:
+            self._talk.recorder.event(Happened.STDERR_READ)
+            return None
         if kind == stand_in.END:
             return b""
         if kind == stand_in.SIGNAL and data:
@@ -205,11 +208,20 @@ class _StandIn:
 
     def write(self, raw: bytes) -> None:
         """Write bytes."""
+        self._send(stand_in.DATA, raw)
+
+    def log(self, raw: bytes) -> None:
+        """Write bytes to standard error; an event says when the client has read them."""
+        self._send(stand_in.LOG, raw)
+        with contextlib.suppress(OSError):
+            self._line.sendall(stand_in.frame(stand_in.LOG))
+
+    def _send(self, kind: bytes, raw: bytes) -> None:
         rest = memoryview(raw)
         with contextlib.suppress(OSError):
             while rest:
                 piece, rest = rest[: stand_in.LONGEST], rest[stand_in.LONGEST :]
-                self._line.sendall(stand_in.frame(stand_in.DATA, bytes(piece)))
+                self._line.sendall(stand_in.frame(kind, bytes(piece)))
 
 
 class HttpStage:
@@ -298,6 +310,9 @@ class _Session:
     def write(self, raw: bytes) -> None:
         """Pass a message of the part on."""
         self._hear(raw.rstrip(b"\n"), json.loads(raw))
+
+    def log(self, raw: bytes) -> None:
+        """Ignore it: no client reads our standard error over HTTP."""
 
     def _play(self) -> None:
         self._gone(left(self._part.run()))

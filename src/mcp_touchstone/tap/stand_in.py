@@ -12,8 +12,10 @@ import sys
 import threading
 from collections.abc import Callable
 
-DATA, END, SIGNAL, EXIT = b"D", b"E", b"S", b"X"
-"""Bytes of a pipe; the end of the input; the number of a signal; the status to exit with."""
+DATA, END, SIGNAL, EXIT, LOG = b"D", b"E", b"S", b"X", b"L"
+"""Bytes of a pipe; the end of the input; the number of a signal; the status to exit with; bytes for
+standard error, and without data the question whether they were read, or the answer that they were.
+"""
 
 LONGEST = 1 << 16
 """Greatest length of the data of a frame."""
@@ -103,9 +105,11 @@ def main() -> None:
             if kind == EXIT:
                 status = data[0]
                 break
+            if kind == LOG and not data:
+                send(LOG)
             with contextlib.suppress(OSError):
                 while data:
-                    data = data[os.write(1, data) :]
+                    data = data[os.write(2 if kind == LOG else 1, data) :]
     os._exit(status)
 
 

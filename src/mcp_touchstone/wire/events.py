@@ -37,6 +37,8 @@ class Happened(StrEnum):
     ENDED = "the client ended"
     FAILED = "the client failed"
     CUT_OFF = "we ended the client"
+    SHOUTED = "our server writes to its standard error"
+    STDERR_READ = "what our server wrote to its standard error was read"
     FETCHED = "the client fetched "
     LEFT_RUNNING = "the client ended and left the server running"
     KILLED = "the client killed the server without closing its input"

@@ -71,7 +71,7 @@ class Mutant:
             unknown version; "fetches" what schemas and elicitations name; is "dual" and asks a
             legacy server for 2026-07-28 first; "keys" its fallback to the error -32601; "skips"
             an empty cursor; "stops" at the first page; "repeats" the last one; "caches" the first
-            list; "stays" without a server that exited.
+            list; "stays" without a server that exited; is "deaf" to its standard error.
         last: bytes that it writes before the end.
         event: an event before the end of its input.
         fails: whether it fails at a message of the server.
@@ -274,19 +274,33 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     to_server, from_client = os.pipe()
     to_client, from_server = os.pipe()
     os.set_inheritable(from_client, False)
-    part = find(mutant.scenario)(recorder, Descriptors(to_server, from_server))
+    log, errors = os.pipe()
+    server_side = Descriptors(to_server, from_server, errors, recorder.event)
+    part = find(mutant.scenario)(recorder, server_side)
 
     def serve() -> None:
         part.run()
-        os.close(from_server)
-        os.close(to_server)
+        for own in (from_server, to_server, errors):
+            os.close(own)
+
+    def drain() -> None:
+        while os.read(log, 1 << 16):
+            pass
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()
+    hearer = threading.Thread(target=drain, daemon=True)
+    if "deaf" not in mutant.habits:
+        hearer.start()
     client = Client(mutant, to_client, from_client, recorder)
     client.run()
+    if "deaf" in mutant.habits:
+        os.close(log)  # it lets the server go on, into nothing
     server.join(60)
     assert not server.is_alive()
+    if "deaf" not in mutant.habits:
+        hearer.join(60)
+        os.close(log)
     if mutant.scenario in {"exit", "restart"} and "stays" not in mutant.habits:
         recorder.event(Happened.RESTARTED)
     recorder.event(Happened.FAILED if client.failed else Happened.ENDED)

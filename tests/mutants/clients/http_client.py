@@ -107,6 +107,7 @@ LOGIN_FAULTS: Final = {
     "client-auth-metadata-version": "auth-2025-03-26",
     "client-auth-resource": "auth-discovery",
     "client-auth-pkce": "auth",
+    "client-auth-response-type": "auth",
     "client-auth-pkce-support": "auth-no-pkce",
     "client-auth-resource-match": "auth-resource",
     "client-auth-issuer-match": "auth-issuer",
@@ -232,7 +233,7 @@ class Login:
         verifier, state = secrets.token_urlsafe(40), secrets.token_urlsafe(8)
         digest = hashlib.sha256(verifier.encode()).digest()
         asked = {
-            "response_type": "code",
+            "response_type": "token" if self._fault == "response-type" else "code",
             "client_id": self._clients[issuer],
             "redirect_uri": back,
             "state": state,

@@ -311,4 +311,26 @@ MUTANTS: Final = [
     Mutant("client-result-type-unknown", "result-type", fails=lambda _m: False),
     Mutant("client-output-validated", "output", fails=lambda _m: False),
     Mutant("client-cache-stale", "cache", habits="caches"),
+    Mutant("client-reads-stderr", "stderr", habits="deaf"),
+    Mutant(
+        "client-era-kept",
+        "stateless",
+        change=at("tools/list", lambda m: [{**m, "id": 90, "method": "initialize"}, m]),
+    ),
+    Mutant(
+        "client-removed-methods",
+        "stateless",
+        change=at("tools/list", lambda m: [{**m, "id": 90, "method": "ping"}, m]),
+    ),
+    Mutant(
+        "client-sampling-max-tokens",
+        "state",
+        answers={
+            **ANSWERS,
+            "sampling/createMessage": {
+                **ANSWERS["sampling/createMessage"],
+                "content": {"type": "text", "text": "one more word " * 20},
+            },
+        },
+    ),
 ]
