@@ -19,8 +19,8 @@ from mcp_touchstone.profiles.measure import MEASURES
 from mcp_touchstone.profiles.rule import EFFECTS
 from mcp_touchstone.results.sdk_faults import Release, releases
 from mcp_touchstone.security import payload
+from scripts import advisory_runs, sentences
 from scripts import clause_coverage as coverage
-from scripts import sentences
 
 STATES: Final = {
     "\U0001f7e2": "judged",
@@ -124,6 +124,7 @@ def _advisories() -> Iterator[str]:
             ", ".join(f"`{rule}`" for rule in one.shown_by) or f"not tested: {one.untested}",
         )
         yield f"| {' | '.join(cells)} |"
+    yield from advisory_runs.page()
 
 
 # --- profiles
