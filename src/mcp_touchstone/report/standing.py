@@ -244,6 +244,8 @@ def closing(run: Run) -> tuple[str, str, str]:
     nothing = ""
     if run.empty:
         nothing = f": no selected {noun(run)} applies to {server(run)}"
+        reasons = {verdict.gravest.actual for verdict in run.verdicts}
+        nothing += f": {reasons.pop()}" if len(reasons) == 1 else ""
     elif run.unattacked:
         nothing = ": no file tool was attacked; name one with --bindings, or pass --accept-unbound"
     if nothing:

@@ -13,13 +13,17 @@ from mcp_touchstone.connection.raw_http import Change, HttpAnswer, RawHttp
 from mcp_touchstone.security.attack_session import AttackSession
 from mcp_touchstone.transport.http_channel import HttpChannel
 from mcp_touchstone.transport.http_exchange import request_bytes
-from mcp_touchstone.transport.process import now
+from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.framing import encode
 from mcp_touchstone.wire.http_headers import SESSION, repeated
 
 READ: Final = 1 << 20
 """Maximum number of bytes read from a raw connection."""
+
+
+NARROW: Final = 4096
+"""Bytes of a narrow connection that wait to be read."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +112,21 @@ class HttpCaller:
         message = self.request(method, {**params, "_meta": meta}, marker)
         return message, {SESSION: None, **dict(repeated(message, revision))}
 
-    def together(self, *requests: tuple[Any, Mapping[str, Change]]) -> list[HttpAnswer]:
-        """POST messages with their headers at once: each last byte is sent after all others."""
+    def together(
+        self, *requests: tuple[Any, Mapping[str, Change]], pause: float = 0.0
+    ) -> list[HttpAnswer]:
+        """POST messages with their headers at once: each last byte is sent after all others.
+
+        Args:
+            requests: each message, and the changes of its headers.
+            pause: seconds before the last bytes, in which a server may connect all of them.
+        """
         answers = []
         for message, change in requests:
             body = self.http.body(message)
             whole = {**change, "Content-Length": str(len(body))}
             answers.append((self.http.post(message, whole, body=body[:-1], wait=False), body[-1:]))
+        sleep(pause)
         for answer, rest in answers:
             answer.write(rest)
         return [answer for answer, _ in answers]
@@ -172,13 +184,27 @@ class HttpCaller:
                     data += piece
         return RawAnswer(data, line)
 
-    def connect(self, seconds: float) -> socket.socket:
+    def whole(self, message: Any) -> bytes:
+        """Return a POST of a message as it is written on a connection that stays open."""
+        body = self.http.body(message)
+        ordinary = self.http.headers("POST", message, len(body))
+        kept = [one for one in ordinary if one[0].lower() != "connection"]
+        return request_bytes("POST", self.http.path, kept, body)
+
+    def connect(self, seconds: float, *, narrow: bool = False) -> socket.socket:
         """Open a connection and send nothing.
+
+        Args:
+            seconds: limit for it.
+            narrow: whether it has little room for what the server writes.
 
         Raises:
             OSError: it could not be opened.
         """
-        return self._channel.endpoint.connect(seconds)
+        connection = self._channel.endpoint.connect(seconds)
+        if narrow:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, NARROW)
+        return connection
 
     def head(self, *lines: tuple[str, str], drop: tuple[str, ...] = ()) -> Headers:
         """Return the headers of a POST of the user, without ``drop`` and followed by ``lines``."""

@@ -35,6 +35,10 @@ class ResourceUsage:
         """Return the sum of their peak memory, in bytes; None if unknown."""
         return self._sum(_peak)
 
+    def resident(self) -> int | None:
+        """Return the sum of their memory at present, in bytes; None if unknown."""
+        return self._sum(lambda process: int(process.memory_info().rss))
+
     def descriptors(self) -> int | None:
         """Return the number of their open descriptors; None if unknown."""
         return self._sum(_descriptors)

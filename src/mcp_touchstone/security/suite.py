@@ -5,6 +5,7 @@ from mcp_touchstone.bindings.argument_roles import (
     ArgumentRole,
     Pointer,
     assemble,
+    containers,
     dry_run,
     extend,
     put,
@@ -79,7 +80,7 @@ from mcp_touchstone.transport.pipes import PIPE, OutputStream
 from mcp_touchstone.transport.process import now, sleep
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.framing import brief, encode, id_key
-from mcp_touchstone.wire.http_headers import SESSION
+from mcp_touchstone.wire.http_headers import SESSION, VERSION
 from mcp_touchstone.wire.lifecycle import Role
 from mcp_touchstone.wire.matchers import list_methods
 from mcp_touchstone.wire.reply import Reply
@@ -108,6 +109,7 @@ __all__ = [
     "SESSION",
     "TEXT",
     "URL",
+    "VERSION",
     "Area",
     "ArgumentRole",
     "AttackCall",
@@ -161,6 +163,7 @@ __all__ = [
     "changes",
     "command_line",
     "commit_name",
+    "containers",
     "cpu_share",
     "dry_run",
     "encode",
