@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from mcp_touchstone.suite import (
+    CREDENTIALS,
     Breach,
     Happened,
     Record,
@@ -37,7 +38,9 @@ RETRIES = 3
 KINDS = {
     **dict.fromkeys(("challenge", "more", "path", "place", "redirect_uri", "request"), str),
     **dict.fromkeys(("resource", "response_type", "scope", "tenant", "token", "version"), str),
-    **dict.fromkeys(("code", "defaults", "foreign", "known", "registered", "state"), bool),
+    **dict.fromkeys(
+        ("bearer", "code", "defaults", "foreign", "known", "registered", "state"), bool
+    ),
     **dict.fromkeys(("metadata", "places", "response"), list),
     "status": int,
     "verified": bool,
@@ -152,6 +155,20 @@ _auth(
     official="auth/scope-from-www-authenticate",
     about="Answer an authorization request with another state.",
     response={"state": "of-another-request"},
+)
+parts.variant(
+    "auth-redirect",
+    Auth,
+    "Redirect each call with a token to another origin, with 307, 308, 301 and 302.",
+    official="",
+    steps=parts.CALLS,
+    http_fault=parts.REDIRECTS,
+)
+_auth(
+    "auth-token-redirect",
+    official="",
+    about="Redirect requests to the token endpoint to another origin.",
+    moved=("/token",),
 )
 _auth(
     "auth-moves",
@@ -439,6 +456,24 @@ def steps_up_after_a_missing_scope(record: Record) -> Iterator[Seen]:
     if len(refused) > RETRIES + 1 or _has_ended(record):
         passed, actual = len(refused) <= RETRIES + 1, f"{len(refused)} refused requests"
         yield Seen("client-auth-retries", passed, refused[-1], "a few retries at most", actual)
+
+
+@ambient("client-auth-credentials-origin")
+def sends_no_credentials_to_another_origin(record: Record) -> Iterator[Seen]:
+    """Another origin than their own gets no token, code, verifier, secret or session id."""
+    clause, expected = "client-auth-credentials-origin", "no credentials there"
+    for entry in record.transcript:
+        path, _, named = entry.text.removeprefix(Happened.FETCHED).partition(CREDENTIALS)
+        if entry.happened is Happened.FETCHED and path.startswith("/elsewhere/"):
+            mild = Breach.WARN if named == "Mcp-Session-Id" else None
+            yield Seen(clause, not named, entry.n, expected, entry.text, mild=mild)
+    for exchange in record.transcript.exchanges:
+        if exchange.status in parts.STATUSES:
+            yield Seen(clause, True, exchange.line or None)
+    for n, place, facts in _facts(record, "metadata", "register", "authorize", "token"):
+        passed = not facts.get("bearer", False)
+        actual = f"an access token to the {place} endpoint of the issuer"
+        yield Seen(clause, passed, n, expected, actual)
 
 
 @ambient("client-auth-credentials-bound")

@@ -272,6 +272,15 @@ def sends_the_session_id_back(record: Record) -> Iterator[Seen]:
             yield Seen("client-http-session", said == issued, _at(exchange), expected, actual)
 
 
+@parts.scenario("redirect")
+class Redirect(parts.Part):
+    """Answer calls; over HTTP each is redirected to another origin, with 307, 308, 301 and 302."""
+
+    steps = parts.CALLS
+    http_fault = parts.REDIRECTS
+    may_fail = True
+
+
 @parts.scenario("session-lost")
 class SessionLost(parts.Part):
     """Answer a call; over HTTP the session is over then."""

@@ -61,7 +61,7 @@ from mcp_touchstone.samples import uri_template
 from mcp_touchstone.transport.http_endpoint import is_loopback
 from mcp_touchstone.transport.process import Step
 from mcp_touchstone.wire import timestamps
-from mcp_touchstone.wire.events import Happened
+from mcp_touchstone.wire.events import CREDENTIALS, Happened
 from mcp_touchstone.wire.exchange import Exchange as HttpExchange
 from mcp_touchstone.wire.framing import (
     REST_OF_A_LINE_FEED,
@@ -108,6 +108,7 @@ __all__ = [
     "CANCELLATION",
     "CAPABILITIES",
     "CLIENT_METHODS",
+    "CREDENTIALS",
     "CURES",
     "DIALECTS",
     "FULL_CAPABILITIES",

@@ -343,6 +343,32 @@ def test_a_client_names_the_version_that_was_agreed(
     assert outcomes(tmp_path)["client-http-version"] == outcome
 
 
+def test_credentials_that_follow_a_redirect_are_named(tmp_path: Path) -> None:
+    code = "'name': 'add_numbers', 'arguments': {}"
+    follow = f"""
+from urllib.error import HTTPError
+class Stays(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_words): return None
+urllib.request.install_opener(urllib.request.build_opener(Stays))
+for n in range(4):
+    try: post({{"id": n + 2, "method": "tools/call", "params": {{{code}}}}}, **session)
+    except HTTPError as error:
+        place = error.headers["Location"]
+        there = urllib.request.Request(place, b"code=1", session if n else {{}})
+        try: urllib.request.urlopen(there)
+        except HTTPError: pass
+"""
+    assert client(tmp_path, TRANSPORT + follow, "--http", scenario="redirect") == 1
+
+    document = json.loads((tmp_path / "j").read_text())
+    (found,) = (
+        one["judgements"][0]["actual"]
+        for one in document["verdicts"]
+        if one["clause"] == "client-auth-credentials-origin"
+    )
+    assert found == "the client fetched /elsewhere/mcp with code"
+
+
 def test_an_issuer_that_differs_by_a_slash_is_another_one(tmp_path: Path) -> None:
     for fault, outcome in (("none", Outcome.PASS), ("client-auth-iss", Outcome.FAIL)):
         found = over_http(fault, "auth-iss-slash", tmp_path / fault)

@@ -72,6 +72,7 @@ class Issuer:
         url: its URL, which is the ``iss`` of its tokens.
         places: the paths of its metadata.
         response: members of the authorization response to replace; None removes one.
+        moved: path of an endpoint for POST -> the URL to which it is redirected.
         mint: its keys.
         introspected: tokens about which a server asked.
         upstream: requests to the upstream service: its path, and the tokens of ours in it.
@@ -94,6 +95,7 @@ class Issuer:
         self.path, self.hear = path, hear
         self.places: tuple[str, ...] = METADATA
         self.response: Mapping[str, str | None] = {}
+        self.moved: Mapping[str, str] = {}
         self.mint = Mint(self.url)
         self.introspected: set[str] = set()
         self.upstream: list[tuple[str, frozenset[str]]] = []
@@ -188,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         issuer = self.server.issuer
         asked = urlsplit(self.path).path
         if "/.well-known/" in asked:
-            issuer.hear("metadata", {"path": asked[:LONGEST_SHOWN]})
+            issuer.hear("metadata", {"path": asked[:LONGEST_SHOWN], **self._bearer()})
         path = self._below(asked)
         if asked in issuer.places:
             self._json(issuer.metadata)
@@ -212,6 +214,12 @@ class _Handler(BaseHTTPRequestHandler):
             return
         body = self.rfile.read(length)
         path = self._below(urlsplit(self.path).path)
+        if path in self.server.issuer.moved:
+            self.send_response(307)
+            self.send_header("Location", self.server.issuer.moved[path])
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         if path == "/register":
             self._register(body)
             return
@@ -237,7 +245,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _hear(self, place: str, asked: Mapping[str, str], **more: Any) -> None:
         plain = {k: asked[k][:LONGEST_SHOWN] for k in PLAIN if k in asked}
-        self.server.issuer.hear(place, {**plain, **more})
+        self.server.issuer.hear(place, {**plain, **more, **self._bearer()})
+
+    def _bearer(self) -> dict[str, bool]:
+        """Return whether a request has an access token of ours in its header."""
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        known = scheme.lower() == "bearer" and self.server.issuer.mint.read(token.strip())
+        return {"bearer": True} if known else {}
 
     def _upstream(self, body: bytes) -> None:
         """Answer as a service that wants no token: as an MCP server with one tool, or with {}."""

@@ -3,9 +3,7 @@
 The part decides what the server answers; the rules on clients judge the recording.
 """
 
-import http.server
 import socket
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +11,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import declare_part
+from mcp_touchstone.parts.canary import Canary
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.framing import (
@@ -39,6 +38,12 @@ FORGETS: Final = "forgets"
 
 ISSUER: Final = "{issuer}"
 """Stands for the URL of the issuer in an authorization response."""
+
+REDIRECTS: Final = "redirects"
+"""Calls are redirected to another origin of ours."""
+
+STATUSES: Final = (307, 308, 301, 302)
+"""The redirects, one for each call."""
 
 MOVES: Final = "moves"
 """Tokens come from another authorization server after the first call."""
@@ -74,6 +79,7 @@ class Protection:
             issuer takes over; empty for nothing.
         defaults: whether it is a server of 2025-03-26: no metadata, its own default endpoints, and
             an open ``initialize``.
+        moved: paths of the issuer that are redirected to another origin of ours.
     """
 
     place: str = "/metadata/mcp"
@@ -89,10 +95,17 @@ class Protection:
     response: Mapping[str, str | None] = field(default_factory=dict)
     then: str = ""
     defaults: bool = False
+    moved: tuple[str, ...] = ()
 
 
 SERVED: Final = frozenset({"tools/list", "tools/call"})
 """Methods that a server with sessions refuses before ``initialize``."""
+
+CALLS: Final[tuple[Json, ...]] = (
+    {"list": "tools"},
+    *({"call": "add_numbers", "a": n, "b": 3, "fails": True} for n in range(4)),
+)
+"""The steps of a client that calls a tool four times, whatever comes of it."""
 
 TWICE: Final[tuple[Json, ...]] = (
     {"list": "tools"},
@@ -156,7 +169,7 @@ class Part:
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
         both: whether ``initialize`` begins a session although it is modern.
         opened: whether initialize came.
-        http_fault: what its HTTP server does: DROPS or FORGETS; empty for nothing.
+        http_fault: what its HTTP server does: DROPS, FORGETS or REDIRECTS; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
         official: see ``scenario``.
         may_fail: whether a client may report an error, so that its exit status means nothing.
@@ -191,7 +204,7 @@ class Part:
         self._number = 0
         self._asked: dict[Any, Callable[[Json], object]] = {}
         self._alarms: list[tuple[float, Callable[[], object]]] = []
-        self._canary: http.server.HTTPServer | None = None
+        self._canary: Canary | None = None
 
     # --- what a part overrides
 
@@ -263,29 +276,11 @@ class Part:
     @cached_property
     def canary(self) -> str:
         """An address of ours; what the client fetches there is an event."""
-        recorder = self.recorder
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            timeout = 5
-
-            def do_GET(self) -> None:
-                recorder.event(f"{Happened.FETCHED}{self.path}")
-                self.send_error(404)
-
-            do_HEAD = do_POST = do_GET  # noqa: N815  (as above)
-
-            def log_message(self, *_words: Any) -> None:
-                """Write nothing to stderr."""
-
-        server = http.server.HTTPServer(("", 0), Handler, bind_and_activate=False)
-        server.socket.close()
         try:
-            server.socket = self.listen()
+            self._canary = Canary(self.recorder.event, self.listen())
         except OSError as error:  # its sandbox has ended
             raise ClientGone(Happened.KILLED) from error
-        threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True).start()
-        self._canary = server
-        return f"http://127.0.0.1:{server.socket.getsockname()[1]}/"
+        return self._canary.start()
 
     def later(self, seconds: float, then: Callable[[], object]) -> None:
         """Call a function after some seconds, while the client is there."""
@@ -307,8 +302,7 @@ class Part:
         else:
             self.recorder.event(f"{Happened.EXITED}{self.gone}")
         if self._canary is not None:
-            self._canary.shutdown()
-            self._canary.server_close()
+            self._canary.stop()
         return self.gone
 
     def _ring(self) -> float:

@@ -1,6 +1,7 @@
 """Run a client in one scenario, and collect what our server recorded."""
 
 import contextlib
+import itertools
 import json
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,8 @@ from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.parts.part import DROPS, FORGETS, Part
+from mcp_touchstone.parts.canary import Canary
+from mcp_touchstone.parts.part import DROPS, FORGETS, REDIRECTS, STATUSES, Part
 from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
 from mcp_touchstone.runtime import interrupts, scratch
@@ -45,6 +47,9 @@ RETRY: Final = 3000
 
 MOST: Final = 4 << 20
 """Greatest size of the recordings of a scenario, in bytes; a plain client needs a hundredth."""
+
+ELSEWHERE: Final = "elsewhere/"
+"""Path of the other origin to which redirects lead."""
 
 ANYWHERE: Final = "http://127.0.0.1:1/mcp"
 """Stands for the URL of our server until the port is known."""
@@ -94,6 +99,10 @@ class FaultyEndpoint(ClientConnection):
             server.fault = ""
             server.sessions.finish(self._session())
         server.called |= method == "tools/call"
+        if server.elsewhere and method == "tools/call":
+            more = {"Location": f"{server.elsewhere}{PATH[1:]}"}
+            self.answer(next(server.statuses), b"", more)
+            return
         super()._post(line, messages)
 
     def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
@@ -114,12 +123,19 @@ class FaultyListener(Listener):
         fault: DROPS or FORGETS; empty once it happened.
         called: whether a tool was called.
         guard: asks for tokens; None if none is needed.
+        elsewhere: the origin to which calls are redirected; empty for none.
+        statuses: those of the redirects.
     """
 
     handler = FaultyEndpoint
     fault = ""
     called = False
     guard: "Guard | None" = None
+    elsewhere = ""
+
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self.statuses = itertools.cycle(STATUSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,12 +271,18 @@ class _Scene:
         backend.recorder = recorder = Recorder(
             None, about, client.env | arguments(self.target.command), self.most
         )
+        canary = Canary(recorder.event, client.listen())
+        stack.callback(canary.stop)
+        elsewhere = f"{canary.start()}{ELSEWHERE}"
+        listener.elsewhere = elsewhere if part.http_fault == REDIRECTS else ""
         server = http_endpoint.Endpoint(listener.start())
         url = stack.enter_context(Proxy(server, recorder, listening=client.listen())).start()
         if part.protection is not None:
             from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
 
-            listener.guard = guard = Guard(part.protection, recorder.event, client.listen)
+            listener.guard = guard = Guard(
+                part.protection, recorder.event, client.listen, elsewhere
+            )
             stack.callback(guard.close)
             guard.protect(url)
         with self.world.limit.ending(client.kill):

@@ -35,6 +35,7 @@ class Guard:
         about: what it asks for.
         note: gets each fact as a sentence without secrets.
         listen: returns a socket for an issuer, where the client is.
+        elsewhere: a URL of another origin, for what the issuer redirects.
     """
 
     def __init__(
@@ -42,8 +43,10 @@ class Guard:
         about: Protection,
         note: Callable[[str], None],
         listen: Callable[[], socket.socket],
+        elsewhere: str = "",
     ) -> None:
         self._about, self._note, self._listen = about, note, listen
+        self._elsewhere = elsewhere
         self._issuers = [self._issuer(n) for n in range(2 if about.then == MOVES else 1)]
         self._spent: set[str] = set()
         self._called = False
@@ -150,6 +153,7 @@ class Guard:
         made = Issuer(about.tenant, hear, None if about.defaults else self._listen())
         made.places = () if about.defaults else about.places or made.places
         made.response = {k: v and v.replace(ISSUER, made.url) for k, v in about.response.items()}
+        made.moved = {path: f"{self._elsewhere}{path[1:]}" for path in about.moved}
         made.metadata.update(about.metadata)
         for name in [name for name, value in made.metadata.items() if value is None]:
             del made.metadata[name]

@@ -57,3 +57,6 @@ class Happened(StrEnum):
 
 _BEGINNINGS: Final = [one for one in Happened if one.endswith(" ")]
 _WHOLE: Final = {one.value: one for one in Happened if not one.endswith(" ")}
+
+CREDENTIALS: Final = " with "
+"""Stands between the path of what a client fetched and the names of credentials in that request."""

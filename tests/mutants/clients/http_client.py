@@ -124,6 +124,7 @@ LOGIN_FAULTS: Final = {
     "client-auth-scope-union": "auth-step-up",
     "client-auth-retries": "auth-refusals",
     "client-auth-credentials-bound": "auth-moves",
+    "client-auth-credentials-origin": "auth-redirect",
 }
 """Clause that ``Login`` breaks -> the scenario."""
 
@@ -307,6 +308,7 @@ class Client:
         self._fault = FAULTS.get(fault, ("", lambda r: r))[1]
         self._stays = fault == "client-http-session-lost"
         self._hasty = fault == "client-http-retry"
+        self._follows = fault == "client-auth-credentials-origin"
         self._lax = fault == "client-http-invalid-tool"
         self._retry = 0
         self._tools: list[str] = []
@@ -407,6 +409,12 @@ class Client:
             response.read()
             again = self._login.answer(response.status, response.headers["WWW-Authenticate"] or "")
             return self._send(verb, message, **more) if again else (response.status, [])
+        if self._follows and response.status in {301, 302, 307, 308}:
+            place = urlsplit(response.headers["Location"])
+            there = http.client.HTTPConnection(place.netloc, timeout=20)
+            there.request("POST", place.path, json.dumps(message), headers)
+            there.getresponse().read()
+            there.close()
         if message.get("method") == "initialize":
             self._session = {"Mcp-Session-Id": response.headers["Mcp-Session-Id"] or ""}
         body = response.read().decode()
