@@ -272,6 +272,7 @@ IMPURE: Final[dict[str, set[str]]] = {
         "sandbox.sandbox",
         "sandbox.init.network",
         "issuer.server",
+        "parts.canary",
         "parts.part",
         "tap.client_process",
         "tap.guard",
@@ -283,7 +284,7 @@ IMPURE: Final[dict[str, set[str]]] = {
     "socketserver": {"bridge.listener"},
     "http": {
         "tap.guard",
-        "parts.part",
+        "parts.canary",
         "issuer.server",
         "connection.checked_http",
         "connection.login",
