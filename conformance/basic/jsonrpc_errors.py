@@ -134,6 +134,43 @@ def refuses_params_without_required_members(talk: Conversation) -> None:
         )
 
 
+@scenario("jsonrpc-ill-typed-params", hurts=True)
+def answers_ill_typed_params(talk: Conversation) -> None:
+    """Params of a wrong type are answered, as a rule by an error."""
+    clause = "jsonrpc-ill-typed-params"
+    for method, params, lenient in _ill_typed(talk):
+        line = talk.wire.say(talk.wire.build(method, params), malformed=True)
+        reply = talk.wire.answer_to(line)
+        talk.judge.expect(
+            reply,
+            clause,
+            reply.answered and (lenient or reply.result is None),
+            f"an error for {method} with params {brief(params, 80)}",
+            mild=Breach.WARN if reply.answered else None,
+        )
+        if not reply.answered:
+            return
+    talk.judge.otherwise_unseen(clause, "the server offers no method with params")
+
+
+def _ill_typed(talk: Conversation) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """Yield (a method, its params, whether a result is no fault)."""
+    offered = talk.spoken.capabilities
+    for method in talk.spoken.listing[:1]:
+        yield method, {"cursor": 5}, True
+        yield method, {"cursor": {}}, True
+    odds: tuple[Any, ...] = ({}, [])
+    for odd in odds:
+        if "resources" in offered:
+            yield "resources/read", {"uri": odd}, False
+        if "prompts" in offered:
+            yield "prompts/get", {"name": odd}, False
+    if "prompts" in offered:
+        yield "prompts/get", {"name": "touchstone-none", "arguments": 5}, False
+    if "completions" in offered:
+        yield "completion/complete", {"ref": "touchstone", "argument": []}, False
+
+
 @scenario("jsonrpc-retired-codes")
 def uses_no_retired_code_for_an_unknown_resource(talk: Conversation) -> None:
     """The error for a resource that does not exist does not use the retired code -32002.
@@ -253,6 +290,8 @@ def _oddities(talk: Conversation) -> Iterator[tuple[str, Any, bool]]:
     yield 'jsonrpc "1.0"', odd, True
     odd = {"jsonrpc": "2.0", "id": "odd-4", "method": method, "params": "none"}
     yield "params that is a string", odd, not talk.modern
+    odd = {"jsonrpc": "2.0", "id": "odd-5", "method": method, "params": []}
+    yield "params that is an array", odd, not talk.modern
     if talk.revision >= "2025-06-18":
         pair = [talk.wire.build(method), talk.wire.build(method)]
         yield "an array", pair, True

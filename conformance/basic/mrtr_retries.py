@@ -156,20 +156,30 @@ def _others(talk: Conversation, example: Example) -> Iterator[Request]:
 # --- wrong and missing responses
 
 
+DECLINED = "refusals with content"
+ODD_RESPONSES: dict[str, Any] = {
+    "an array": None,
+    "strings": "touchstone",
+    "a number as content": {"action": "accept", "content": 7},
+    DECLINED: {"action": "decline", "content": {"touchstone": 7}},
+}
+"""What is in place of inputResponses -> the value of each; None for no object at all."""
+
+
 @scenario("mrtr-validate-responses", hurts=True)
 def validates_input_responses(talk: Conversation) -> None:
     """A retry with responses of the wrong shape does not succeed."""
     for example, first in _asking(talk):
         asked: Round | None = first
-        for kind in ("an array", "strings"):
+        for kind, odd in ODD_RESPONSES.items():
             if asked is None or not asked.requests:
                 break
-            wrong: Any = [] if kind == "an array" else dict.fromkeys(asked.requests, "touchstone")
+            wrong: Any = [] if odd is None else dict.fromkeys(asked.requests, odd)
             reply = mrtr.retry(talk.wire, asked, responses=wrong).reply
             talk.judge.expect(
                 reply,
                 "mrtr-validate-responses",
-                reply.answered and not reply.succeeded,
+                reply.answered and (kind == DECLINED or not reply.succeeded),
                 f"an error for {kind} in place of inputResponses",
                 mild=Breach.WARN if reply.answered else None,
             )

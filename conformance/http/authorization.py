@@ -31,11 +31,15 @@ from mcp_touchstone.suite import (
 
 SESSION = "Mcp-Session-Id"
 UNAUTHORIZED = 401
+FORBIDDEN = 403
 BAD_REQUEST = 400
 NOT_FOUND = 404
 NOT_ALLOWED = 405
 OK = 200
 SUCCESS = range(200, 300)
+FEW = 3
+"""Greatest number of authorization servers that are asked."""
+
 OFFLINE = "offline_access"
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 CHALLENGE = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
@@ -206,6 +210,44 @@ def refuses_invalid_tokens_with_401(talk: Conversation) -> None:
         )
 
 
+@scenario("authorization-other-paths", "authorization-scheme-case")
+def guards_its_path_in_each_spelling(talk: Conversation) -> None:
+    """Other spellings of the path need a token too, and bearer may be written in any case."""
+    paths, scheme = "authorization-other-paths", "authorization-scheme-case"
+    if challenged(talk, paths, scheme) is None:
+        return
+    for path in spellings(talk.http.path):
+        answer = attempt(talk, None, path)
+        talk.judge.expect(
+            answer, paths, answer.reply.result is None, f"no service without a token at {path}"
+        )
+    own = talk.http.credentials() or ""
+    name, _, token = own.partition(" ")
+    if name.lower() != "bearer":
+        talk.judge.unseen(scheme, "the header of the user is no Bearer token")
+        return
+    for spelt in ("bearer", "BEARER"):
+        answer = attempt(talk, f"{spelt} {token}")
+        talk.judge.expect(
+            answer,
+            scheme,
+            answer.status not in {UNAUTHORIZED, FORBIDDEN, BAD_REQUEST},
+            f"service for the header Authorization: {spelt} …, as for {name}",
+        )
+
+
+def spellings(target: str) -> list[str]:
+    """Return other spellings of the path of a target, which a server may take for the same."""
+    path, mark, query = target.partition("?")
+    bare = path.rstrip("/")
+    found = [f"{bare}/", bare, f"/{path}", f"/.{path}", f"{bare}/.", f"{path};touchstone"]
+    found += [path.swapcase(), f"{path}%20", f"{path}?touchstone=1"]
+    if bare:
+        found.append(f"{bare[:-1]}%{ord(bare[-1]):02x}")
+    own = dict.fromkeys(one for one in found if one.startswith("/") and one != path)
+    return [one if "?" in one else f"{one}{mark}{query}" for one in own]
+
+
 @scenario("authorization-token-in-query")
 def ignores_a_token_in_the_query(talk: Conversation) -> None:
     """A token in the query of the URL is not accepted."""
@@ -327,6 +369,7 @@ METADATA = (
     "authorization-https",
     "authorization-metadata-resource",
     "authorization-no-offline-access",
+    "authorization-server-found",
 )
 
 
@@ -389,6 +432,7 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
         actual=f"authorization_servers {plain!r}",
         at=found.line,
     )
+    _judge_servers(talk, found, [one for one in urls if isinstance(one, str)][:FEW])
     if whole:
         talk.judge(
             "authorization-metadata-resource",
@@ -409,6 +453,24 @@ def _judge_document(talk: Conversation, refusal: HttpAnswer, found: HttpAnswer) 
             actual=f"the scopes {', '.join(map(str, scopes))}",
             at=found.line,
         )
+
+
+def _judge_servers(talk: Conversation, found: HttpAnswer, urls: list[str]) -> None:
+    """Judge whether one of the authorization servers of a document has metadata."""
+    clause = "authorization-server-found"
+    if not talk.judge.covers(clause):
+        return
+    known = [talk.http.has_metadata(one) for one in urls]
+    if None in known or not known:
+        talk.judge.unseen(clause, "the authorization servers cannot be asked from here")
+        return
+    talk.judge(
+        clause,
+        any(known),
+        expected="an authorization server with metadata at a well-known URI",
+        actual=f"none at {', '.join(urls)}",
+        at=found.line,
+    )
 
 
 def _is_plain(url: str) -> bool:

@@ -7,6 +7,7 @@ from mcp_touchstone.suite import (
     CANCELLATION,
     META,
     UNANSWERED,
+    Breach,
     Conversation,
     Fault,
     HttpAnswer,
@@ -16,6 +17,7 @@ from mcp_touchstone.suite import (
     Seen,
     ambient,
     brief,
+    padded,
     scenario,
 )
 
@@ -30,6 +32,13 @@ UNKNOWN_METHOD = -32601
 INVALID_PARAMS = -32602
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
+
+LETTER = "編"
+SIZES = tuple(kib << 10 for kib in (1, 4, 8, 16, 64))
+"""Bytes after which programs often cut a body."""
+
+BETWEEN_WRITES = 0.05
+"""Seconds between the two writes of a body, so that they arrive apart."""
 
 INVENTED = "touchstone/no-such-method"
 REMOVED = {"ping": {}, "logging/setLevel": {"level": "info"}}
@@ -159,7 +168,7 @@ def writes_utf8(record: Record) -> Iterator[Seen]:
 
 @scenario("endpoint-utf8-input")
 def reads_utf8(talk: Conversation) -> None:
-    """An id in accented letters, CJK and emoji comes back as it was sent."""
+    """An id in accented letters, CJK and emoji comes back as it was sent, in a long body too."""
     for text in ("é-ü-ß", "編集-서버", "🪨-🥇"):
         # Sent as a malformed line, so that this clause alone judges the reply.
         answer = talk.http.post(talk.wire.build(talk.wire.everyday, id=text), malformed=True)
@@ -169,6 +178,27 @@ def reads_utf8(talk: Conversation) -> None:
             answer.reply.answered,
             f"a response with id {brief(text)}",
         )
+    for size in SIZES:
+        answer = _sends_long(talk, LETTER, size)
+        # a server may refuse a long body; one that serves the same in ASCII does not
+        if not answer.reply.answered and _sends_long(talk, "x", size).reply.answered:
+            talk.judge.expect(
+                answer,
+                "endpoint-utf8-input",
+                False,
+                f"the response to a body of {size >> 10} KiB and more in CJK, which is read in "
+                "two parts, as to one in ASCII",
+            )
+            return
+
+
+def _sends_long(talk: Conversation, letter: str, size: int) -> HttpAnswer:
+    """POST a request in two writes, cut after ``size`` bytes inside the first letter of its id."""
+    message = padded(talk.wire, letter, size)
+    body = talk.http.body(message)
+    return talk.http.post(
+        message, malformed=True, body=[body[:size], body[size:]], pause=BETWEEN_WRITES
+    )
 
 
 def _has_request(value: Any) -> bool:
@@ -231,6 +261,43 @@ def opens_a_stream_for_get_or_refuses_with_405(record: Record) -> Iterator[Seen]
             f"{exchange} for GET",
         )
         return  # the server may allow one stream for each session
+
+
+@scenario("endpoint-get-stream-or-405")
+def answers_a_get(talk: Conversation) -> None:
+    """A GET of a session gets a status while requests of the session are answered."""
+    clause = "endpoint-get-stream-or-405"
+    sent = [one for one in talk.wire.transcript.exchanges if one.verb == "GET" and not one.crafted]
+    get = next((one for one in sent if not one.line), None)
+
+    def is_over() -> bool:
+        return get is None or get.status > 0 or get.ended is not None
+
+    if talk.wire.wait(is_over, talk.pace.reply) or not talk.wire.probe(required=False).answered:
+        talk.judge.unseen(clause, "opens_a_stream_for_get_or_refuses_with_405 judges its status")
+        return
+    talk.judge(
+        clause,
+        is_over(),
+        expected="text/event-stream, or 405 Method Not Allowed",
+        actual=f"no status for a GET within {talk.pace.reply:.0f} s; a later request was answered",
+        mild=Breach.WARN,
+        because="a server may begin the stream late",
+    )
+
+
+@ambient("endpoint-allow-header")
+def names_the_methods_with_each_405(record: Record) -> Iterator[Seen]:
+    """Each 405 names the methods that the endpoint has."""
+    for exchange in record.transcript.exchanges:
+        if exchange.status == NOT_ALLOWED:
+            yield Seen(
+                "endpoint-allow-header",
+                exchange.header("Allow") is not None,
+                exchange.line or exchange.event_line or None,
+                "405 with the header Allow",
+                f"{exchange} for {exchange.verb}, without Allow",
+            )
 
 
 @scenario("endpoint-removed-methods")

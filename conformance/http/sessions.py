@@ -1,6 +1,7 @@
 """http/sessions: session ids, and the end of a session."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from mcp_touchstone.suite import (
     UNANSWERED,
@@ -15,6 +16,7 @@ from mcp_touchstone.suite import (
     guessable,
     is_modern,
     scenario,
+    value_in,
 )
 
 SESSION = "Mcp-Session-Id"
@@ -27,6 +29,9 @@ VISIBLE = range(0x21, 0x7F)
 SESSIONS = 3
 TURNS = 6
 """Requests of one session: a balancer sends them to its servers in turn."""
+
+LATER = 2
+"""Messages after the handshake that show whether a server serves its clients."""
 
 NONE = "the server issues no session ids"
 
@@ -69,6 +74,29 @@ def issues_ids_that_cannot_be_guessed(talk: Conversation) -> None:
         expected="session ids that differ and cannot be guessed",
         actual=f"the same id twice: {ids[0]}" if repeated else f"the ids {', '.join(ids)}",
     )
+
+
+@ambient("sessions-id-issued")
+def issues_the_id_that_it_wants(record: Record) -> Iterator[Seen]:
+    """A server that gives no session id serves the requests that have none."""
+    sent = [
+        (exchange, value_in(record.transcript[exchange.line].value, "method"))
+        for exchange in record.transcript.exchanges
+        if exchange.verb == "POST" and exchange.line and exchange.status and not exchange.crafted
+    ]
+    opened = [n for n, (one, asked) in enumerate(sent) if asked == "initialize"]
+    for begin, end in pairwise([*opened, len(sent)]):
+        opening, *later = [one for one, _ in sent[begin:end]]
+        if opening.status not in SUCCESS or len(later) < LATER:
+            continue
+        refused = all(one.status in {BAD_REQUEST, NOT_FOUND} for one in later)
+        yield Seen(
+            "sessions-id-issued",
+            not refused or opening.header(SESSION) is not None,
+            later[0].line,
+            f"{SESSION} in the response to initialize, or service without it",
+            f"no id there, and each later request is refused: {later[0]}",
+        )
 
 
 @scenario("sessions-id-required")
@@ -217,6 +245,10 @@ def serves_a_client_whatever_others_do(talk: Conversation) -> None:
         answer = talk.http.post(talk.wire.build("ping"))
         return served(f"a result for a ping of the first client {when}", answer, ended)
 
+    alone = talk.http.post(talk.wire.build("ping"))
+    if alone.refused:
+        talk.judge.unseen(clause, f"it serves no ping of a client that is alone: {alone}")
+        return
     second = opens("a second client, as for the first")
     if second is None or not pings("beside a second one"):
         return

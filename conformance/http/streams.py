@@ -9,6 +9,7 @@ from mcp_touchstone.suite import (
     Conversation,
     Entry,
     Example,
+    Fault,
     HttpAnswer,
     HttpExchange,
     Kind,
@@ -19,6 +20,7 @@ from mcp_touchstone.suite import (
     Seen,
     Subscription,
     ambient,
+    brief,
     id_key,
     mrtr,
     object_in,
@@ -217,6 +219,40 @@ def sends_no_response_on_the_stream_of_a_get(record: Record) -> Iterator[Seen]:
                     "requests and notifications only",
                     f"a {message.kind} on the stream of a GET",
                 )
+
+
+@ambient("streams-response-own")
+def sends_each_response_on_the_stream_of_its_request(record: Record) -> Iterator[Seen]:
+    """The stream or the body of a response carries no response to another request."""
+    for exchange in record.transcript.exchanges:
+        for entry in entries_of(record, exchange) if exchange.line else ():
+            for message in entry.messages:
+                if message.role is Role.ANSWER:
+                    yield Seen(
+                        "streams-response-own",
+                        message.answers == exchange.line,
+                        entry.n,
+                        f"the response to the request of line {exchange.line}",
+                        f"the response to line {message.answers}",
+                    )
+
+
+@ambient("streams-messages-only")
+def sends_messages_only(record: Record) -> Iterator[Seen]:
+    """Each event with data is a JSON-RPC message."""
+    for entry in record.lines():
+        reading = entry.reading
+        if entry.origin is None or entry.origin.event is None or reading is None:
+            continue
+        if {Fault.TOO_LONG, Fault.TOO_DEEP, Fault.TOO_MANY} & reading.faults:
+            continue
+        yield Seen(
+            "streams-messages-only",
+            isinstance(reading.value, dict | list),
+            entry.n,
+            "a JSON-RPC message in each event with data; `: ping` keeps a connection alive",
+            f"an event with the data {brief(entry.text.strip(), 60)}",
+        )
 
 
 @ambient("streams-no-requests")
@@ -430,6 +466,11 @@ def reporting(talk: Conversation, session: str | None = None) -> HttpAnswer | No
     return talk.http.post(talk.wire.build(call.method, call.params, meta=meta), change)
 
 
+def messages_in(answer: HttpAnswer) -> set[bytes]:
+    """Return the messages of a response, without what is none."""
+    return {e.raw for e in answer.entries if any(m.kind is not Kind.ODD for m in e.messages)}
+
+
 def _ids(answer: HttpAnswer) -> list[str]:
     return [event.id for event in answer.exchange.events if event.id]
 
@@ -462,7 +503,7 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
     stream.wait_messages()
     talk.wire.quiet()
     stream.close()
-    own = {entry.raw for entry in second.entries}
+    own = messages_in(second)
     repeated = [entry for entry in stream.entries if entry.raw in own]
     talk.judge(
         "streams-replay-own",
@@ -496,7 +537,7 @@ def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
     else:
         stream.wait_messages()
         stream.close()
-        own = {entry.raw for entry in answer.entries}
+        own = messages_in(answer)
         repeated = [entry for entry in stream.entries if entry.raw in own]
         talk.judge(
             clause,
@@ -509,13 +550,48 @@ def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
     talk.http.end_session(opening)
 
 
+def _leaves_a_call_alone(talk: Conversation) -> None:
+    """Close the connection of a call, and look for its response on the stream of the GET."""
+    clause = "streams-dropped-not-on-get"
+    call = min(talk.examples("slow-call"), key=lambda example: example.seconds)
+    meta = tagged(talk.wire, token="touchstone-left")  # noqa: S106
+    answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta), wait=False)
+    talk.wire.wait(lambda: answer.closed or answer.exchange.events, call.seconds / 2)
+    answer.close()
+    listening = [one for one in talk.wire.transcript.exchanges if one.verb == "GET"]
+    if answer.reply.answered or not any(one.streams and not one.line for one in listening):
+        talk.judge.unseen(clause, "no stream of a GET is open, or the call was answered at once")
+        return
+    over = talk.wire.transcript[answer.line].at + OVER * call.seconds
+    late = max(0.0, over - talk.wire.transcript.clock()) + talk.pace.settle
+    talk.wire.wait(lambda: answer.reply.answered, late)
+    came = next((e for e in talk.since(answer.line) if e.n == answer.reply.entry), None)
+    origin = came.origin.exchange if came is not None and came.origin is not None else None
+    talk.judge(
+        clause,
+        origin is None or origin.verb != "GET" or origin.said(LAST_EVENT) is not None,
+        expected="no response on the stream of a GET that does not resume that of its request",
+        actual="the response to a call whose connection was closed",
+        at=came or answer.line,
+        also=(answer.line,),
+    )
+
+
 @scenario(
-    "streams-disconnect-is-no-cancellation", place=Place.OWN_PROCESS, lasts=True, unwatched=True
+    "streams-disconnect-is-no-cancellation",
+    "streams-dropped-not-on-get",
+    place=Place.OWN_PROCESS,
+    lasts=True,
+    unwatched=True,
 )
 def goes_on_after_a_disconnection(talk: Conversation) -> None:
     """A call goes on after its connection was closed, and its stream can be resumed."""
     clause = "streams-disconnect-is-no-cancellation"
     talk.wire.open()
+    if talk.judge.covers("streams-dropped-not-on-get"):
+        _leaves_a_call_alone(talk)
+    if not talk.judge.covers(clause):
+        return
     call = max(talk.examples("slow-call"), key=lambda example: example.seconds)
     meta = tagged(talk.wire, token="touchstone-closed")  # noqa: S106
     answer = talk.http.post(talk.wire.build(call.method, call.params, meta=meta), wait=False)

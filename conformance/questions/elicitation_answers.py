@@ -19,6 +19,12 @@ ELICIT = "elicitation/create"
 FEW = 2
 """Number of eliciting tools or prompts that one scenario uses."""
 
+ODD: tuple[dict[str, Any], ...] = (
+    {"action": "accept", "content": 7},
+    {"action": "decline", "content": {"touchstone": 7}},
+)
+"""Answers with content of another type, or where there is none."""
+
 CALLS = 4
 """Number of tools that are called where none may elicit."""
 
@@ -70,7 +76,8 @@ def survives_every_refusal(talk: Conversation) -> None:
     """The outer request ends, whatever the client answers."""
     clause = "elicitation-handles-refusal-legacy"
     for example in talk.examples("elicits")[:FEW]:
-        for policy in (answer.decline(), answer.dismiss(), answer.refuse()):
+        odd = [answer.give(one) for one in ODD]
+        for policy in (answer.decline(), answer.dismiss(), answer.refuse(), *odd):
             client = replace(willing(talk.revision), elicitation=policy)
             provoked = mrtr.provoke(talk.wire, example, client)
             if not any(asked.method == ELICIT for asked in provoked.questions):

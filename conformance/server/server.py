@@ -1,8 +1,9 @@
 """server: rules for all features: methods, content blocks, annotations."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
+from typing import Any
 
 from mcp_touchstone.suite import (
     Breach,
@@ -11,11 +12,13 @@ from mcp_touchstone.suite import (
     Reply,
     Request,
     Seen,
+    Typed,
     ambient,
     base64_fault,
     brief,
     each,
     list_methods,
+    object_in,
     scenario,
     shapes,
     typed,
@@ -110,7 +113,6 @@ def _differ(without: Reply, empty: Reply) -> bool:
     "server-text-content-shape",
     "server-image-content-shape",
     "server-audio-content-shape",
-    "server-embedded-resource-shape",
     "server-annotations-audience-roles",
     "server-annotations-priority-range",
     "server-annotations-last-modified",
@@ -123,16 +125,34 @@ def sends_content_of_known_types(record: Record) -> Iterator[Seen]:
 @ambient("server-resource-link-shape")
 def links_to_resources_by_uri(record: Record) -> Iterator[Seen]:
     """A link to a resource has a name, and a URI that begins with a scheme."""
-    clause = "server-resource-link-shape"
+    links = [(m, f"{p}.uri", link) for m, p, link in each(record, "ResourceLink")]
+    yield from _with_uris(record, "server-resource-link-shape", links)
+
+
+@ambient("server-embedded-resource-shape")
+def embeds_resources_by_uri(record: Record) -> Iterator[Seen]:
+    """A resource in the result of a tool has content, and a URI that begins with a scheme."""
+    inside = [
+        (message, f"{place}.resource.uri", object_in(block, "resource"))
+        for message, place, block in each(record, "EmbeddedResource")
+        if message.part == "results" and message.method in CALLS
+    ]
+    yield from _with_uris(record, "server-embedded-resource-shape", inside)
+
+
+def _with_uris(
+    record: Record, clause: str, found: Iterable[tuple[Typed, str, dict[str, Any]]]
+) -> Iterator[Seen]:
+    """Judge the shape of things with a URI; a URI without a scheme fails."""
     for message in typed(record):
         if clause in message.look.clauses:
             flaws = (flaw for flaw in message.look.flaws if flaw.clause == clause)
             yield message.seen(
                 clause, (f for f in flaws if not f.path.endswith(".uri") or not f.mild)
             )
-    for message, place, link in each(record, "ResourceLink"):
-        if isinstance(uri := link.get("uri"), str):
-            n, actual = message.entry.n, f"{place}.uri: {brief(uri, 80)}"
+    for message, place, thing in found:
+        if isinstance(uri := thing.get("uri"), str):
+            n, actual = message.entry.n, f"{place}: {brief(uri, 80)}"
             scheme = BEFORE_COLON.match(uri)
             yield Seen(clause, scheme is not None, n, "a URI with a scheme", actual)
             odd = NO_URI.search(uri) is not None

@@ -469,7 +469,7 @@ COUNTED: Final = [
         {"contents": [BLOB["resource"]]},
         "resources-binary-encoded",
     ),
-    (LEGACY, *CALL, call(ASTRAY), ""),
+    (LEGACY, *CALL, call(ASTRAY), "server-embedded-resource-shape"),
     (LEGACY, "results", "prompts/get", prompt(ASTRAY), "prompts-embedded-resource-fields"),
     (
         LEGACY,

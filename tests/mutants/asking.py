@@ -28,6 +28,8 @@ def fills_in(answer: Json, asked: Json) -> bool:
     if "requestedSchema" not in asked:
         return True
     content = answer.get("content", {})
+    if not isinstance(content, dict):
+        return False
     required = asked["requestedSchema"].get("required", [])
     plain = not any(isinstance(value, dict) for value in content.values())
     return plain and set(required) <= content.keys()

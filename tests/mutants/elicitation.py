@@ -299,6 +299,15 @@ class HangsWhenDeclined(Elicits):
             super().on_answer(request, message)
 
 
+@mutant("elicitation-handles-refusal-legacy")
+class HangsOnANumberAsContent(Elicits):
+    """Never answers a call whose elicitation was accepted with a number as content."""
+
+    def on_answer(self, request: Json, message: Json) -> None:
+        if not isinstance(message.get("result", {}).get("content"), int):
+            super().on_answer(request, message)
+
+
 @mutant("elicitation-handles-refusal-legacy", revision="2025-06-18")
 class HangsWhenDismissed(Elicits):
     """Never answers a call whose elicitation was dismissed."""
@@ -330,7 +339,7 @@ class AcceptsAnIncompleteForm(Elicits):
 mutants("elicitation-validates-content", of=Elicits)(
     AcceptsAnyType=has(
         "Accepts a form with values of any type.",
-        fits=lambda self, answer, *_: "who" in answer.get("content", {}),
+        fits=lambda self, answer, *_: "who" in str(answer.get("content")),
     ),
     AcceptsConsentWithoutContent=has(
         "Accepts consent without the content of the form.",

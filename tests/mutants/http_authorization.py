@@ -44,7 +44,8 @@ class Protected(HttpFault, headers_sent={"Authorization": TOKEN}):
 
     def admits(self, authorization: str) -> bool:
         """Whether a request is served with this header."""
-        return authorization == BEARER
+        scheme, _, token = authorization.partition(" ")
+        return scheme.lower() == "bearer" and token == BEARER.partition(" ")[2]
 
     def refuse_token(self) -> None:
         """Refuse a request without a valid token."""
@@ -83,6 +84,9 @@ controls(
     "authorization-www-authenticate",
     *INVALID,
     "authorization-token-in-query",
+    "authorization-other-paths",
+    "authorization-scheme-case",
+    "authorization-server-found",
     "authorization-metadata-found",
     *DOCUMENT,
     "authorization-scope",
@@ -111,6 +115,40 @@ controls(
     of=Protected,
     revision=MODERN,
 )(ProtectsRequests="Keeps every rule on authorization without sessions.")
+
+
+class GuardsOnePath(Protected):
+    """Serves another spelling of its path to everybody."""
+
+    free: ClassVar[tuple[str, ...]] = ("/mcp/", "//mcp")
+
+    def _check(self) -> None:
+        if self.path in self.free:
+            self.path = "/mcp"
+            HttpFault._check(self)
+        else:
+            super()._check()
+
+
+mutants("authorization-other-paths", of=GuardsOnePath)(
+    GuardsNoSlashes="Serves /mcp/ and //mcp to everybody.",
+    GuardsOneCase=has("Serves /MCP to everybody.", MODERN, free=("/MCP",)),
+)
+mutants("authorization-scheme-case", of=Protected)(
+    WantsOneSpellingOfBearer=has(
+        "Accepts Bearer only with a capital letter.",
+        admits=lambda self, authorization: authorization == BEARER,
+    )
+)
+mutants("authorization-server-found", of=Protected)(
+    NamesADeadServer=has(
+        "Names an authorization server that has no metadata.",
+        document=lambda self: {
+            **Protected.document(self),
+            "authorization_servers": [f"{self.origin}/nowhere"],
+        },
+    )
+)
 
 
 @mutant("authorization-missing-401", revision=OLDER)

@@ -2,8 +2,10 @@
 
 import json
 import re
+import time
 from typing import Any, ClassVar
 
+from mcp_touchstone.bridge.refusals import Refusal
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
 from tests.mutants.kit import (
     LEGACY,
@@ -29,6 +31,10 @@ controls(
     "endpoint-get-stream-or-405",
     "endpoint-utf8-output",
     "endpoint-utf8-input",
+    "endpoint-accept-forms",
+    "endpoint-content-type-forms",
+    "endpoint-chunked-request",
+    "endpoint-kept-connection",
     of=HttpFault,
 )(EndpointWithSessions="Keeps every rule on the endpoint with sessions.")
 controls("endpoint-batch-accepted", of=HttpFault, revision=BATCHES)(
@@ -36,6 +42,7 @@ controls("endpoint-batch-accepted", of=HttpFault, revision=BATCHES)(
 )
 controls(
     "endpoint-removed-methods",
+    "endpoint-allow-header",
     "endpoint-unknown-method-404",
     "endpoint-missing-meta-400",
     "sessions-none-minted",
@@ -142,6 +149,26 @@ class StreamsInLatin1(AnswersInLatin1):
         return super().respond(exchange, prompt, *more, **others)
 
 
+def _wait_for_characters(self: HttpFault) -> bytes:
+    body = HttpFault._body(self)
+    while 1024 < len(body) != len(body.decode()) and not self._client_left():
+        time.sleep(0.1)
+    return body
+
+
+def _decode_pieces(self: HttpFault) -> bytes:
+    body = HttpFault._body(self)
+    pieces = [body[at : at + 1024] for at in range(0, len(body), 1024)]
+    return "".join(piece.decode("utf-8", "replace") for piece in pieces).encode()
+
+
+mutants("endpoint-utf8-input", of=HttpFault)(
+    WaitsForCharacters=has(
+        "Waits for as many characters as Content-Length says, if a body is long.",
+        _body=_wait_for_characters,
+    ),
+    DecodesPieces=has("Decodes each KiB of a body for itself.", MODERN, _body=_decode_pieces),
+)
 mutants("endpoint-utf8-input", of=HttpFault, revision=LEGACY)(
     ReadsPostsInLatin1=has(
         "Reads its input as Latin-1.",
@@ -155,7 +182,7 @@ class AnswersCancelledRequestsWith202(HttpFault):
     """Answers a request that was cancelled by 202 without a body."""
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
-        asked = {} if self.command != "POST" else json.loads(self.received)
+        asked = json.loads(self.received or "{}") if self.command == "POST" else {}
         cancelled = asked.get("method") == "tools/call" and b"cancelled" in body
         return (202, b"", extra) if cancelled else (status, body, extra)
 
@@ -215,6 +242,102 @@ class AnswersAsText(HttpFault):
 
 mutants("endpoint-get-stream-or-405", of=HttpFault)(
     AnswersGetWith404=has("Answers GET by 404.", do_GET=lambda self: self.answer(404))
+)
+
+
+def _wait(self: HttpFault) -> None:
+    while not self._client_left():
+        time.sleep(0.1)
+
+
+mutants("endpoint-get-stream-or-405", of=HttpFault, outcome="warn")(
+    GivesGetNoStatus=has("Never answers a GET.", do_GET=_wait)
+)
+
+
+class WantsOneForm(HttpFault):
+    """Compares a header as a whole."""
+
+    name: ClassVar[str] = "Accept"
+    refused: ClassVar[int] = 406
+
+    def do_POST(self) -> None:  # noqa: N802  (the name in the base class)
+        if self.likes(self.header(self.name) or ""):
+            super().do_POST()
+        else:
+            with self.refusing():
+                raise Refusal(self.refused, -32600, f"{self.name} is not the usual one")
+
+    def likes(self, value: str) -> bool:
+        """Whether it takes a value of the header."""
+        return value == "application/json, text/event-stream"
+
+
+mutants("endpoint-accept-forms", of=WantsOneForm)(
+    WantsOneAccept="Wants the header Accept as clients mostly write it.",
+    TakesTypesInOneOrder=has(
+        "Wants both types in one order.",
+        MODERN,
+        likes=lambda self, value: "text/event-stream" in value.partition("application/json")[2],
+    ),
+)
+mutants("endpoint-accept-forms", of=WantsOneForm, outcome="warn")(
+    ReadsNoWeights=has(
+        "Takes a type with a weight for another type.",
+        likes=lambda self, value: (
+            {"application/json", "text/event-stream"} <= {one.strip() for one in value.split(",")}
+        ),
+    )
+)
+mutants("endpoint-accept-forms", "lifecycle-initialize-response", of=WantsOneForm)(
+    AcceptsJsonAlone=has(
+        "Refuses each request that accepts a stream, too.",
+        likes=lambda self, value: value == "application/json",
+    )
+)
+mutants("endpoint-content-type-forms", of=WantsOneForm)(
+    WantsOneContentType=has(
+        "Wants the header Content-Type without a parameter.",
+        name="Content-Type",
+        refused=415,
+        likes=lambda self, value: value == "application/json",
+    )
+)
+mutants("endpoint-chunked-request", of=HttpFault)(
+    TakesChunksForNothing=has(
+        "Answers a body in chunks like an empty one.",
+        answering=lambda self, status, body, extra: (400 if status == 411 else status, body, extra),
+    )
+)
+
+
+@mutant("endpoint-kept-connection", revision=LEGACY)
+class LeavesRefusedBodies(HttpFault):
+    """Leaves the body of a refused request on the connection."""
+
+    leaves: bool = False
+
+    def refuse(self, refusal: Refusal) -> None:
+        self.leaves = True
+        self.answer(refusal.status, refusal.body(), refusal.headers)
+
+    def handle_one_request(self) -> None:
+        self.leaves = False
+        super().handle_one_request()
+        if self.leaves and self.command:
+            self.close_connection = False
+
+
+class NamesNoMethods(WithoutHandshake):
+    """Has no header Allow."""
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if keyword != "Allow":
+            super().send_header(keyword, value)
+
+
+mutants("endpoint-allow-header", of=NamesNoMethods, revision=MODERN)(
+    RefusesMethodsWithoutAllow="Answers GET by 405 without Allow."
 )
 mutants("endpoint-removed-methods", of=WithoutHandshake, revision=MODERN)(
     AnswersGetWith400=has(

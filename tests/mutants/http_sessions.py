@@ -27,11 +27,22 @@ controls(
     "sessions-id-visible-ascii",
     "sessions-id-unique",
     "sessions-id-required",
+    "sessions-id-issued",
     "sessions-ended-404",
     "sessions-ended-get-404",
     "sessions-other-clients",
     of=HttpFault,
 )(EndsSessions="Keeps every rule on sessions.")
+
+
+mutants("sessions-id-issued", of=HttpFault, revision=LEGACY)(
+    KeepsTheIdToItself=has(
+        "Wants a session id that it never gave.",
+        send_header=lambda self, keyword, value: (
+            None if keyword == SESSION else HttpFault.send_header(self, keyword, value)
+        ),
+    )
+)
 
 
 @control(revision=LEGACY)

@@ -11,6 +11,7 @@ from tests.mutants.http_kit import HttpFault
 from tests.mutants.kit import LEGACY, MODERN, control, controls, has, mutant, mutants
 
 OLDER = "2025-06-18"
+SESSION = "Mcp-Session-Id"
 
 CROSSING = 0.3
 """Seconds for a message on another stream to arrive before the next one of its request."""
@@ -25,6 +26,9 @@ controls(
     "streams-event-ids-unique",
     "streams-replay-own",
     "streams-disconnect-is-no-cancellation",
+    "streams-dropped-not-on-get",
+    "streams-response-own",
+    "streams-messages-only",
     of=HttpFault,
 )(StreamsOfSessions="Keeps every rule on streams with sessions.")
 controls("streams-open-until-response", "streams-end-after-response", of=HttpFault, revision=OLDER)(
@@ -36,6 +40,8 @@ controls(
     "streams-listen-scope",
     "streams-no-requests",
     "streams-no-buffering",
+    "streams-response-own",
+    "streams-messages-only",
     of=HttpFault,
     revision=MODERN,
 )(StreamsOfRequests="Keeps every rule on streams without sessions.")
@@ -148,6 +154,25 @@ class AnswersPingsOnTheOtherStream(HttpFault):
         return True
 
 
+class KeepsStreamsAlive(HttpFault):
+    """Keeps each stream alive by an event with data that are no message."""
+
+    mark: ClassVar[bytes] = b"data: ping\n\n"
+
+    def _chunk(self, data: bytes) -> None:
+        super()._chunk(data or self.mark)
+        if not data:
+            super()._chunk(data)
+
+
+mutants("streams-messages-only", of=KeepsStreamsAlive)(
+    PingsBySessions="Sends data: ping at the end of each stream of a session.",
+    PingsByRequests=has(
+        'Sends the data "alive" on each stream of 2026-07-28.', MODERN, mark=b'data: "alive"\n\n'
+    ),
+)
+
+
 class Diverts(HttpFault):
     """Sends some messages of a request on another stream."""
 
@@ -188,6 +213,30 @@ class SendsProgressOnTheOtherStream(Diverts):
             time.sleep(CROSSING)
         else:
             put(data)
+
+
+@mutant("streams-response-own", revision=MODERN)
+class AnswersOnTheStreamOfAnother(Diverts):
+    """Sends a response on the stream of another call that runs."""
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        other = None
+        if b'"result"' in data and exchange.tokens:
+            other = self.other(exchange, lambda one: one.tokens)
+        (put if other is None else other.straight)(data)
+
+
+@mutant("streams-dropped-not-on-get", revision=LEGACY)
+class AnswersTheLostOnTheOtherStream(HttpFault):
+    """Sends the response to a client that left on the stream of the GET."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        stayed = super().respond(exchange, *more, **others)
+        session = self.header(SESSION)
+        if not stayed and session and exchange.wait_closed(10.0):
+            for _, data in exchange.after(0, 0.0)[-1:]:
+                self.server.sessions.find(session).listening.put(data)
+        return stayed
 
 
 class SwapsProgress(Diverts):

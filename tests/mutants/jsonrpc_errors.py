@@ -1,5 +1,6 @@
 """Servers that break a rule of basic/jsonrpc: the shape of errors, and what has to be refused."""
 
+import os
 from typing import Any, ClassVar
 
 from tests.mutants.kit import (
@@ -224,3 +225,41 @@ class FailsOnNamelessPrompts(OffersAPrompt):
             super().on_nameless(request)
         else:
             self.refuse(request, -32603, "'name'")
+
+
+class DropsOddParams(Fault):
+    """Never answers a request with some ill-typed params."""
+
+    method: ClassVar[str] = "tools/list"
+    member: ClassVar[str] = "cursor"
+    kinds: ClassVar[tuple[type[Any], ...]] = (int, dict)
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        asked = isinstance(message, dict) and message.get("method") == self.method
+        odd = asked and isinstance(params(message).get(self.member), self.kinds)
+        return self.odd(line, message) if odd else line
+
+    def odd(self, line: bytes, message: Json) -> bytes | None:
+        """Handle such a request."""
+        return None
+
+
+mutants("jsonrpc-ill-typed-params", of=DropsOddParams)(
+    DropsNumbersAsCursors=has("Never answers a list with a number as cursor.", kinds=(int,)),
+    ExitsOnAnObjectAsUri=has(
+        "Exits when it reads a resource whose uri is an object.",
+        MODERN,
+        method="resources/read",
+        member="uri",
+        odd=lambda *_: os._exit(1),
+    ),
+)
+mutants("jsonrpc-ill-typed-params", of=DropsOddParams, outcome="warn")(
+    ReadsNothingAsUri=has(
+        "Answers resources/read by no contents if the uri is no text.",
+        method="resources/read",
+        member="uri",
+        kinds=(dict, list),
+        odd=lambda self, line, message: self.answer(message, {"contents": []}),
+    )
+)

@@ -250,6 +250,14 @@ class HangsOnOddResponses(Interviews):
         pass
 
 
+@mutant("mrtr-validate-responses", revision=MODERN)
+class HangsOnANumberAsAnswer(Interviews):
+    """Never answers a retry in which a number is the content of an answer."""
+
+    def heard(self, line: bytes, message: Any) -> bytes | None:
+        return None if b'"content":7' in line.replace(b" ", b"") else super().heard(line, message)
+
+
 mutants("mrtr-validate-responses", of=Interviews, revision=MODERN, outcome="warn")(
     AcceptsOddResponses=has(
         "Accepts responses of any shape.", malformed=lambda self, request: self.finish(request)

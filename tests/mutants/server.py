@@ -109,7 +109,11 @@ mutants("server-embedded-resource-shape", of=Calls)(
     EmbedsNothing=has(
         "Embeds a resource with neither text nor blob.",
         RESULT=_gives({"type": "resource", "resource": {"uri": "workspace:///notes/today.txt"}}),
-    )
+    ),
+    EmbedsByAPath=has(
+        "Embeds a resource by a path in place of a URI.",
+        RESULT=_gives({"type": "resource", "resource": {"uri": "/today.txt", "blob": PNG}}),
+    ),
 )
 mutants("server-binary-content-base64", of=Calls, revision=MODERN)(
     WritesImagesInHex=has(

@@ -203,6 +203,36 @@ mutants("stdio-utf8-input", of=Fault)(
         heard=lambda self, line, *_: line.decode().encode("ascii", "replace"),
     ),
 )
+
+
+def _in_pieces(line: bytes, size: int) -> bytes:
+    """Decode each piece of a line for itself."""
+    pieces = [line[at : at + size] for at in range(0, len(line), size)]
+    return "".join(piece.decode("utf-8", "replace") for piece in pieces).encode()
+
+
+mutants("stdio-utf8-input", of=Fault)(
+    DecodesEachRead=has(
+        "Decodes each 8 KiB of its input for themselves.",
+        heard=lambda self, line, *_: _in_pieces(line, 8192),
+    ),
+    DecodesLongReads=has(
+        "Decodes each 64 KiB of its input for themselves.",
+        MODERN,
+        heard=lambda self, line, *_: _in_pieces(line, 65536),
+    ),
+)
+mutants("stdio-carriage-return", of=Fault)(
+    ExitsOnACarriageReturn=has(
+        "Exits at a line that ends with CR LF.",
+        heard=lambda self, line, *_: os._exit(0) if line.endswith(b"\r") else line,
+    ),
+    DropsACarriageReturn=has(
+        "Ignores a line that ends with CR LF.",
+        MODERN,
+        heard=lambda self, line, *_: None if line.endswith(b"\r") else line,
+    ),
+)
 mutants("stdio-utf8-input", of=Fault, revision="2025-06-18")(
     DiesOfAnEmoji=has(
         "Exits at a character outside the BMP.",

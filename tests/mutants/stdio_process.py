@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.mutants.asking import elicits
 from tests.mutants.kit import (
@@ -130,10 +130,18 @@ class LeavesAProcessBehind(Fault):
     """Exits at the end of its input, but a process that it started runs on."""
 
     seconds = LINGER
+    apart: ClassVar[bool] = False
 
     def start(self) -> None:
-        subprocess.Popen(["sleep", str(self.seconds)], stdin=subprocess.DEVNULL)
+        words = ["sleep", str(self.seconds)]
+        subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=self.apart)
 
+
+mutants("lifecycle-shutdown-on-stdin-close", of=LeavesAProcessBehind)(
+    LeavesASessionBehind=has(
+        "Exits at the end of its input, but a process in a session of its own runs on.", apart=True
+    )
+)
 
 controls("lifecycle-shutdown-on-stdin-close", of=Fault)(
     StartsAShortProcess=has(

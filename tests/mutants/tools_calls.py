@@ -170,7 +170,15 @@ mutants("tools-malformed-call-error", of=_Calls, revision=MODERN)(
     HangsOnANumericName=has(
         "Does not answer a call with a number as its name.",
         call=lambda self, message, given: not isinstance(given.get("name"), int),
-    )
+    ),
+    HangsOnAnObjectAsName=has(
+        "Does not answer a call with an object as its name.",
+        call=lambda self, message, given: not isinstance(given.get("name"), dict),
+    ),
+    HangsOnANumberAsArguments=has(
+        "Does not answer a call with a number as arguments.",
+        call=lambda self, message, given: not isinstance(given.get("arguments"), int),
+    ),
 )
 
 

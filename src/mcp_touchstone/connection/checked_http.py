@@ -23,6 +23,7 @@ from mcp_touchstone.transport.http_endpoint import PLAIN, is_loopback
 Json = dict[str, Any]
 T = TypeVar("T")
 
+WELL_KNOWN: Final = "/.well-known/"
 PATIENCE: Final = 20.0
 """Seconds that a server may take for a whole answer."""
 
@@ -99,6 +100,21 @@ def split(url: str) -> SplitResult:
     ):
         raise LoginError(f"{shown(url)}: a token needs https, except on loopback")
     return parts
+
+
+def metadata_places(issuer: str) -> list[str]:
+    """Return the URLs at which an authorization server can have its metadata.
+
+    Source: 2025-11-25 basic/authorization#authorization-server-metadata-discovery.
+
+    Raises:
+        LoginError: as ``split``.
+    """
+    parts = split(issuer)
+    path, origin = parts.path.rstrip("/"), f"{parts.scheme}://{parts.netloc}"
+    names = ("oauth-authorization-server", "openid-configuration")
+    places = [f"{origin}{WELL_KNOWN}{name}{path}" for name in names]
+    return list(dict.fromkeys([*places, f"{origin}{path}{WELL_KNOWN}{names[1]}"]))
 
 
 class CheckedHttp:

@@ -20,10 +20,12 @@ from mcp_touchstone.catalog.revision import LATEST_LEGACY
 from mcp_touchstone.connection.checked_http import (
     LONGEST_URL,
     PATIENCE,
+    WELL_KNOWN,
     CheckedHttp,
     Json,
     LoginError,
     member,
+    metadata_places,
     shown,
     split,
     words,
@@ -42,7 +44,6 @@ LONGEST_WAIT: Final = 300.0
 LONGEST_LIFE: Final = 10 * 365 * 24 * 3600
 """Seconds that a token may be valid."""
 
-WELL_KNOWN: Final = "/.well-known/"
 ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
 DONE: Final = b"<!doctype html><title>mcp-touchstone</title><p>You can close this window."
 HELLO: Final = {
@@ -175,11 +176,7 @@ def _covers(resource: str, url: str) -> bool:
 
 def _issuer(web: CheckedHttp, issuer: str) -> Json:
     """Return the metadata of an authorization server, whose endpoints may be used."""
-    parts = split(issuer)
-    path, origin = parts.path.rstrip("/"), f"{parts.scheme}://{parts.netloc}"
-    names = ("oauth-authorization-server", "openid-configuration")
-    places = [f"{origin}{WELL_KNOWN}{name}{path}" for name in names]
-    for place in [*places, f"{origin}{path}{WELL_KNOWN}{names[1]}"]:
+    for place in metadata_places(issuer):
         found = web.document(place)
         if found is not None:
             named = member(found, "issuer", str, place, "")

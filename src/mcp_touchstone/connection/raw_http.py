@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from mcp_touchstone.connection.checked_http import CheckedHttp, LoginError, metadata_places
 from mcp_touchstone.connection.connection import CLIENT_INFO, Connection
 from mcp_touchstone.transport.http_channel import HttpChannel
+from mcp_touchstone.transport.http_endpoint import is_loopback
 from mcp_touchstone.transport.http_exchange import HttpResponse
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange, Headers
@@ -38,13 +41,14 @@ class HttpAnswer:
     Attributes:
         line: number of the line of the transcript that records the request.
         exchange: the request and its response, with all times.
+        response: what reads it.
     """
 
     def __init__(self, connection: Connection, response: HttpResponse, line: int) -> None:
         self.line = line
         self.exchange: Exchange = response.exchange
         self._connection = connection
-        self._response = response
+        self.response = response
 
     @property
     def status(self) -> int:
@@ -54,7 +58,12 @@ class HttpAnswer:
     @property
     def closed(self) -> bool:
         """Whether the response has ended."""
-        return self._response.closed.is_set()
+        return self.response.closed.is_set()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the connection is open for the next request."""
+        return self.response.is_kept
 
     @property
     def entries(self) -> list[Entry]:
@@ -99,7 +108,7 @@ class HttpAnswer:
 
     def wait_status(self, seconds: float | None = None) -> bool:
         """Wait for the status; return False if the seconds pass first."""
-        headed = self._response.headed.is_set
+        headed = self.response.headed.is_set
         return bool(self._connection.wait(headed, self._limit(seconds))) and self.status > 0
 
     def wait_reply(self, seconds: float | None = None) -> Reply:
@@ -114,11 +123,11 @@ class HttpAnswer:
 
     def write(self, data: bytes, seconds: float | None = None) -> bool:
         """Write more of the body; return False if the server does not take it."""
-        return self._response.write(data, self._limit(seconds))
+        return self.response.write(data, self._limit(seconds))
 
     def close(self) -> None:
         """Close the connection, even before the response is complete."""
-        self._response.leave()
+        self.response.leave()
 
     def _limit(self, seconds: float | None) -> float:
         return self._connection.pace.reply if seconds is None else seconds
@@ -210,6 +219,18 @@ class RawHttp:
         self._channel.hide(found)
         return f"Bearer {found}" if found else None
 
+    def has_metadata(self, issuer: str) -> bool | None:
+        """Return whether an authorization server has metadata; None if it cannot be asked."""
+        web = CheckedHttp(near=self.local)
+        try:
+            places = metadata_places(web.check(issuer))
+        except LoginError:
+            return None
+        try:
+            return any(web.document(place) is not None for place in places)
+        except LoginError:  # another machine may be out of reach from here only
+            return False if is_loopback(urlsplit(issuer).hostname or "") else None
+
     @staticmethod
     def body(message: Any) -> bytes:
         """Return the bytes of a message as ``post`` sends them."""
@@ -293,6 +314,8 @@ class RawHttp:
         wait: bool = True,
         seconds: float | None = None,
         pause: float = 0.0,
+        keeps: bool = False,
+        after: HttpAnswer | None = None,
     ) -> HttpAnswer:
         """Send a request exactly as described.
 
@@ -306,6 +329,8 @@ class RawHttp:
             line: number of the line of the transcript with the message; 0 for none.
             seconds: limit of the wait; ``Pace.reply`` if None.
             pause: seconds between two pieces.
+            keeps: whether the connection stays open for the next request.
+            after: the answer whose open connection is used; None for a connection of its own.
         """
         pieces = [body] if isinstance(body, bytes) else list(body)
         length = sum(map(len, pieces))
@@ -325,6 +350,8 @@ class RawHttp:
             limit,
             line=line,
             pause=pause,
+            keeps=keeps,
+            after=None if after is None else after.response,
         )
         if not line:
             response.exchange.event_line = number

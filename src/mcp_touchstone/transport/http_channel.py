@@ -173,6 +173,8 @@ class HttpChannel(HttpServer):
         *,
         line: int = 0,
         pause: float = 0.0,
+        keeps: bool = False,
+        after: HttpResponse | None = None,
     ) -> HttpResponse:
         """Send a request exactly as given, and begin to read its response.
 
@@ -185,6 +187,8 @@ class HttpChannel(HttpServer):
             pieces: its body, as it is written, with a pause after each piece.
             seconds: limit for the connection, and for each piece.
             line: number of the line of the transcript that it carries; 0 for none.
+            keeps: whether its connection stays open for the next request.
+            after: the response whose open connection is used; None for one of its own.
 
         Returns:
             The response. If the server was not reached, it is closed, and its exchange has the
@@ -192,11 +196,13 @@ class HttpChannel(HttpServer):
         """
         if not self.session.is_left:
             self._await_start()
-        response = self._requests.begin(verb, headers, line, crafted=True)
+        response = self._requests.begin(verb, headers, line, crafted=True, keeps=keeps)
         if line:
             self._responses[line] = response
         with contextlib.suppress(Gone):
-            self._requests.send(response, headers, seconds, pieces, pause=pause, path=path)
+            self._requests.send(
+                response, headers, seconds, pieces, pause=pause, path=path, after=after
+            )
         return response
 
     # --- hearing, in the threads that read responses

@@ -78,6 +78,8 @@ class HttpResponse:
         heard: called with each message and its origin; returns whether to read on.
         changed: called when the status has come, and at the end.
         hidden: replaces secrets in a text that is kept.
+        keeps: whether the connection stays open after a whole response, if the server leaves it
+            open, for the next request.
         headed: set when the status and the headers have come, or never will.
         closed: set at the end.
         noted: whether the transcript mentions it.
@@ -89,27 +91,56 @@ class HttpResponse:
     heard: Callable[[Line, Origin], bool]
     changed: Callable[[], None]
     hidden: Callable[[str], str]
+    keeps: bool = False
     headed: threading.Event = field(default_factory=threading.Event)
     closed: threading.Event = field(default_factory=threading.Event)
     noted: bool = False
     _socket: socket.socket | None = None
     _thread: threading.Thread | None = None
     _first: bytes = b""
+    _rest: bytes | None = None
     _closing: threading.Lock = field(default_factory=threading.Lock)
 
-    def send(self, pieces: Iterable[bytes], seconds: float, pause: Callable[[], None]) -> None:
+    @property
+    def is_kept(self) -> bool:
+        """Whether its connection is open for the next request."""
+        return self._rest is not None and self._socket is not None
+
+    def taken(self) -> tuple[socket.socket, bytes]:
+        """Hand over the open connection, and the bytes that came behind the response.
+
+        Raises:
+            ConnectionResetError: it is not open.
+        """
+        connection, self._socket = self._socket, None
+        if connection is None or self._rest is None:
+            raise ConnectionResetError
+        return connection, self._rest
+
+    def send(
+        self,
+        pieces: Iterable[bytes],
+        seconds: float,
+        pause: Callable[[], None],
+        after: "HttpResponse | None" = None,
+    ) -> None:
         """Connect, write the request, and begin to read the response.
 
         Args:
             pieces: the bytes of the request.
             seconds: limit for the connection, and for each piece.
             pause: called between two pieces.
+            after: the response whose open connection is used; None for a connection of its own.
 
         Raises:
             OSError: the server cannot be reached, or does not read.
         """
+        rest = b""
         try:
-            connection = self.endpoint.connect(seconds)
+            if after is None:
+                connection = self.endpoint.connect(seconds)
+            else:
+                connection, rest = after.taken()
             with self._closing:
                 self._socket = connection
                 if self.exchange.left:
@@ -120,7 +151,7 @@ class HttpResponse:
             self._end(reason(error))
             raise
         connection.settimeout(None)
-        thread = threading.Thread(target=self._read, args=(connection,), daemon=True)
+        thread = threading.Thread(target=self._read, args=(connection, rest), daemon=True)
         thread.start()  # before it is known: a thread that has not started cannot be joined
         self._thread = thread
 
@@ -145,10 +176,12 @@ class HttpResponse:
     def leave(self) -> None:
         """Close the connection before the end of the response, if that has not come."""
         with self._closing:
+            connection = self._socket
+            if self.is_kept and connection is not None:
+                connection.close()
             if self.closed.is_set() or self.exchange.left:
                 return
             self.exchange.left = True
-            connection = self._socket
         if connection is not None:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -160,10 +193,10 @@ class HttpResponse:
 
     # --- reading, in the thread
 
-    def _read(self, connection: socket.socket) -> None:
+    def _read(self, connection: socket.socket, rest: bytes) -> None:
         fault = ""
         try:
-            self._read_all(connection)
+            self._read_all(connection, rest)
         except h11.RemoteProtocolError as error:
             fault = self._protocol_fault(error)
         except OSError as error:
@@ -173,20 +206,22 @@ class HttpResponse:
     def _end(self, fault: str) -> None:
         self.exchange.fault = self.hidden(fault)
         self.exchange.ended = self.clock()
-        if self._socket is not None:
+        if self._socket is not None and not self.is_kept:
             with contextlib.suppress(OSError):
                 self._socket.close()
         self.closed.set()
         self.headed.set()
         self.changed()
 
-    def _read_all(self, source: socket.socket) -> None:
+    def _read_all(self, source: socket.socket, rest: bytes) -> None:
         connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_LIMIT)
         request = h11.Request(method=self.exchange.verb, target="/", headers=[("Host", "x")])
         connection.send(request)
         connection.send(h11.EndOfMessage())
         body: _Body | None = None
         interim = 0
+        if rest:
+            connection.receive_data(rest)
         while True:
             event = connection.next_event()
             if event is h11.NEED_DATA:
@@ -205,6 +240,8 @@ class HttpResponse:
                     return
             elif isinstance(event, h11.EndOfMessage) and body is not None:
                 body.end()
+                if self.keeps and connection.their_state is h11.DONE:
+                    self._rest = bytes(connection.trailing_data[0])
                 return
             else:
                 raise h11.RemoteProtocolError("it closed the connection without a response")
@@ -315,6 +352,14 @@ class _Plain(_Body):
             self.exchange.body = data[:BODY_KEPT]
             if data.startswith(FIELDS):
                 self.exchange.lost = f"events, which are {EVENTS}"
+            elif _are_objects(data):
+                self.exchange.lost = "several JSON objects in one body"
+
+
+def _are_objects(data: bytes) -> bool:
+    """Return whether a body has a JSON object on each of its lines, and more than one."""
+    lines = [one for one in data[:BODY_KEPT].splitlines() if one.strip()]
+    return len(lines) > 1 and all(isinstance(read(Line(e, len(e))).value, dict) for e in lines[:2])
 
 
 def is_message(value: object, refuses: bool) -> bool:

@@ -80,7 +80,13 @@ class HttpRequests:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(
-        self, verb: str, headers: Headers, line: int = 0, *, crafted: bool = False
+        self,
+        verb: str,
+        headers: Headers,
+        line: int = 0,
+        *,
+        crafted: bool = False,
+        keeps: bool = False,
     ) -> HttpResponse:
         """Record a request before it is sent, without secrets.
 
@@ -88,6 +94,7 @@ class HttpRequests:
             headers: those of the session; all of them if it is crafted.
             line: number of the line of the transcript that it carries; 0 for none.
             crafted: whether a scenario wrote the request itself.
+            keeps: whether its connection stays open for the next request.
 
         Raises:
             Gone: there is no token.
@@ -112,6 +119,7 @@ class HttpRequests:
                 self.heard,
                 lambda: self._ended(response),
                 self.hidden,
+                keeps,
             )
             self._open.add(response)
         return response
@@ -148,6 +156,7 @@ class HttpRequests:
         *,
         pause: float = 0.0,
         path: str = "",
+        after: HttpResponse | None = None,
     ) -> None:
         """Send a request that has begun, and begin to read its response.
 
@@ -157,6 +166,7 @@ class HttpRequests:
             pieces: its body, as it is written.
             pause: seconds after each piece.
             path: its target; empty for that of the endpoint.
+            after: the response whose open connection is used; None for one of its own.
 
         Raises:
             Gone: the server was not reached, or does not read.
@@ -170,7 +180,7 @@ class HttpRequests:
             self.rate.wait()
         first, *rest = pieces or [b""]
         try:
-            response.send([head + first, *rest], seconds, lambda: sleep(pause))
+            response.send([head + first, *rest], seconds, lambda: sleep(pause), after)
         except OSError as error:
             raise Gone(f"was not reached: {exchange.fault}") from error
 

@@ -268,13 +268,15 @@ class ServerProcess:
         status = self._popen.poll()
         if status is None and self.transcript.ended:
             status = self.wait(1.0)
+        # before it leaves: afterwards they are no children of its
+        members = self.family.members() if status is None and polite else []
         if status is None and polite:
             self.pipes.close_input()
             step = Step.INPUT_CLOSED
             status = self.wait(patience if hurry is None else hurry, JUDGED_END)
         if status is None and not polite:
             self.pipes.hang_up()  # some servers say at a signal what breaks a rule at other times
-        members = self.family.members()
+        members = list({*members, *self.family.members()})
         if status is None:
             step = Step.TERMINATED
             self.pipes.closed = True  # that its output ends is no event of its own any more
