@@ -9,7 +9,7 @@ import h11
 import pytest
 from hypothesis import strategies as st
 
-from mcp_touchstone.bridge.reading import (
+from mcp_touchstone.http_server.reading import (
     MalformedError,
     body_of,
     check_request,

@@ -13,7 +13,7 @@ import pytest
 
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.listener import Listener
-from mcp_touchstone.bridge.reading import BODY_LIMIT
+from mcp_touchstone.http_server.reading import BODY_LIMIT
 from tests.bridge_client import (
     EVENTS,
     MODERN,

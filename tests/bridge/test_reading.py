@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcp_touchstone.bridge.reading import FRAMING
+from mcp_touchstone.http_server.reading import FRAMING
 from tests.cases import cases
 from tests.http_readers import AMBIGUOUS, CHUNKED, HEAD, REQUESTS, RESPONSES, nodes, ours, theirs
 

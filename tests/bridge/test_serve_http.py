@@ -203,7 +203,7 @@ def test_long_headers_are_refused(listener: Listener) -> None:
 
 
 def test_slow_request_is_given_up(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_touchstone.bridge.responses.READING", 0.5)
+    monkeypatch.setattr("mcp_touchstone.http_server.responses.READING", 0.5)
     slow = [b"POST /mcp HTTP/1.1\r\n", *(b"X-%d: y\r\n" % n for n in range(400))]
     begin = time.monotonic()
 
@@ -288,7 +288,7 @@ def test_client_that_does_not_read_its_answer_is_closed_for_a_new_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
-    monkeypatch.setattr("mcp_touchstone.bridge.responses.SLOW", 0.0)
+    monkeypatch.setattr("mcp_touchstone.http_server.responses.SLOW", 0.0)
     with listening() as crowded:
         one = session(Http(crowded.server_address[1]))
         [served] = crowded.sessions._all.values()

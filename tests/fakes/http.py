@@ -18,15 +18,15 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
-from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.endpoint import ClientConnection
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
 from mcp_touchstone.bridge.listener import Listener, until_signal
-from mcp_touchstone.bridge.reading import Body, request_line
-from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
 from mcp_touchstone.bridge.sessions import BridgeSession
-from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.http_server.hosts import guard
+from mcp_touchstone.http_server.reading import Body, request_line
+from mcp_touchstone.http_server.refusals import INVALID_REQUEST, Refusal
+from mcp_touchstone.http_server.streams import EventStream
 from tests.fakes.server import Guard, fakes, has
 
 ALL = ("rebinding", "callers", "requests")
@@ -387,7 +387,7 @@ class TakesTheFirstLength(SpeaksHttp, trips={"requests-smuggled"}):
             self.close_connection = False
 
         def _check(self) -> None:
-            head.guard(self.headers, self.server.names)
+            guard(self.headers, self.server.names)
 
 
 class RepeatsTheMethod(SpeaksHttp, trips={"requests-injected"}):

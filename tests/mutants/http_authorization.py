@@ -3,7 +3,7 @@
 import json
 from typing import Any, ClassVar
 
-from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
+from mcp_touchstone.http_server.refusals import INVALID_REQUEST, Refusal
 from tests.mutants.http_kit import BEARER, TOKEN, Extra, HttpFault
 from tests.mutants.kit import LEGACY, MODERN, control, controls, has, mutant, mutants
 

@@ -5,7 +5,7 @@ import re
 import time
 from typing import Any, ClassVar
 
-from mcp_touchstone.bridge.refusals import Refusal
+from mcp_touchstone.http_server.refusals import Refusal
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
 from tests.mutants.kit import (
     LEGACY,
@@ -151,7 +151,7 @@ class StreamsInLatin1(AnswersInLatin1):
 
 def _wait_for_characters(self: HttpFault) -> bytes:
     body = HttpFault._body(self)
-    while 1024 < len(body) != len(body.decode()) and not self._client_left():
+    while 1024 < len(body) != len(body.decode()) and not self.client_left():
         time.sleep(0.1)
     return body
 
@@ -246,7 +246,7 @@ mutants("endpoint-get-stream-or-405", of=HttpFault)(
 
 
 def _wait(self: HttpFault) -> None:
-    while not self._client_left():
+    while not self.client_left():
         time.sleep(0.1)
 
 

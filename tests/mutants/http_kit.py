@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Final
 
 from mcp_touchstone.bridge.child import Launch
 from mcp_touchstone.bridge.endpoint import ClientConnection
-from mcp_touchstone.bridge.listener import HOST, Listener
+from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.http_server.server import HOST
 from tests.mutants.kit import META, ROOT
 
 TOKEN: Final = "MCP_TOUCHSTONE_MUTANT_TOKEN"

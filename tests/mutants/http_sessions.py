@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from mcp_touchstone.bridge.reading import MalformedError
-from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
+from mcp_touchstone.http_server.reading import MalformedError
+from mcp_touchstone.http_server.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
 from tests.mutants.http_kit import Extra, HttpFault, WithoutHandshake
 from tests.mutants.kit import (
     LEGACY,

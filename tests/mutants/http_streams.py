@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from mcp_touchstone.bridge.streams import event
+from mcp_touchstone.http_server.streams import event
 from tests.mutants.http_kit import HttpFault
 from tests.mutants.kit import LEGACY, MODERN, control, controls, has, mutant, mutants
 
@@ -120,7 +120,7 @@ class NeverEndsStreams(HttpFault):
 
     def _chunk(self, data: bytes) -> None:
         if not data and self.command == "POST":
-            while not self._client_left():
+            while not self.client_left():
                 time.sleep(0.1)
         super()._chunk(data)
 

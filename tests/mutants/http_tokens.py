@@ -4,7 +4,7 @@ import base64
 import json
 from typing import Any, ClassVar
 
-from mcp_touchstone.bridge.refusals import INVALID_REQUEST, Refusal
+from mcp_touchstone.http_server.refusals import INVALID_REQUEST, Refusal
 from tests.mutants.http_authorization import Protected
 from tests.mutants.http_kit import Extra
 from tests.mutants.kit import LEGACY, MODERN, control, has, mutant, mutants

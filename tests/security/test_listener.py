@@ -8,7 +8,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from mcp_touchstone.security.http_listener import HOST, RequestListener
+from mcp_touchstone.http_server.server import HOST
+from mcp_touchstone.security.http_listener import RequestListener
 
 LONG = 10.0
 

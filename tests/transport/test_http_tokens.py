@@ -16,12 +16,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from mcp_touchstone.bridge.refusals import Refusal
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.cli import main
 from mcp_touchstone.config import resolve, scaffold
 from mcp_touchstone.connection import checked_http, login
 from mcp_touchstone.connection.checked_http import CheckedHttp, LoginError, is_public
+from mcp_touchstone.http_server.refusals import Refusal
 from mcp_touchstone.issuer.mint import FLAWS, USERS
 from mcp_touchstone.issuer.server import ASKED, LONGEST, METADATA, MOST_BODY, Issuer, shared
 from mcp_touchstone.parts.part import Protection

@@ -13,8 +13,9 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from mcp_touchstone.bridge.headers import LOOPBACK, WELL_KNOWN, Headers, value_of
-from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
+from mcp_touchstone.bridge.headers import WELL_KNOWN
+from mcp_touchstone.http_server.hosts import LOOPBACK, Headers, value_of
+from mcp_touchstone.http_server.refusals import NO_SESSION, Refusal
 from mcp_touchstone.transport.process import now
 
 RESOURCE: Final = WELL_KNOWN + "oauth-protected-resource"

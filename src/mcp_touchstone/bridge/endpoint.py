@@ -2,13 +2,17 @@
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mcp_touchstone.bridge import headers as head
-from mcp_touchstone.bridge.exchanges import is_id, is_request
-from mcp_touchstone.bridge.reading import BODY_LIMIT
-from mcp_touchstone.bridge.refusals import (
+from mcp_touchstone.bridge.exchanges import HttpExchange, is_id, is_request
+from mcp_touchstone.bridge.sessions import BATCHING, BridgeSession, Sessions
+from mcp_touchstone.bridge.stateless import Stateless
+from mcp_touchstone.catalog.revision import is_modern
+from mcp_touchstone.http_server.hosts import guard, value_of
+from mcp_touchstone.http_server.refusals import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     NO_SESSION,
@@ -16,11 +20,9 @@ from mcp_touchstone.bridge.refusals import (
     Refusal,
     status_for,
 )
-from mcp_touchstone.bridge.responses import Responses
-from mcp_touchstone.bridge.sessions import BATCHING, BridgeSession, Sessions
-from mcp_touchstone.bridge.stateless import Stateless
-from mcp_touchstone.bridge.streams import EventStream
-from mcp_touchstone.catalog.revision import is_modern
+from mcp_touchstone.http_server.responses import TURN, Responses
+from mcp_touchstone.http_server.streams import EventStream
+from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.exchange import EVENTS, JSON
 from mcp_touchstone.wire.framing import Kind, Line, kind_of, read, value_in
 from mcp_touchstone.wire.http_headers import SESSION, VERSION
@@ -126,7 +128,7 @@ class ClientConnection(Responses):
         """
         if self.body.chunked:
             raise Refusal(411, INVALID_REQUEST, "a body needs a Content-Length")
-        head.guard(self.headers, self.server.names)
+        guard(self.headers, self.server.names)
         if self.path.partition("?")[0] != PATH:
             raise Refusal(404, INVALID_REQUEST, f"there is nothing here; the endpoint is {PATH}")
         if self.server.token:
@@ -136,7 +138,7 @@ class ClientConnection(Responses):
 
     def _describe(self, access: "Access") -> None:
         """Answer with metadata (RFC 9728, RFC 8414), which need no token."""
-        head.guard(self.headers, self.server.names)
+        guard(self.headers, self.server.names)
         found = access.documents.get(self.path.removesuffix(PATH))
         if found is None:
             raise Refusal(404, INVALID_REQUEST, "there is nothing here")
@@ -156,9 +158,7 @@ class ClientConnection(Responses):
 
     def _body(self) -> bytes:
         """Read the body as one line: in JSON a bare line break occurs only between tokens."""
-        if (self.body.left or 0) > BODY_LIMIT:
-            raise Refusal(413, INVALID_REQUEST, f"a body has at most {BODY_LIMIT} bytes")
-        return b"".join(self.body).replace(b"\r", b" ").replace(b"\n", b" ")
+        return self.read_body().replace(b"\r", b" ").replace(b"\n", b" ")
 
     # --- handling
 
@@ -169,7 +169,7 @@ class ClientConnection(Responses):
             self._initialize(line, first)
         elif not batched and head.is_stateless(self.headers, first):
             self._stateless(first)
-        elif batched and is_modern(head.value_of(self.headers, VERSION) or ""):
+        elif batched and is_modern(value_of(self.headers, VERSION) or ""):
             raise Refusal(400, INVALID_REQUEST, "2026-07-28 has no batches")
         else:
             session = self._session()
@@ -186,8 +186,51 @@ class ClientConnection(Responses):
             finally:
                 exchange.detach()
 
+    def respond(
+        self,
+        exchange: HttpExchange,
+        prompt: float,
+        status: Callable[[bytes], int] = lambda _: 200,
+        extra: Mapping[str, str] = {},
+        *,
+        resumable: bool | None = None,
+    ) -> bool:
+        """Answer with the messages of an exchange.
+
+        Args:
+            prompt: seconds an answer without a stream may take.
+            status: returns the status for an answer without a stream.
+            resumable: whether the client may reconnect for the rest; None if streams cannot be
+                resumed at all.
+
+        Returns:
+            False if the client disconnected before the end.
+        """
+        if not self._wait_first(exchange, prompt):
+            return False
+        if exchange.loss and not exchange.after(0, 0.0):
+            self.answer(502, exchange.loss, extra)
+            return True
+        only = exchange.only()
+        if only is not None:
+            self.answer(status(only), only, extra)
+            exchange.delivered = 1
+            return True
+        self.begin_stream(extra)
+        return self.write_stream(exchange, 0, resumable=resumable)
+
+    def _wait_first(self, exchange: HttpExchange, prompt: float) -> bool:
+        """Wait for the first message, or until a stream must begin; False if the client left."""
+        until = now() + prompt
+        while not exchange.closed and not exchange.after(0, max(0.0, min(TURN, prompt))):
+            if self.client_left():
+                return False
+            if now() > until:
+                break
+        return True
+
     def _session(self) -> BridgeSession:
-        session = self.server.sessions.find(head.value_of(self.headers, SESSION))
+        session = self.server.sessions.find(value_of(self.headers, SESSION))
         if session.user != self.user:  # its id is no secret from a user who may see our logs
             raise Refusal(404, NO_SESSION, "this user has no such session")
         head.check_session_version(self.headers)

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
-from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.http_server.refusals import INTERNAL_ERROR, NO_SESSION, Refusal
+from mcp_touchstone.http_server.streams import EventStream
 from mcp_touchstone.wire.framing import IdKey, Kind, id_key, kind_of, value_in
 
 OPEN: Final = 256
@@ -40,6 +40,13 @@ class HttpExchange(EventStream):
         self.asked = request
         self.lost = ""
         self.answer: Any = None
+
+    @property
+    def loss(self) -> bytes:
+        """The error in place of an answer that was lost."""
+        why = f"mcp-touchstone bridge: {self.lost}"
+        error = Refusal(502, INTERNAL_ERROR, why, id=self.asked.get("id"))
+        return error.body() if self.lost else b""
 
 
 class Exchanges:

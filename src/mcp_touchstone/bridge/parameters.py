@@ -7,7 +7,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_touchstone.bridge.headers import Headers, mismatch, repeated_value, value_of
+from mcp_touchstone.bridge.headers import mismatch, repeated_value
+from mcp_touchstone.http_server.hosts import Headers, value_of
 from mcp_touchstone.wire.framing import brief, value_in
 from mcp_touchstone.wire.http_headers import Path, parameters
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from mcp_touchstone.bridge.child import Launch
-from mcp_touchstone.bridge.headers import LOOPBACK
 from mcp_touchstone.bridge.listener import Listener, until_signal
+from mcp_touchstone.http_server.hosts import LOOPBACK
 from mcp_touchstone.runtime.console import say
 
 if TYPE_CHECKING:

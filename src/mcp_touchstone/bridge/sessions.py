@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Backend, log
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange, is_request
-from mcp_touchstone.bridge.refusals import INVALID_REQUEST, NO_SESSION, Refusal
-from mcp_touchstone.bridge.streams import EventStream
+from mcp_touchstone.http_server.refusals import INVALID_REQUEST, NO_SESSION, Refusal
+from mcp_touchstone.http_server.streams import EventStream
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of, object_in, value_in

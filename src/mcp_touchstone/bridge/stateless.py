@@ -13,16 +13,17 @@ from typing import Any, Final
 
 from mcp_touchstone.bridge.child import Backend, log
 from mcp_touchstone.bridge.exchanges import Exchanges, HttpExchange
-from mcp_touchstone.bridge.headers import Headers, meta_of
+from mcp_touchstone.bridge.headers import meta_of
 from mcp_touchstone.bridge.parameters import Parameters
-from mcp_touchstone.bridge.refusals import (
+from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, META
+from mcp_touchstone.http_server.hosts import Headers
+from mcp_touchstone.http_server.refusals import (
     HEADER_MISMATCH,
     MISSING_CAPABILITY,
     NO_SESSION,
     UNSUPPORTED_VERSION,
     Refusal,
 )
-from mcp_touchstone.catalog.revision import LATEST_LEGACY, LATEST_MODERN, META
 from mcp_touchstone.transport.pipes import Gone
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.framing import Kind, brief, encode, id_key, kind_of, object_in, value_in

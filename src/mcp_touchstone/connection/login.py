@@ -7,19 +7,18 @@ OAuth 2.1 (code, PKCE, refresh), RFC 8707 (resource), RFC 9207 (iss), RFC 8252 (
 import base64
 import hashlib
 import json
+import queue
 import secrets
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from mcp_touchstone.catalog.revision import LATEST_LEGACY
 from mcp_touchstone.connection.checked_http import (
     LONGEST_URL,
-    PATIENCE,
     WELL_KNOWN,
     CheckedHttp,
     Json,
@@ -31,9 +30,10 @@ from mcp_touchstone.connection.checked_http import (
     words,
 )
 from mcp_touchstone.connection.connection import CLIENT_INFO
+from mcp_touchstone.http_server.responses import Responses
+from mcp_touchstone.http_server.server import BoundedServer
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.transport import logins
-from mcp_touchstone.transport.process import now
 from mcp_touchstone.transport.tokens import MARGIN
 from mcp_touchstone.wire.exchange import Exchange
 from mcp_touchstone.wire.http_headers import VALUE
@@ -79,8 +79,7 @@ def login(
         raise LoginError(
             f"{shown(issuer)}: it does not support PKCE with S256, which clients must demand"
         )
-    listener = _Listener()
-    with listener.server:
+    with _Callback() as listener:
         own = {"client_id": client} if client else _registered(web, about, listener.url)
         verifier = secrets.token_urlsafe(48)
         digest = hashlib.sha256(verifier.encode()).digest()
@@ -220,42 +219,36 @@ def _registered(web: CheckedHttp, about: Json, back: str) -> Json:
 # --- the browser
 
 
-class _Listener:
+class _Callback(BoundedServer):
     """Waits on loopback for the browser to come back with a code."""
 
+    path = "/callback"
+
     def __init__(self) -> None:
+        super().__init__(_Browser)
         self.state = secrets.token_urlsafe(24)
-        self._answer: dict[str, str] = {}
-        state, answers = self.state, self._answer
-
-        class Handler(BaseHTTPRequestHandler):
-            timeout = PATIENCE
-
-            def log_message(self, *_words: Any) -> None:
-                pass
-
-            def do_GET(self) -> None:
-                query = {k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()}
-                ours = secrets.compare_digest(query.get("state", "").encode(), state.encode())
-                if ours:
-                    answers.update(query)
-                self.send_response(200 if ours else 404)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.end_headers()
-                self.wfile.write(DONE if ours else b"")
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/callback"
+        self.answers: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
 
     def wait(self) -> dict[str, str]:
         """Return the parameters with which the browser came back."""
-        until = now() + LONGEST_WAIT
-        while not self._answer:
-            self.server.timeout = until - now()
-            if self.server.timeout <= 0:
-                raise LoginError(f"nobody logged in within {LONGEST_WAIT:g} s")
-            self.server.handle_request()
-        return self._answer
+        self.start()
+        try:
+            return self.answers.get(timeout=LONGEST_WAIT)
+        except queue.Empty:
+            raise LoginError(f"nobody logged in within {LONGEST_WAIT:g} s") from None
+
+
+class _Browser(Responses):
+    server: _Callback
+
+    def do_GET(self) -> None:  # noqa: N802  (the name of the base class)
+        query = {k: v[0] for k, v in parse_qs(urlsplit(self.path).query).items()}
+        state = query.get("state", "").encode()
+        ours = secrets.compare_digest(state, self.server.state.encode())
+        kind = {"Content-Type": "text/html; charset=utf-8"}
+        self.answer(200 if ours else 404, DONE if ours else b"", kind)
+        if ours:
+            self.server.answers.put(query)
 
 
 def _check_answer(answer: Mapping[str, str], about: Json) -> None:

@@ -10,16 +10,17 @@ import json
 import re
 import secrets
 import socket
-import threading
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from mcp_touchstone.http_server.hosts import guard
+from mcp_touchstone.http_server.refusals import Refusal
+from mcp_touchstone.http_server.responses import Responses
+from mcp_touchstone.http_server.server import BoundedServer
 from mcp_touchstone.issuer.mint import FLAWS, LONG, USERS, Mint
 
-HOST: Final = "127.0.0.1"
 MOST_BODY: Final = 1 << 16
 KEPT: Final = 100
 """Greatest number of authorization codes, and of clients, in memory."""
@@ -27,9 +28,6 @@ KEPT: Final = 100
 ASKED: Final = 5000
 LONGEST: Final = 4096
 """Greatest number of introspected tokens in memory, and of characters of one: ours are shorter."""
-
-MOST_AT_ONCE: Final = 32
-"""Greatest number of requests at the same time: the server that we judge may flood us."""
 
 UPSTREAM: Final = "/upstream/"
 """Path of a service for servers that pass requests on; the rest of the path names the server."""
@@ -49,7 +47,6 @@ Hear = Callable[[str, dict[str, Any]], None]
 PLAIN: Final = ("client_id", "grant_type", "redirect_uri", "resource", "scope")
 """Parameters of requests that are no secrets."""
 
-_HOST: Final = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?", re.IGNORECASE)
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-\"$-~]{1,2000}")
 """A URI without a fragment (OAuth 2.1, section 2.3)."""
 
@@ -87,11 +84,8 @@ class Issuer:
         hear: Hear = lambda _place, _facts: None,
         listening: socket.socket | None = None,
     ) -> None:
-        self._server = _Server((HOST, 0), _Handler, bind_and_activate=listening is None)
-        if listening is not None:
-            self._server.socket.close()
-            self._server.socket = listening
-        self.url = f"http://{HOST}:{self._server.socket.getsockname()[1]}{path}"
+        self._server = _Server(self, listening)
+        self.url = self._server.url + path
         self.path, self.hear = path, hear
         self.places: tuple[str, ...] = METADATA
         self.response: Mapping[str, str | None] = {}
@@ -99,8 +93,7 @@ class Issuer:
         self.mint = Mint(self.url)
         self.introspected: set[str] = set()
         self.upstream: list[tuple[str, frozenset[str]]] = []
-        self._server.issuer = self
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True).start()
+        self._server.start()
 
     @property
     def jwks(self) -> str:
@@ -128,8 +121,7 @@ class Issuer:
 
     def close(self) -> None:
         """End it."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
 
 
 @cache
@@ -142,51 +134,29 @@ def shared() -> Issuer:
     return Issuer()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    issuer: Issuer
-
-    def __init__(self, *words: Any, **more: Any) -> None:
-        super().__init__(*words, **more)
+class _Server(BoundedServer):
+    def __init__(self, issuer: Issuer, listening: socket.socket | None) -> None:
+        super().__init__(_Handler, listening=listening)
+        self.issuer = issuer
         self.codes: dict[str, dict[str, str]] = {}
         self.refreshes: dict[str, dict[str, str]] = {}
         self.clients: dict[str, dict[str, Any]] = {}
-        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a request in a thread, as soon as one is free."""
-        self._free.acquire()
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a request, and free the thread."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._free.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore it: the peer went away, or sent what no client sends."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Responses):
     server: _Server
-    timeout = 10
 
-    def log_message(self, *_words: Any) -> None:
-        """Print nothing."""
-
-    def parse_request(self) -> bool:
+    def serve(self) -> None:
         """Refuse a request to another host: a foreign page that reaches loopback under its name."""
-        if not super().parse_request():
-            return False
-        named = self.headers.get_all("Host", ["localhost"])
-        if len(named) == 1 and _HOST.fullmatch(named[0].strip()):
-            return True
-        self._json({"error": "invalid_request"}, 403)
-        return False
+        guard(self.headers)
+        super().serve()
 
-    def do_GET(self) -> None:
+    def refusal_body(self, refusal: Refusal) -> bytes:
+        """Return an error of OAuth (RFC 6749 section 5.2)."""
+        error = {"error": "invalid_request", "error_description": refusal.message}
+        return json.dumps(error).encode()
+
+    def do_GET(self) -> None:  # noqa: N802  (the name of the base class)
         issuer = self.server.issuer
         asked = urlsplit(self.path).path
         if "/.well-known/" in asked:
@@ -207,12 +177,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._json({"error": "not_found"}, 404)
 
-    def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        if not 0 <= length <= MOST_BODY:
-            self._json({"error": "invalid_request"}, 413)
-            return
-        body = self.rfile.read(length)
+    def do_POST(self) -> None:  # noqa: N802  (as above)
+        body = self.read_body(MOST_BODY)
         path = self._below(urlsplit(self.path).path)
         if path in self.server.issuer.moved:
             self.send_response(307)
@@ -321,10 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.codes[code] = asked
         answer = {name: value for name, value in answer.items() if value is not None}
         mark = "&" if urlsplit(back).query else "?"
-        self.send_response(302)
-        self.send_header("Location", back + mark + urlencode(answer))
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.answer(302, extra={"Location": back + mark + urlencode(answer)})
 
     def _token(self, form: dict[str, str]) -> None:
         mint = self.server.issuer.mint
@@ -372,12 +335,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(status, json.dumps(value).encode(), "application/json")
 
     def _answer(self, status: int, body: bytes, kind: str) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        self.answer(status, body, {"Content-Type": kind, "Cache-Control": "no-store"})
 
 
 def _may_be_sent_to(uri: object) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import declare_part
-from mcp_touchstone.parts.canary import Canary
+from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.events import Happened, Side
 from mcp_touchstone.wire.framing import (
@@ -204,7 +204,7 @@ class Part:
         self._number = 0
         self._asked: dict[Any, Callable[[Json], object]] = {}
         self._alarms: list[tuple[float, Callable[[], object]]] = []
-        self._canary: Canary | None = None
+        self._canary: FetchCanary | None = None
 
     # --- what a part overrides
 
@@ -277,7 +277,7 @@ class Part:
     def canary(self) -> str:
         """An address of ours; what the client fetches there is an event."""
         try:
-            self._canary = Canary(self.recorder.event, self.listen())
+            self._canary = FetchCanary(self.recorder.event, self.listen())
         except OSError as error:  # its sandbox has ended
             raise ClientGone(Happened.KILLED) from error
         return self._canary.start()

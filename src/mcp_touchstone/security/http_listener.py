@@ -6,11 +6,12 @@ import secrets
 import socket
 import threading
 from dataclasses import dataclass
+from socketserver import BaseRequestHandler
 from typing import Final
 
+from mcp_touchstone.http_server.server import HOST, BoundedServer
 from mcp_touchstone.transport.process import now
 
-HOST: Final = "127.0.0.1"
 LINE: Final = 4096
 """Maximum number of bytes read of a request."""
 
@@ -50,14 +51,13 @@ class RequestListener:
         self._secret = secrets.token_hex(8)
         self._known = re.compile(rf"{self._secret}-\d+")
         self._answers: dict[str, bytes] = {}
-        self._sockets: list[socket.socket] = []
-        self._threads: list[threading.Thread] = []
+        self._servers: list[_Server] = []
         self.also(socket.create_server((HOST, 0)))
 
     @property
     def address(self) -> tuple[str, int]:
         """Address and port it listens on."""
-        return HOST, int(self._sockets[0].getsockname()[1])
+        return HOST, int(self._servers[0].server_address[1])
 
     def also(self, listening: socket.socket, greeting: bytes = b"") -> None:
         """Listen also on another socket, such as one in another network; ``close`` closes it.
@@ -65,10 +65,9 @@ class RequestListener:
         Args:
             greeting: sent to each client before it sends anything, as some protocols require.
         """
-        self._sockets.append(listening)
-        thread = threading.Thread(target=self._listen, args=(listening, greeting), daemon=True)
-        self._threads.append(thread)
-        thread.start()
+        server = _Server(self, listening, greeting)
+        self._servers.append(server)
+        server.start()
 
     def mark(self, answer: bytes = ANSWER) -> str:
         """Return a new mark; a request with it gets this answer."""
@@ -92,25 +91,10 @@ class RequestListener:
 
     def close(self) -> None:
         """Stop listening."""
-        for listening in self._sockets:
-            with contextlib.suppress(OSError):
-                listening.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept
-            listening.close()
-        for thread in self._threads:
-            thread.join(PATIENCE)
+        for server in self._servers:
+            server.stop()
 
-    def _listen(self, listening: socket.socket, greeting: bytes) -> None:
-        while True:
-            try:
-                caller, _ = listening.accept()
-            except OSError:
-                return
-            with caller, contextlib.suppress(OSError):
-                caller.settimeout(PATIENCE)
-                caller.sendall(greeting)
-                caller.sendall(self._answer(_request(caller), caller.getsockname()[0]))
-
-    def _answer(self, data: bytes, address: str) -> bytes:
+    def answer(self, data: bytes, address: str) -> bytes:
         """Record a request with a mark, and return its answer.
 
         A mark may also be in the name of the host. The answer of the mark is returned only if the
@@ -126,6 +110,26 @@ class RequestListener:
             arrivals.append(Arrival(address.removeprefix(MAPPED), line))
             self._changed.notify_all()
         return self._answers.get(found[0], ANSWER) if found[0] in line else ANSWER
+
+
+class _Server(BoundedServer):
+    def __init__(self, heard: RequestListener, listening: socket.socket, greeting: bytes) -> None:
+        super().__init__(_Caller, listening=listening)
+        self.heard, self.greeting = heard, greeting
+
+
+class _Caller(BaseRequestHandler):
+    """One connection, of any protocol."""
+
+    server: _Server
+
+    def handle(self) -> None:
+        """Greet the client, and answer its request."""
+        with contextlib.suppress(OSError):
+            self.request.settimeout(PATIENCE)
+            self.request.sendall(self.server.greeting)
+            address = self.request.getsockname()[0]
+            self.request.sendall(self.server.heard.answer(_request(self.request), address))
 
 
 def _request(caller: socket.socket) -> bytes:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_touchstone.bridge import headers as head
 from mcp_touchstone.bridge.endpoint import PATH, ClientConnection
 from mcp_touchstone.bridge.exchanges import HttpExchange
 from mcp_touchstone.bridge.listener import Listener
-from mcp_touchstone.bridge.streams import EventStream
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.parts.canary import Canary
+from mcp_touchstone.http_server import hosts
+from mcp_touchstone.http_server.streams import EventStream
+from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.parts.part import DROPS, FORGETS, REDIRECTS, STATUSES, Part
 from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
@@ -81,7 +81,7 @@ class FaultyEndpoint(ClientConnection):
 
     def _relay(self, guard: "Guard") -> None:
         with self.refusing():
-            head.guard(self.headers)
+            hosts.guard(self.headers)
             body = self._body() if self.command == "POST" else b""
             self.answer(*guard.relay(self.command, self.path, body))
 
@@ -271,7 +271,7 @@ class _Scene:
         backend.recorder = recorder = Recorder(
             None, about, client.env | arguments(self.target.command), self.most
         )
-        canary = Canary(recorder.event, client.listen())
+        canary = FetchCanary(recorder.event, client.listen())
         stack.callback(canary.stop)
         elsewhere = f"{canary.start()}{ELSEWHERE}"
         listener.elsewhere = elsewhere if part.http_fault == REDIRECTS else ""

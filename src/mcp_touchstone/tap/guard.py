@@ -11,8 +11,8 @@ from http.client import HTTPConnection
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
-from mcp_touchstone.bridge.headers import Headers, value_of
-from mcp_touchstone.bridge.refusals import NO_SESSION, Refusal
+from mcp_touchstone.http_server.hosts import Headers, value_of
+from mcp_touchstone.http_server.refusals import NO_SESSION, Refusal
 from mcp_touchstone.issuer.server import Issuer
 from mcp_touchstone.parts.part import ISSUER, MOVES, Json, Protection
 from mcp_touchstone.wire.events import Happened

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from mcp_touchstone.bridge import headers as head
-from mcp_touchstone.bridge.listener import Loopback
-from mcp_touchstone.bridge.reading import (
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.http_server.hosts import guard
+from mcp_touchstone.http_server.reading import (
     CHUNK_LINE,
     Body,
     MalformedError,
@@ -27,9 +27,9 @@ from mcp_touchstone.bridge.reading import (
     status_line,
     values,
 )
-from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, Refusal
-from mcp_touchstone.bridge.responses import TURN, Responses
-from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.http_server.refusals import INTERNAL_ERROR, Refusal
+from mcp_touchstone.http_server.responses import TURN, Responses
+from mcp_touchstone.http_server.server import BoundedServer
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
 from mcp_touchstone.runtime.secrets import in_query, in_words
@@ -68,7 +68,7 @@ class AddressError(UserError):
     """A URL cannot be the server of a tap; the message says why."""
 
 
-class Proxy(Loopback):
+class Proxy(BoundedServer):
     """The tap between HTTP clients and one server.
 
     Args:
@@ -180,7 +180,7 @@ class Passing(Responses):
             ours: whether it is a request to the MCP endpoint. Other bodies are not recorded: those
                 of an authorization server are secrets.
         """
-        head.guard(self.headers)
+        guard(self.headers)
         body, held, pieces = _Body(), list[bytes](), iter(self.body)
         for piece in pieces:
             held.append(body.fed(piece))
@@ -236,7 +236,7 @@ class Passing(Responses):
 
         def watch() -> None:
             while not over.wait(TURN):
-                if self._client_left():
+                if self.client_left():
                     self.left = True
                     with contextlib.suppress(OSError):
                         connection.shutdown(socket.SHUT_RDWR)

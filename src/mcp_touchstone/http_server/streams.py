@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from typing import Final
 
-from mcp_touchstone.transport.process import now
+from mcp_touchstone.http_server.reading import now
 
 KEPT: Final = 1000
 """Greatest number of messages kept for a reader; older ones are dropped."""
@@ -47,6 +47,11 @@ class EventStream:
             ):
                 self._bytes -= len(self._messages.popleft()[1])
             self._change.notify_all()
+
+    @property
+    def loss(self) -> bytes:
+        """The error in place of messages that were lost; empty if none was."""
+        return b""
 
     @property
     def size(self) -> int:

@@ -1,16 +1,16 @@
-"""The responses on one connection: a status, one JSON object, or a stream of events."""
+"""The requests and responses on one connection: a status, one body, or a stream of events."""
 
 import contextlib
 import io
 import select
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
-from mcp_touchstone.bridge.exchanges import HttpExchange
-from mcp_touchstone.bridge.reading import (
+from mcp_touchstone.catalog.errors import UserError
+from mcp_touchstone.http_server.reading import (
     BODY_LIMIT,
     PIECE,
     READING,
@@ -22,11 +22,11 @@ from mcp_touchstone.bridge.reading import (
     body_of,
     check_request,
     fields,
+    now,
     request_line,
 )
-from mcp_touchstone.bridge.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
-from mcp_touchstone.bridge.streams import EventStream, event
-from mcp_touchstone.transport.process import LaunchError, now
+from mcp_touchstone.http_server.refusals import INTERNAL_ERROR, INVALID_REQUEST, Refusal
+from mcp_touchstone.http_server.streams import EventStream, event
 from mcp_touchstone.wire.exchange import EVENTS, JSON
 
 TURN: Final = 0.1
@@ -49,7 +49,7 @@ LONGEST: Final = 1 << 16
 
 
 class Responses(BaseHTTPRequestHandler):
-    """The answering half of an endpoint.
+    """The requests on one connection, read within limits; a subclass answers them.
 
     Attributes:
         body: the body of the request.
@@ -132,7 +132,7 @@ class Responses(BaseHTTPRequestHandler):
         except MalformedError as error:
             status = 431 if isinstance(error, TooLongError) else 400
             self.refuse(Refusal(status, INVALID_REQUEST, f"Bad Request: {error}"))
-        except LaunchError as error:
+        except UserError as error:
             self.refuse(Refusal(500, INTERNAL_ERROR, str(error)))
         except (ConnectionError, TimeoutError):
             self.close_connection = True
@@ -140,54 +140,27 @@ class Responses(BaseHTTPRequestHandler):
     def refuse(self, refusal: Refusal) -> None:
         """Answer with an error and close the connection."""
         self.close_connection = True
-        self.answer(refusal.status, refusal.body(), {**refusal.headers, "Connection": "close"})
+        self.answer(
+            refusal.status, self.refusal_body(refusal), {**refusal.headers, "Connection": "close"}
+        )
         self._drain()
 
+    def refusal_body(self, refusal: Refusal) -> bytes:
+        """Return the body of an error: one of JSON-RPC, unless a subclass has another one."""
+        return refusal.body()
+
     def answer(self, status: int, body: bytes = b"", extra: Mapping[str, str] = {}) -> None:
-        """Answer with a JSON object or an empty body."""
+        """Answer with a body, of JSON unless ``extra`` has another type, or with an empty one."""
         self.send_response(status)
         for name, value in extra.items():
             self.send_header(name, value)
-        if body:
+        if body and "Content-Type" not in extra:
             self.send_header("Content-Type", JSON)
         if body or status != 204:  # noqa: PLR2004  (No Content has no length)
             self.send_header("Content-Length", str(len(body)))
         self._waiting.add(self.connection)
         self.end_headers()
         self.wfile.write(b"" if self.command == "HEAD" else body)
-
-    def respond(
-        self,
-        exchange: HttpExchange,
-        prompt: float,
-        status: Callable[[bytes], int] = lambda _: 200,
-        extra: Mapping[str, str] = {},
-        *,
-        resumable: bool | None = None,
-    ) -> bool:
-        """Answer with the messages of an exchange.
-
-        Args:
-            prompt: seconds an answer without a stream may take.
-            status: returns the status for an answer without a stream.
-            resumable: whether the client may reconnect for the rest; None if streams cannot be
-                resumed at all.
-
-        Returns:
-            False if the client disconnected before the end.
-        """
-        if not self._wait_first(exchange, prompt):
-            return False
-        if exchange.lost and not exchange.after(0, 0.0):
-            self.answer(502, self._loss(exchange), extra)
-            return True
-        only = exchange.only()
-        if only is not None:
-            self.answer(status(only), only, extra)
-            exchange.delivered = 1
-            return True
-        self.begin_stream(extra)
-        return self.write_stream(exchange, 0, resumable=resumable)
 
     def begin_stream(self, extra: Mapping[str, str] = {}) -> None:
         """Answer with a stream of events."""
@@ -216,7 +189,7 @@ class Responses(BaseHTTPRequestHandler):
         while True:
             closed = stream.closed
             messages = stream.after(after, TURN)
-            if self._client_left():  # the first write after a disconnect seems to succeed
+            if self.client_left():  # the first write after a disconnect seems to succeed
                 return False
             for after, data in messages:  # noqa: PLR1704  (we are behind it once written)
                 name = None if resumable is None else f"{stream.number}-{after}"
@@ -230,24 +203,10 @@ class Responses(BaseHTTPRequestHandler):
             if now() - spoken > ALIVE_EVERY:
                 self._chunk(b": still here\n\n")
                 spoken = now()
-        if isinstance(stream, HttpExchange) and stream.lost:
-            self._chunk(event(self._loss(stream)))
+        if stream.loss:
+            self._chunk(event(stream.loss))
         self._chunk(b"")
         return True
-
-    def _wait_first(self, exchange: HttpExchange, prompt: float) -> bool:
-        """Wait for the first message, or until a stream must begin; False if the client left."""
-        until = now() + prompt
-        while not exchange.closed and not exchange.after(0, max(0.0, min(TURN, prompt))):
-            if self._client_left():
-                return False
-            if now() > until:
-                break
-        return True
-
-    def _loss(self, exchange: HttpExchange) -> bytes:
-        why = f"mcp-touchstone bridge: {exchange.lost}"
-        return Refusal(502, INTERNAL_ERROR, why, id=exchange.asked.get("id")).body()
 
     def _chunk(self, data: bytes) -> None:
         """Write a chunk of a stream; an empty chunk ends it."""
@@ -259,12 +218,28 @@ class Responses(BaseHTTPRequestHandler):
         if not last:
             self._waiting.remove(self.connection)
 
-    def _client_left(self) -> bool:
+    def client_left(self) -> bool:
+        """Return whether the client has closed the connection."""
         ready, _, _ = select.select([self.connection], [], [], 0)
         try:
             return bool(ready) and not self.connection.recv(1, socket.MSG_PEEK)
         except OSError:
             return True
+
+    def read_body(self, most: int = BODY_LIMIT) -> bytes:
+        """Return the body.
+
+        Raises:
+            Refusal: 413, it is longer.
+            MalformedError: it has no end.
+        """
+        read, pieces = bytearray(), iter(self.body)
+        while max(len(read), self.body.left or 0) <= most:
+            piece = next(pieces, None)
+            if piece is None:
+                return bytes(read)
+            read += piece
+        raise Refusal(413, INVALID_REQUEST, f"a body has at most {most} bytes")
 
     def _drain(self) -> None:
         """Read the rest of the body: closing before that could lose our answer."""

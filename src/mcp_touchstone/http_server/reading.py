@@ -9,13 +9,15 @@ import io
 import re
 import socket
 import threading
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.exchange import Headers
 from mcp_touchstone.wire.http_headers import TOKEN
+
+now = time.monotonic
 
 HEAD_LIMIT: Final = 64 * 1024
 """Bytes of the headers of a message, and of its trailers."""
@@ -219,7 +221,7 @@ class RequestBytes(io.RawIOBase):
     """The bytes of a connection; reading them raises ``TimeoutError`` after a deadline.
 
     Attributes:
-        until: the deadline, in seconds of ``process.now``.
+        until: the deadline, in seconds of ``now``.
     """
 
     def __init__(self, connection: socket.socket) -> None:

@@ -1,0 +1,1 @@
+"""One base of an HTTP server: requests within limits, responses, streams of events."""
