@@ -17,7 +17,6 @@ from mcp_touchstone.suite import (
 UNAUTHORIZED = 401
 FORBIDDEN = 403
 BAD_REQUEST = 400
-REFUSALS = {BAD_REQUEST, FORBIDDEN}
 
 FIRST = "the first guarded request"
 FEW = 8
@@ -70,22 +69,43 @@ def refused(answer: HttpAnswer) -> bool:
 
 @scenario(*FLAWS)
 def refuses_flawed_tokens_with_401(talk: Conversation) -> None:
-    """Tokens of the issuer with one flaw are answered by 401."""
+    """Tokens of the issuer with one flaw are answered by 401, and the good one is served."""
     if guarded(talk, *FLAWS) is None:
+        return
+    plain = attempt(talk, talk.http.credentials())
+    if not served(plain):
+        talk.judge.unseen(tuple(FLAWS), f"the token without a flaw is refused too: {plain}")
         return
     for clause, flaws in FLAWS.items():
         for flaw, what in flaws.items() if talk.judge.covers(clause) else ():
-            answer = attempt(talk, f"Bearer {talk.http.flawed(flaw)}")
+            token = talk.http.flawed(flaw)
+            answer = attempt(talk, f"Bearer {token}")
             # the sentence on audiences says "reject", those on other tokens say 401
-            milder = REFUSALS if clause == "authorization-audience" else {BAD_REQUEST}
+            rejects = clause == "authorization-audience" and not served(answer)
             talk.judge.expect(
                 answer,
                 clause,
                 answer.status == UNAUTHORIZED,
                 f"401 Unauthorized for a token {what}",
-                mild=Breach.WARN if answer.status in milder else None,
+                actual=f"{answer}; {_decided(talk, token, answer)}",
+                mild=Breach.WARN if rejects or answer.status == BAD_REQUEST else None,
                 because="another status is for invalid tokens: 401",
             )
+
+
+def served(answer: HttpAnswer) -> bool:
+    """Whether a request was carried out: it got a result, or was refused for another reason."""
+    return answer.reply.answered and answer.status < BAD_REQUEST
+
+
+def _decided(talk: Conversation, token: str, answer: HttpAnswer) -> str:
+    """Return which check decided about a token, in words."""
+    if served(answer):
+        return "the server serves it as it serves the token without this flaw"
+    asked = talk.http.is_introspected(token)
+    check = "after it asked the issuer" if asked else "without a question to the issuer"
+    instead = "" if answer.status == UNAUTHORIZED else ", in place of 401"
+    return f"refused by HTTP {answer.status}{instead}, {check}"
 
 
 @scenario("authorization-audience-list")

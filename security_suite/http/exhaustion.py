@@ -38,7 +38,7 @@ PATIENCE: Final = 20.0
 READERS: Final = 4
 """Connections whose responses nobody reads, and as many streams."""
 
-WRITTEN: Final = 2 * MIB
+WRITTEN: Final = MIB // 2
 """Bytes of requests on such a connection."""
 
 FULL: Final = 1.0
@@ -204,14 +204,14 @@ def _everyday(session: AttackSession) -> dict[str, Any]:
     return session.wire.build(session.wire.everyday)
 
 
-SESSIONS: Final = 300
+SESSIONS: Final = 200
 """Sessions of each part; what the first part takes does not count, as memory is kept for reuse."""
 
 HALVES: Final = 2
 """Parts that must grow for a note."""
 
 PARTS: Final = 5
-"""Parts that must grow for a finding: some collectors of garbage come after a thousand sessions."""
+"""Parts that must grow for a finding: some collectors of garbage come after a thousand sessions only."""
 
 EACH: Final = 30_000
 """Bytes by which a session may let the memory of the server grow; in SDKs one takes 40 to 70 kB."""
@@ -219,7 +219,7 @@ EACH: Final = 30_000
 MOST: Final = 192 * MIB
 """Growth at which no more sessions are opened."""
 
-LONGEST: Final = 25.0
+LONGEST: Final = 30.0
 """Seconds after which no more sessions are opened."""
 
 FEW: Final = 16

@@ -163,6 +163,20 @@ for _row in (
     _server(*_row[:3], "Leaves out a check of the token.", **_row[3])
 
 
+def _fails_at_other_lists(server: ChecksTokens, claims: Json) -> set[str]:
+    audience = claims.get("aud")
+    if isinstance(audience, list) and f"http://{server.header('Host')}/mcp" not in audience:
+        raise Refusal(500, INVALID_REQUEST, "an audience is no text")
+    return set()
+
+
+mutants(AUDIENCE, of=ChecksTokens, revision=LEGACY, outcome="warn")(
+    FailsAtListsOfOthers=has(
+        "Answers a token of two other servers by 500.", forgiven=_fails_at_other_lists
+    )
+)
+
+
 class ChecksOnlyOnce(ChecksTokens):
     """Checks a token of a session less than that of its first request."""
 

@@ -136,6 +136,27 @@ def test_unfinished_requests_are_not_blamed_for_a_server_that_is_broken_already(
     assert "HTTP 500 to everything since our DELETE of another session" in said
 
 
+def serves_one_client() -> Answer:
+    """Answer the initialize of a second client by 500, as an SDK does with one object for all."""
+
+    def write(connection: socket.socket, request: bytes) -> None:
+        if b'"initialize"' in request and b'"id":"call-' in request:
+            connection.sendall(response("500 Internal Server Error", "text/plain", b"no"))
+        else:
+            mcp()(connection, request)
+
+    return write
+
+
+def test_server_that_serves_one_client_is_called_so() -> None:
+    with serving(serves_one_client()) as server:
+        select = ("--suite", "security", "--select", "callers-crossed", "--accept-unbound")
+        done = touchstone("check", *select, server.url)
+
+    assert done.returncode == 2
+    assert "the server serves one client only: HTTP 500" in " ".join(done.stdout.split())
+
+
 @cases(
     (True, 40, 30),
     (False, 40, None),
