@@ -211,7 +211,7 @@ HALVES: Final = 2
 """Parts that must grow for a note."""
 
 PARTS: Final = 5
-"""Parts that must grow for a finding: some collectors of garbage come after a thousand sessions only."""
+"""Parts that must grow for a finding: some collectors of garbage come late."""
 
 EACH: Final = 30_000
 """Bytes by which a session may let the memory of the server grow; in SDKs one takes 40 to 70 kB."""

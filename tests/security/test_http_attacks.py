@@ -150,7 +150,7 @@ def serves_one_client() -> Answer:
 
 def test_server_that_serves_one_client_is_called_so() -> None:
     with serving(serves_one_client()) as server:
-        select = ("--suite", "security", "--select", "callers-crossed", "--accept-unbound")
+        select = ("--suite", "security", "--select", "callers-guessed", "--accept-unbound")
         done = touchstone("check", *select, server.url)
 
     assert done.returncode == 2
