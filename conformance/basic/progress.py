@@ -7,6 +7,7 @@ from typing import Any
 
 from mcp_touchstone.suite import (
     TERMINAL,
+    Breach,
     Conversation,
     Entry,
     Example,
@@ -35,6 +36,9 @@ TOKENS = ("touchstone-token", 7, 0)
 POLLED = {"tasks/get", "tasks/cancel"}
 """Methods whose result is the state of one task."""
 
+CROSSING = 1.0
+"""Seconds in which a message on another stream may cross with a response."""
+
 LASTING = 5.0
 """Seconds a task is followed; a longer one is cancelled."""
 
@@ -51,6 +55,8 @@ class Holder:
         augmented: whether the request asked for a task.
         task: the id of its task; empty if it has none.
         over: its response without a task; None before it.
+        passed: the time of the answer to a later request, which the server wrote after that; None
+            before it.
         cancelled: whether we cancelled it.
         terminal: the line on which its task became terminal; None before.
         reached: the line and the value of the last report; None before the first.
@@ -60,9 +66,15 @@ class Holder:
     augmented: bool = False
     task: str = ""
     over: Entry | None = None
+    passed: float | None = None
     cancelled: bool = False
     terminal: Entry | None = None
     reached: tuple[Entry, Any] | None = None
+
+
+def _is_new(entry: Entry) -> bool:
+    """Whether a line came on a stream that repeats no earlier ones."""
+    return entry.origin is not None and entry.origin.exchange.said("Last-Event-ID") is None
 
 
 def _amount(value: Any) -> Any:
@@ -112,6 +124,9 @@ class Watch:
             self._state(entry, object_in(message.value, "params"))
         if message.role is not Role.ANSWER:
             return
+        for one in self._by_id.values():
+            if one.over is not None and one.passed is None and message.answers is not None:
+                one.passed = entry.at if message.answers > one.over.n else None
         result = object_in(message.value, "result")
         listed = result.get("tasks") if message.method == "tasks/list" else None
         for state in listed if isinstance(listed, list) else [result]:
@@ -160,6 +175,10 @@ class Watch:
             passed = holder.over is None or not entry.follows(holder.over)
             expected = "no progress of a request after its response"
             yield Seen(clause, passed, entry.n, expected, f"progress of {token}")
+            if passed and holder.passed is not None and _is_new(entry):
+                passed = entry.at - holder.passed <= CROSSING
+                actual = f"progress of {token} on another stream"
+                yield Seen(clause, passed, entry.n, expected, actual, mild=Breach.WARN)
 
     def _grown(self, entry: Entry, holder: Holder, now: Any) -> Iterator[Seen]:
         before = holder.reached

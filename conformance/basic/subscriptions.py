@@ -424,6 +424,7 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         Pending(talk.wire, call, token=BESIDE, level="debug").reply()
         break
     window.wait()
+    _judge_first(talk, wide, narrow)
     carrying = [s for s in (wide, narrow) if _acknowledged(s) and any(s.granted.values())]
     for stream in carrying:
         _judge_open(talk, stream)
@@ -508,6 +509,21 @@ def _judge_acknowledgment(talk: Conversation, stream: Subscription, wanted: Any)
 def _judge_second(talk: Conversation, stream: Subscription) -> None:
     expected = "an acknowledgment of a second subscription, or an error"
     _judge_opened(talk, stream, "subscriptions-concurrent", expected, "neither")
+
+
+def _judge_first(talk: Conversation, first: Subscription, second: Subscription) -> None:
+    """Judge that the stream of a subscription outlives the beginning of another one."""
+    if talk.wire.gone or not (_acknowledged(first) and _acknowledged(second)):
+        return
+    ended, other = (talk.wire.channel.silence(one.line) for one in (first, second))
+    talk.judge(
+        "subscriptions-concurrent",
+        not ended or bool(other),
+        expected="a subscription that stays open while another one begins",
+        actual=ended,
+        at=first.line,
+        also=(second.line,),
+    )
 
 
 def _judge_opened(

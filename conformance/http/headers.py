@@ -304,6 +304,10 @@ def compares_the_annotated_arguments(talk: Conversation) -> None:
                 _expects(talk, "headers-param-not-expected", example, {}, "without the argument")
             null = replace(example, params=_with_null(example, path))
             _expects(talk, "headers-param-not-expected", null, {}, f"with null for {path[-1]}")
+    for example in talk.examples("refused-call"):  # the header may be why each call is refused
+        paths = [path for path, _ in marked_arguments(tools.get(example.name, {}))]
+        if any(path[-1] not in object_in(example.arguments, *path[:-1]) for path in paths):
+            _expects(talk, "headers-param-not-expected", example, {}, "without the argument")
     talk.judge.otherwise_unseen(PARAMS, "no tool that may be called has such an argument")
     unseen_form(talk)
 

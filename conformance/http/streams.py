@@ -517,7 +517,7 @@ def repeats_messages_of_the_resumed_stream_only(talk: Conversation) -> None:
 
 @scenario("streams-replay-own", place=Place.OWN_SESSION, unwatched=True)
 def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
-    """The resumed stream of a GET repeats no messages of the stream of a request."""
+    """The stream of a GET, resumed or new, repeats no messages of the stream of a request."""
     clause = "streams-replay-own"
     talk.wire.open()
     opening = talk.http.first_request()  # the stream of our own session stays open
@@ -531,6 +531,21 @@ def repeats_no_answers_on_the_stream_of_a_get(talk: Conversation) -> None:
     answer = reporting(talk, session) or talk.http.post(everyday, {SESSION: session})
     listening.close()
     talk.http.post(everyday, {SESSION: session})  # by now it has seen that the stream is closed
+    fresh = talk.http.get({SESSION: session})
+    talk.wire.quiet()
+    fresh.close()
+    again = [entry for entry in fresh.entries if entry.raw in messages_in(answer)]
+    if again:
+        talk.judge(
+            clause,
+            False,
+            expected="no message of a request on the stream of a new GET",
+            actual=f"a message of the stream of line {answer.line}",
+            at=again[0],
+            also=(answer.line, fresh.line),
+        )
+        talk.http.end_session(opening)
+        return
     stream = resumed(talk, _ids(listening)[-1], session) if _ids(listening) else None
     if stream is None or not answer.reply.answered:
         talk.judge.unseen(clause, "the server resumes no stream of a GET")

@@ -30,8 +30,8 @@ NOBODY = "x-touchstone-no-such-tool"
 NOTHING = "x-touchstone-no-such-thing"
 INVALID = -32602
 HEADER_MISMATCH = -32020
-ASKS_FIRST = frozenset({-32042, -32021})
-"""Error codes for something that the client lacks."""
+NOT_OF_THE_TOOL = frozenset({-32042, -32021, HEADER_MISMATCH})
+"""Error codes for something that the client lacks, and for a header that differs from the body."""
 
 PROTOCOL_UNTIL = "2025-06-18"
 """The last revision that lists invalid arguments as protocol errors."""
@@ -268,7 +268,7 @@ def reports_tool_failures_in_results(talk: Conversation) -> None:
         code = reply.code if reply.is_error else None
         # An empty call is one that never worked: tools-input-schema-complete counts its refusal.
         invalid = code == INVALID and (talk.revision <= PROTOCOL_UNTIL or not given)
-        if not (reply.is_tool_error or integral(code)) or invalid or code in ASKS_FIRST:
+        if not (reply.is_tool_error or integral(code)) or invalid or code in NOT_OF_THE_TOOL:
             continue
         talk.judge.expect(
             reply,

@@ -442,6 +442,7 @@ class WantsEveryArgumentHeader(ComparesArguments):
     """
 
     progress: ClassVar[list[str]] = []
+    always: ClassVar[bool] = False
 
     def correct(self, message: Json) -> None:
         if message["method"] in {"tools/call", "tools/list"}:
@@ -456,7 +457,15 @@ class WantsEveryArgumentHeader(ComparesArguments):
             and self.header("Mcp-Param-Level") == "high"
             and "place" not in arguments
         )
-        self.replace_if(listed and ordinary, "Mcp-Param-Place", "wanted")
+        self.replace_if((listed or self.always) and ordinary, "Mcp-Param-Place", "wanted")
+
+
+mutants("headers-param-not-expected", of=WantsEveryArgumentHeader, revision=MODERN)(
+    RefusesEachCall=has(
+        "Refuses each call, for want of the header of an argument that it does not have.",
+        always=True,
+    )
+)
 
 
 @mutant("headers-param-decoded", revision=MODERN)

@@ -13,6 +13,9 @@ from tests.mutants.kit import LEGACY, MODERN, control, controls, has, mutant, mu
 OLDER = "2025-06-18"
 SESSION = "Mcp-Session-Id"
 
+LATER = 3.0
+"""Seconds to a report of progress that comes too late."""
+
 CROSSING = 0.3
 """Seconds for a message on another stream to arrive before the next one of its request."""
 
@@ -239,6 +242,18 @@ class AnswersTheLostOnTheOtherStream(HttpFault):
         return stayed
 
 
+@mutant("progress-stops-after-completion", revision=LEGACY, outcome="warn")
+class RemembersProgress(Diverts):
+    """Sends a report of progress on the stream of the GET, seconds after the response."""
+
+    def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
+        put(data)
+        session = self.header(SESSION)
+        if b"notifications/progress" in data and session:
+            listening = self.server.sessions.find(session).listening
+            threading.Timer(LATER, listening.put, [data]).start()
+
+
 class SwapsProgress(Diverts):
     """Sends progress on the stream of another call that runs."""
 
@@ -322,6 +337,19 @@ class SendsProgressToSubscribers(Diverts):
             time.sleep(CROSSING)
 
 
+@mutant("subscriptions-concurrent", revision=MODERN)
+class HoldsOneSubscription(Diverts):
+    """Ends the stream of a subscription when another one begins."""
+
+    def respond(self, exchange: Any, *more: Any, **others: Any) -> bool:
+        listens = "subscriptions/listen"
+        if exchange.request.get("method") == listens and b'"notifications"' in self.received:
+            other = self.other(exchange, lambda one: one.request.get("method") == listens)
+            if other is not None:
+                other.close()
+        return super().respond(exchange, *more, **others)
+
+
 @mutant("streams-no-requests", revision=MODERN)
 class PingsOnStreams(HttpFault):
     """Sends a request on the stream of a call."""
@@ -399,6 +427,19 @@ mutants("streams-replay-own", of=RepeatsEverything, revision=LEGACY)(
         "Repeats the messages of all streams on the resumed stream of a GET.", behind_ids="0-"
     )
 )
+
+
+@mutant("streams-replay-own", revision=LEGACY)
+class RepeatsOnANewGet(HttpFault):
+    """Repeats the progress of finished requests on the stream of a new GET."""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        if self.command == "GET" and not self.header("Last-Event-ID") and stream.delivered == 0:
+            for other in list(self.server.sessions.find(self.header(SESSION))._finished):
+                for number, data in other.after(0, 0.0):
+                    if b"notifications/progress" in data:
+                        self._chunk(event(data, id=f"{other.number}-{number}-again"))
+        return super().write_stream(stream, after, resumable=resumable)
 
 
 @control("streams-disconnect-is-no-cancellation", revision=LEGACY)
