@@ -86,6 +86,27 @@ def test_server_needing_a_repository_gets_one_automatically(tmp_path: Path) -> N
     assert profile.bindings.found
 
 
+@pytest.mark.parametrize("is_kind", [True, False])
+def test_server_that_refuses_the_place_of_our_folder_gets_one_below_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kind: bool
+) -> None:
+    allowed = tmp_path / "home"
+    for folder in (allowed, tmp_path / "usual"):
+        folder.mkdir()
+    monkeypatch.setattr("mcp_touchstone.runtime.scratch.PLACES", (str(tmp_path / "usual"),))
+    monkeypatch.setenv("HOME", str(allowed))
+    target = server_needing_repository(tmp_path)
+    program = Path(target.command[1])
+    refusal = f"if {str(allowed if is_kind else tmp_path / 'x')!r} not in sys.argv[-1]: sys.exit(1)"
+    program.write_text(program.read_text().replace("if not (", f"{refusal}\nif not ("))
+
+    profile, _ = survey(target, words=())
+
+    assert bool(profile.spoken) is is_kind
+    assert not (allowed / ".cache" / "mcp-touchstone").exists()
+    assert list((tmp_path / "usual").iterdir()) == []
+
+
 def test_needed_repository_is_not_judged_as_damage(tmp_path: Path) -> None:
     run = judge(
         server_needing_repository(tmp_path), load(SECURITY), Choice(select=("traversal-absolute",))

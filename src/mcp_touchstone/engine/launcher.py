@@ -73,6 +73,10 @@ class Launcher:
 
             self._rate = RequestRate(rate)
 
+    def settle(self) -> None:
+        """Take over the place of the world, which may have moved."""
+        self._env = self._env_in(self._world, self._target)
+
     def start(
         self, revision: str, label: str, world: World | None = None, target: Target | None = None
     ) -> Connection:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from mcp_touchstone.catalog.clause import Transport
@@ -209,6 +210,11 @@ class ProcessPool:
         if late:
             connection.channel.kill()
         return connection
+
+    def move(self, parent: Path) -> None:
+        """Make the world of the run again in another folder, while no process runs."""
+        self.world.move(parent)
+        self._launcher.settle()
 
     def branch(self) -> "ProcessPool":
         """Return a pool of the same server, whose processes this one does not judge.

@@ -20,7 +20,7 @@ from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.results.events import Met, OnEvent, RunLog
 from mcp_touchstone.results.run import Run
 from mcp_touchstone.runtime import interrupts
-from mcp_touchstone.runtime.scratch import World, abandoned, clear, entries
+from mcp_touchstone.runtime.scratch import World, abandoned, at_home, clear, entries
 from mcp_touchstone.runtime.timeouts import Pace
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.orphans import end_abandoned
@@ -230,7 +230,9 @@ AFTER_END: Final = 1.0
 
 
 def _explored(pool: ProcessPool, meanwhile: Callable[[], object] = lambda: None) -> FirstLook:
-    """Return the profile of the server; if it exits at once, try again in a git repository.
+    """Return the profile of the server; if it exits at once, try again elsewhere.
+
+    Some servers start in a git repository only, and some in no folder that everybody may write to.
 
     Raises:
         LaunchError: it could not be started.
@@ -240,16 +242,37 @@ def _explored(pool: ProcessPool, meanwhile: Callable[[], object] = lambda: None)
     _discard(pool, found.spoiled)
     if found.profile.spoken or not pool.target.rooted:
         return found
-    left = all(one.channel.wait(AFTER_END) is not None for one in found.connections.values())
-    if not left or pool.world.is_repository:
-        return found
-    pool.world.become_repository()  # some servers start in a repository only
+    for change in (_becomes_repository, _goes_home):
+        left = (one.channel.wait(AFTER_END) is not None for one in found.connections.values())
+        if found.profile.spoken or not all(left) or not change(pool):
+            continue
+        again = explore(pool.spawn_at_once, pool.pace, revisions)
+        _discard(pool, again.spoiled)
+        found, other = (again, found) if again.profile.spoken else (found, again)
+        _discard(pool, other.connections.values())
+    return found
+
+
+def _becomes_repository(pool: ProcessPool) -> bool:
+    """Make the root a repository; return whether it was none."""
+    if pool.world.is_repository:
+        return False
+    pool.world.become_repository()
     pool.has_repositories = True
-    again = explore(pool.spawn_at_once, pool.pace, revisions)
-    _discard(pool, again.spoiled)
-    first, second = (again, found) if again.profile.spoken else (found, again)
-    _discard(pool, second.connections.values())
-    return first
+    return True
+
+
+def _goes_home(pool: ProcessPool) -> bool:
+    """Move the world below the home of the user; return whether that is possible."""
+    place = at_home()
+    if pool.target.world is not None or pool.world.path.tree.path.is_relative_to(place):
+        return False
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    pool.move(place)
+    return True
 
 
 def _discard(pool: ProcessPool, connections: Iterable["Connection"]) -> None:

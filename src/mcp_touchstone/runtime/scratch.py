@@ -116,9 +116,15 @@ class World:
             "limit": self.limit,
         }
         self._isolated = isolated
-        self._tree = _made(parent or _place())
-        self.path = self._tree.top
+        self._seed = seed
         self.is_repository = is_repository
+        self.secret = f"sk-touchstone-{secrets.token_hex(12)}"
+        self._make(parent or _place())
+
+    def _make(self, parent: Path) -> None:
+        """Make the tree in a folder."""
+        self._tree = _made(parent)
+        self.path = self._tree.top
         self.root = self.path / "root"
         self.home = self.path / "home"
         self.tmp = self.path / "tmp"
@@ -128,16 +134,21 @@ class World:
             file = self.root / name
             file.parent.mkdir(exist_ok=True)
             file.write_text(text)
-        if seed is not None:
-            copy_root.copy(seed, self.root)
-        if is_repository:
+        if self._seed is not None:
+            copy_root.copy(self._seed, self.root)
+        if self.is_repository:
             self.become_repository()
-        self.secret = f"sk-touchstone-{secrets.token_hex(12)}"
         self.canary = self.path / "outside" / f"canary-{secrets.token_hex(6)}.txt"
         self.canary.parent.mkdir()
         self.canary_text = f"canary {secrets.token_hex(12)}"
         self.canary.write_text(f"{self.canary_text}\n")
         self.limit.watch(self._tree)
+
+    def move(self, parent: Path) -> None:
+        """Remove the tree, and make it again in another folder."""
+        self.remove()
+        self.ground["parent"] = parent
+        self._make(parent)
 
     def become_repository(self) -> None:
         """Make the root a git repository with a commit, unless the user's folder is one."""
@@ -171,6 +182,9 @@ class World:
         """Remove the tree."""
         self.limit.forget(self._tree)
         self._tree.remove()
+        if self.ground["parent"] == at_home():
+            with contextlib.suppress(OSError):  # another run may use it
+                at_home().rmdir()
 
     def __enter__(self) -> Self:
         return self
@@ -219,7 +233,7 @@ def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
     if sys.platform == "win32":
         return []
     found = []
-    for place in places or map(Path, {*PLACES, tempfile.gettempdir()}):
+    for place in places or {*map(Path, (*PLACES, tempfile.gettempdir())), at_home()}:
         with contextlib.suppress(OSError):
             found += [
                 Path(entry.path)
@@ -229,6 +243,12 @@ def abandoned(places: Iterable[Path] | None = None) -> list[Path]:
                 and not _is_held(Path(entry.path))
             ]
     return found
+
+
+def at_home() -> Path:
+    """Return a folder below the user's home, for servers that refuse what everybody may write."""
+    home = os.environ.get("HOME") or os.environ.get("USERPROFILE") or "~"
+    return Path(home).expanduser() / ".cache" / "mcp-touchstone"
 
 
 def private() -> Tree:
