@@ -415,6 +415,7 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         "resourceSubscriptions": listed,
     }
     wide = Subscription(talk.wire, everything, id="touchstone-listen")
+    wide.acknowledged()
     narrow = Subscription(talk.wire, {"toolsListChanged": True})
     window = Window(talk.wire, talk.pace.silence)
     _judge_acknowledgment(talk, wide, everything)

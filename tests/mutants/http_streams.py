@@ -13,7 +13,7 @@ from tests.mutants.kit import LEGACY, MODERN, control, controls, has, mutant, mu
 OLDER = "2025-06-18"
 SESSION = "Mcp-Session-Id"
 
-LATER = 3.0
+LATER = 2.0
 """Seconds to a report of progress that comes too late."""
 
 CROSSING = 0.3
@@ -249,7 +249,7 @@ class RemembersProgress(Diverts):
     def divert(self, exchange: Any, data: bytes, put: Callable[[bytes], None]) -> None:
         put(data)
         session = self.header(SESSION)
-        if b"notifications/progress" in data and session:
+        if b'"touchstone-progress' in data and b"notifications/progress" in data and session:
             listening = self.server.sessions.find(session).listening
             threading.Timer(LATER, listening.put, [data]).start()
 
