@@ -295,8 +295,9 @@ def _become(order: dict[str, Any], pipes: Sequence[int], orders: socket.socket) 
     (gc.disable if found is MUTANTS else gc.enable)()
     status = 1
     try:
-        # A server of HTTP starts another one.
-        with forking(_forked) if "--http" in words else contextlib.nullcontext():
+        # A server of HTTP starts another one. That of a fake has its port after the name and root.
+        over_http = "--http" in words or (found is FAKES and len(words) > 2)  # noqa: PLR2004
+        with forking(_forked) if over_http else contextlib.nullcontext():
             status = _RUN[found](words)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

@@ -37,13 +37,14 @@ def load(named: str = "") -> dict[str, kit.Mutant]:
 def files_of(named: str) -> list[str]:
     """Return the files with a class or a row of a name, without an import; all for no name."""
     pattern = rf'^(class | +|.*\)\(){named}[(=]|\(\s*"{named}",\s'
-    mark = re.compile(pattern.encode(), re.MULTILINE)
+    word, mark = named.encode(), re.compile(pattern.encode() if named else b"", re.MULTILINE)
     found = []
     for file in sorted(os.listdir(HERE)):  # noqa: PTH208
         if file.endswith(".py") and file not in NO_CHAPTERS:
-            with open(f"{HERE}/{file}", "rb") as text:  # noqa: PTH123
-                if not named or mark.search(text.read()):
-                    found.append(file)
+            with open(f"{HERE}/{file}", "rb") as opened:  # noqa: PTH123
+                text = opened.read()
+            if word in text and mark.search(text):  # the first is much faster, and mostly false
+                found.append(file)
     return found
 
 
