@@ -23,15 +23,17 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import IO, Any, Final
 
 HERE: Final = Path(__file__).parent
 MUTANTS: Final = (str(HERE / "mutants"),)
 FAKES: Final = (str(HERE / "fakes"),)
 REFERENCE: Final = ("-m", "reference_server")
-KINDS: Final = (MUTANTS, FAKES, REFERENCE)
+SCRIPTS: Final = tuple(("-S", str(HERE / f"{name}_server.py")) for name in ("golden", "toy"))
+KINDS: Final = (MUTANTS, FAKES, REFERENCE, *SCRIPTS)
 """The first words after the interpreter of the commands that are forked."""
 
 ORPHANED: Final = b"orphaned"
@@ -267,8 +269,16 @@ def _prepare() -> None:
     for part in pkgutil.walk_packages(_module("reference_server").__path__, "reference_server."):
         if part.name not in WORKERS:
             _module(part.name)
+    for script in SCRIPTS:
+        path = Path(script[-1])
+        _RUN[script] = partial(_script, compile(path.read_bytes(), path, "exec"))
     gc.collect()
     gc.freeze()
+
+
+def _script(code: CodeType, _words: list[str]) -> int:
+    exec(code, {"__name__": "__main__", "__file__": code.co_filename})  # noqa: S102  (one of ours)
+    return 0
 
 
 def _module(name: str) -> ModuleType:
@@ -287,16 +297,16 @@ def _become(order: dict[str, Any], pipes: Sequence[int], orders: socket.socket) 
     found = kind(order["words"])
     assert found is not None
     words = order["words"][1 + len(found) :]
-    sys.argv = [str(sys.modules[_RUN[found].__module__].__file__), *words]
-    if found is not REFERENCE:
-        sys.argv[0] = found[0]
+    sys.argv = [found[-1], *words]
+    if found is REFERENCE:
+        sys.argv[0] = str(sys.modules[_RUN[found].__module__].__file__)
     orders.send(str(os.getpid()).encode())
     orders.close()
     (gc.disable if found is MUTANTS else gc.enable)()
     status = 1
     try:
         # A server of HTTP starts another one. That of a fake has its port after the name and root.
-        over_http = "--http" in words or (found is FAKES and len(words) > 2)  # noqa: PLR2004
+        over_http = "--http" in words or (found is FAKES and len(words) > 2)
         with forking(_forked) if over_http else contextlib.nullcontext():
             status = _RUN[found](words)
     except SystemExit as end:

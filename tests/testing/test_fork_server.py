@@ -12,7 +12,7 @@ import pytest
 
 from mcp_touchstone.target.target import reference
 from mcp_touchstone.transport import process
-from tests.fork_server import MUTANTS, REFERENCE, Forked, ForkServer, forking, kind
+from tests.fork_server import MUTANTS, REFERENCE, SCRIPTS, Forked, ForkServer, forking, kind
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="servers are forked on Linux only")
 
@@ -55,6 +55,19 @@ def test_forked_reference_server_prints_the_same_help_as_a_started_one(tmp_path:
     )
 
     assert finished(started(*words, cwd=tmp_path)) == (0, plain.stdout.decode(), "")
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda words: Path(words[-1]).stem)
+def test_forked_script_answers_as_a_started_one(tmp_path: Path, script: tuple[str, ...]) -> None:
+    server = started(*script, str(tmp_path), "echo", cwd=tmp_path)
+    words = [sys.executable, *script, str(tmp_path), "echo"]
+    asked = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    plain = subprocess.run(words, input=asked, capture_output=True, check=True, timeout=60)
+
+    server.stdin.write(asked)
+
+    assert isinstance(server, Forked)
+    assert finished(server) == (0, plain.stdout.decode(), "")
 
 
 def test_forked_server_that_is_killed_has_the_number_of_the_signal(tmp_path: Path) -> None:
