@@ -224,8 +224,9 @@ def _free(trees: Iterable[Tree]) -> dict[int, Use]:
     found = {}
     for tree in trees:
         with contextlib.suppress(OSError):  # it was removed
-            disk, size, files = tree.folder.room()
-            found[disk] = Use(size, files)
+            folder = tree.folder
+            if folder.disk not in found:
+                found[folder.disk] = Use(*folder.room())
     return found
 
 

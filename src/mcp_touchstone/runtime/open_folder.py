@@ -15,7 +15,7 @@ import stat
 import struct
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -140,21 +140,41 @@ class Folder:
             OSError: there are more than ``MOST``.
         """
         with self._listed() as entries:
-            found = [entry.name for entry in itertools.islice(entries, MOST + 1)]
-        if len(found) > MOST:
+            return [entry.name for entry in self._counted(entries)]
+
+    def parted(self) -> tuple[list[str], list[str]]:
+        """Return the names of the folders in the folder, and the other names.
+
+        Raises:
+            OSError: there are more than ``MOST``.
+        """
+        folders: list[str] = []
+        others: list[str] = []
+        with self._listed() as entries:
+            for entry in self._counted(entries):
+                (folders if entry.is_dir(follow_symlinks=False) else others).append(entry.name)
+        return folders, others
+
+    def _counted(self, entries: Iterator["os.DirEntry[str]"]) -> Iterator["os.DirEntry[str]"]:
+        yield from itertools.islice(entries, MOST)
+        if next(entries, None) is not None:
             raise OSError(errno.E2BIG, f"there are more than {MOST:,} names", self._shown)
-        return found
 
     def stat(self, name: str) -> os.stat_result:
         """Return the result of ``lstat`` for a name; for ``.``, that of the folder."""
         return os.stat(self._name(name), dir_fd=self._at, follow_symlinks=False)
 
-    def room(self) -> tuple[int, int, int]:
-        """Return the number of the disk, and the free bytes and files on it (not on Windows)."""
+    @cached_property
+    def disk(self) -> int:
+        """The number of the disk."""
+        return os.stat(self._place).st_dev
+
+    def room(self) -> tuple[int, int]:
+        """Return the free bytes and files on the disk (not on Windows)."""
         if sys.platform == "win32":
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), self._shown)
-        device, found = os.stat(self._place).st_dev, os.statvfs(self._place)
-        return device, found.f_bavail * found.f_frsize, found.f_favail
+        found = os.statvfs(self._place)
+        return found.f_bavail * found.f_frsize, found.f_favail
 
     def target(self, name: str) -> str:
         """Return the target of a link."""
@@ -432,8 +452,8 @@ def _library() -> ctypes.CDLL:
 
 def _open_beneath(top: int, names: tuple[str, ...]) -> int:
     """Open a folder relative to a descriptor; no part of the path may be a link."""
-    if not names:
-        return os.open(".", _ON_THE_WAY, dir_fd=top)
+    if len(names) < 2:  # noqa: PLR2004  (a single name leads out only if it is a link)
+        return os.open(names[0] if names else ".", _ON_THE_WAY, dir_fd=top)
     global _has_openat2  # noqa: PLW0603  (what the kernel can does not change)
     if _has_openat2:
         how = struct.pack("QQQ", _ON_THE_WAY, 0, _BENEATH)

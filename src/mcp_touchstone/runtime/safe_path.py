@@ -265,10 +265,6 @@ class SafePath:
         """Return the content of a file of at most ``most`` bytes."""
         return self._folder().read(self._last, most)
 
-    def pieces(self, overlap: int) -> Iterator[bytes]:
-        """Yield a file in pieces; see ``Folder.pieces``."""
-        yield from self._folder().pieces(self._last, overlap)
-
     def read_text(self, errors: str = "strict") -> str:
         """Return the content of a file in UTF-8."""
         return self.read_bytes().decode("utf-8", errors)
@@ -291,19 +287,10 @@ class SafePath:
         while waiting and left > 0:
             here = waiting.pop()
             try:
-                folder = here.opened()
-                names = folder.names()
+                folders, others = here.opened().parted()
             except OSError:
                 continue
-            left -= len(names)
-            folders: list[str] = []
-            others: list[str] = []
-            for name in names:
-                try:
-                    is_folder = stat.S_ISDIR(folder.stat(name).st_mode)
-                except OSError:
-                    continue
-                (folders if is_folder else others).append(name)
+            left -= len(folders) + len(others)
             yield here, folders, others
             waiting += [SafePath(self.tree, (*here.parts, name)) for name in reversed(folders)]
 

@@ -369,21 +369,24 @@ class FixtureTree(World):
         found: dict[tuple[str, str], tuple[str, Canary]] = {}
         with SCAN:
             for folder, _, names in self.root.walk():
+                try:
+                    opened = folder.opened()
+                except OSError:
+                    continue
                 is_own = self._is_own(folder)
                 parts = folder.relative_to(self.root).parts[is_own:]
                 for name in names:
-                    path = folder / name
                     if self.denied.lists((*parts, name)):
                         continue
                     with contextlib.suppress(OSError):  # links and pipes, too
-                        for piece in path.pieces(OVERLAP):
+                        for piece in opened.pieces(name, OVERLAP):
                             left -= len(piece)
                             if left < 0:
                                 break
                             data = piece + (git_repo.unpacked(piece) if is_own else b"")
                             for canary in self.canaries.found(data, areas):
                                 if not canary.is_name:
-                                    shown = self.shown(path)
+                                    shown = self.shown(folder / name)
                                     found[shown, canary.token] = shown, canary
         if left < 0 and not found:
             what = f"the files have more than {SEARCHED:,} bytes, and were not all searched"
