@@ -7,7 +7,7 @@ names the parts of the protocol's SDKs that it is made of.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import PurePath
 
 from mcp_touchstone.advisories import table
 from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk
@@ -33,7 +33,7 @@ def packages(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> tuple
         processes: the processes of the server, the most likely first.
     """
     for process in processes:
-        name = Path(process.argv[0]).name if process.argv else ""
+        name = PurePath(process.argv[0]).name if process.argv else ""
         for matches, search in ((PYTHON, _of_python), (NODE, _of_node)):
             try:
                 found = tuple(search(process, env)) if matches.fullmatch(name) else ()
@@ -51,7 +51,7 @@ def _of_python(process: ProcessFacts, env: Mapping[str, str]) -> Iterator[Sdk]:
         return
     kind, _folder, text = start
     top = text.partition(".")[0]
-    own = (f"{top}/__init__.py", f"{top}.py") if kind == "module" else (f"/{Path(text).name}",)
+    own = (f"{top}/__init__.py", f"{top}.py") if kind == "module" else (f"/{PurePath(text).name}",)
     for name in sorted(table.packages(PYPI) - {*LAYERS[PYPI]}):
         distribution = re.sub(r"[-_.]+", "_", name)
         for folder in python_path(program, process.cwd, env):
