@@ -136,6 +136,8 @@ def _requests(record: Record) -> Iterator[tuple[HttpExchange, dict[str, object]]
     by_line = {asked.line: asked for asked in clients.requests(record)}
     for exchange in _of(record, "POST"):
         asked = by_line.get(exchange.line)
+        if exchange.line and isinstance(record.transcript[exchange.line].value, list):
+            continue  # no header fits a batch, which another clause judges
         if asked is not None and asked.method != "initialize":
             yield exchange, asked.value
 
@@ -270,6 +272,61 @@ def sends_the_session_id_back(record: Record) -> Iterator[Seen]:
             actual = f"{exchange.verb} with {brief(said)}" if said else f"no {SESSION}"
             expected = f"{SESSION}: {issued}"
             yield Seen("client-http-session", said == issued, _at(exchange), expected, actual)
+
+
+@parts.scenario("streams")
+class Streams(parts.Part):
+    """Answer calls: at once, then over HTTP in a stream, then in a stream with comments."""
+
+    steps = (
+        {"list": "tools"},
+        *({"call": "add_numbers", "a": n, "b": 3, "progress": True} for n in range(3)),
+        {"list": "tools"},
+    )
+    http_fault = parts.COMMENTS
+    may_fail = True
+    calls = 0
+
+    def call(self, request: parts.Json) -> None:
+        """Answer; what comes before the answer begins a stream."""
+        self.calls += 1
+        token = object_in(request, "params", "_meta").get("progressToken")
+        answer = partial(super().call, request)
+        if self.calls > 1 and not self.modern:
+            self.ask("ping", lambda _response: None)
+            self.later(0.3, answer)
+            return
+        if self.calls > 1 and token is not None:
+            params = {"progressToken": token, "progress": 1}
+            self.say({"method": "notifications/progress", "params": params})
+        answer()
+
+
+parts.variant(
+    "streams-stateless",
+    Streams,
+    "Answer calls of 2026-07-28: over HTTP in streams too, and with comments.",
+    modern=True,
+)
+
+
+@ambient("client-http-streams")
+def reads_answers_in_streams(record: Record) -> Iterator[Seen]:
+    """A client that reads an answer as JSON goes on after one in a stream, too."""
+    clause, expected = "client-http-streams", "the next step"
+    asked = clients.requests(record)
+    read_json = False
+    for exchange in _of(record, "POST") if record.scenario.startswith("streams") else ():
+        found = clients.peer(record).answer_to(exchange.line)
+        if found is None or found[1].kind is not Kind.RESULT:
+            continue
+        goes_on = any(one.line > found[0].n for one in asked)
+        failed = record.alone and clients.event(record, Happened.FAILED) is not None
+        if not exchange.streams:
+            read_json |= goes_on
+        elif read_json and (goes_on or failed):
+            actual = "the client failed after an answer in a stream; it had read one in JSON"
+            yield Seen(clause, goes_on, exchange.line, expected, actual)
 
 
 @parts.scenario("redirect")

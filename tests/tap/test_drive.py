@@ -550,6 +550,19 @@ def test_a_client_of_the_official_suite_gets_the_scenarios_that_it_knows(
     assert main(["client", *words]) == 0
 
 
+def test_an_official_client_that_connects_and_finds_no_tool_is_run_again_as_tools_call(
+    tmp_path: Path,
+) -> None:
+    call = "{'id': 2, 'method': 'tools/call', 'params': {'name': 'add_numbers', 'arguments': {}}}"
+    code = "import os\n" + TRANSPORT
+    code += "if os.environ['MCP_CONFORMANCE_SCENARIO'] != 'tools_call': sys.exit('no such tool')\n"
+    code += f"with post({call}, **session) as answer: answer.read()\n"
+
+    assert client(tmp_path, code, "--http", scenario="questions") == 0
+
+    assert played(tmp_path) == {"questions": "judged"}
+
+
 def test_a_common_trouble_is_told_once_with_what_our_server_did(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

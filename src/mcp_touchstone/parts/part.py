@@ -39,6 +39,9 @@ FORGETS: Final = "forgets"
 ISSUER: Final = "{issuer}"
 """Stands for the URL of the issuer in an authorization response."""
 
+COMMENTS: Final = "comments"
+"""Comments precede what a stream of a call has, but not in the first stream."""
+
 REDIRECTS: Final = "redirects"
 """Calls are redirected to another origin of ours."""
 
@@ -169,7 +172,7 @@ class Part:
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
         both: whether ``initialize`` begins a session although it is modern.
         opened: whether initialize came.
-        http_fault: what its HTTP server does: DROPS, FORGETS or REDIRECTS; empty for nothing.
+        http_fault: what its HTTP server does: one of the constants above; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
         official: see ``scenario``.
         may_fail: whether a client may report an error, so that its exit status means nothing.

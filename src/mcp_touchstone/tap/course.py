@@ -39,8 +39,8 @@ def outcome(
         spoke: the conversations in which the client said something.
         limit: the seconds that it had.
     """
-    methods = [method for one in spoke for method in _methods(one)]
-    opens, modern = "initialize" in methods, any(_is_modern(one) for one in spoke)
+    said = [method for one in spoke for method in methods(one)]
+    opens, modern = "initialize" in said, any(_is_modern(one) for one in spoke)
     left_out = ""
     if part.modern and not part.both and opens and not modern:
         left_out = "the client speaks no revision without a session"
@@ -58,15 +58,15 @@ def outcome(
         what, why = ScenarioOutcome.LEFT_OUT, left_out
     elif status and part.may_fail:
         what = ScenarioOutcome.REFUSED
-    elif status and not _took_all(part, methods):
+    elif status and not _took_all(part, said):
         what, why = ScenarioOutcome.CRASHED, f"the client ended with exit status {status}"
     return PlayedScenario(name, what, why, status)
 
 
-def _took_all(part: type[Part], methods: Sequence[str]) -> bool:
+def _took_all(part: type[Part], said: Sequence[str]) -> bool:
     """Whether a client sent a request for each step, so that its status tells nothing more."""
     return all(
-        methods.count(method) >= sum(step in one for one in part.steps)
+        said.count(method) >= sum(step in one for one in part.steps)
         for step, method in STEPS.items()
     )
 
@@ -77,7 +77,8 @@ def _messages(one: Recording) -> Iterator[Any]:
         yield from value if isinstance(value, list) else [value]
 
 
-def _methods(one: Recording) -> Iterator[str]:
+def methods(one: Recording) -> Iterator[str]:
+    """Yield the methods of a client, one for each message."""
     return (str(value_in(message, "method")) for message in _messages(one))
 
 

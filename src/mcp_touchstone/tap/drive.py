@@ -17,7 +17,7 @@ from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.http_server import hosts
 from mcp_touchstone.http_server.streams import EventStream
 from mcp_touchstone.parts.canary import FetchCanary
-from mcp_touchstone.parts.part import DROPS, FORGETS, REDIRECTS, STATUSES, Part
+from mcp_touchstone.parts.part import COMMENTS, DROPS, FORGETS, REDIRECTS, STATUSES, Part
 from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
 from mcp_touchstone.runtime import interrupts, scratch
@@ -47,6 +47,9 @@ RETRY: Final = 3000
 
 MOST: Final = 4 << 20
 """Greatest size of the recordings of a scenario, in bytes; a plain client needs a hundredth."""
+
+COMMENT: Final = b": a comment\n:{}\n\n"
+"""Lines that a client must ignore (HTML standard, #event-stream-interpretation)."""
 
 ELSEWHERE: Final = "elsewhere/"
 """Path of the other origin to which redirects lead."""
@@ -108,6 +111,10 @@ class FaultyEndpoint(ClientConnection):
     def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
         """Write a stream, or its beginning."""
         called = isinstance(stream, HttpExchange) and stream.asked.get("method") == "tools/call"
+        if called and self.server.fault == COMMENTS:
+            if self.server.streamed:
+                self._chunk(COMMENT)
+            self.server.streamed = True
         if called and self.command == "POST" and self.server.fault == DROPS:
             self.server.fault = ""
             begun, stream = stream.after(0, 0.0), EventStream(stream.number)
@@ -123,13 +130,14 @@ class FaultyListener(Listener):
         fault: DROPS or FORGETS; empty once it happened.
         called: whether a tool was called.
         guard: asks for tokens; None if none is needed.
+        streamed: whether an answer to a call was a stream.
         elsewhere: the origin to which calls are redirected; empty for none.
         statuses: those of the redirects.
     """
 
     handler = FaultyEndpoint
     fault = ""
-    called = False
+    called = streamed = False
     guard: "Guard | None" = None
     elsewhere = ""
 

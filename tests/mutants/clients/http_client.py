@@ -92,6 +92,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     ),
     "client-http-param-omitted": ("headers", other("Mcp-Param-None", "null", "tools/call")),
     "client-http-invalid-tool": ("headers", lambda r: r),
+    "client-http-streams": ("streams", lambda r: r),
     "client-http-token-in-query": (
         "tools_call",
         lambda r: replace(r, target=f"{r.target}?access_token=x") if r.verb == "GET" else r,
@@ -309,6 +310,7 @@ class Client:
         self._stays = fault == "client-http-session-lost"
         self._hasty = fault == "client-http-retry"
         self._follows = fault == "client-auth-credentials-origin"
+        self._single = fault == "client-http-streams"
         self._lax = fault == "client-http-invalid-tool"
         self._retry = 0
         self._tools: list[str] = []
@@ -422,6 +424,8 @@ class Client:
         if "event-stream" not in response.headers.get("Content-Type", ""):
             self._read(body)
             return response.status, []
+        if self._single and message.get("method") == "tools/call":
+            sys.exit("an event stream")
         found = []
         for event in body.split("\n\n"):
             fields = dict(line.split(": ", 1) for line in event.splitlines() if ": " in line)
