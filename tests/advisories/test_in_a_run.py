@@ -39,6 +39,7 @@ def state(run: Run) -> State:
 @cases(
     ("2.1.1", (Outcome.FAIL,), State.OPEN),
     ("2.1.1", (Outcome.PASS, Outcome.WARN), State.OPEN),
+    ("2.1.1", (Outcome.NOTE,), State.OPEN),
     ("2.1.1", (Outcome.PASS,), State.CLOSED),
     ("2.2.0", (Outcome.FAIL,), State.OPEN),
     ("2.2.0", (Outcome.PASS,), State.BY_OPTION),

@@ -65,7 +65,7 @@ def _known(
         outcome: tuple(rule for rule in advisory.shown_by if worst.get(rule) is outcome)
         for outcome in Outcome
     }
-    if rules := (*found[Outcome.FAIL], *found[Outcome.WARN]):
+    if rules := (*found[Outcome.FAIL], *found[Outcome.WARN], *found[Outcome.NOTE]):
         return KnownAdvisory(advisory, package, State.OPEN, rules)
     if rules := found[Outcome.PASS]:
         state = State.BY_OPTION if advisory.is_optional_in(package) else State.CLOSED
@@ -89,6 +89,5 @@ def _why(advisory: Advisory, worst: Mapping[str, Outcome], run: Run) -> str:
 
 _UNSEEN = {
     Outcome.BROKEN: "it could not be checked",
-    Outcome.NOTE: "it ended in a note",
     Outcome.UNSEEN: "it was never triggered",
 }
