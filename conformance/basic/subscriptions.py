@@ -392,7 +392,7 @@ def supports_subscriptions_listen(talk: Conversation) -> None:
         "subscriptions-listen-supported",
         reply.code != -32601,
         f"subscriptions/listen{', which its flags promise' if promised else ''}",
-        mild=None if promised else Breach.WARN,
+        mild=None if promised else Breach.NOTE,
     )
     if not reply.answered:
         stream.cancel()

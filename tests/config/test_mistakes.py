@@ -81,6 +81,11 @@ MISTAKES = {
     "a misspelt server": cli("check --config c.json --target note", c__json=CLIENT),
     "an HTTP server": cli("check --config c.json --target web", c__json=CLIENT),
     "a URL of another kind": cli("check --http ftp://a -- true"),
+    "a URL of another scheme": cli("check ftp://a/mcp"),
+    "certificates that are none": cli(
+        "check http://127.0.0.1:9/mcp --ca-file a.pem", a__pem="x = 1"
+    ),
+    "a misspelt word in braces": cli("check -- true {rot}"),
     "a port without a command": cli("check --http http://127.0.0.1:{port}/"),
     "a secret in an argument": cli("check http://127.0.0.1:9 --header A=b"),
     # the command

@@ -84,7 +84,7 @@ mutants("subscriptions-listen-supported", of=_Unlistened, revision=MODERN)(
 )
 
 
-@mutant("subscriptions-listen-supported", revision=MODERN, outcome="warn")
+@mutant("subscriptions-listen-supported", revision=MODERN, outcome="note")
 class HasNeitherChangesNorListen(_Unlistened):
     """Promises no change notifications and has no subscriptions/listen."""
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot
+from mcp_touchstone.bindings.binding import Binding, Bindings, Operation, Style
 from mcp_touchstone.connection.server_profile import Example, ServerProfile, Spoken
 from mcp_touchstone.results.tool_use import SHOWN, FailedTool, ToolUse, tool_use
 from mcp_touchstone.runtime.timeouts import Pace
@@ -16,7 +18,9 @@ from tests.commands import ran, touchstone
 from tests.conftest import HERE
 from tests.discovery.test_probing import probed
 
-OLD, NEW = "2024-11-05", "2025-11-25"
+OLD, NEW, MODERN = "2024-11-05", "2025-11-25", "2026-07-28"
+LEFT_OUT = "not called, as a quick run calls only those of --call"
+PATH = ArgumentSlot(("path",), ArgumentRole.PATH, needed=True)
 TOY = [sys.executable, "-S", str(HERE / "toy_server.py"), "{root}"]
 KINDS = ("json", "html", "markdown")
 
@@ -58,11 +62,53 @@ def test_a_tool_that_fails_in_one_revision_is_named_with_it() -> None:
 def test_a_quick_run_names_the_tools_that_it_does_not_call() -> None:
     quick = profile(_2025_11_25={})
     quick = replace(quick, pace=Pace(1.0, hurried=True))
-    assert tool_use(quick).hurried == ()  # it called some
+    assert tool_use(quick).called == ("get",)
+    assert tool_use(quick).hurried == ("list", "late", "put")
 
     quick.spoken[NEW].decided.tried.clear()
     (row,) = tool_use(quick).rows()
-    assert row == ("not called, as a quick run calls none", "get, list, late, put")
+    assert row == (LEFT_OUT, "get, list, late, put")
+
+
+def test_a_quick_run_calls_the_tools_of_call_and_says_so(tmp_path: Path) -> None:
+    words = ["--quick", "--call", "echo", "--json", str(tmp_path / "r.json")]
+    done = touchstone("check", *words, "--", *TOY, "echo", "write")
+    said = " ".join(done.stdout.split())
+
+    assert f"called: echo {LEFT_OUT}: write" in said
+    assert said.endswith(f"(--quick: {MODERN} only, no tool called but those of --call)")
+    document = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    judged = {verdict["clause"] for verdict in document["verdicts"]}
+    assert "tools-call-result-shape" in judged
+    assert document["summary"]["quick"].startswith("--quick: ")
+
+
+def test_a_run_with_attacks_says_which_tools_were_attacked() -> None:
+    way = Binding(
+        Operation.READ, "get", {"path": "{root}/a", "limit": 1}, (PATH,), (Style.ABSOLUTE,)
+    )
+    known = profile(_2025_11_25={})
+    known.discovered.bindings = Bindings((way,), unbound=("list",))
+    found = tool_use(known, {"get", "put"})
+
+    assert (found.called, found.left_out, found.unreached) == ((), (), ())
+    assert dict(found.rows()) == {
+        "attacked": "get(path), put",
+        "not attacked": "list (it was called with paths, and no effect on files was seen); "
+        "late (no argument looks like the path of a file; --bindings names one)",
+    }
+    assert ToolUse.read(found.document()) == found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links")
+def test_a_security_run_lists_no_attacked_tool_as_not_called() -> None:
+    words = ["--suite", "security", "--select", "traversal-dotdot"]
+    said = " ".join(touchstone("check", *words, "--self").stdout.split())
+
+    assert "attacked: file_apply_patch_only(" in said
+    assert "file_read(cwd, path)" in said
+    assert "not annotated read-only" not in said
+    assert "explain_error, list_capabilities (no argument looks like the path" in said
 
 
 def test_an_error_is_shortened_and_escaped() -> None:

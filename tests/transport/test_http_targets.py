@@ -453,6 +453,17 @@ def test_https_is_verified_and_a_certificate_can_be_added(certificate: Path) -> 
     assert "with --ca-file" in http_advice.about(exchange, server.url)
 
 
+def test_a_port_that_ends_plain_connections_may_speak_tls(certificate: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with serving(mcp(), context) as server:
+        done = check(server.url.replace("https:", "http:"), "--select", "ping")
+
+    assert done.returncode == 2
+    said = " ".join(done.stdout.split())
+    assert "write https://" in said
+
+
 def reason_of(endpoint: Endpoint) -> str:
     """Return why there is no connection, in the words of a report."""
     with pytest.raises(OSError, match="certificate") as error:

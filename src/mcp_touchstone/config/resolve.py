@@ -1,6 +1,7 @@
 """Turn a command line into settings, and settings into the arguments of a run."""
 
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
@@ -31,7 +32,13 @@ from mcp_touchstone.target import minted, values
 from mcp_touchstone.target.server_settings import ServerSettings, words
 from mcp_touchstone.target.target import Target, absolute, reference
 from mcp_touchstone.transport import logins
-from mcp_touchstone.transport.http_endpoint import PORT, Endpoint, EndpointError, values_of
+from mcp_touchstone.transport.http_endpoint import (
+    PORT,
+    Endpoint,
+    EndpointError,
+    check_certificates,
+    values_of,
+)
 from mcp_touchstone.transport.tokens import AUTHORIZATION, CommandTokens
 
 if TYPE_CHECKING:
@@ -62,7 +69,9 @@ def settings(line: "CommandLine", environment: Mapping[str, str] = os.environ) -
         _refuse_beside_self(line)
         return [merged(own)]
     command = line.server
-    if command is None and line.words and line.words[0].startswith(("http://", "https://")):
+    if command is None and line.words and (scheme := _SCHEME.match(line.words[0])):
+        if scheme[1].lower() not in {"http", "https"}:
+            raise ConfigError(f"{line.words[0]}: scheme not supported; use http or https")
         return [_running(line, own)]
     if "url" in own and command is None and not line.words:
         return [merged(own)]
@@ -247,6 +256,8 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
     if not settings.bundled and (settings.command or not settings.url):
         _refuse_quoted(settings.command)
     plain = _plain_target(settings)
+    if wrong := next((one for one in plain.doubts if one.refused), None):
+        raise UsageError(str(wrong))
     explores = explores and plain.rooted and not settings.bundled
     found = _sandboxed(plain, settings, writes or explores)
     if found.issuer and found.method is not None and not found.online:
@@ -316,7 +327,8 @@ def _check_http(settings: Settings) -> None:
     if settings.sandbox not in {"", "off"} and not settings.command:
         raise UsageError(f"--sandbox {settings.sandbox}: we did not start this server; drop it")
     if settings.ca_file is not None:
-        InputFile(settings.ca_file, "--ca-file needs certificates in PEM", most=1 << 24).text()
+        pem = InputFile(settings.ca_file, "--ca-file needs certificates in PEM", most=1 << 24)
+        check_certificates(pem.text(), f"--ca-file {settings.ca_file}")
     values_of(settings.header, os.environ)
     _check_tokens(settings)
 
@@ -346,6 +358,8 @@ def _check_tokens(settings: Settings) -> None:
     minted.check_placeholders((*settings.command, *settings.env.values()))
     minted.issuer()
 
+
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 _OF_OURS: Final = (
     "env",
@@ -448,6 +462,7 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
         examples=EXAMPLES if settings.examples is None else settings.examples,
         seed=settings.seed,
         quick=settings.quick,
+        calls=bool(settings.call),
         floor=found,
         clients=chosen(settings.for_),
         tiers=tiers((*settings.attacks, *[Tier.COMMANDS] * settings.attack_commands)),

@@ -125,7 +125,8 @@ class Probing:
             for revision, probes in self._plans.items()
             if Probe.QUESTIONS in probes and not rev.is_modern(revision)
         ]
-        self._trusted = _read_only(*profile.spoken.values())
+        hurried = profile.pace.hurried  # then only tools that the user named are called
+        self._trusted = frozenset() if hurried else _read_only(*profile.spoken.values())
         self._done: dict[str, set[Probe]] = {revision: set() for revision in self._plans}
         self._busy = {(revision, Share.ORDINARY) for revision in self._plans}
         self._busy |= {(r, Share.DRAWN) for r, probes in self._plans.items() if probes & ASIDE}

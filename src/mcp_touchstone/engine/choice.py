@@ -62,6 +62,7 @@ class Choice:
         seed: seed of the generated examples; the same seed gives the same examples.
         quick: whether to judge the newest revision only, in one shared conversation, without trial
             calls of tools, without properties, and without listening for seconds.
+        calls: whether the user named tools, which are called in a quick run too.
         floor: the least severity of a finding that fails the gate.
         tiers: levels of attacks to run.
         accept_unbound: whether a security run without any tool that handles files counts as judged.
@@ -83,6 +84,7 @@ class Choice:
     examples: int = EXAMPLES
     seed: int = 0
     quick: bool = False
+    calls: bool = False
     floor: Floor = DEFAULT
     tiers: frozenset[Tier] = _tiers()
     accept_unbound: bool = False
@@ -123,7 +125,8 @@ class Choice:
         """Return whether ``quick`` skips a clause because it would need probes."""
         if not self.quick:
             return False
-        return any(needs.probes(clause.words, one) - AT_ONCE for one in clause.revisions)
+        quick = AT_ONCE | ({needs.Probe.CALLS} if self.calls else frozenset())
+        return any(needs.probes(clause.words, one) - quick for one in clause.revisions)
 
     def fires(self, clause: Clause) -> bool:
         """Return whether the levels of attacks include a threat; true for any other clause."""

@@ -34,7 +34,7 @@ from mcp_touchstone.engine.deadline import Deadline
 from mcp_touchstone.engine.launcher import GENTLE_RATE
 from mcp_touchstone.engine.lease import ATTACKS
 from mcp_touchstone.engine.named_check import refuse_unknown
-from mcp_touchstone.engine.plan import Plan, besieged, nothing, wanted
+from mcp_touchstone.engine.plan import Plan, besieged, judged, nothing, wanted
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.repeat import Repetitions
 from mcp_touchstone.engine.scheduler import Schedule
@@ -55,6 +55,7 @@ from mcp_touchstone.runtime.timing import account
 from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import now, processor
+from mcp_touchstone.wire.framing import value_in
 from mcp_touchstone.wire.transcript import Source
 
 GENTLE: Final = (
@@ -113,6 +114,8 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
     repetitions = Repetitions(work, choice.repeats, deadline, choice.jobs)
     if pool.target.gentle:
         profile.discovered.remark(GENTLE.format(pool.target.rate or GENTLE_RATE))
+    for doubt in pool.target.doubts:
+        profile.discovered.remark(str(doubt))
     pool.judges_traffic = plan.judges_traffic
     _converse(work, registry, choice, repetitions)
     pool.settle()
@@ -355,6 +358,7 @@ def conclude(
     ended = now()
     execution = Execution(
         interrupted=course.interrupted,
+        quick=_quick(choice, profile) if choice.quick else "",
         processes=0 if course.pool is None else course.pool.started,
         strays=course.strays,
         dropped=course.dropped,
@@ -392,11 +396,34 @@ def conclude(
         floor=replace(choice.floor, sdk=choice.floor.sdk or choice.strict),
         unbound=unbound,
         unattacked=bool(unbound) and course.target.has_files and not choice.accept_unbound,
-        tools=tool_use(profile),
+        tools=tool_use(profile, _attacked(results, connections)),
         clients=measured(choice.clients, profile, choice.record),
         budgets=budgets.measured(profile, (one.transcript for one in connections)),
     )
     return attribute(run)
+
+
+def _quick(choice: Choice, profile: ServerProfile) -> str:
+    """Return what a quick run did not do, in words."""
+    newest = "".join(judged(profile, choice)) or "the newest revision"
+    called = "no tool called but those of --call" if choice.calls else "no tool called"
+    return f"--quick: {newest} only, {called}"
+
+
+def _attacked(
+    results: Iterable[CaseResult], connections: Iterable[Connection]
+) -> frozenset[str] | None:
+    """Return the tools that attacks called; None if the run attacked nothing."""
+    attacks = {one.planned.case.id for one in results if one.planned.case.is_attack}
+    sent = (
+        entry.value
+        for connection in (connections if attacks else ())
+        for entry in connection.transcript
+        if entry.source is Source.US and entry.scenario in attacks
+    )
+    calls = (one for one in sent if value_in(one, "method") == "tools/call")
+    names = frozenset(str(value_in(one, "params", "name")) for one in calls)
+    return names if attacks else None
 
 
 def fold(

@@ -24,6 +24,11 @@ class ChapterCount:
     name: str
     counts: dict[str, int]
 
+    @property
+    def troubled(self) -> bool:
+        """Whether it counts a failure, a warning, or what could not be checked."""
+        return any(self.counts[one] for one in (Outcome.FAIL, Outcome.WARN, Outcome.BROKEN))
+
 
 def findings(
     run: Run, *outcomes: Outcome, known: bool = False, of_sdk: bool = False

@@ -130,6 +130,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "processes": run.execution.processes,
         "strays": run.execution.strays,
         **_some(notes=list(run.execution.notes), started=run.execution.started),
+        **_some(quick=run.execution.quick),
         "seconds": round(run.execution.seconds, 3),
         "startup_seconds": round(run.subject.startup, 3),
         **({} if run.execution.cost is None else {"cost": _cost(run.execution.cost)}),

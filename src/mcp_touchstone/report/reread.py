@@ -62,6 +62,7 @@ def _run(document: Json) -> Run:
         trouble=summary["trouble"],
         execution=Execution(
             interrupted=summary["interrupted"],
+            quick=summary.get("quick", ""),
             processes=summary["processes"],
             strays=summary["strays"],
             notes=tuple(summary.get("notes", ())),

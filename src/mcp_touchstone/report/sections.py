@@ -9,6 +9,7 @@ from rich.console import Console
 
 from mcp_touchstone.report import clients, standing
 from mcp_touchstone.report.digest import (
+    ChapterCount,
     by_clause,
     chapters,
     counts_text,
@@ -58,15 +59,22 @@ def report(sheet: Sheet, run: Run) -> None:
 
 
 def _chapters(sheet: Sheet, run: Run) -> None:
-    if run.verdicts:
-        sheet.say("")
-    for chapter in chapters(run):
+    """Print the counts of the chapters with a failure or a warning; of all with ``-v``."""
+    rows = chapters(run)
+    plain = [] if sheet.verbose else [row for row in rows if not row.troubled]
+    shown = [row for row in rows if row not in plain]
+    if plain:
+        name = f"{plural(len(plain), 'other chapter' if shown else 'chapter')}"
+        totals = {key: sum(row.counts[key] for row in plain) for key in _COLUMNS}
+        shown.append(ChapterCount(name, totals))
+    for number, row in enumerate(shown):
+        sheet.say("") if not number else None
         sheet.say(
-            f"  {chapter.name:<22}",
+            f"  {row.name:<22}",
             *(
                 (f"{count:>4} {word}", style)
                 for key, (word, style) in _COLUMNS.items()
-                if (count := chapter.counts[key])
+                if (count := row.counts[key])
             ),
         )
 
@@ -172,7 +180,7 @@ def _clients(sheet: Sheet, run: Run) -> None:
     for level, label, text in found:
         head = f"{'  ' * level}{label}"
         shown = sheet.shown(text)
-        for line in textwrap.wrap(shown, max(30, sheet.width - wide - 2)):
+        for line in textwrap.wrap(shown, max(20, sheet.width - wide - 2)):
             sheet.say("  ", (f"{head:<{wide}}", "dim"), (line, "" if level else "bold"))
             head = ""
 
@@ -234,6 +242,12 @@ def _close(sheet: Sheet, run: Run) -> None:
             parts += [", " if parts else "", (f"{count} {WORDS[outcome]}", STYLES[outcome])]
     excused = {key: counts[key] for key in ("known", "sdk") if counts[key]}
     parts += [f", {counts_text(excused, WORDS)}"] if excused else []
+    seen = {v.clause.id for v in run.verdicts}
+    absent = len({row.clause for row in run.absent if not row.by_choice} - seen)
+    left = len({row.clause for row in run.absent if row.by_choice} - seen)
+    unseen = outcomes.count(Outcome.UNSEEN)
+    apart = {"not applicable": absent + unseen, "not selected": left}
+    parts += [(f"; {count} {words}", "dim") for words, count in apart.items() if count]
     sheet.say(
         f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
         *parts,
@@ -244,22 +258,15 @@ def _close(sheet: Sheet, run: Run) -> None:
     if notes and not sheet.quiet:
         head = f"{plural(len(notes), 'note')}, which -v shows in full"
         sheet.say((f"{head}: {', '.join(sorted(notes))}", STYLES[Outcome.NOTE]), wrap=True)
-    seen = {v.clause.id for v in run.verdicts}
     if sheet.verbose and run.execution.cost is not None:
         sheet.say((_spent(run.execution.cost), "dim"), wrap=True)
-    absent = len({row.clause for row in run.absent if not row.by_choice} - seen)
-    left = len({row.clause for row in run.absent if row.by_choice} - seen)
-    unseen = outcomes.count(Outcome.UNSEEN)
     why = {
         _agree(absent, "need a feature the server lacks"): absent,
         _agree(unseen, "were never triggered"): unseen,
     }
-    if any(why.values()) and not sheet.quiet:
+    if any(why.values()) and sheet.verbose:
         reasons = ", ".join(text for text, count in why.items() if count)
-        head = f"{plural(absent + unseen, noun(run))} not applicable"
-        sheet.say((f"{head}: {reasons}", "dim"), wrap=True)
-    if left and not sheet.quiet:
-        sheet.say((f"{plural(left, noun(run))} not selected", "dim"), wrap=True)
+        sheet.say((f"of the {noun(run)}s that are not applicable, {reasons}", "dim"), wrap=True)
     if short := [v for v in run.verdicts if any(j.left for j in v.judgements)]:
         sentence = _agree(len(short), "were not attacked in full, because a tool took too long")
         sheet.say((f"{sentence}; -v lists the requests not sent", STYLES[Outcome.NOTE]), wrap=True)

@@ -78,7 +78,7 @@ class Sheet:
         """Print a text beside a label, wrapped."""
         text = self.shown(text)
         gap = " " * max(0, len(label) + 1 - LABEL)
-        lines = textwrap.wrap(text, max(30, self.width - LABEL - 2), initial_indent=gap) or [""]
+        lines = textwrap.wrap(text, max(20, self.width - LABEL - 2), initial_indent=gap) or [""]
         for number, line in enumerate(lines):
             self.say("  ", (f"{label if not number else '':<{LABEL}}", "dim"), (line, style))
 

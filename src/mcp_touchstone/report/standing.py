@@ -10,16 +10,13 @@ from mcp_touchstone.report import clients, comparison
 from mcp_touchstone.report.digest import excused, findings, noun, of_sdks, sdk_failures
 from mcp_touchstone.report.text import cut, plural, window
 from mcp_touchstone.results.budgets import TOKENIZER
-from mcp_touchstone.results.run import Conclusion, Run
+from mcp_touchstone.results.run import Run
 from mcp_touchstone.results.verdict import Outcome
 
 if TYPE_CHECKING:
     from mcp_touchstone.gate.settlement import Renewal
 
 Line = Callable[..., None]
-SHOWN: Final = 20
-"""Names of tools that are listed."""
-
 EFFECTS: Final = 3
 """Greatest number of effects of threats in the paragraph for a decision."""
 
@@ -43,9 +40,8 @@ def known(run: Run, say: Line, width: int) -> None:
 
 
 def of_sdk(run: Run, say: Line, width: int, *, verbose: bool) -> None:
-    """Print the findings that are the SDK's and do not count; in a line if the run passed."""
+    """Print the findings that are the SDK's and do not count; in a line unless it is verbose."""
     found = findings(run, Outcome.FAIL, Outcome.WARN, of_sdk=True)
-    brief = run.conclusion is Conclusion.PASSED and not verbose
     for sdk in dict.fromkeys(finding.sdk.sdk for finding in found if finding.sdk):
         own = [finding for finding in found if finding.sdk and finding.sdk.sdk == sdk]
         like = own[0].sdk.like if own[0].sdk else ""
@@ -55,7 +51,7 @@ def of_sdk(run: Run, say: Line, width: int, *, verbose: bool) -> None:
             if str(sdk) in of_sdks(run, outcome)
         ]
         say("")
-        if brief:
+        if not verbose:
             more = "which do not count: -v lists them, --strict counts them"
             say(("sdk", AMBER), "  ", f"{' and '.join(counts)} of {sdk}, {more}")
             continue
@@ -133,18 +129,8 @@ def passed(run: Run) -> tuple[str, str]:
 
 
 def unattacked(run: Run) -> str:
-    """Return a sentence on the tools that were not attacked; empty if the run attacks no tool."""
-    if run.unbound:
-        return f"No file tool was attacked: {run.unbound}."
-    judgements = [judgement for verdict in run.verdicts for judgement in verdict.judgements]
-    reached = {tool.name for judgement in judgements for tool in judgement.tools}
-    unbound = [name for name in run.subject.unbound if name not in reached]
-    if not unbound:
-        return ""
-    shown = ", ".join(unbound[:SHOWN])
-    more = len(unbound) - SHOWN
-    rest = f" and {more} more" if more > 0 else ""
-    return f"Not attacked with paths, as no effect on files was seen: {shown}{rest}."
+    """Return a sentence on why no file tool was attacked; empty if one was, or none had to be."""
+    return f"No file tool was attacked: {run.unbound}." if run.unbound else ""
 
 
 def severities(run: Run) -> dict[str, list[str]]:
@@ -213,6 +199,11 @@ def costs(run: Run) -> list[str]:
 
 def closing(run: Run) -> tuple[str, str, str]:
     """Return the verdict on the server: a word or two, their style, and the next step."""
+    word, style, rest = _closing(run)
+    return word, style, f"{rest} ({run.execution.quick})" if run.execution.quick else rest
+
+
+def _closing(run: Run) -> tuple[str, str, str]:
     failed = sorted(filter(run.counts, run.verdicts), key=lambda verdict: verdict.outcome.rank)
     if run.execution.interrupted:
         done = ": the report has the verdicts until then" if run.verdicts else ""

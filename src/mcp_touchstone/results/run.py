@@ -171,6 +171,7 @@ class Execution:
 
     Attributes:
         interrupted: whether the user stopped it.
+        quick: what a quick run left out, in words; empty for any other.
         processes: number of server processes started.
         strays: processes the server left behind.
         dropped: files that are new in the user's working folder, relative to that.
@@ -181,6 +182,7 @@ class Execution:
     """
 
     interrupted: bool = False
+    quick: str = ""
     processes: int = 0
     strays: int = 0
     dropped: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 Reports lay this out. Otherwise a tool that stopped working would only make the run shorter.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,15 +42,25 @@ class FailedTool:
 
 
 @dataclass(frozen=True, slots=True)
+class SparedTool:
+    """A tool that no attack called, and the reason."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolUse:
-    """The tools of a server, by what discovery did with them; all empty if it called none.
+    """The tools of a server, by what was done with them; all empty if none was called.
 
     Attributes:
         called: tools with a successful call.
         failed: tools without one, in one revision at least.
         left_out: tools that are not annotated read-only and were not named.
         unreached: tools that may be called and were not: a limit was reached first.
-        hurried: all tools, if the run was too quick to call one.
+        hurried: all tools that were not named, if the run was too quick to call them.
+        attacked: tools that attacks called, with the arguments in which they name files.
+        spared: the other tools of a run with attacks.
     """
 
     called: tuple[str, ...] = ()
@@ -58,6 +68,8 @@ class ToolUse:
     left_out: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
     hurried: tuple[str, ...] = ()
+    attacked: tuple[str, ...] = ()
+    spared: tuple[SparedTool, ...] = ()
 
     def rows(self, option: str = "--call") -> Iterator[tuple[str, str]]:
         """Yield label and text of each line.
@@ -66,15 +78,17 @@ class ToolUse:
             option: the option that names a tool.
         """
         for label, tools in (
+            ("attacked", self.attacked),
+            ("not attacked", self.spared),
             ("called", self.called),
             ("no call succeeded", self.failed),
             ("not called, as not annotated read-only", self.left_out),
             ("not called, as a limit was reached", self.unreached),
-            ("not called, as a quick run calls none", self.hurried),
+            ("not called, as a quick run calls only those of --call", self.hurried),
         ):
             if tools:
                 more = [f"{len(tools) - SHOWN} more"] if len(tools) > SHOWN else []
-                comma = "; " if tools is self.failed else ", "
+                comma = "; " if isinstance(tools[0], FailedTool | SparedTool) else ", "
                 yield label, comma.join([*_shown(tools[:SHOWN]), *more])
         if any(tool.error.startswith("HTTP 401") for tool in self.failed):
             yield "to call them", "give a token: --header Authorization=env:NAME or --token-command"
@@ -93,10 +107,13 @@ class ToolUse:
             tuple(document.get("not_read_only", ())),
             tuple(document.get("not_reached", ())),
             tuple(document.get("not_called_quick", ())),
+            tuple(document.get("attacked", ())),
+            tuple(SparedTool(one["name"], one["why"]) for one in document.get("not_attacked", ())),
         )
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
+        spared = [{"name": tool.name, "why": tool.reason} for tool in self.spared]
         return {
             "called": list(self.called),
             "failed": [
@@ -106,11 +123,49 @@ class ToolUse:
             "not_read_only": list(self.left_out),
             "not_reached": list(self.unreached),
             "not_called_quick": list(self.hurried),
+            **({"attacked": list(self.attacked)} if self.attacked else {}),
+            **({"not_attacked": spared} if spared else {}),
         }
 
 
-def tool_use(profile: ServerProfile) -> ToolUse:
-    """Return what discovery did with the tools of a server."""
+def tool_use(profile: ServerProfile, attacked: Collection[str] | None = None) -> ToolUse:
+    """Return what a run did with the tools of a server.
+
+    Args:
+        attacked: names of the tools that attacks called; None if the run attacked nothing. What was
+            attacked is in no other list but that of tools without a successful call.
+    """
+    use = _probed(profile)
+    if attacked is None:
+        return use
+    names = (t["name"] for spoken in profile.spoken.values() for t in spoken.named("tools"))
+    spared = [name for name in dict.fromkeys(names) if name not in attacked]
+    return ToolUse(
+        called=tuple(name for name in use.called if name not in attacked),
+        failed=use.failed,
+        attacked=tuple(_with_arguments(name, profile) for name in sorted(attacked)),
+        spared=tuple(SparedTool(name, _why_spared(name, profile)) for name in spared),
+    )
+
+
+def _with_arguments(tool: str, profile: ServerProfile) -> str:
+    """Return a tool with the arguments that attacks fill: ``move(from, to)``."""
+    found = () if profile.bindings is None else profile.bindings.found
+    filled = sorted({name for one in found if one.tool == tool for name in one.filled})
+    return f"{tool}({', '.join(filled)})" if filled else tool
+
+
+def _why_spared(tool: str, profile: ServerProfile) -> str:
+    bindings = profile.bindings
+    if bindings is None or any(one.tool == tool for one in bindings.found):
+        return "no selected attack fits it"
+    if tool in bindings.unbound:
+        return "it was called with paths, and no effect on files was seen"
+    return "no argument looks like the path of a file; --bindings names one"
+
+
+def _probed(profile: ServerProfile) -> ToolUse:
+    """Return what discovery did with the tools."""
     probed = {r: spoken for r, spoken in profile.spoken.items() if "callable-tool" in spoken.tried}
     tools: dict[str, bool] = {}
     for spoken in profile.spoken.values() if probed else ():
@@ -130,6 +185,8 @@ def tool_use(profile: ServerProfile) -> ToolUse:
         names = (t["name"] for spoken in profile.spoken.values() for t in spoken.named("tools"))
         return ToolUse(hurried=tuple(dict.fromkeys(names)))
     rest = [name for name in tools if name not in called and name not in failed]
+    if profile.pace.hurried:
+        return ToolUse(tuple(called), tuple(failed.values()), hurried=tuple(rest))
     return ToolUse(
         tuple(name for name in called if name not in failed),
         tuple(failed.values()),
@@ -143,8 +200,8 @@ def _short(text: str) -> str:
     return escaped if len(escaped) <= LONGEST else f"{escaped[: LONGEST - 1]}…"
 
 
-def _shown(tools: Sequence[str | FailedTool]) -> Iterator[str]:
-    """Yield each name, and each reason of failed tools once, behind their names."""
+def _shown(tools: Sequence[str | FailedTool | SparedTool]) -> Iterator[str]:
+    """Yield each name, and each reason once, behind the names of its tools."""
     reasons: dict[str, list[str]] = {}
     for tool in tools:
         if isinstance(tool, str):

@@ -1,12 +1,10 @@
 """Tokens of our own authorization server for a server that we start."""
 
-import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import UserError
 from mcp_touchstone.transport.tokens import Tokens
 
@@ -19,8 +17,6 @@ AUDIENCE: Final = "{audience}"
 UPSTREAM: Final = "{upstream}"
 """Replaced in a command and in variables: the URLs of the issuer, its keys, the server, and of a
 service to which the server may pass requests on."""
-
-_NAMED: Final = re.compile(r"\{[a-z]+\}")
 
 
 class IssuerError(UserError, ValueError):
@@ -49,14 +45,9 @@ def check_placeholders(words: Iterable[str]) -> None:
     """Check that the words of a server name the issuer.
 
     Raises:
-        IssuerError: none does, or one is misspelt.
+        IssuerError: none does.
     """
-    named = {found for word in words for found in _NAMED.findall(word)}
-    known = (ISSUER, KEYS, AUDIENCE, UPSTREAM)
-    for one in sorted(named.difference(known, ("{port}", "{root}", "{python}"))):
-        if hint := nearest(one, known):
-            raise IssuerError(f"--issuer mock: there is no {one}{hint}")
-    if not named & {ISSUER, KEYS}:
+    if not any(name in word for word in words for name in (ISSUER, KEYS)):
         raise IssuerError(
             f"--issuer mock: write {ISSUER} or {KEYS} in the command or in --env, so that the "
             f"server knows whose tokens to accept; {AUDIENCE} is its own URL"

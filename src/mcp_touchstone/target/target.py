@@ -17,6 +17,7 @@ from mcp_touchstone.sandbox.sandbox import Method
 from mcp_touchstone.target import deny_list
 from mcp_touchstone.target.command_text import shown
 from mcp_touchstone.target.minted import MintedTokens, filled
+from mcp_touchstone.target.placeholders import Doubt, doubts
 from mcp_touchstone.target.promises import PromiseTerms
 from mcp_touchstone.target.server_settings import ServerSettings, words
 from mcp_touchstone.target.values import Arguments
@@ -199,6 +200,11 @@ class Target(ServerSettings):
         words = [word for one in terms for word in one.args]
         env = {name: value for one in terms for name, value in one.env.items()}
         return replace(self, command=(*self.command, *words), env={**self.env, **env})
+
+    @property
+    def doubts(self) -> list[Doubt]:
+        """The words in braces of its command and variables that we do not know."""
+        return list(doubts((*self.command, *self.env.values(), self.cwd or "", self.url)))
 
     def command_in(self, root: SafePath | Path) -> tuple[str, ...]:
         """The command with the root and the interpreter filled in."""

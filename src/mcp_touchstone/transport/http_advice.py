@@ -15,6 +15,8 @@ REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 BARRED: Final = frozenset({UNAUTHORIZED, FORBIDDEN}) | REDIRECTS
 """Statuses that keep us out, whatever the body says: nothing can be judged, and nothing failed."""
 
+SILENT: Final = "it closed the connection without a response"
+
 BEARER: Final = "the variable holds the scheme too, as in `Authorization: Bearer TOKEN`"
 
 _SCOPE: Final = re.compile(r'\bscope="([^"]{1,200})"')
@@ -35,11 +37,11 @@ def about(exchange: Exchange, url: str, given: str = "", *, old: bool = False) -
             "HTTP; only that is judged"
         )
     if not exchange.status:
-        return f"{url}: {_unreached(exchange)}"
+        return f"{url}: {_unreached(exchange, url)}"
     return f"{url}: {_refused(exchange, given)}"
 
 
-def _unreached(exchange: Exchange) -> str:
+def _unreached(exchange: Exchange, url: str) -> str:
     fault = exchange.fault
     if "refused" in fault:
         return f"{fault}; is the server started, and is the port right?"
@@ -49,6 +51,8 @@ def _unreached(exchange: Exchange) -> str:
         return f"{fault}{remedy}"
     if "no host" in fault:
         return f"{fault}; is it spelt right?"
+    if fault == SILENT and url.startswith("http:"):
+        return f"{fault}; does it speak TLS? Then write https://"
     if not fault:
         return "it took the request and sent nothing back; does it wait for something else?"
     return fault

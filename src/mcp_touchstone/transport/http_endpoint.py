@@ -204,6 +204,21 @@ def check_header(name: str) -> None:
         raise ValueError(f"{name}: we set this header ourselves")
 
 
+def check_certificates(pem: str, where: str) -> None:
+    """Check that a text has certificates.
+
+    Args:
+        where: its place, for the message.
+
+    Raises:
+        EndpointError: it has none.
+    """
+    try:
+        ssl.create_default_context().load_verify_locations(cadata=pem)
+    except (ssl.SSLError, ValueError) as error:
+        raise EndpointError(f"{where}: no certificates in PEM") from error
+
+
 def keep(target: str, headers: Mapping[str, str]) -> dict[str, str]:
     """Keep the values of headers that a file gives; return header -> variable that names its value.
 

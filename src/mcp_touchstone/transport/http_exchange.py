@@ -15,6 +15,7 @@ from typing import Final
 
 import h11
 
+from mcp_touchstone.transport.http_advice import SILENT
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.wire.exchange import EVENTS, Exchange, Origin
 from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Kind, Line, brief, kind_of, read
@@ -63,8 +64,8 @@ _REASONS: Final[dict[type[OSError], str]] = {
     socket.gaierror: "there is no host of this name",
     ConnectionRefusedError: "the connection was refused",
     TimeoutError: "it does not take the connection, or does not read",
-    ConnectionResetError: "it closed the connection without a response",
-    BrokenPipeError: "it closed the connection without a response",
+    ConnectionResetError: SILENT,
+    BrokenPipeError: SILENT,
 }
 
 
@@ -244,7 +245,7 @@ class HttpResponse:
                     self._rest = bytes(connection.trailing_data[0])
                 return
             else:
-                raise h11.RemoteProtocolError("it closed the connection without a response")
+                raise h11.RemoteProtocolError(SILENT)
 
     def _begin(self, response: h11.Response) -> "_Body":
         exchange = self.exchange
@@ -269,7 +270,7 @@ class HttpResponse:
         if self._first[:2] == b"\x15\x03":  # an alert of TLS
             return SPEAKS_TLS
         if not self._first:
-            return "it closed the connection without a response"
+            return SILENT
         return f"broken HTTP: {error}"
 
 
