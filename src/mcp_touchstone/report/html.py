@@ -15,6 +15,7 @@ from typing import Final
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
+from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.report import clients, standing
 from mcp_touchstone.report.comparison import SHOWN
 from mcp_touchstone.report.digest import (
@@ -90,7 +91,7 @@ def _head(run: Run, name: str) -> Iterator[str]:
     good = _LOOKS.get(run.conclusion, "unknown")
     outcomes = list(by_clause(run.verdicts).values())
     yield f'<header class="{good}">\n<h1>{_text(name)}</h1>'
-    yield f'<p class="standing"><strong>{_text(word)}</strong>{_prose(rest)}</p>'
+    yield f'<p class="standing"><strong>{_text(word)}</strong>{_linked(run, rest)}</p>'
     if run.trouble:
         yield f"<p>{_text(run.trouble)}</p>"
     if said := standing.decision(run):
@@ -112,11 +113,7 @@ def _head(run: Run, name: str) -> Iterator[str]:
         yield f'<li class="known"><b>{counts["known"]}</b> known, in the baseline</li>'
     if counts["sdk"]:
         yield f'<li class="known"><b>{counts["sdk"]}</b> in the SDK</li>'
-    yield "</ul>"
-    for one in kept(run, renamed):
-        if one.figure:
-            yield f"<p>{one.revision}: {one.figure} <small>(set {one.name})</small></p>"
-    yield "</header>"
+    yield "</ul>\n</header>"
 
 
 def _grades(run: Run) -> Iterator[tuple[str, int]]:
@@ -275,8 +272,7 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     known = ' <span class="known">known</span>' if finding.known else ""
     if finding.sdk is not None:
         known += f' <span class="known">{_text(str(finding.sdk.sdk))}</span>'
-    anchor = f"{clause.id}-{finding.outcome}-{finding.revisions[-1]}"
-    yield f'<details class="finding" id="{anchor}" {marks}{unfolded}>'
+    yield f'<details class="finding" id="{_anchor(finding)}" {marks}{unfolded}>'
     yield (
         f'<summary><span class="{finding.outcome}">{_SIGNS[finding.outcome]} '
         f"{WORDS[finding.outcome]}</span> <code>{_text(clause.id)}</code> "
@@ -286,7 +282,8 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
     for label, lines in finding.rows(PAGE):
         if label == "specification":
             links = (f'<a href="{_text(one)}" rel="noreferrer">{_text(one)}</a>' for one in lines)
-            yield f"<dt>{label}</dt><dd>{'<br>'.join(links)}</dd>"
+            name = "references" if isinstance(clause, Threat) else label
+            yield f"<dt>{name}</dt><dd>{'<br>'.join(links)}</dd>"
         else:
             yield from _row(label, ", ".join(lines))
     yield "</dl>"
@@ -297,8 +294,26 @@ def _finding(run: Run, finding: Finding) -> Iterator[str]:
         yield "</ol>"
     if judgement.reproduction:
         script = "\n".join(map(_text, judgement.reproduction.splitlines()))
-        yield f'<p class="over">without mcp-touchstone</p><pre>{script}</pre>'
+        head = "without mcp-touchstone"
+        yield (
+            f"<details><summary>{head}, a script for a shell</summary><pre>{script}</pre></details>"
+            if judgement.reproduction.startswith("#!")
+            else f'<p class="over">{head}</p><pre>{script}</pre>'
+        )
     yield f'<p class="over">check it again</p><pre>{_text(again(run, finding))}</pre>\n</details>'
+
+
+def _anchor(finding: Finding) -> str:
+    return f"{finding.clause.id}-{finding.outcome}-{finding.revisions[-1]}"
+
+
+def _linked(run: Run, text: str) -> str:
+    """Render the last line of a run; the rule that it names leads to its finding."""
+    shown = _prose(text)
+    for finding in findings(run, Outcome.FAIL):
+        command = f"<code>mcp-touchstone explain {finding.clause.id}</code>"
+        shown = shown.replace(command, f'<a href="#{_anchor(finding)}">{command}</a>')
+    return shown
 
 
 def _line(line: WireLine) -> str:
@@ -334,7 +349,11 @@ def _all(run: Run) -> Iterator[str]:
         )
         grade = _text(verdicts[0].clause.grade)
         yield f"<tr><td><code>{_text(rule)}</code></td><td>{grade}</td><td>{counted}</td></tr>"
-    yield "</tbody></table></div></details>\n</section>"
+    yield "</tbody></table></div>"
+    for one in kept(run, renamed):
+        if one.figure:
+            yield f"<p>{one.revision}: {one.figure} <small>(set {one.name})</small></p>"
+    yield "</details>\n</section>"
 
 
 def _source(text: str) -> str:

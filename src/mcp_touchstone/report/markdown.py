@@ -27,7 +27,11 @@ from mcp_touchstone.version import __version__
 ROOM: Final = 400_000
 """Characters given to findings in full; GitHub shows no job summary above one MiB."""
 
-_LINE: Final = 2_000
+_LINE: Final = 600
+"""Characters of a text of the server, or of the line that proves a finding."""
+
+_ASIDE: Final = 160
+"""Characters of another line of a conversation."""
 _COLUMNS: Final = {
     **{str(outcome): word for outcome, word in WORDS.items()},
     "known": "known",
@@ -180,6 +184,7 @@ def _fenced(language: str, lines: list[str]) -> Iterator[str]:
 def _rows(line: WireLine) -> Iterator[str]:
     """Yield a line of the conversation, and the HTTP request or response that carried it."""
     mark = ">" if line.guilty else " "
-    yield f"{mark} {line.n:>4} {line.arrow} {cut(safe(line.text), _LINE)}"
+    most = _LINE if line.guilty else _ASIDE
+    yield f"{mark} {line.n:>4} {line.arrow} {cut(safe(line.text), most)}"
     if line.http:
-        yield f"         {cut(safe(line.http), _LINE)}"
+        yield f"         {cut(safe(line.http), _ASIDE)}"

@@ -62,6 +62,7 @@ def _chapters(sheet: Sheet, run: Run) -> None:
     """Print the counts of the chapters with a failure or a warning; of all with ``-v``."""
     rows = chapters(run)
     plain = [] if sheet.verbose else [row for row in rows if not row.troubled]
+    plain = plain if len(plain) > 1 else []
     shown = [row for row in rows if row not in plain]
     if plain:
         name = f"{plural(len(plain), 'other chapter' if shown else 'chapter')}"
@@ -246,8 +247,6 @@ def _close(sheet: Sheet, run: Run) -> None:
     absent = len({row.clause for row in run.absent if not row.by_choice} - seen)
     left = len({row.clause for row in run.absent if row.by_choice} - seen)
     unseen = outcomes.count(Outcome.UNSEEN)
-    apart = {"not applicable": absent + unseen, "not selected": left}
-    parts += [(f"; {count} {words}", "dim") for words, count in apart.items() if count]
     sheet.say(
         f"{plural(len(judged), noun(run))} checked in {plural(len(revisions), 'revision')}: ",
         *parts,
@@ -260,13 +259,16 @@ def _close(sheet: Sheet, run: Run) -> None:
         sheet.say((f"{head}: {', '.join(sorted(notes))}", STYLES[Outcome.NOTE]), wrap=True)
     if sheet.verbose and run.execution.cost is not None:
         sheet.say((_spent(run.execution.cost), "dim"), wrap=True)
-    why = {
-        _agree(absent, "need a feature the server lacks"): absent,
-        _agree(unseen, "were never triggered"): unseen,
+    why = {"need a feature the server lacks": absent, "were never triggered": unseen}
+    reasons = ", ".join(_agree(count, reason) for reason, count in why.items() if count)
+    apart = {
+        f"{plural(absent + unseen, noun(run))} not applicable": absent + unseen,
+        f"{plural(left, noun(run))} not selected": left,
     }
-    if any(why.values()) and sheet.verbose:
-        reasons = ", ".join(text for text, count in why.items() if count)
-        sheet.say((f"of the {noun(run)}s that are not applicable, {reasons}", "dim"), wrap=True)
+    line = ", ".join(text for text, count in apart.items() if count)
+    if line and not sheet.quiet:
+        more = f" ({reasons})" if reasons and sheet.verbose else ""
+        sheet.say((line + more, "dim"), wrap=True)
     if short := [v for v in run.verdicts if any(j.left for j in v.judgements)]:
         sentence = _agree(len(short), "were not attacked in full, because a tool took too long")
         sheet.say((f"{sentence}; -v lists the requests not sent", STYLES[Outcome.NOTE]), wrap=True)
