@@ -85,6 +85,8 @@ MISTAKES = {
     "certificates that are none": cli(
         "check http://127.0.0.1:9/mcp --ca-file a.pem", a__pem="x = 1"
     ),
+    "attacks in a quick run": cli("check --quick --suite security -- true"),
+    "attacks in a quick fleet": cli("fleet a.json --quick --suite security", a__json=CLIENT),
     "a misspelt word in braces": cli("check -- true {rot}"),
     "a port without a command": cli("check --http http://127.0.0.1:{port}/"),
     "a secret in an argument": cli("check http://127.0.0.1:9 --header A=b"),

@@ -13,7 +13,9 @@ import pytest
 
 from mcp_touchstone import cli
 from mcp_touchstone.fleet import counts, drive, report
+from mcp_touchstone.fleet import judge as judge_module
 from mcp_touchstone.fleet.drive import FleetError, Rows
+from mcp_touchstone.fleet.entry import Start
 from tests.cases import cases
 from tests.fleets import PLAN, fleet, row_of, small, write_list, written
 
@@ -276,3 +278,28 @@ def test_command_line_lists_and_reports(
     assert table.is_file()
     assert cli.main(["fleet", str(tmp_path / "gone.toml")]) == 2
     assert "gone.toml" in capsys.readouterr().err
+
+
+def test_a_page_of_few_servers_links_their_reports_and_shows_no_shares(tmp_path: Path) -> None:
+    files = tmp_path / "rows.files" / "a 1"
+    files.mkdir(parents=True)
+    (files / "report.html").write_text("<p>", "utf-8")
+    kept = {**row_of("kept", start=STARTED, verdicts=verdicts(a="fail")), "files": str(files)}
+    lost = {**row_of("lost", start=STARTED, verdicts=verdicts(a="pass")), "files": "javascript:x"}
+    found = counts.gather([written(tmp_path / "rows.jsonl", kept, lost)])
+
+    page = report.html(found, None, names=False, folder=tmp_path / "pages")
+
+    assert '<a href="./../rows.files/a%201/report.html">report</a>' in page
+    assert page.count("<a ") == 1
+    assert "interval" not in page
+    assert "#c0392b" not in page.partition("<h2>Groups")[0]
+    assert "<dt>deadline<dd>" in page
+    assert "[&quot;" not in page
+
+
+def test_a_server_to_which_no_chosen_rule_applies_is_no_fault_of_ours() -> None:
+    line = "mcp-touchstone: nothing selected applies to this server: left out"
+
+    assert judge_module._without_report(line, 2).kind is Start.UNSUPPORTED
+    assert judge_module._without_report("mcp-touchstone: odd", 2).kind is Start.HARNESS

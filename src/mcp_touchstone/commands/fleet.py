@@ -81,11 +81,14 @@ def _fleet(options: argparse.Namespace) -> int:
 
 
 def _fleet_plan(options: argparse.Namespace, method: Method | None, engine: str) -> FleetSettings:
+    from mcp_touchstone.config.resolve import refuse_quick_attacks
     from mcp_touchstone.config.settings import layer, words
     from mcp_touchstone.fleet.judge import FleetSettings
 
+    own = layer(vars(options))
+    refuse_quick_attacks(quick=bool(own.get("quick")), suite=str(own.get("suite", "")))
     return FleetSettings(
-        words=tuple(words(layer(vars(options)), "fleet")),
+        words=tuple(words(own, "fleet")),
         method=method,
         engine=engine,
         deadline=options.deadline,
@@ -116,7 +119,8 @@ def _fleet_report(options: argparse.Namespace) -> int:
     old = None if options.since is None else counts.gather([options.since])
     say(*report.text(found, old, names=options.names))
     if options.html is not None:
-        options.html.write_text(report.html(found, old, names=options.names), "utf-8")
+        page = report.html(found, old, names=options.names, folder=options.html.absolute().parent)
+        options.html.write_text(page, "utf-8")
     if options.csv is not None:
         options.csv.write_text(report.table(found), "utf-8")
     if options.parquet is not None:

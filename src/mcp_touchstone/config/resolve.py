@@ -452,6 +452,7 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
     found = floor(settings.fail_on)
     if found.profile and not settings.for_:
         raise UsageError("--fail-on profile: name the clients with --for")
+    refuse_quick_attacks(quick=settings.quick, suite=settings.suite)
     usual = CI_DEADLINE if environment.get("CI") else 0.0
     return Choice(
         select=settings.select,
@@ -469,6 +470,16 @@ def choice(settings: Settings, environment: Mapping[str, str] = os.environ) -> C
         accept_unbound=settings.accept_unbound,
         deadline=usual if settings.deadline is None else settings.deadline,
     )
+
+
+def refuse_quick_attacks(*, quick: bool, suite: str) -> None:
+    """Check that a quick run leaves something to judge.
+
+    Raises:
+        UsageError: only attacks are chosen.
+    """
+    if quick and suite == "security":
+        raise UsageError("--quick leaves out all attacks; drop it, or --suite security")
 
 
 CI_DEADLINE: Final = 1200.0

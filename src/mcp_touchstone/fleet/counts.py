@@ -92,12 +92,14 @@ class Judged:
         own: the number of its own failures.
         theirs: the number of failures of its SDK.
         threats: the threats to which it is open, by severity: ``2 critical, 1 high``.
+        files: the folder of its reports; empty if none were kept.
     """
 
     state: str
     own: int
     theirs: int
     threats: str
+    files: str = ""
 
 
 @dataclass(slots=True)
@@ -198,7 +200,7 @@ def _count(fleet: Fleet, row: Row, threats: Mapping[str, Severity]) -> None:
         own = len(broken) - theirs
         grades = Counter(threats[rule] for rule in broken if rule in threats)
         open_to = ", ".join(f"{grades[one]} {one}" for one in Severity if grades[one])
-        fleet.servers[row["key"]] = Judged(_state(row), own, theirs, open_to)
+        fleet.servers[row["key"]] = Judged(_state(row), own, theirs, open_to, row["files"])
     for kind, name in _groups(row):
         group = fleet.groups.setdefault(kind, {}).setdefault(name, Group())
         group.servers += 1

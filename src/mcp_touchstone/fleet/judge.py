@@ -58,6 +58,9 @@ INSTALLED: Final = (RegistryType.NPM, RegistryType.PYPI)
 NOT_ATTACKED: Final = {RegistryType.REMOTE: "at a URL", RegistryType.OCI: "in images"}
 """Servers whose files and processes are not ours to look at."""
 
+PAGE: Final = "report.html"
+"""The page of one server, in the folder of its files."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetSettings:
@@ -259,11 +262,11 @@ def _words(
     files: Path,
     left: float,
 ) -> list[str]:
-    report, transcripts = files / "report.json", files / "transcripts"
-    for old in (report, *(transcripts.glob("*") if transcripts.is_dir() else ())):
+    report, page, transcripts = files / "report.json", files / PAGE, files / "transcripts"
+    for old in (report, page, *(transcripts.glob("*") if transcripts.is_dir() else ())):
         old.unlink(missing_ok=True)
     words = [sys.executable, "-m", "mcp_touchstone", "check", "--quiet", "--no-baseline"]
-    words += ["--json", str(report), "--save", str(transcripts)]
+    words += ["--json", str(report), "--report", f"html:{page}", "--save", str(transcripts)]
     words += ["--deadline", f"{left:.0f}", "--timeout", f"{min(plan.startup, left):g}", *plan.words]
     if entry.registry is RegistryType.REMOTE:
         words += [] if Endpoint(entry.url).local else ["--rate", str(plan.rate)]
@@ -381,7 +384,7 @@ def _without_report(errors: str, status: int | None) -> Trouble:
     line = lines[-1] if lines else ""
     if "there is no program" in line:
         return Trouble(Start.NOT_FOUND, line)
-    if ": the server speaks " in line:  # none of the revisions that were chosen
+    if ": the server speaks " in line or line.startswith("nothing selected applies"):
         return Trouble(Start.UNSUPPORTED, line)
     ended = "check did not end in time" if status is None else f"check ended with status {status}"
     return Trouble(Start.HARNESS, f"{ended}: {line}" if line else ended)

@@ -3,16 +3,19 @@
 import csv
 import html as markup
 import io
-import json
+import os
+import shlex
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist, quantiles
 from typing import Any, Final
+from urllib.parse import quote
 
 from mcp_touchstone.fleet.counts import FEW, Counts, Fleet, Group, Row
 from mcp_touchstone.fleet.drive import FleetError, read
+from mcp_touchstone.fleet.judge import PAGE
 from mcp_touchstone.runtime.printable import safe
 
 CONFIDENCE: Final = 0.95
@@ -243,15 +246,19 @@ STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 2rem }
 th, td { text-align: left; padding: .2rem .6rem; border-bottom: 1px solid #8883 }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
+dt { opacity: .6 } td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
 svg { display: block } code { font-size: 90% } .w { opacity: .6 }
 @media (prefers-color-scheme: dark) { body { background: #111; color: #ddd } }
 """
 
 
-def html(fleet: Fleet, old: Fleet | None, *, names: bool) -> str:
-    """Return a page that needs nothing else; its pictures are SVG."""
-    return "\n".join(_page(fleet, old, names=names)) + "\n"
+def html(fleet: Fleet, old: Fleet | None, *, names: bool, folder: Path | None = None) -> str:
+    """Return a page that needs nothing else; its pictures are SVG.
+
+    Args:
+        folder: where the page is to be, for links to the reports of servers; None for no links.
+    """
+    return "\n".join(_page(fleet, old, names=names, folder=folder)) + "\n"
 
 
 def _broke(whole: Group) -> str:
@@ -259,31 +266,33 @@ def _broke(whole: Group) -> str:
     return f"{whole.failing} broke a rule{by_sdk}"
 
 
-def _page(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
+def _page(fleet: Fleet, old: Fleet | None, *, names: bool, folder: Path | None) -> Iterator[str]:
     whole, tool = fleet.whole, fleet.tool
-    names = names or whole.servers <= FEW
+    few = whole.servers <= FEW
+    names = names or few
     share = f"share ({CONFIDENCE:.0%} interval)"
+    shared = -2 if few else None  # a share of few servers says nothing: no interval, no bar
     yield "<!doctype html><html lang=en><meta charset=utf-8><title>A fleet of MCP servers</title>"
     yield f"<style>{STYLE}</style><h1>{whole.servers} MCP servers</h1>"
     yield f"<p>{whole.started} started, {_broke(whole)}."
-    yield f"{fleet.partial} checks ended at their deadline. mcp-touchstone {_e(tool['version'])},"
-    yield f"rules <code>{_e(tool['catalogue'][:12])}</code>,"
-    yield f"settings <code>{_e(json.dumps(fleet.settings))}</code></p>"
+    yield f"{fleet.partial} checks ended at their deadline.</p>" if fleet.partial else "</p>"
     if rows := _servers(fleet):
         yield "<h2>Servers</h2>"
-        yield _table(("server", "verdict", "own failures", "failures of the SDK", "open to"), rows)
+        heads = ("server", "verdict", "own failures", "failures of the SDK", "open to", "report")
+        links = (_Link.to(fleet.servers[row[0]].files, folder) for row in rows)
+        yield _table(heads, ((*row, link) for row, link in zip(rows, links, strict=True)))
     yield "<h2>Starting</h2>"
     yield _table(
-        ("class", "servers", share, ""),
+        ("class", "servers", share, "")[:shared],
         (
-            (kind, count, _share(count, whole.servers), _Bar(count, 0, whole.servers))
+            (kind, count, _share(count, whole.servers), _Bar(0, 0, whole.servers, count))[:shared]
             for kind, count in fleet.starts.most_common()
         ),
     )
     yield "<h2>Rules that were broken</h2>"
     yield _table(
-        ("rule", "broken", "failures", "by the SDK", "judged", "unseen", share, ""),
-        ((rule, *_cells(one)) for rule, one in _ordered(whole.rules) if one.broken),
+        ("rule", "broken", "failures", "by the SDK", "judged", "unseen", share, "")[:shared],
+        ((rule, *_cells(one))[:shared] for rule, one in _ordered(whole.rules) if one.broken),
     )
     yield "<h2>Groups</h2>"
     for kind in KINDS:
@@ -309,6 +318,12 @@ def _page(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
         yield "</ul>"
     kept = sorted(rule for rule, one in whole.rules.items() if one.held and not one.broken)
     yield f"<h2>Rules that every server kept</h2><p>{_e(', '.join(kept))}</p>"
+    yield f"<h2>How it was checked</h2><dl><dt>mcp-touchstone<dd>{_e(tool['version'])}"
+    yield f"<dt>digest of the rules<dd><code>{_e(tool['catalogue'][:12])}</code>"
+    for name, value in fleet.settings.items():
+        text = shlex.join(map(str, value)) if isinstance(value, list) else str(value)
+        yield f"<dt>{_e(name)}<dd>{_e(text)}"
+    yield "</dl>"
 
 
 def _cells(one: Counts) -> tuple[Any, ...]:
@@ -336,16 +351,18 @@ def _failing(fleet: Fleet, *, names: bool) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Bar:
-    """A bar: a dark part, a light part up to a second number, and the rest."""
+    """A bar: a dark part, a light part up to a second number, and the rest; or a plain part."""
 
     dark: int
     light: int
     whole: int
+    plain: int = 0
 
     def __str__(self) -> str:
         scale = 120 / max(self.whole, 1)
         widths = (
             ("#8884", self.whole),
+            ("#2c7fb8", self.plain),
             ("#e8a33d", max(self.light, self.dark)),
             ("#c0392b", self.dark),
         )
@@ -356,6 +373,23 @@ class _Bar:
         return f'<svg width="120" height="10" role="img">{boxes}</svg>'
 
 
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A link to the report of a server; empty if there is none."""
+
+    address: str
+
+    @classmethod
+    def to(cls, files: str, folder: Path | None) -> "_Link":
+        """Return the link from a page in a folder to a report in another one."""
+        if not files or folder is None or not Path(files, PAGE).is_file():
+            return cls("")
+        return cls("./" + quote(os.path.relpath(Path(files, PAGE), folder)))
+
+    def __str__(self) -> str:
+        return f'<a href="{_e(self.address)}">report</a>' if self.address else ""
+
+
 def _table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> str:
     heads = "".join(f"<th>{_e(name)}</th>" for name in head)
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in body)
@@ -363,7 +397,7 @@ def _table(head: Sequence[str], body: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, _Bar):
+    if isinstance(value, _Bar | _Link):
         return f"<td>{value}</td>"
     kind = " class=n" if isinstance(value, int) else ""
     return f"<td{kind}>{_e(str(value))}</td>"
