@@ -161,6 +161,57 @@ def test_fixtures_give_a_live_session(run: Run, pytester: pytest.Pytester) -> No
     result.assert_outcomes(passed=4)
 
 
+def test_a_failing_test_of_the_user_shows_its_conversation(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(
+        test_mine="""
+        def test_first(mcp_session):
+            assert mcp_session.request("ping").result == {}
+
+        def test_second(mcp_session):
+            assert mcp_session.request("tools/call", {"name": "none"}).result
+        """
+    )
+
+    result = run("test_mine.py")
+
+    said = result.stdout.str().partition("conversation of mcp_session")[2]
+    assert '→ {"jsonrpc":"2.0","id":' in said
+    assert '"method":"tools/call"' in said
+    assert '"error"' in said
+    assert '"method":"ping"' not in said.partition("short test summary")[0]
+
+
+def test_a_server_that_does_not_start_is_one_line_in_a_test(
+    run: Run, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(
+        test_mine="""
+        import mcp_touchstone
+
+        def test_it():
+            with mcp_touchstone.connect("no-such-program"):
+                pass
+        """
+    )
+
+    result = run("test_mine.py", server="", select=[])
+
+    said = result.stdout.str()
+    assert "LaunchError: there is no program 'no-such-program'" in said
+    assert "live_server.py" not in said
+    assert "contextlib.py" not in said
+    assert "test_mine.py:4" in said
+
+
+def test_rules_of_another_transport_are_not_collected(run: Run) -> None:
+    said = run("--collect-only", "-q", select=[]).stdout.str()
+
+    assert "conformance/basic/stdio" in said
+    assert "conformance/http/" not in said
+
+
 def test_fixtures_without_a_server_explain_how_to_name_one(
     run: Run, pytester: pytest.Pytester
 ) -> None:

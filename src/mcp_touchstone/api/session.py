@@ -115,6 +115,21 @@ class Session:
         """All lines sent and received since the process started."""
         return self.connection.transcript
 
+    def conversation(self, most: int = 30, width: int = 300) -> list[str]:
+        """Return the last lines of the conversation for a person, escaped and shortened.
+
+        Args:
+            most: greatest number of lines.
+            width: characters of a line that are kept.
+        """
+        arrows = {Source.US: "→", Source.THEM: "←", Source.EVENT: "·"}
+        entries = list(self.transcript)[self._begun :][-most:]
+        shown = ((entry, safe(entry.text)) for entry in entries)
+        return [
+            f"{entry.n:>4} {arrows[entry.source]} {text[:width]}{'…' * (len(text) > width)}"
+            for entry, text in shown
+        ]
+
     @property
     def sent(self) -> list[dict[str, Any]]:
         """The messages sent to the server since the session was created, in order."""

@@ -191,6 +191,7 @@ class Suite:
                 case.id: case
                 for case in job.registry.cases()
                 if any(job.choice.takes(case, clause) for clause in case.clauses)
+                and (self.chosen is not None or _fits(job, case))
             }
             if job.book is not None and job.book.baseline is not None:
                 cases[BASELINE] = None
@@ -389,6 +390,12 @@ def _golden_item(session: pytest.Session, job: Job) -> GoldenItem:
 
 def _golden_id(job: Job) -> str:
     return f"{GOLDEN}::answers_as_recorded{job.suffix}"
+
+
+def _fits(job: Job, case: Case) -> bool:
+    """Return whether a case has a clause on the transport of the server."""
+    spoken = job.target.transport
+    return job.client is not None or any(spoken in clause.transports for clause in case.clauses)
 
 
 def _nodes(job: Job) -> Iterator[tuple[str, str]]:

@@ -3,8 +3,11 @@
 The harness is imported only if a server is named, so that other sessions do not wait for it.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -57,6 +60,40 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.fail(str(error), pytrace=False)
         if any(names):
             metafunc.parametrize("_mcp_target", names, indirect=True, scope="session")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the conversation of a failing test of the user, and not our own frames."""
+    error = call.excinfo.value if call.excinfo else None
+    if error is not None and type(error).__module__.startswith("mcp_touchstone."):
+        error.__cause__ = error.__context__ = None  # its message has the cause
+        error.__traceback__ = _without_ours(error.__traceback__)
+        call.excinfo = pytest.ExceptionInfo.from_exception(error)
+    report = yield
+    session = getattr(item, "funcargs", {}).get("mcp_session")
+    if report.failed and session is not None and isinstance(item, pytest.Function):
+        from mcp_touchstone.report.text import masked  # noqa: PLC0415  (only when it is used)
+        from mcp_touchstone.runtime.secrets import arguments  # noqa: PLC0415  (as above)
+
+        target: Any = item.funcargs["_mcp_target"]
+        secrets = {**os.environ, **target.env, **arguments(target.command)}
+        text = masked("\n".join(session.conversation()), secrets)
+        report.sections.append(("conversation of mcp_session", text))
+    return report
+
+
+def _without_ours(frames: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without frames of this package and of what opens its sessions."""
+    if frames is None:
+        return None
+    rest = _without_ours(frames.tb_next)
+    path = Path(frames.tb_frame.f_code.co_filename)
+    if path.name == "contextlib.py" or Path(__file__).parents[1] in path.parents:
+        return rest
+    return TracebackType(rest, frames.tb_frame, frames.tb_lasti, frames.tb_lineno)
 
 
 @pytest.fixture(scope="session")
