@@ -1,5 +1,6 @@
 """The pages of the site: the navigation, the links, the generated pages."""
 
+import html
 import json
 import re
 from collections import Counter
@@ -9,11 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
+from rich.text import Text
 
 import mcp_touchstone
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, load, rows
-from scripts import attacked, pairs, witnesses
+from scripts import attacked, pairs, screen, witnesses
 from scripts.pages import pages
 from tests.conftest import HERE
 
@@ -131,3 +133,15 @@ def prose(text: str) -> Iterator[tuple[int, str]]:
         code ^= line.lstrip().startswith("```")
         if not code and not line.startswith(("|", "    ")):
             yield number, line
+
+
+@pytest.mark.slow
+def test_the_picture_of_the_screen_is_that_of_a_run() -> None:
+    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", screen.PICTURE.read_text("utf-8"))
+    command = "$ mcp-touchstone check -- python server.py notes.txt"
+    said = Text.from_ansi(f"{command}\n{screen.printed()}").plain
+
+    def words(text: str) -> str:
+        return re.sub(r"\d+", "1", re.sub(r"[\s\u00a0]", "", text))
+
+    assert words(html.unescape("".join(drawn))) == words(said)
