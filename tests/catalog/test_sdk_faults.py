@@ -438,7 +438,7 @@ def test_a_run_has_the_faults_of_the_sdk_in_one_line() -> None:
     for one in (made, own):
         said = [line for line in in_short(one).splitlines() if line.startswith("sdk")]
         assert len(said) == 1
-        assert "of mcp 1.20.0, which do not count: -v lists them" in said[0]
+        assert "of mcp 1.20.0, not counted (-rx lists each, --mcp-strict counts each)" in said[0]
         assert TOOL not in in_short(one)
 
 

@@ -312,7 +312,8 @@ def in_short(run: Run, width: int = 100) -> str:
     console = Console(file=io.StringIO(), width=width, no_color=True, force_terminal=False)
     sheet = Sheet(console)
     with console.capture() as capture:
-        standing.of_sdk(run, sheet.say, sheet.width, verbose=sheet.verbose)
+        how = "-rx lists each, --mcp-strict counts each"
+        standing.of_sdk(run, sheet.say, sheet.width, verbose=sheet.verbose, how=how)
         standing.known(run, sheet.say, sheet.width)
         standing.stale(run, sheet.say)
         _tool_use(sheet, run, "--mcp-call")

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from mcp_touchstone.gate.settlement import Renewal
 
 Line = Callable[..., None]
+
+SDK_FAULTS: Final = "-v lists each, --strict counts each"
+"""What shows the faults of SDKs, and what counts them."""
+
 EFFECTS: Final = 3
 """Greatest number of effects of threats in the paragraph for a decision."""
 
@@ -39,8 +43,12 @@ def known(run: Run, say: Line, width: int) -> None:
             say("      ", cut(finding.known, width - 6))
 
 
-def of_sdk(run: Run, say: Line, width: int, *, verbose: bool) -> None:
-    """Print the findings that are the SDK's and do not count; in a line unless it is verbose."""
+def of_sdk(run: Run, say: Line, width: int, *, verbose: bool, how: str = SDK_FAULTS) -> None:
+    """Print the findings that are the SDK's and do not count; in a line unless it is verbose.
+
+    Args:
+        how: the options that list each and that count each.
+    """
     found = findings(run, Outcome.FAIL, Outcome.WARN, of_sdk=True)
     for sdk in dict.fromkeys(finding.sdk.sdk for finding in found if finding.sdk):
         own = [finding for finding in found if finding.sdk and finding.sdk.sdk == sdk]
@@ -52,8 +60,7 @@ def of_sdk(run: Run, say: Line, width: int, *, verbose: bool) -> None:
         ]
         say("")
         if not verbose:
-            more = "which do not count: -v lists them, --strict counts them"
-            say(("sdk", AMBER), "  ", f"{' and '.join(counts)} of {sdk}, {more}")
+            say(("sdk", AMBER), "  ", f"{' and '.join(counts)} of {sdk}, not counted ({how})")
             continue
         say(("sdk", AMBER), "  ", (f"{' and '.join(counts)} of {sdk}", "bold"))
         _wrapped(
