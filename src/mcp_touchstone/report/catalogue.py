@@ -128,7 +128,7 @@ def explain(clause_id: str) -> None:
     suite = "--suite security " if isinstance(clause, Threat) else ""
     if isinstance(clause, Threat) and clause.tier is not Tier.CORE:
         suite += f"{option(clause.tier)} "
-    again = f"  mcp-touchstone check {suite}--select {clause.id} -- your server"
+    again = f"  mcp-touchstone check {suite}--select {clause.id} -- COMMAND"
     if _kind(clause) == CLIENTS:
         again = f"  mcp-touchstone client --select {clause.id} -- your client {{server}}"
     say("", *([again] if clause.judged else ()))
@@ -144,7 +144,7 @@ def _explain_profile(one: Rule) -> None:
     _paragraph("usual cure", one.cure)
     _paragraph("version", one.version)
     _paragraph("last read", one.read.isoformat())
-    say("", f"  {one.source}", "", f"  mcp-touchstone check --for {one.client} -- your server")
+    say("", f"  {one.source}", "", f"  mcp-touchstone check --for {one.client} -- COMMAND")
 
 
 _OBSERVABLE = {
