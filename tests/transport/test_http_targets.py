@@ -413,7 +413,7 @@ def test_pytest_checks_a_url(tmp_path: Path) -> None:
         words = ["--mcp-url", server.url, "--mcp-select", "answers_a_ping"]
         done = ran([sys.executable, "-m", "pytest", *words], cwd=tmp_path)
 
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
