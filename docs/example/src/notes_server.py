@@ -81,7 +81,7 @@ class Server:
         raise RequestError(-32601, f"there is no method {method}")
 
     def _call(self, name: Any, arguments: Any) -> dict[str, Any]:
-        if name not in {tool["name"] for tool in TOOLS}:
+        if name not in [tool["name"] for tool in TOOLS]:
             raise RequestError(-32602, f"there is no tool {name}")
         if not isinstance(arguments, dict):
             raise RequestError(-32602, "arguments is an object")
