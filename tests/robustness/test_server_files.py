@@ -140,6 +140,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "golden/store.py": {"Path": 4},
     # the program of the server and its packages, in folders of the user
     "discovery/sdk.py": {"Path": 36},
+    "discovery/program_sdk.py": {"Path": 14, "io.BytesIO": 1},
     # names of the user's folders, which are given to a process or searched for new files
     "engine/launcher.py": {"Path": 4},
     "engine/runner.py": {"Path": 2},

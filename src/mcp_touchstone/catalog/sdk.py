@@ -6,10 +6,27 @@ from typing import Final
 
 PYPI: Final = "pypi"
 NPM: Final = "npm"
+GO: Final = "go"
+CRATES: Final = "crates.io"
+MAVEN: Final = "maven"
+NUGET: Final = "nuget"
 
 LAYERS: Final = {
     PYPI: ("fastmcp", "mcp"),
     NPM: ("fastmcp", "@modelcontextprotocol/server", "@modelcontextprotocol/sdk"),
+    GO: ("github.com/mark3labs/mcp-go", "github.com/modelcontextprotocol/go-sdk"),
+    CRATES: ("rust-mcp-sdk", "rmcp"),
+    MAVEN: (
+        "org.springframework.ai:spring-ai-mcp",
+        "io.quarkiverse.mcp:quarkus-mcp-server-core",
+        "io.modelcontextprotocol.sdk:mcp",
+        "io.modelcontextprotocol.sdk:mcp-core",
+    ),
+    NUGET: (
+        "ModelContextProtocol.AspNetCore",
+        "ModelContextProtocol",
+        "ModelContextProtocol.Core",
+    ),
 }
 """Registry -> its SDKs, each before those that it is built on."""
 
@@ -19,7 +36,7 @@ class Sdk:
     """An SDK and its version.
 
     Attributes:
-        registry: ``pypi`` or ``npm``.
+        registry: a key of ``LAYERS``.
     """
 
     name: str

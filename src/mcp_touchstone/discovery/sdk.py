@@ -4,6 +4,7 @@ The processes of a server name an interpreter and a script. Its imports are foll
 files where that interpreter would look, until one of them is an SDK. The version is in the metadata
 beside the SDK. An SDK that is installed and not imported is not the server's. A bundle of Node
 imports none: the ``package.json`` above it names the SDK, with its version or the range of it.
+``program_sdk`` reads the programs of other languages.
 
 Anybody may have written these files. One that cannot be read says nothing, and each has limits.
 """
@@ -21,6 +22,7 @@ from typing import Any, Final
 
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.sdk import LAYERS, NPM, PYPI, Sdk, SdkIdentity
+from mcp_touchstone.discovery.program_sdk import sdk_of_program
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.runtime.open_folder import open_folder
 from mcp_touchstone.sandbox.sandbox import find_program
@@ -137,6 +139,11 @@ def collect(processes: Sequence[ProcessFacts], env: Mapping[str, str]) -> SdkFac
                     found = search(process, env)
                     if found.imported:
                         return found
+                break
+        else:
+            registry, versions = sdk_of_program(process, env)
+            if versions:
+                return SdkFacts(registry=registry, imported=frozenset(versions), installed=versions)
     return SdkFacts()
 
 

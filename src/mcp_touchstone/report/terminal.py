@@ -14,6 +14,7 @@ from mcp_touchstone.report.sheet import STYLES, Sheet
 from mcp_touchstone.report.text import NAMELESS
 from mcp_touchstone.results.events import Event, Learnt, Met
 from mcp_touchstone.results.run import Run
+from mcp_touchstone.results.sdk_faults import judged, releases
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.runtime.console import say
@@ -81,8 +82,10 @@ class Terminal(Sheet):
             return
         self.row("server", profile.name or NAMELESS)
         if not profile.sdk.needless:
-            unknown = "" if profile.sdk.sdks else f": its faults count as yours; {DECLARE}"
-            self.row("sdk", f"{profile.sdk}{unknown}")
+            yours = "" if profile.sdk.sdks else f": its faults count as yours; {DECLARE}"
+            if profile.sdk.sdks and not any(judged(sdk, releases()) for sdk in profile.sdk.sdks):
+                yours = ": none of its releases was judged, so its faults count as yours"
+            self.row("sdk", f"{profile.sdk}{yours}")
         more = "" if profile.asked == rev.ALL else " (others not tried)"
         self.row("supports", ", ".join(profile.spoken) + more)
         silent = [revision for revision in profile.asked if revision not in profile.spoken]
