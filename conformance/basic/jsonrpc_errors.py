@@ -86,12 +86,8 @@ def _has_code(reply: Reply) -> bool:
 def refuses_an_unknown_method(talk: Conversation) -> None:
     """An undefined method gets error -32601."""
     reply = talk.wire.request(UNKNOWN)
-    judged = _has_code(reply)
-    talk.judge.expect(
-        reply,
-        "jsonrpc-method-not-found",
-        reply.code == -32601 or not judged,
-        f"error -32601 for {UNKNOWN}",
+    talk.judge.expect_refusal(
+        reply, "jsonrpc-method-not-found", (-32601,), f"error -32601 for {UNKNOWN}"
     )
 
 
@@ -103,16 +99,16 @@ def refuses_methods_of_undeclared_capabilities(talk: Conversation) -> None:
     for feature in absent:
         reply = talk.wire.request(f"{feature}/list")
         offered = bool((reply.result or {}).get(feature))
-        judged = _has_code(reply) and not offered
-        talk.judge.expect(
-            reply,
-            clause,
-            reply.code == -32601 or not judged,
-            f"error -32601 for {feature}/list, because {feature} is not declared",
-            mild=Breach.NOTE if reply.result is not None else None,
-        )
-    if not absent:
-        talk.judge.unseen(clause, "the server declares tools, resources and prompts")
+        if _has_code(reply) and not offered:
+            talk.judge.expect(
+                reply,
+                clause,
+                reply.code == -32601,
+                f"error -32601 for {feature}/list, because {feature} is not declared",
+                mild=Breach.NOTE if reply.result is not None else None,
+            )
+    why = "no answer with a code came" if absent else "it declares tools, resources and prompts"
+    talk.judge.otherwise_unseen(clause, why)
 
 
 @scenario("jsonrpc-invalid-params")
@@ -125,10 +121,10 @@ def refuses_params_without_required_members(talk: Conversation) -> None:
         mismatch = (
             (-32020,) if talk.server.over_http else ()
         )  # over HTTP the member is a header too
-        talk.judge.expect(
+        talk.judge.expect_refusal(
             reply,
             "jsonrpc-invalid-params",
-            reply.refused(-32602, *mismatch),
+            (-32602, *mismatch),
             f"error -32602 for {method} without its required member",
             mild=Breach.WARN if reply.is_error else None,
         )

@@ -385,8 +385,11 @@ def supports_subscriptions_listen(talk: Conversation) -> None:
     """subscriptions/listen exists; a server that promises change notifications needs it."""
     promised = [member for member, flag in FLAGS.items() if talk.spoken.flag(*flag)]
     stream = Subscription(talk.wire, {})
-    stream.acknowledged()
-    reply = stream.refusal
+    found, reply = stream.acknowledged(), stream.refusal
+    if found is None and reply.result is None and reply.code != -32601:
+        why = f"no acknowledgment, result or -32601 came: {reply}"
+        talk.judge.unseen("subscriptions-listen-supported", why)
+        return
     talk.judge.expect(
         reply,
         "subscriptions-listen-supported",
@@ -431,10 +434,9 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
         _judge_open(talk, stream)
     if not carrying:
         talk.judge.unseen("subscriptions-stays-open", "no acknowledgment names what may come")
-    if narrow.refusal.answered or wide.refusal.answered:
-        talk.judge.unseen(
-            "subscriptions-cancel-ends", "no stream stayed open until it was cancelled"
-        )
+    if narrow.over or wide.over or not (_acknowledged(narrow) and _acknowledged(wide)):
+        why = "no two streams stayed open until one was cancelled"
+        talk.judge.unseen("subscriptions-cancel-ends", why)
         return
     narrow.cancel()
     talk.wire.probe(required=False)
@@ -442,7 +444,7 @@ def serves_concurrent_subscriptions(talk: Conversation) -> None:
     talk.judge.expect(
         wide.refusal,
         "subscriptions-concurrent",
-        not wide.refusal.answered,
+        not wide.over,
         "the other stream still open after one is cancelled",
     )
     line = len(talk.wire.transcript)
@@ -559,10 +561,13 @@ def _judge_filter(talk: Conversation) -> None:
 
 
 def _judge_open(talk: Conversation, stream: Subscription) -> None:
-    reply = stream.refusal
-    talk.judge.expect(
-        reply,
+    reply, over = stream.refusal, stream.over
+    if reply.is_error or talk.wire.gone:
+        over = ""
+    talk.judge(
         "subscriptions-stays-open",
-        reply.result is None,
-        "no response while the subscription is open",
+        not over,
+        expected="no response, and no end of its stream, while the subscription is open",
+        actual=over,
+        at=reply,
     )

@@ -41,13 +41,15 @@ def ignores_task_requests_without_support(talk: Conversation) -> None:
         params = {**exchange.params, "task": TASK}
         reply = talk.wire.request(exchange.method, params, required=False)
         made = "task" in (reply.result or {}) and exchange.method == "tools/call"
-        failed = reply.result is None and _works(talk, exchange)
-        talk.judge.expect(
-            reply,
-            "tasks-ignored-when-undeclared",
-            not made and not failed,
-            f"the ordinary result of {exchange}, without a task",
-        )
+        if reply.result is not None or _works(talk, exchange):
+            talk.judge.expect(
+                reply,
+                "tasks-ignored-when-undeclared",
+                reply.result is not None and not made,
+                f"the ordinary result of {exchange}, without a task",
+            )
+    why = "no request that cannot be a task was served"
+    talk.judge.otherwise_unseen("tasks-ignored-when-undeclared", why)
 
 
 def _plain_calls(talk: Conversation) -> list[Request]:
@@ -71,10 +73,10 @@ def refuses_a_task_of_a_tool_without_support(talk: Conversation) -> None:
         return
     task = Task(talk.wire, tools[0])
     reply = task.created
-    talk.judge.expect(
+    talk.judge.expect_refusal(
         reply,
         clause,
-        reply.refused(NOT_FOUND),
+        (NOT_FOUND,),
         f"error -32601 for {tools[0].name} as a task, because it lists no support",
     )
     task.wait(talk.pace.reply)
@@ -89,10 +91,10 @@ def refuses_a_plain_call_of_a_task_only_tool(talk: Conversation) -> None:
         talk.judge.unseen(clause, "no callable tool requires a task")
         return
     reply = talk.run(tools[0])
-    talk.judge.expect(
+    talk.judge.expect_refusal(
         reply,
         clause,
-        reply.refused(NOT_FOUND),
+        (NOT_FOUND,),
         f"error -32601 for {tools[0].name} without a task, because it requires one",
         mild=Breach.WARN if reply.code == INVALID_REQUEST else None,
     )
@@ -118,10 +120,10 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
         if declared:
             _judge_declared(talk, method, reply)
         elif method in {"tasks/cancel", "tasks/list"}:
-            talk.judge.expect(
+            talk.judge.expect_refusal(
                 reply,
                 "tasks-declared-operations-work",
-                reply.refused(NOT_FOUND),
+                (NOT_FOUND,),
                 f"error -32601 for {method}, because it is not declared",
                 mild=Breach.WARN,
             )
@@ -131,7 +133,7 @@ def implements_the_task_operations_it_declares(talk: Conversation) -> None:
             talk.judge.expect(
                 reply,
                 "tasks-unknown-id-error",
-                reply.answered and reply.refused(INVALID),
+                reply.refused(INVALID),
                 f"error -32602 for {method} with an unknown task id",
             )
     _judge_messages(talk, refusals)
@@ -172,9 +174,9 @@ def refuses_an_invalid_task_cursor(talk: Conversation) -> None:
     if reply.code == NOT_FOUND:
         talk.judge.unseen("tasks-invalid-cursor-error", "there is no tasks/list")
         return
-    talk.judge.expect(
+    talk.judge.expect_refusal(
         reply,
         "tasks-invalid-cursor-error",
-        reply.refused(INVALID),
+        (INVALID,),
         "error -32602 for a cursor that the server never gave out",
     )

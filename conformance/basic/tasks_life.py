@@ -151,7 +151,7 @@ def returns_the_result_of_a_finished_task(talk: Conversation) -> None:
         talk.judge.expect(
             refused,
             clauses[2],
-            refused.answered and refused.refused(INVALID),
+            refused.refused(INVALID),
             f"error -32602, because the task is {task.states[-1].get('status')}",
         )
 

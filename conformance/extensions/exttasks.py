@@ -259,14 +259,14 @@ def _judge_undeclared(talk: Conversation, call: Request, own: str) -> None:
     for method in (GET, UPDATE, CANCEL):
         reply = talk.wire.request(method, {"taskId": own, **MORE.get(method, {})}, required=False)
         expected = f"error -32021 for {method} without the extension"
-        passed = reply.answered and reply.refused(LACKING)
+        passed = reply.refused(LACKING)
         talk.judge.expect(reply, OPERATIONS, passed, expected)
     stream = Subscription(talk.wire, {"taskIds": [own]})
     found = stream.acknowledged()
     granted = own in (stream.granted.get("taskIds") or [])
     talk.judge(
         OPERATIONS,
-        stream.refusal.answered and stream.refusal.refused(LACKING),
+        stream.refusal.refused(LACKING),
         expected="error -32021 for a subscription to tasks without the extension",
         actual="an acknowledgment" if found else stream.refusal,
         at=stream.refusal if stream.refusal.answered else stream.line,
@@ -341,7 +341,7 @@ def refuses_unknown_tasks_of_the_extension(talk: Conversation) -> None:
     for clause, method in ((UNKNOWN, GET), (UNKNOWN_TOO, UPDATE), (UNKNOWN_TOO, CANCEL)):
         reply = _ask(talk, method, own, **MORE.get(method, {}))
         expected = f"error -32602 for {method} with an unknown id"
-        passed = reply.answered and reply.refused(INVALID)
+        passed = reply.refused(INVALID)
         talk.judge.expect(reply, clause, passed, expected)
 
 

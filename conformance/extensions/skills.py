@@ -256,7 +256,7 @@ def _judge_get(talk: Conversation) -> None:
     roots = [root for root in map(_root, map(_uri, skills)) if root]
     for uri in (nobody + MANIFEST, roots[0] if roots else nobody):
         reply = _get(talk, uri)
-        passed = reply.answered and reply.refused(INVALID)
+        passed = reply.refused(INVALID)
         talk.judge.expect(reply, UNKNOWN, passed, f"error -32602 for {brief(uri)}")
 
 
@@ -427,7 +427,7 @@ def reads_the_directories_of_its_skills(talk: Conversation) -> None:
         files = [skill["uri"] for skill in skills if _root(skill["uri"])]
         for uri in (*files[:1], nobody):
             reply = talk.wire.request(DIRECTORY, {"uri": uri})
-            passed = reply.answered and reply.refused(INVALID)
+            passed = reply.refused(INVALID)
             talk.judge.expect(reply, REFUSED, passed, f"error -32602 for {brief(uri)}")
     talk.judge.unseen(
         (ANSWERED, CHILDREN, REFUSED),

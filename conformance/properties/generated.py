@@ -83,7 +83,9 @@ def answers_alike_under_any_id(talk: Conversation) -> None:
     def check(_own: Any, heard: Heard, twin: Heard) -> Iterator[BrokenClause]:
         yield from differences(heard, twin)
 
-    Property(talk, Draw("any_ids"), build, PLAIN_IDS, check, survival=SURVIVED).hold(SURVIVED, SAME)
+    Property(talk, Draw("any_ids"), build, PLAIN_IDS, check, survival=SURVIVED).hold(
+        SURVIVED, compared=SAME
+    )
 
 
 @scenario(SURVIVED, SAME, drawn=True)
@@ -99,7 +101,9 @@ def reads_json_in_any_spelling(talk: Conversation) -> None:
         yield from differences(heard, twin)
 
     plain = (drawn.Spelling(), drawn.Spelling())
-    Property(talk, Draw("spellings"), build, plain, check, survival=SURVIVED).hold(SURVIVED, SAME)
+    Property(talk, Draw("spellings"), build, plain, check, survival=SURVIVED).hold(
+        SURVIVED, compared=SAME
+    )
 
 
 @scenario(SURVIVED, SAME, drawn=True)
@@ -116,7 +120,9 @@ def ignores_undefined_members(talk: Conversation) -> None:
         yield from differences(heard, twin, Breach.WARN if inside else None)
 
     plain = (None, *(drawn.Extra("_meta", f"{FOREIGN}plain", value) for value in PLAIN_META))
-    Property(talk, Draw("extras"), build, plain, check, survival=SURVIVED).hold(SURVIVED, SAME)
+    Property(talk, Draw("extras"), build, plain, check, survival=SURVIVED).hold(
+        SURVIVED, compared=SAME
+    )
 
 
 def _added(message: dict[str, Any], extra: drawn.Extra | None) -> dict[str, Any]:

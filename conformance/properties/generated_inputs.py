@@ -177,3 +177,5 @@ def answers_any_uri(talk: Conversation) -> None:
 
     plain = (never, "", "not a uri", f"{never}/a\0b", f"{never}/%zz%")
     Property(talk, Draw("uris", (listed,)), build, plain, check, survival=URIS).hold(URIS)
+    if not listed:
+        talk.judge.take_back(URIS, "no resource is listed, so a refusal shows nothing")

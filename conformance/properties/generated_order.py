@@ -70,7 +70,7 @@ def keeps_answers_apart(talk: Conversation) -> None:
     plain = ([request] * DOZEN, [request], [request, *notices], [digits], [digits, request, digits])
     Property(
         talk, Draw("interleavings", (len(methods),)), build, plain, check, survival=SURVIVED
-    ).hold(SURVIVED, SAME)
+    ).hold(SURVIVED, compared=SAME)
 
 
 def _is_of_the_server(code: Any) -> bool:

@@ -71,7 +71,7 @@ def declares_the_completions_it_offers(talk: Conversation) -> None:
         talk.judge.expect(
             reply,
             method,
-            bool(values) or reply.refused(-32601),
+            bool(values) or not reply.answered or reply.refused(-32601),
             f"error -32601 for {METHOD}, because completions is not declared",
         )
         if values or not reply.answered:
@@ -118,7 +118,7 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
         talk.judge.unseen("completion-listed-argument", "no listed item has an argument")
     for ref, name in listed:
         reply = _complete(talk, ref, name)
-        internal = reply.refused(INTERNAL_ERROR)
+        internal = not reply.answered or reply.refused(INTERNAL_ERROR)
         only = (
             reply.is_error and not internal and _complete(talk, ref, name, "a").result is not None
         )
@@ -142,11 +142,8 @@ def suggests_at_most_a_hundred_values(talk: Conversation) -> None:
 def refuses_to_complete_an_unknown_prompt(talk: Conversation) -> None:
     """A reference to an unknown prompt gets error -32602."""
     reply = _complete(talk, {"type": "ref/prompt", "name": NOBODY}, "name")
-    talk.judge.expect(
-        reply,
-        "completion-unknown-prompt-error",
-        reply.refused(-32602),
-        "error -32602 for an unknown prompt",
+    talk.judge.expect_refusal(
+        reply, "completion-unknown-prompt-error", (-32602,), "error -32602 for an unknown prompt"
     )
 
 
@@ -160,10 +157,10 @@ def refuses_to_complete_without_required_params(talk: Conversation) -> None:
         "argument.value": {"ref": ref, "argument": {"name": name}},
     }.items():
         reply = talk.wire.request(METHOD, params)
-        talk.judge.expect(
+        talk.judge.expect_refusal(
             reply,
             "completion-missing-arguments-error",
-            reply.refused(-32602),
+            (-32602,),
             f"error -32602 without {missing}",
         )
 
@@ -256,6 +253,9 @@ def validates_completion_inputs(talk: Conversation) -> None:
             talk.judge.expect(
                 reply, "completion-validate-inputs", not shown, "no name of a file outside the root"
             )
+    if not any(_complete(talk, *one).result is not None for one in talk.spoken.completable[:4]):
+        why = "no completion was served, so a refusal shows nothing"
+        talk.judge.take_back("completion-validate-inputs", why)
 
 
 def _judge_answered(talk: Conversation, what: str, reply: Reply) -> bool:

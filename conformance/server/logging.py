@@ -88,10 +88,10 @@ def accepts_only_the_eight_levels(talk: Conversation) -> None:
         )
     for odd in ("verbose", "INFO", 3):
         reply = _set(talk, odd)
-        talk.judge.expect(
+        talk.judge.expect_refusal(
             reply,
             "logging-invalid-level-error-legacy",
-            reply.refused(-32602, -32601),
+            (-32602, -32601),
             f"error -32602 for level {brief(odd)}",
         )
     _set(talk, LEVELS[0])
@@ -271,10 +271,10 @@ def accepts_a_level_per_request(talk: Conversation) -> None:
         )
     if talk.judge.covers("logging-invalid-request-level-error"):
         reply = talk.wire.request(method, meta=talk.wire.meta(**{LEVEL: "verbose"}))
-        talk.judge.expect(
+        talk.judge.expect_refusal(
             reply,
             "logging-invalid-request-level-error",
-            reply.refused(-32602),
+            (-32602,),
             "error -32602 for level verbose",
         )
 

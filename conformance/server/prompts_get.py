@@ -117,28 +117,24 @@ def _links(reply: Reply) -> Iterator[str]:
 def refuses_an_unknown_prompt(talk: Conversation) -> None:
     """An unknown prompt name gets error -32602."""
     reply = talk.wire.request(GET, {"name": NOBODY})
-    talk.judge.expect(
-        reply,
-        "prompts-unknown-name-error",
-        reply.refused(-32602),
-        "error -32602 for an unknown prompt",
+    talk.judge.expect_refusal(
+        reply, "prompts-unknown-name-error", (-32602,), "error -32602 for an unknown prompt"
     )
 
 
 @scenario("prompts-missing-argument-error")
 def refuses_a_prompt_without_required_arguments(talk: Conversation) -> None:
     """prompts/get without a required argument gets error -32602."""
+    clause = "prompts-missing-argument-error"
     for prompt in [p for p in talk.spoken.named("prompts") if _required(p)][:MOST]:
         name, missing = prompt["name"], ", ".join(_required(prompt))
         ways: tuple[dict[str, Any], ...] = ({"arguments": {}}, {})
         for given in ways:
             reply = talk.wire.request(GET, {"name": name, **given})
-            talk.judge.expect(
-                reply,
-                "prompts-missing-argument-error",
-                reply.refused(-32602) or reply.asks,
-                f"error -32602 for {name} without {missing}",
-            )
+            if not reply.asks:
+                expected = f"error -32602 for {name} without {missing}"
+                talk.judge.expect_refusal(reply, clause, (-32602,), expected)
+    talk.judge.otherwise_unseen(clause, "the server asks for missing arguments")
 
 
 def _arguments(prompt: dict[str, Any]) -> list[dict[str, Any]]:

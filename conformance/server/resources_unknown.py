@@ -83,6 +83,7 @@ def _reads(talk: Conversation) -> bool:
 @scenario("resources-validate-uris", hurts=True)
 def validates_resource_uris(talk: Conversation) -> None:
     """A malformed URI is refused, and an unusual one does no harm."""
+    clause = "resources-validate-uris"
     none: tuple[Any, ...] = (7, "", "not a uri")
     odd = (f"{NEVER}://{'a' * 8192}", f"{NEVER}://a\0b", f"{NEVER}://a\nb", f"{NEVER}://%zz%")
     for uri in (*none, *odd):
@@ -95,26 +96,27 @@ def validates_resource_uris(talk: Conversation) -> None:
             mild = Breach.WARN
         talk.judge.expect(
             reply,
-            "resources-validate-uris",
+            clause,
             refused,
             f"an error for the uri {brief(uri, 40)}",
             mild=mild,
         )
         if talk.wire.gone:
             return
-    if talk.modern or not talk.spoken.flag("resources", "subscribe"):
-        return
-    for uri in none:
+    subscribable = not talk.modern and talk.spoken.flag("resources", "subscribe")
+    for uri in none if subscribable else ():
         reply = talk.wire.request("resources/subscribe", {"uri": uri}, required=False)
         talk.judge.expect(
             reply,
-            "resources-validate-uris",
+            clause,
             reply.is_error,
             f"an error for a subscription to {brief(uri, 40)}",
             mild=Breach.WARN if reply.answered else None,
         )
         if reply.result is not None:
             talk.wire.request("resources/unsubscribe", {"uri": uri}, required=False)
+    if not _reads(talk):
+        talk.judge.take_back(clause, "no listed resource can be read, so a refusal shows nothing")
 
 
 @scenario("resources-path-traversal", "resources-path-traversal-legacy")

@@ -137,11 +137,8 @@ def _names_arguments(reply: Reply) -> bool:
 def refuses_an_unknown_tool(talk: Conversation) -> None:
     """A call of a tool that does not exist gets error -32602."""
     reply = talk.wire.request(CALL, {"name": NOBODY, "arguments": {}})
-    talk.judge.expect(
-        reply,
-        "tools-unknown-tool-error",
-        reply.refused(INVALID),
-        "error -32602 for an unknown tool",
+    talk.judge.expect_refusal(
+        reply, "tools-unknown-tool-error", (INVALID,), "error -32602 for an unknown tool"
     )
 
 

@@ -8,10 +8,11 @@ import pytest
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import CONFORMANCE, renamed, rows
+from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.report import badge, html, machine
 from mcp_touchstone.results import clause_sets
 from mcp_touchstone.results.clause_sets import kept, sets
-from mcp_touchstone.results.run import Absent, Run
+from mcp_touchstone.results.run import Absent, Run, SdkFault
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.results.verdict import Outcome
 from tests.cases import cases
@@ -96,6 +97,17 @@ def test_a_breach_raised_by_strict_is_kept(monkeypatch: pytest.MonkeyPatch) -> N
     made.verdicts[0] = replace(made.verdicts[0], outcome=Outcome.FAIL)
 
     assert kept(made, dict)[0].kept == 3
+
+
+def test_a_fault_of_the_sdk_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {PING: Outcome.PASS, BATCH: Outcome.FAIL, INFO: Outcome.PASS}
+    made = run(found, {}, monkeypatch)
+    fault = SdkFault(Sdk("mcp", "1.30.0", "pypi"))
+    made.verdicts[1] = replace(made.verdicts[1], sdk=fault)
+
+    assert kept(made, dict)[0].figure == "2 of 2 applicable clauses kept"
+    strict = replace(made, floor=replace(made.floor, sdk=True))
+    assert kept(strict, dict)[0].figure == "2 of 3 applicable clauses kept"
 
 
 def test_reports_have_the_figure(monkeypatch: pytest.MonkeyPatch) -> None:

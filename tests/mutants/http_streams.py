@@ -322,6 +322,19 @@ mutants("jsonrpc-request-answered", of=FailsToAnswer)(
 )
 
 
+@mutant("subscriptions-stays-open", revision=MODERN)
+class EndsListeningWithoutAnAnswer(HttpFault):
+    """Ends the stream of a subscription right after its acknowledgment, without a response."""
+
+    def write_stream(self, stream: Any, after: int, *, resumable: bool | None) -> bool:
+        if b'"touchstone-listen"' not in self.received:
+            return super().write_stream(stream, after, resumable=resumable)
+        for _, data in stream.after(after, 10.0):
+            self._chunk(event(data))
+        self._chunk(b"")
+        return True
+
+
 @mutant("streams-listen-scope", revision=MODERN)
 class SendsProgressToSubscribers(Diverts):
     """Sends progress on the stream of a subscription."""

@@ -5,16 +5,20 @@ import re
 import shlex
 import signal
 import sys
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from mcp_touchstone.catalog.loader import load
+from mcp_touchstone.catalog.sdk import SdkIdentity
 from mcp_touchstone.cli import main
 from mcp_touchstone.report.progress import Progress
-from mcp_touchstone.results.events import Found
+from mcp_touchstone.results.events import Found, Met
 from mcp_touchstone.results.run import PlannedCase
-from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.results.sdk_faults import releases
+from mcp_touchstone.results.verdict import Judgement, Outcome
 from tests import canned
 from tests.conftest import HERE, mutant_command
 from tests.goldens import Golden, scrubbed
@@ -177,6 +181,27 @@ def test_progress_names_each_clause_that_certainly_fails(snapshot: SnapshotAsser
 
     text = f"{progress.text()}\n\n{progress.text(between=chr(10))}\n"
     assert text == snapshot.use_extension(Golden)
+
+
+def test_progress_names_no_fault_of_the_sdk() -> None:
+    release = next(one for one in releases(http=True) if one.faults)
+    fault = next(one for one in sorted(release.faults) if one.outcome == str(Outcome.FAIL))
+    clause = load().catalogue[fault.clause]
+    judgement = Judgement(
+        clause=fault.clause,
+        revision=fault.revision,
+        outcome=Outcome.FAIL,
+        scenario=fault.scenario,
+    )
+    found = Found(PlannedCase(cast("Any", None), fault.revision, (clause,)), [judgement])
+    own, sdk = Progress(clock=lambda: 0.0), Progress(clock=lambda: 0.0)
+
+    sdk.on_event(Met(cast("Any", SimpleNamespace(sdk=SdkIdentity((release.sdk,))))))
+    for progress in (own, sdk):
+        progress.on_event(found)
+
+    assert fault.clause in own.text()
+    assert "failed" not in sdk.text()
 
 
 class Screen:

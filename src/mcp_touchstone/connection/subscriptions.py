@@ -58,6 +58,12 @@ class Subscription(Pending):
         """The answer to its request, if any."""
         return self.reply(0.0)
 
+    @property
+    def over(self) -> str:
+        """Why nothing can come on it any more: its answer or its end; empty while it is open."""
+        reply = self.refusal
+        return str(reply) if reply.answered else self._connection.channel.silence(self.line)
+
     def heard(self, line: int | None = None) -> list[tuple[Entry, Message]]:
         """Return the notifications with its id, after a line or since it was opened."""
         return [

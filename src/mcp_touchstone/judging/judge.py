@@ -158,6 +158,19 @@ class Judge:
         """Judge that a request got an error with a code."""
         return self.expect(reply, clause, reply.code == code, expected, **how)
 
+    def expect_refusal(
+        self, reply: Reply, clause: str, codes: tuple[int, ...], expected: str, **how: Any
+    ) -> None:
+        """Judge that a request got an error with one of these codes.
+
+        Silence, and an error without a readable code, show nothing: rules on the envelope judge
+        them.
+        """
+        if reply.answered and not reply.unreadable:
+            self.expect(reply, clause, reply.code in codes, expected, **how)
+        else:
+            self.unseen(clause, f"no answer with an error code came: {reply}")
+
     def _barred(self, row: Clause, at: Reply | Entry | int | None) -> str:
         """Return what a request lacked, if the rule is not about that; empty for nothing."""
         if not self._server.over_http or row.place == "http/authorization":
@@ -215,6 +228,17 @@ class Judge:
         judged = {judgement.clause for judgement in self.judgements}
         named = (clause,) if isinstance(clause, str) else clause
         self.unseen(tuple(one for one in named if one not in judged), why)
+
+    def take_back(self, clause: str, why: str) -> None:
+        """Turn each pass of a conditional clause into unseen: what it compares was not there."""
+        if self.covers(clause) and not self._clauses[clause].conditional:
+            raise LookupError(f"{clause} is not conditional; it cannot go unseen")
+        self.judgements = [
+            replace(one, outcome=Outcome.UNSEEN, expected="", actual=why)
+            if one.clause == clause and one.outcome is Outcome.PASS
+            else one
+            for one in self.judgements
+        ]
 
     def _record(
         self,

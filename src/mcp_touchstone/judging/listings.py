@@ -42,10 +42,14 @@ def items(pages: Iterable[Reply], member: str) -> Iterator[dict[str, Any]]:
         yield from map(object_in, list_in(page.result, member))
 
 
-def answer(talk: Conversation, method: str) -> Reply:
-    """Return the answer to a request for a list, the second one if the first is an error."""
+def judge_served(talk: Conversation, method: str, clause: str) -> None:
+    """Judge that a list is served; a second request counts if the first gets an error."""
     reply = talk.wire.request(method)
-    return talk.wire.request(method) if reply.is_error else reply
+    reply = talk.wire.request(method) if reply.is_error else reply
+    if reply.answered:
+        talk.judge.expect(reply, clause, not reply.is_error, f"a result for {method}")
+    else:
+        talk.judge.unseen(clause, f"there was no answer: {reply}")
 
 
 def judge_unique(talk: Conversation, feature: str, clause: str) -> None:
@@ -63,6 +67,10 @@ def judge_unique(talk: Conversation, feature: str, clause: str) -> None:
         actual=f"more than once: {', '.join(twice)}",
         at=len(talk.wire.transcript),
     )
+
+
+NOTHING: Final = "each list is empty"
+"""Why the lists of two connections show nothing."""
 
 
 def difference(before: list[str], after: list[str]) -> str:

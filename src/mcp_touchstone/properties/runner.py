@@ -183,18 +183,28 @@ class Property:
     _silent: bool = False  # an answer was missing, so later waits are short
     _deaths: int = 0
 
-    def hold(self, *clauses: str) -> None:
+    def hold(self, *clauses: str, compared: str = "") -> None:
         """Try every example and judge these clauses.
+
+        Args:
+            compared: a further clause, which compares each answer with the result of the first
+                plain value.
 
         Raises:
             Broken: a new process could not be opened.
         """
-        passed = "the same as of a plain line, which other rules judge"
-        if self._is_plainly_sound():
-            passed = "no example breaks it"
-            self._search()
+        if not self._is_plainly_sound():
+            named = (*clauses, compared) if compared else clauses
+            self.talk.judge.unseen(named, "a plain line fails already, which other rules judge")
+            return
+        self._search()
         for clause in clauses:
-            self.talk.judge(clause, True, expected=passed)
+            self.talk.judge(clause, True, expected="no example breaks it")
+        twin = self._twin.replies if self._twin is not None else ()
+        if compared and any(one.result is not None for one in twin):
+            self.talk.judge(compared, True, expected="no example breaks it")
+        elif compared:
+            self.talk.judge.otherwise_unseen(compared, "the plain request has no result either")
 
     def _is_plainly_sound(self) -> bool:
         """Send the plain lines; the clauses that they break are settled.

@@ -1,11 +1,15 @@
 """The progress of a run: steps under way and time left. Pure except for its clock."""
 
 import threading
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
-from mcp_touchstone.results.events import Done, Event, Found, Planned, Started
+from mcp_touchstone.results.events import Done, Event, Found, Met, Planned, Started
+from mcp_touchstone.results.sdk_faults import is_of_sdk
 from mcp_touchstone.results.verdict import Outcome
+
+if TYPE_CHECKING:
+    from mcp_touchstone.catalog.sdk import Sdk
 
 _ENOUGH: Final = 5.0
 """Seconds after which the pace so far permits an estimate."""
@@ -35,6 +39,7 @@ class Progress:
         self._done = 0
         self._under_way: list[str] = []
         self._failed: dict[str, None] = {}
+        self._sdks: Sequence[Sdk] = ()
         self._shown = 0.0
         self._lock = threading.Lock()
 
@@ -49,10 +54,17 @@ class Progress:
                 (self.start if isinstance(event, Started) else self.done)(
                     f"{place}  {case.revision}"
                 )
+        elif isinstance(event, Met):
+            self._sdks = event.profile.sdk.sdks
         elif isinstance(event, Found):
+            rows = {clause.id: clause for clause in event.case.clauses}
             with self._lock:
-                failed = (j.clause for j in event.findings if j.outcome is Outcome.FAIL)
-                self._failed.update(dict.fromkeys(failed))
+                self._failed |= {
+                    one.clause: None
+                    for one in event.findings
+                    if one.outcome is Outcome.FAIL
+                    and not is_of_sdk(self._sdks, rows[one.clause], one, http=True)
+                }
 
     def plan(self, count: int) -> None:
         """Set the number of steps; some may be done already."""

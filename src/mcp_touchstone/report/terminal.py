@@ -54,6 +54,7 @@ class Terminal(Sheet):
     def on_event(self, event: Event) -> None:
         """Show an event of the runner."""
         if isinstance(event, Met):
+            self._progress.on_event(event)
             if not self.quiet:
                 self.introduce(event.profile)
             self._show_progress("calling its tools, resources and prompts")

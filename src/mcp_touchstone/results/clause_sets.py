@@ -60,12 +60,14 @@ def sets() -> Mapping[str, tuple[tuple[str, ...], ...]]:
 def kept(run: Run, renamed: Callable[[], Mapping[str, str]]) -> list[Kept]:
     """Return the figure of each revision that the server speaks, by its newest set.
 
-    A warning is no breach: the rule leaves room, or is no requirement.
+    A warning is no breach: the rule leaves room, or is no requirement. A clause that only the SDK
+    of the server breaks is left out, unless its faults count.
 
     Args:
         renamed: returns merged ids -> the id they are part of now; called only if it is needed.
     """
     outcomes = {(v.clause.id, v.revision): v.gravest.outcome for v in run.verdicts}
+    of_sdk = {(v.clause.id, v.revision) for v in run.verdicts if run.is_of_sdk(v)}
     absent = {(row.clause, row.revision): row.by_choice for row in run.absent}
     found = []
     for revision, numbered in sets().items():
@@ -80,7 +82,7 @@ def kept(run: Run, renamed: Callable[[], Mapping[str, str]]) -> list[Kept]:
             outcome = outcomes.get((one, revision))
             if outcome is None:
                 unjudged += absent.get((one, revision), True)
-            elif outcome is not Outcome.UNSEEN:
+            elif outcome is not Outcome.UNSEEN and (one, revision) not in of_sdk:
                 applicable += 1
                 good += outcome not in _BROKEN
         found.append(Kept(revision, len(numbered), applicable, good, unjudged))

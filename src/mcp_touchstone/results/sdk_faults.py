@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from mcp_touchstone.catalog.clause import Transport
+from mcp_touchstone.catalog.clause import Clause, Transport
 from mcp_touchstone.catalog.sdk import Sdk
 from mcp_touchstone.results.run import Run, SdkFault, Verdict
 from mcp_touchstone.results.verdict import Judgement, Outcome
@@ -177,6 +177,14 @@ def attribute(run: Run, table: Sequence[Release] | None = None) -> Run:
         for one in found
     )
     return replace(run, verdicts=[*marked])
+
+
+def is_of_sdk(sdks: Sequence[Sdk], clause: Clause, found: Judgement, *, http: bool) -> bool:
+    """Return whether a finding of a run that goes on is the fault of one of its SDKs."""
+    verdict = Verdict(clause, found.revision, found.outcome, found, [found])
+    known = releases(http=http)
+    layers = [(sdk, _speaking(found.revision, judged(sdk, known))) for sdk in sdks]
+    return _layer(verdict, layers) is not None
 
 
 def _attributed(

@@ -79,11 +79,11 @@ class Reply:
         return self.is_error and not integral(self.code)
 
     def refused(self, *codes: int) -> bool:
-        """Return whether it is an error with one of these codes, or another rule reports it.
+        """Return whether it is an error with one of these codes, or with an unreadable one.
 
-        Rules on the envelope report silence, and an error without a readable code.
+        Rules on the envelope report an error without a readable code.
         """
-        return not self.answered or self.code in codes or self.unreadable
+        return self.code in codes or self.unreadable
 
     def __str__(self) -> str:
         """Return it as text, for the ``actual`` of a judgement."""
