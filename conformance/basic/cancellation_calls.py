@@ -179,7 +179,18 @@ def _reports(talk: Conversation, pending: Pending) -> list[Entry]:
         for message in entry.messages
         if talk.modern and message.role is Role.NOTIFICATION and message.method == LOGGED
     ]
-    return sorted([*(entry for entry, _ in pending.progress()), *logs], key=lambda e: e.n)
+    found = sorted([*(entry for entry, _ in pending.progress()), *logs], key=lambda e: e.n)
+    earlier: dict[tuple[str, bytes], int] = {}
+    for entry in talk.wire.transcript:
+        if (event := _event(entry)) is not None:
+            earlier.setdefault((event, entry.raw), entry.n)
+    return [one for one in found if earlier.get((_event(one) or "", one.raw), one.n) == one.n]
+
+
+def _event(entry: Entry) -> str | None:
+    """Return the id of the event that brought a message; an event may be delivered again."""
+    event = entry.origin.event if entry.origin is not None else None
+    return None if event is None else event.id
 
 
 def _changed(talk: Conversation, left: dict[str, tuple[int, int]], seconds: float) -> bool:

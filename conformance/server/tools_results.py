@@ -69,40 +69,55 @@ def returns_structured_content_that_fits_its_schema(talk: Conversation) -> None:
 
 
 @ambient("tools-structured-content-conforms")
-def keeps_its_output_schema_in_errors(record: Record) -> Iterator[Seen]:
-    """No error is due to a result that does not fit the outputSchema, and none is misshapen."""
-    spoken = record.profile.spoken.get(record.revision)
-    tools = spoken.named("tools") if spoken is not None else []
-    schemas = {tool.get("name"): tool.get("outputSchema") for tool in tools}
+def keeps_its_output_schemas_in_all_results(record: Record) -> Iterator[Seen]:
+    """Results fit the outputSchema that their tool was listed with, and no error is due to it."""
+    clause = "tools-structured-content-conforms"
+    schemas = _schemas(record)
     for entry, message in record.answers(Kind.RESULT):
         result, asked = message.value["result"], record.asked_on(message.answers)
         if message.method != "tools/call" or not isinstance(result, dict) or asked is None:
             continue
-        if result.get("isError") is not True or not isinstance(asked.value, dict):
-            continue
-        name, value = asked.value["params"].get("name"), result.get("structuredContent")
+        name = value_in(asked.value, "params", "name")
         schema = schemas.get(name) if isinstance(name, str) else None
-        if isinstance(schema, dict) and (said := refused_output(result)):
-            yield Seen(
-                "tools-structured-content-conforms",
-                False,
-                entry.n,
-                f"structuredContent that fits the outputSchema of {name}",
-                f"the server refused its own result: {brief(said, 300)}",
-            )
+        if schema is None:
             continue
-        if not isinstance(value, dict) or not isinstance(schema, dict):
-            continue
-        if _fits(schema, value, record.revision) is False:
+        value, failed = result.get("structuredContent", MISSING), result.get("isError") is True
+        expected = f"structuredContent that fits the outputSchema of {name}"
+        if failed and (said := refused_output(result)):
+            actual = f"the server refused its own result: {brief(said, 300)}"
+            yield Seen(clause, False, entry.n, expected, actual)
+        elif failed and isinstance(value, dict) and _fits(schema, value, record.revision) is False:
+            actual = f"{brief(value, 160)} beside isError true, which clients of the TypeScript SDK"
+            actual += " refuse"
+            mild = Breach.NOTE
             yield Seen(
-                "tools-structured-content-conforms",
+                clause,
                 False,
                 entry.n,
                 f"no structuredContent, or one that fits the outputSchema of {name}",
-                f"{brief(value, 160)} beside isError true, which clients of the TypeScript SDK"
-                " refuse",
-                mild=Breach.NOTE,
+                actual,
+                mild=mild,
             )
+        elif not failed and isinstance(value, dict) and _is_final(result):
+            fits = _fits(schema, value, record.revision)
+            if fits is not None:
+                yield Seen(clause, fits, entry.n, expected, _actual(schema, value))
+
+
+def _is_final(result: dict[str, Any]) -> bool:
+    return result.get("resultType", "complete") == "complete" and "task" not in result
+
+
+def _schemas(record: Record) -> dict[str, dict[str, Any]]:
+    """Return the outputSchema of each tool that was always listed with the same one."""
+    spoken = record.profile.spoken.get(record.revision)
+    found: dict[str, dict[str, Any]] = {}
+    changed: set[str] = set()
+    for tool in spoken.named("tools") if spoken is not None else []:
+        schema, name = tool.get("outputSchema"), tool["name"]
+        if isinstance(schema, dict) and found.setdefault(name, schema) != schema:
+            changed.add(name)
+    return {name: schema for name, schema in found.items() if name not in changed}
 
 
 def _actual(schema: dict[str, Any], value: Any) -> str:

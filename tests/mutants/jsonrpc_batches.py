@@ -1,9 +1,22 @@
 """Servers that break a rule of basic/jsonrpc about batches."""
 
+import json
 import os
 from typing import Any, ClassVar
 
-from tests.mutants.kit import MODERN, AskingTool, Fault, Json, Out, SaysMore, has, mutant, mutants
+from tests.mutants.http_kit import Extra, HttpFault
+from tests.mutants.kit import (
+    MODERN,
+    AskingTool,
+    Fault,
+    Json,
+    Out,
+    SaysMore,
+    control,
+    has,
+    mutant,
+    mutants,
+)
 
 BATCHES = "2025-03-26"
 INVALID = {"code": -32600, "message": "Invalid request"}
@@ -78,6 +91,34 @@ class RefusesABatchOverOneMember(Batching):
             self.emit(refusal())
             return True
         return False
+
+
+@control("jsonrpc-batch-receive", revision=BATCHES)
+class RefusesABatchWithAnUnknownNotification(Batching):
+    """Refuses an array with a notification that the protocol does not define, as a Go server."""
+
+    def on_batch(self, batch: list[Any]) -> bool:
+        methods = [str(one.get("method")) for one in batch if isinstance(one, dict)]
+        if any(method.startswith("notifications/x-") for method in methods):
+            self.emit(refusal())
+            return True
+        return False
+
+
+@mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")
+class RefusesABatchOverOneMemberWithoutAnError(HttpFault):
+    """Refuses a whole batch because of one invalid member by status 400 without a body."""
+
+    is_mixed = False
+
+    def _body(self) -> bytes:
+        body = super()._body()
+        batch = json.loads(body) if body.startswith(b"[") else None
+        self.is_mixed = isinstance(batch, list) and has_invalid(batch)
+        return b"[" if self.is_mixed else body
+
+    def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
+        return (400, b"", extra) if self.is_mixed else (status, body, extra)
 
 
 @mutant("jsonrpc-batch-members-independent", revision=BATCHES, outcome="warn")

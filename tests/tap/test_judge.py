@@ -100,6 +100,26 @@ def test_a_server_without_a_fault_passes(tmp_path: Path) -> None:
     assert main(["judge", str(folder), "--side", "server"]) == 0
 
 
+def test_a_recorded_result_is_held_against_the_schema_of_its_tool(tmp_path: Path) -> None:
+    counts = {"type": "object", "properties": {"count": {"type": "integer"}}}
+    plain = {"name": "add", "inputSchema": {"type": "object"}}
+    clause, outcomes = "tools-structured-content-conforms", []
+    for number, count in (("right", 2), ("wrong", "2")):
+        folder = write(
+            tmp_path / number,
+            asked(2, "tools/list"),
+            answered(2, tools=[{**plain, "outputSchema": counts}]),
+            asked(3, "tools/call", name="add", arguments={}),
+            answered(3, content=[], structuredContent={"count": count}),
+            Happened.CLIENT_CLOSED,
+            Happened.SERVER_CLOSED,
+            Happened.EXITED + "0",
+        )
+        outcomes.append(verdicts(folder, "server").get(clause))
+
+    assert outcomes == ["pass", "fail"]
+
+
 def test_a_server_that_closes_its_output_after_its_input_did_not_close_first(
     tmp_path: Path,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from mcp_touchstone.catalog.clause import Transport
 from mcp_touchstone.transport.channel import Channel
-from mcp_touchstone.wire.framing import Fault, Kind
+from mcp_touchstone.wire.framing import Fault, Kind, loads
 from mcp_touchstone.wire.near_miss import NearMiss, near_miss
 from mcp_touchstone.wire.reply import Reply
 from mcp_touchstone.wire.transcript import Source, Transcript
@@ -59,12 +59,21 @@ def instead(transcript: Transcript, channel: Channel, asked: int) -> str:
             near = near_miss(entry.raw, entry.reading.value, transcript[asked].value)
             if near is not None:
                 return f"line {entry.n} is {near.words}: {near.cure}"
-    if not transcript.spoke and '"jsonrpc"' in channel.stderr():
+    if not transcript.spoke and any(map(_is_message, channel.stderr().splitlines())):
         return "it writes JSON-RPC to stderr, and nothing to stdout"
     silent = not transcript.spoke and not transcript.ended and channel.running
     on_pipes = channel.transport is Transport.STDIO
     ports = channel.process.family.ports() if silent and on_pipes else []
     return f"it listens on port {ports[0]}: has it an option for stdio?" if ports else ""
+
+
+def _is_message(text: str) -> bool:
+    """Whether a line is a message: a trace of Python may quote one."""
+    try:
+        value = loads(text)
+    except ValueError:
+        return False
+    return isinstance(value, dict) and "jsonrpc" in value
 
 
 def in_words(transcript: Transcript, reply: Reply) -> str:

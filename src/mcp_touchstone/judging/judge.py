@@ -122,7 +122,9 @@ class Judge:
                 self._record(row, Outcome.UNSEEN, "", barred, None)
                 continue
             if not passed and mild is None and self._is_after_the_session(at):
-                mild, because = Breach.WARN, "a server may end a session at any time"
+                why = f"the server ended the session, as it may at any time: {actual}"
+                self._record(row, Outcome.UNSEEN, "", why, None)
+                continue
             breach = row.breach if mild is None else max(mild, row.breach, key=_LIGHTNESS.index)
             outcome = Outcome.PASS if passed else _OUTCOME[breach]
             said = because if not passed and breach is not row.breach else ""

@@ -166,9 +166,9 @@ class HttpResponse:
         until = self.clock() + seconds
         while data and connection is not None and not self.closed.is_set():
             left = until - self.clock()
-            if left <= 0 or not select.select([], [connection], [], left)[1]:
-                return False
             try:
+                if left <= 0 or not select.select([], [connection], [], left)[1]:
+                    return False
                 data = data[connection.send(data[:PIECE]) :]
             except (OSError, ValueError):
                 return False

@@ -139,7 +139,10 @@ class Exchange:
         if not self.status:
             return f"no response to {self.verb}"
         kind = f", {self.kind}" if self.kind else ""
-        why = self.fault or ("" if self.messages else self.lost)
+        is_empty = self.kind == JSON and self.ended is not None
+        is_empty = is_empty and not (self.messages or self.body)
+        empty = "its body is empty" if is_empty else ""
+        why = self.fault or ("" if self.messages else self.lost or empty)
         return f"HTTP {self.status}{kind}" + (f" ({why})" if why else "")
 
 
