@@ -4,6 +4,7 @@ Two tests cover servers that are silent: until something comes that no client se
 """
 
 import base64
+import sys
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -91,6 +92,17 @@ def test_silent_server_gets_its_cause(server: str, kind: str, clause: str, words
     assert words in failed[clause]
     assert words in run.trouble
     assert not is_repeated(run)  # each repetition would wait for the first answer again
+
+
+def test_a_trace_that_quotes_a_message_is_not_taken_for_one() -> None:
+    trace = '    reply = {"jsonrpc": "2.0", "id": 1}\\n'
+    words = f"import sys; sys.stdin.readline(); sys.stderr.write('{trace}'); sys.exit(1)"
+    target = Target(command=(sys.executable, "-c", words))
+
+    run = judge(target, load(), Choice(select=("ping",), revisions=("2025-11-25",)))
+
+    assert "status 1" in run.trouble
+    assert "stderr" not in run.trouble
 
 
 def test_slow_first_start_is_not_taken_for_silence() -> None:

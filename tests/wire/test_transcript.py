@@ -3,6 +3,7 @@
 import json
 import time
 import tracemalloc
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -35,6 +36,15 @@ def hear(record: Transcript, *lines: bytes) -> list[Entry]:
 def ask(record: Transcript, request_id: Any, method: str = "ping", **how: Any) -> int:
     message = {"jsonrpc": "2.0", "id": request_id, "method": method}
     return record.said(json.dumps(message).encode() + b"\n", message, **how)
+
+
+def test_an_empty_body_is_named() -> None:
+    json = (("Content-Type", "application/json"),)
+    empty = Exchange(1, "POST", 1, (), 0.0, status=200, headers=json, ended=1.0)
+
+    assert str(empty) == "HTTP 200, application/json (its body is empty)"
+    assert str(replace(empty, messages=1)) == "HTTP 200, application/json"
+    assert str(replace(empty, ended=None)) == "HTTP 200, application/json"
 
 
 def test_entries_are_numbered_from_one_in_order_of_arrival(record: Transcript) -> None:
