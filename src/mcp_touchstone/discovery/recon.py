@@ -139,6 +139,7 @@ def explore(
         profile, connections = _one_by_one(spawn, pace, revisions)
     else:
         _measure(profile, connections)
+        _hear_late(profile, connections)
     slips = (connection.transcript.slip for connection in connections.values())
     if not profile.spoken:
         _explain(profile, connections)
@@ -414,6 +415,18 @@ def _measure(profile: _Draft, connections: Mapping[str, Connection]) -> None:
         if connections[revision].probe().answered:
             profile.pace.round_trip = now() - before
             return
+
+
+def _hear_late(profile: _Draft, connections: Mapping[str, Connection]) -> None:
+    """Take a modern revision whose answer to server/discover came after the wait for it."""
+    silent = [one for one, reply in profile.refused.items() if not reply.answered]
+    for revision in filter(rev.is_modern, silent if profile.spoken else ()):
+        connection = connections[revision]
+        reply = connection.answer_to(profile.refused[revision].asked, 0.0)
+        if answers_discover(reply):
+            connection.opening = reply
+            del profile.refused[revision]
+            profile.spoken[revision] = read_lists(Spoken(reply), connection)
 
 
 def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
