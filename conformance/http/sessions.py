@@ -90,6 +90,8 @@ def issues_the_id_that_it_wants(record: Record) -> Iterator[Seen]:
         if opening.status not in SUCCESS or len(later) < LATER:
             continue
         refused = all(one.status in {BAD_REQUEST, NOT_FOUND} for one in later)
+        if not refused and not any(one.status in SUCCESS for one in later):
+            continue
         yield Seen(
             "sessions-id-issued",
             not refused or opening.header(SESSION) is not None,
