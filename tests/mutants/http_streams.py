@@ -322,7 +322,7 @@ mutants("jsonrpc-request-answered", of=FailsToAnswer)(
 )
 
 
-@mutant("subscriptions-stays-open", revision=MODERN)
+@mutant("subscriptions-stays-open", "subscriptions-concurrent", revision=MODERN)
 class EndsListeningWithoutAnAnswer(HttpFault):
     """Ends the stream of a subscription right after its acknowledgment, without a response."""
 
