@@ -243,7 +243,7 @@ class Restart(parts.Part):
 
     def call(self, request: parts.Json) -> None:
         """Exit in place of an answer, if this is the first process."""
-        if self.recorder.is_first:
+        if self.peer.is_first:
             self.gone = 1
         else:
             super().call(request)

@@ -11,7 +11,7 @@ import h11
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from mcp_touchstone.tap import proxy, recording
+from mcp_touchstone.tap import proxy, recording, tape
 from mcp_touchstone.tap.proxy import Proxy
 from tests.cases import cases
 from tests.http_readers import AMBIGUOUS, HEAD, REQUESTS, Fields, Reading, theirs
@@ -114,7 +114,7 @@ def test_an_ambiguous_request_is_refused_and_not_passed_on(raw: bytes, tmp_path:
     assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 431 "))
     assert answer.count(b"HTTP/1.1 ") == 1, "the rest was read as a request"
     assert server.raw == []
-    assert any(text.startswith(proxy.REFUSED) for text in texts(tmp_path))
+    assert any(text.startswith(tape.REFUSED) for text in texts(tmp_path))
 
 
 @cases(
@@ -276,7 +276,7 @@ def test_an_ambiguous_response_is_a_502_that_says_why(
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 1
     assert "malformed" in said or "without a response" in said
-    assert texts(tmp_path)[-1].startswith(f"{proxy.REFUSED}502")
+    assert texts(tmp_path)[-1].startswith(f"{tape.REFUSED}502")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_a_malformed_body_of_a_response_breaks_off_and_the_recording_says_so(
 def test_a_body_over_the_limit_passes_before_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proxy, "LINE_LIMIT", 10_000)
+    monkeypatch.setattr(tape, "LINE_LIMIT", 10_000)
     body = b"x" * 400_000
     with tapped(tmp_path) as (server, port):
         asked(port, HEAD + b"Connection: close\r\nContent-Length: 400000\r\n\r\n" + body)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from mcp_touchstone.cli import main
-from mcp_touchstone.tap import proxy, recording
+from mcp_touchstone.tap import proxy, recording, tape
 from mcp_touchstone.tap.proxy import Proxy
 from mcp_touchstone.tap.recording import Recording
 from mcp_touchstone.wire.events import Happened, Side
@@ -298,7 +298,7 @@ def test_a_compressed_body_is_recorded_as_it_was(tmp_path: Path) -> None:
 def test_a_body_over_the_limit_passes_and_is_cut_in_the_recording(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proxy, "LINE_LIMIT", 10_000)
+    monkeypatch.setattr(tape, "LINE_LIMIT", 10_000)
     with tapped(fixed(response(body=b"x" * 50_000)), tmp_path) as (port, _):
         assert len(asked(port, "POST", body=b"{}").read()) == 50_000
 

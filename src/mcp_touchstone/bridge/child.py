@@ -51,7 +51,7 @@ class RunningServer(Protocol):
 class Backend(Protocol):
     """What a bridge starts for each session."""
 
-    def start(self, hear: Hear, gone: Callable[[str], object]) -> RunningServer:
+    def begin(self, hear: Hear, gone: Callable[[str], object]) -> RunningServer:
         """Start a server.
 
         Args:
@@ -92,7 +92,7 @@ class Launch:
         if shutil.which(program, path=self.env.get("PATH")) is None:
             raise LaunchError(f"there is no program {program!r} that may be run; is it on PATH?")
 
-    def start(self, hear: Hear, gone: Callable[[str], object]) -> "Child":
+    def begin(self, hear: Hear, gone: Callable[[str], object]) -> "Child":
         """Start a process, see ``Backend``."""
         return Child(self, hear, gone)
 

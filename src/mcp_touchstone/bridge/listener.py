@@ -1,6 +1,7 @@
 """The HTTP server, with its sessions and the stateless process."""
 
 import signal
+import socket
 import threading
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
@@ -26,6 +27,7 @@ class Listener(BoundedServer):
         names: host names of clients beside those of loopback, in lower case.
         token: bearer token that each request must have; empty for none.
         access: checks the access tokens of requests; None if none is needed.
+        listening: the socket to use in place of a new one.
 
     Raises:
         OSError: the address or the port cannot be used.
@@ -45,8 +47,9 @@ class Listener(BoundedServer):
         names: AbstractSet[str] = frozenset(),
         token: str = "",
         access: "Access | None" = None,
+        listening: socket.socket | None = None,
     ) -> None:
-        super().__init__(self.handler, port=port, host=host)
+        super().__init__(self.handler, port=port, host=host, listening=listening)
         self.names = frozenset(names)
         self.token = token
         self.access = access

@@ -69,7 +69,7 @@ class BridgeSession:
         self._exchanges = Exchanges()
         self._questions: dict[Any, HttpExchange | None] = {}
         self._finished: deque[HttpExchange] = deque(maxlen=RESUMED)
-        self._child = launch.start(self._hear, self._lost)
+        self._child = launch.begin(self._hear, self._lost)
 
     @property
     def idle(self) -> bool:

@@ -161,7 +161,7 @@ class SharedProcess:
         self._parameters = Parameters()
         self._taken_back: deque[int] = deque(maxlen=REMEMBERED)
         self._learning = threading.Lock()
-        self._child = launch.start(self._hear, self._gone)
+        self._child = launch.begin(self._hear, self._gone)
 
     @property
     def running(self) -> bool:

@@ -227,7 +227,7 @@ def _client(line: CommandLine) -> int:
 
 def _act(line: CommandLine) -> int:
     from mcp_touchstone.parts.scenarios import find, scenarios
-    from mcp_touchstone.tap import act, recording
+    from mcp_touchstone.tap import recording, stdio
 
     options = line.options
     if options.listing:
@@ -240,7 +240,7 @@ def _act(line: CommandLine) -> int:
         return complain("act: name a scenario and the folder of the recordings with --report DIR")
     part = find(options.scenario)
     about = {"scenario": options.scenario, "pid": os.getpid()}
-    return act.play(part, recording.recorder(options.report, about, os.environ))
+    return stdio.play(part, recording.recorder(options.report, about, os.environ))
 
 
 class _Gate:

@@ -53,6 +53,7 @@ class Responses(BaseHTTPRequestHandler):
 
     Attributes:
         body: the body of the request.
+        left: whether the client closed the connection before the end of the response.
     """
 
     protocol_version = "HTTP/1.1"
@@ -62,6 +63,7 @@ class Responses(BaseHTTPRequestHandler):
     """Seconds to wait for room to write."""
 
     command = requestline = ""
+    left = False
     body: Body
 
     def setup(self) -> None:
@@ -135,7 +137,7 @@ class Responses(BaseHTTPRequestHandler):
         except UserError as error:
             self.refuse(Refusal(500, INTERNAL_ERROR, str(error)))
         except (ConnectionError, TimeoutError):
-            self.close_connection = True
+            self.close_connection = self.left = True
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer with an error and close the connection."""
@@ -151,30 +153,34 @@ class Responses(BaseHTTPRequestHandler):
 
     def answer(self, status: int, body: bytes = b"", extra: Mapping[str, str] = {}) -> None:
         """Answer with a body, of JSON unless ``extra`` has another type, or with an empty one."""
-        self.send_response(status)
-        for name, value in extra.items():
-            self.send_header(name, value)
-        if body and "Content-Type" not in extra:
-            self.send_header("Content-Type", JSON)
+        headers = {**({"Content-Type": JSON} if body else {}), **extra}
         if body or status != 204:  # noqa: PLR2004  (No Content has no length)
-            self.send_header("Content-Length", str(len(body)))
+            headers["Content-Length"] = str(len(body))
         self._waiting.add(self.connection)
+        self.begin(status, headers)
+        if body and self.command != "HEAD":
+            self.sending(body, last=True)
+            self.wfile.write(body)
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Write the head of a response."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(b"" if self.command == "HEAD" else body)
+
+    def sending(self, content: bytes, *, last: bool) -> None:
+        """Take note of content that is sent: a body, or a part of a stream."""
 
     def begin_stream(self, extra: Mapping[str, str] = {}) -> None:
         """Answer with a stream of events."""
-        self.send_response(200)
-        for name, value in extra.items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", EVENTS)
-        self.send_header("Cache-Control", "no-cache, no-transform")
-        self.send_header("X-Accel-Buffering", "no")
+        headers = {**extra, "Content-Type": EVENTS, "Cache-Control": "no-cache, no-transform"}
+        headers["X-Accel-Buffering"] = "no"
         if self.request_version == "HTTP/1.0":
             self.close_connection = True
         else:
-            self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+            headers["Transfer-Encoding"] = "chunked"
+        self.begin(200, headers)
 
     def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
         """Write the messages after a number, until the stream ends or the client disconnects.
@@ -211,6 +217,7 @@ class Responses(BaseHTTPRequestHandler):
     def _chunk(self, data: bytes) -> None:
         """Write a chunk of a stream; an empty chunk ends it."""
         last = not data
+        self.sending(data, last=last)
         if self.request_version != "HTTP/1.0":
             data = f"{len(data):x}\r\n".encode() + data + b"\r\n"
         self._waiting.add(self.connection, 0.0 if last else SLOW)
@@ -222,9 +229,10 @@ class Responses(BaseHTTPRequestHandler):
         """Return whether the client has closed the connection."""
         ready, _, _ = select.select([self.connection], [], [], 0)
         try:
-            return bool(ready) and not self.connection.recv(1, socket.MSG_PEEK)
+            self.left |= bool(ready) and not self.connection.recv(1, socket.MSG_PEEK)
         except OSError:
-            return True
+            self.left = True
+        return self.left
 
     def read_body(self, most: int = BODY_LIMIT) -> bytes:
         """Return the body.

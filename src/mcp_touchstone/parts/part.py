@@ -4,7 +4,7 @@ The part decides what the server answers; the rules on clients judge the recordi
 """
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Final, Protocol, TypeVar
@@ -13,15 +13,13 @@ from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import declare_part
 from mcp_touchstone.parts.canary import FetchCanary
 from mcp_touchstone.transport.process import now
-from mcp_touchstone.wire.events import Happened, Side
+from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import (
     Kind,
-    LineSplitter,
     encode,
     id_key,
     kind_of,
     object_in,
-    read,
     value_in,
 )
 
@@ -122,18 +120,38 @@ class ClientGone(Exception):  # noqa: N818  (an event of the conversation, not a
     """The client ended the conversation without closing the input; the message is the event."""
 
 
-class Peer(Protocol):
-    """The client of a part."""
+END: Final = object()
+"""Stands for the end of the input of a part."""
 
-    def read(self, seconds: float) -> bytes | None:
-        """Return its next bytes; empty at the end of the input, None if none come in time.
+
+class Peer(Protocol):
+    """The client of a part.
+
+    Attributes:
+        is_first: whether no part was played for it before.
+    """
+
+    is_first: bool
+
+    def read(self, seconds: float) -> Sequence[Any]:
+        """Return its next messages, and END at the end of the input; none if none come in time.
 
         Raises:
-            Gone: it has ended the conversation.
+            ClientGone: it has ended the conversation.
         """
 
     def write(self, raw: bytes) -> None:
-        """Write bytes to it; one that reads no more is no error."""
+        """Write a message to it; one that reads no more is no error."""
+
+    def note(self, sentence: str) -> None:
+        """Record what it did at the canary."""
+
+    def listen(self) -> socket.socket:
+        """Return a socket that listens where it is.
+
+        Raises:
+            OSError: no port is free.
+        """
 
     def log(self, raw: bytes) -> None:
         """Write bytes to the standard error that it holds; note when they were read."""
@@ -148,22 +166,6 @@ def listening() -> socket.socket:
     return socket.create_server(("127.0.0.1", 0))
 
 
-class Notes(Protocol):
-    """What a part records."""
-
-    is_first: bool
-    full: bool
-
-    def take(self, side: Side, chunk: bytes) -> None:
-        """Record the lines that the next bytes of a side complete."""
-
-    def end(self, side: Side) -> None:
-        """Record the bytes after the last line feed of a side."""
-
-    def event(self, sentence: str) -> None:
-        """Record something that is no line."""
-
-
 class Part:
     """A server that does nothing special; a subclass overrides what its scenario is about.
 
@@ -172,13 +174,14 @@ class Part:
         modern: whether it speaks the stateless era; else it speaks the revisions with a handshake.
         both: whether ``initialize`` begins a session although it is modern.
         opened: whether initialize came.
+        peer: the client.
+        gone: its exit status; None while it plays.
         http_fault: what its HTTP server does: one of the constants above; empty for nothing.
         protection: how its HTTP server asks for a token; None for a part that asks for none.
         official: see ``scenario``.
         may_fail: whether a client may report an error, so that its exit status means nothing.
         lingers: seconds that it goes on after the end of its input.
         on_stdio: whether it is for stdio only.
-        listen: returns a socket that listens where the client is.
     """
 
     steps: ClassVar[tuple[Json, ...]] = ({"list": "tools"}, {"call": "add_numbers", "a": 2, "b": 3})
@@ -192,18 +195,11 @@ class Part:
     official: ClassVar[str | None] = None
     capabilities: ClassVar[Json] = {"tools": {"listChanged": True}}
 
-    def __init__(
-        self,
-        recorder: Notes,
-        peer: Peer,
-        listen: Callable[[], socket.socket] = listening,
-    ) -> None:
-        self.recorder = recorder
-        self.listen = listen
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
         self.revision = rev.LATEST_MODERN if self.modern else rev.LATEST_LEGACY
         self.gone: int | None = None
         self.opened = False
-        self._peer = peer
         self._number = 0
         self._asked: dict[Any, Callable[[Json], object]] = {}
         self._alarms: list[tuple[float, Callable[[], object]]] = []
@@ -248,14 +244,11 @@ class Part:
 
     def say(self, message: Json) -> None:
         """Write a message."""
-        raw = encode({"jsonrpc": "2.0", **message})
-        self.recorder.take(Side.SERVER, raw)
-        self._peer.write(raw)
+        self.peer.write(encode({"jsonrpc": "2.0", **message}))
 
     def log(self, raw: bytes) -> None:
         """Write bytes to standard error; nothing more comes until the client has read them."""
-        self.recorder.event(Happened.SHOUTED)
-        self._peer.log(raw)
+        self.peer.log(raw)
 
     def answer(self, request: Json, result: Json) -> None:
         """Answer a request with a result."""
@@ -280,7 +273,7 @@ class Part:
     def canary(self) -> str:
         """An address of ours; what the client fetches there is an event."""
         try:
-            self._canary = FetchCanary(self.recorder.event, self.listen())
+            self._canary = FetchCanary(self.peer.note, self.peer.listen())
         except OSError as error:  # its sandbox has ended
             raise ClientGone(Happened.KILLED) from error
         return self._canary.start()
@@ -292,20 +285,26 @@ class Part:
     # --- the conversation
 
     def run(self) -> int:
-        """Play until the client closes the input; return the exit status."""
-        splitter = LineSplitter()
+        """Play until the client closes the input; return the exit status.
+
+        Raises:
+            ClientGone: the client ended the conversation.
+        """
         try:
             while self.gone is None:
-                chunk = self._peer.read(self._ring())
-                if chunk is not None:
-                    self._take(chunk, splitter)
-        except ClientGone as error:
+                for message in self.peer.read(self._ring()):
+                    if message is END and self.lingers:
+                        self.later(self.lingers, self._leave)
+                    elif message is END:
+                        self._leave()
+                    elif self.gone is None:
+                        self._hear(message)
+        except ClientGone:
             self.gone = 1
-            self.recorder.event(str(error))
-        else:
-            self.recorder.event(f"{Happened.EXITED}{self.gone}")
-        if self._canary is not None:
-            self._canary.stop()
+            raise
+        finally:
+            if self._canary is not None:
+                self._canary.stop()
         return self.gone
 
     def _ring(self) -> float:
@@ -316,25 +315,6 @@ class Part:
         if self.gone is not None:
             return 0.0
         return max(0.0, min((at for at, _ in self._alarms), default=now() + 60) - now())
-
-    def _take(self, chunk: bytes, splitter: LineSplitter) -> None:
-        """Act on the next bytes of the client, or on the end of its input."""
-        self.recorder.take(Side.CLIENT, chunk)
-        lines = splitter.feed(chunk) if chunk else list(filter(None, [splitter.close()]))
-        for line in lines:
-            value = read(line).value
-            for message in value if isinstance(value, list) else [value]:
-                if self.gone is None:
-                    self._hear(message)
-        if not chunk:
-            self.recorder.end(Side.CLIENT)
-            self.recorder.event(Happened.CLIENT_CLOSED)
-            if self.lingers:
-                self.later(self.lingers, self._leave)
-            else:
-                self._leave()
-        if self.recorder.full:
-            raise ClientGone(Happened.FULL)
 
     def _leave(self) -> None:
         self.gone = self.gone or 0

@@ -1,23 +1,17 @@
 """Run a client in one scenario, and collect what our server recorded."""
 
 import contextlib
-import itertools
 import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
-from mcp_touchstone.bridge.endpoint import PATH, ClientConnection
-from mcp_touchstone.bridge.exchanges import HttpExchange
-from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import InputError
-from mcp_touchstone.http_server import hosts
-from mcp_touchstone.http_server.streams import EventStream
 from mcp_touchstone.parts.canary import FetchCanary
-from mcp_touchstone.parts.part import COMMENTS, DROPS, FORGETS, REDIRECTS, STATUSES, Part
+from mcp_touchstone.parts.part import REDIRECTS, Part
 from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.results.played import PlayedScenario, ScenarioOutcome
 from mcp_touchstone.runtime import interrupts, scratch
@@ -26,15 +20,11 @@ from mcp_touchstone.runtime.scratch import World
 from mcp_touchstone.runtime.secrets import arguments
 from mcp_touchstone.tap import course, recording
 from mcp_touchstone.tap.client_process import ClientProcess
-from mcp_touchstone.tap.proxy import Proxy
+from mcp_touchstone.tap.http_stage import PartServer
 from mcp_touchstone.tap.recording import Recorder, Recording
-from mcp_touchstone.tap.stage import CONVERSATIONS, HttpStage, Stage
+from mcp_touchstone.tap.stage import CONVERSATIONS, Stage
 from mcp_touchstone.target.target import Target
-from mcp_touchstone.transport import http_endpoint
 from mcp_touchstone.wire.events import Happened, Side
-
-if TYPE_CHECKING:
-    from mcp_touchstone.tap.guard import Guard  # joserfc is an extra
 
 SERVER: Final = "{server}"
 """Replaced in the command of a client by the command of our server, or by its URL."""
@@ -42,108 +32,14 @@ SERVER: Final = "{server}"
 LIMIT: Final = 30.0
 """Seconds that a client has for a scenario, as in the official conformance suite."""
 
-RETRY: Final = 3000
-"""Milliseconds before a client may ask for a stream again; more than clients wait by themselves."""
-
 MOST: Final = 4 << 20
 """Greatest size of the recordings of a scenario, in bytes; a plain client needs a hundredth."""
-
-COMMENT: Final = b": a comment\n:{}\n\n"
-"""Lines that a client must ignore (HTML standard, #event-stream-interpretation)."""
 
 ELSEWHERE: Final = "elsewhere/"
 """Path of the other origin to which redirects lead."""
 
 ANYWHERE: Final = "http://127.0.0.1:1/mcp"
 """Stands for the URL of our server until the port is known."""
-
-
-class FaultyEndpoint(ClientConnection):
-    """One connection of a client, with the fault of the listener."""
-
-    server: "FaultyListener"
-
-    def do_GET(self) -> None:  # noqa: N802  (the base class's name)
-        """Answer with metadata, or as the bridge."""
-        guard, path = self.server.guard, self.path.partition("?")[0]
-        if guard is None or path == PATH:
-            super().do_GET()
-        elif guard.serves(path):
-            self._relay(guard)
-        else:
-            found = guard.document(self.headers, path)
-            self.answer(200 if found else 404, json.dumps(found).encode())
-
-    def do_POST(self) -> None:  # noqa: N802  (as above)
-        """Answer as our issuer, or as the bridge."""
-        guard = self.server.guard
-        if guard is not None and guard.serves(self.path):
-            self._relay(guard)
-        else:
-            super().do_POST()
-
-    def _relay(self, guard: "Guard") -> None:
-        with self.refusing():
-            hosts.guard(self.headers)
-            body = self._body() if self.command == "POST" else b""
-            self.answer(*guard.relay(self.command, self.path, body))
-
-    def _check(self) -> None:
-        super()._check()
-        guard = self.server.guard
-        if guard is not None and self.command != "POST":
-            guard.admit(self.headers, self.command, [])
-
-    def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
-        server, method = self.server, messages[0].get("method")
-        if server.guard is not None:
-            server.guard.admit(self.headers, "POST", messages)
-        if server.fault == FORGETS and server.called and method and "id" in messages[0]:
-            server.fault = ""
-            server.sessions.finish(self._session())
-        server.called |= method == "tools/call"
-        if server.elsewhere and method == "tools/call":
-            more = {"Location": f"{server.elsewhere}{PATH[1:]}"}
-            self.answer(next(server.statuses), b"", more)
-            return
-        super()._post(line, messages)
-
-    def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
-        """Write a stream, or its beginning."""
-        called = isinstance(stream, HttpExchange) and stream.asked.get("method") == "tools/call"
-        if called and self.server.fault == COMMENTS:
-            if self.server.streamed:
-                self._chunk(COMMENT)
-            self.server.streamed = True
-        if called and self.command == "POST" and self.server.fault == DROPS:
-            self.server.fault = ""
-            begun, stream = stream.after(0, 0.0), EventStream(stream.number)
-            stream.put(begun[0][1] + f"\nretry: {RETRY}".encode())  # a further field of the event
-            stream.close()
-        return super().write_stream(stream, after, resumable=resumable)
-
-
-class FaultyListener(Listener):
-    """The bridge, with a fault.
-
-    Attributes:
-        fault: DROPS or FORGETS; empty once it happened.
-        called: whether a tool was called.
-        guard: asks for tokens; None if none is needed.
-        streamed: whether an answer to a call was a stream.
-        elsewhere: the origin to which calls are redirected; empty for none.
-        statuses: those of the redirects.
-    """
-
-    handler = FaultyEndpoint
-    fault = ""
-    called = streamed = False
-    guard: "Guard | None" = None
-    elsewhere = ""
-
-    def __init__(self, *words: Any, **more: Any) -> None:
-        super().__init__(*words, **more)
-        self.statuses = itertools.cycle(STATUSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,25 +168,22 @@ class _Scene:
         """Run the client with the URL of our server."""
         part = find(self.name)
         client = stack.enter_context(self._client([*self._filled([ANYWHERE], http=True)]))
-        backend = HttpStage(part, client.listen)
-        listener = stack.enter_context(FaultyListener(backend, most=8, startup=limit))
-        listener.fault = part.http_fault
-        about = {"url": listener.url, **self._about()}
-        backend.recorder = recorder = Recorder(
-            None, about, client.env | arguments(self.target.command), self.most
-        )
+
+        def record(url: str) -> Recorder:
+            about = {"url": url, **self._about()}
+            return Recorder(None, about, client.env | arguments(self.target.command), self.most)
+
+        server = stack.enter_context(PartServer(part, record, client.listen, limit))
+        recorder = server.tape.recorder
         canary = FetchCanary(recorder.event, client.listen())
         stack.callback(canary.stop)
         elsewhere = f"{canary.start()}{ELSEWHERE}"
-        listener.elsewhere = elsewhere if part.http_fault == REDIRECTS else ""
-        server = http_endpoint.Endpoint(listener.start())
-        url = stack.enter_context(Proxy(server, recorder, listening=client.listen())).start()
+        server.elsewhere = elsewhere if part.http_fault == REDIRECTS else ""
+        url = server.start()
         if part.protection is not None:
             from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
 
-            listener.guard = guard = Guard(
-                part.protection, recorder.event, client.listen, elsewhere
-            )
+            server.guard = guard = Guard(part.protection, recorder.event, client.listen, elsewhere)
             stack.callback(guard.close)
             guard.protect(url)
         with self.world.limit.ending(client.kill):

@@ -11,7 +11,6 @@ import itertools
 import re
 import socket
 import threading
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -32,14 +31,13 @@ from mcp_touchstone.http_server.responses import TURN, Responses
 from mcp_touchstone.http_server.server import BoundedServer
 from mcp_touchstone.runtime.console import say
 from mcp_touchstone.runtime.printable import safe
-from mcp_touchstone.runtime.secrets import in_query, in_words
+from mcp_touchstone.runtime.secrets import in_words
 from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.tap.tape import REFUSED, HeardBody, HeldBody, Tape
 from mcp_touchstone.transport.http_endpoint import Endpoint
 from mcp_touchstone.transport.http_exchange import MOST_INTERIM, reason, request_bytes
 from mcp_touchstone.wire.events import Happened, Side
-from mcp_touchstone.wire.exchange import EVENTS, Headers
-from mcp_touchstone.wire.framing import CUT, LINE_LIMIT, Line
-from mcp_touchstone.wire.sse import EventReader
+from mcp_touchstone.wire.exchange import Headers
 
 CONNECTING: Final = 10.0
 """Seconds for the connection to the server."""
@@ -57,11 +55,7 @@ END_TO_END: Final = re.compile(
 
 SWITCHES, OK, EMPTY, NOT_MODIFIED, BAD_GATEWAY = 101, 200, 204, 304, 502
 
-RECORDING: Final = 3.0
-"""Greatest seconds for the end of the exchanges under way when a tap ends."""
-
 BROKE_OFF: Final = "the server broke off: "
-REFUSED: Final = "the tap answered with "
 
 
 class AddressError(UserError):
@@ -75,44 +69,21 @@ class Proxy(BoundedServer):
         server: the URL of the server.
         recorder: gets every request and response.
         port: port to listen on; 0 for a free one.
-        listening: the socket to use in place of a new one.
 
     Raises:
         OSError: the port cannot be used.
     """
 
-    def __init__(
-        self,
-        server: Endpoint,
-        recorder: Recorder,
-        port: int = 0,
-        listening: socket.socket | None = None,
-    ) -> None:
-        super().__init__(Passing, port=port, listening=listening)
+    def __init__(self, server: Endpoint, recorder: Recorder, port: int = 0) -> None:
+        super().__init__(Passing, port=port)
         self.path = server.path
         self.upstream = server
-        self.recorder = recorder
-        self.numbers = itertools.count(1)
-        self._under_way = 0
-        self._ended = threading.Condition()
-
-    @contextlib.contextmanager
-    def exchange(self) -> Iterator[int]:
-        """Count an exchange until it is recorded; yield its number."""
-        with self._ended:
-            self._under_way += 1
-        try:
-            yield next(self.numbers)
-        finally:
-            with self._ended:
-                self._under_way -= 1
-                self._ended.notify_all()
+        self.tape = Tape(recorder)
 
     def stop(self) -> None:
         """Accept no more requests, and wait until those under way are recorded."""
         super().stop()
-        with self._ended:
-            self._ended.wait_for(lambda: not self._under_way, RECORDING)
+        self.tape.wait()
 
 
 def upstream(url: str) -> Endpoint:
@@ -137,38 +108,29 @@ class Passing(Responses):
 
     Attributes:
         number: number of the request; 0 between requests.
-        left: whether the client closed the connection before the end of the response.
         end: why the response is not that of the server, or broke off; empty for neither.
     """
 
     server: Proxy
     number = 0
-    left = False
     end = ""
 
     def serve(self) -> None:
         """Pass a request on, and its response."""
         self.left, self.end = False, ""
-        record = self.server.recorder
-        path, _, query = self.path.partition("?")
-        record.hide(in_query(query))
-        pairs = [part.partition("=") for part in query.split("&")]
-        parts = [name + "=HIDDEN" if sign else "HIDDEN" for name, sign, _ in pairs]
-        shown = path + ("?" + "&".join(parts) if query else "")
-        headers = tuple(self.headers.items())
-        with self.server.exchange() as self.number:
-            record.http(Side.CLIENT, self.number, f"{self.command} {shown}", headers)
+        tape = self.server.tape
+        with tape.exchange(self) as self.number:
             with self.refusing():
-                self._exchange(ours=path == self.server.path)
+                self._exchange(ours=self.path.partition("?")[0] == self.server.path)
             lost = self.left or not (self.body.ended or self.end)
-            record.http(Side.EVENT, self.number, Happened.CLIENT_LEFT if lost else self.end)
+            tape.recorder.http(Side.EVENT, self.number, Happened.CLIENT_LEFT if lost else self.end)
         self.number = 0
 
     def refuse(self, refusal: Refusal) -> None:
         """Answer a request that does not reach the server."""
         self.end = f"{REFUSED}{refusal.status}, {refusal.message}"
         if not self.number:
-            self.server.recorder.event(self.end)
+            self.server.tape.recorder.event(self.end)
         if refusal.status == BAD_GATEWAY and not self.left:
             say(f"mcp-touchstone tap: {safe(refusal.message)}", error=True)
         super().refuse(refusal)
@@ -181,10 +143,10 @@ class Passing(Responses):
                 of an authorization server are secrets.
         """
         guard(self.headers)
-        body, held, pieces = _Body(), list[bytes](), iter(self.body)
+        body, held, pieces = HeldBody(), list[bytes](), iter(self.body)
         for piece in pieces:
             held.append(body.fed(piece))
-            if body.length > LINE_LIMIT:
+            if body.is_cut:
                 break
         complete = self.body.ended
         if complete:
@@ -208,9 +170,9 @@ class Passing(Responses):
                     ) from error
                 self._respond(answer, ours=ours)
 
-    def _record(self, body: "_Body", *, ours: bool) -> None:
+    def _record(self, body: HeldBody, *, ours: bool) -> None:
         if ours and body.length:
-            self.server.recorder.http(Side.CLIENT, self.number, body.line())
+            self.server.tape.recorder.http(Side.CLIENT, self.number, body.line())
 
     def _unreachable(self, why: str) -> Refusal:
         return Refusal(BAD_GATEWAY, INTERNAL_ERROR, f"{self.server.upstream.authority}: {why}")
@@ -237,7 +199,6 @@ class Passing(Responses):
         def watch() -> None:
             while not over.wait(TURN):
                 if self.client_left():
-                    self.left = True
                     with contextlib.suppress(OSError):
                         connection.shutdown(socket.SHUT_RDWR)
                     return
@@ -262,7 +223,7 @@ class Passing(Responses):
                 raise ConnectionResetError
             version, status, why = status_line(line)
             headers = fields(source)
-            self.server.recorder.http(Side.SERVER, self.number, f"{status} {why}", headers)
+            self.server.tape.recorder.http(Side.SERVER, self.number, f"{status} {why}", headers)
             body = body_of(version, headers, source, None)
             never = status < OK or status == EMPTY  # RFC 9110 section 6.4.1
             if status == SWITCHES or (never and (body.chunked or body.left)):
@@ -281,7 +242,7 @@ class Passing(Responses):
             self.send_header(name, value)
 
     def _respond(self, answer: "_Answer", *, ours: bool) -> None:
-        record, body = self.server.recorder, answer.body
+        record, body = self.server.tape.recorder, answer.body
         self._begin(answer.status, answer.reason, answer.headers)
         framed = body.chunked or body.left is None
         if framed and self.request_version == "HTTP/1.0":
@@ -289,7 +250,7 @@ class Passing(Responses):
         if framed:
             self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        heard = _Heard(record, self.number, answer.headers) if ours else None
+        heard = HeardBody(record, self.number, answer.headers) if ours else None
         try:
             for piece in body:
                 if heard is not None:
@@ -318,75 +279,6 @@ class _Answer:
     reason: str
     headers: Headers
     body: Body
-
-
-class _Body:
-    """A body that is kept to its end, in bounded memory.
-
-    Attributes:
-        length: bytes so far.
-    """
-
-    def __init__(self) -> None:
-        self.length = 0
-        self._kept = bytearray()
-
-    def fed(self, data: bytes) -> bytes:
-        """Add bytes and return them."""
-        self.length += len(data)
-        self._kept += data if self.length <= LINE_LIMIT else b""
-        if self.length > LINE_LIMIT:
-            del self._kept[CUT:]
-        return data
-
-    def line(self) -> Line:
-        """Return it as a line."""
-        return Line(bytes(self._kept), self.length)
-
-
-class _Heard:
-    """The body of a response, for the recorder: events as they come, another body at its end."""
-
-    def __init__(self, recorder: Recorder, number: int, headers: Headers) -> None:
-        self._recorder, self._number = recorder, number
-        kind = "".join(values(headers, "content-type")[:1]).partition(";")[0].strip().lower()
-        coding = ",".join(values(headers, "content-encoding")).lower() or "identity"
-        self._events = EventReader() if kind == EVENTS else None
-        self._body = _Body()
-        self._unpack = zlib.decompressobj(47) if coding in {"gzip", "deflate"} else None
-        self._closed = coding not in {"identity", "gzip", "deflate"}
-        if self._closed:
-            recorder.http(Side.EVENT, number, f"its body is encoded as {safe(coding)}: not read")
-
-    def feed(self, data: bytes, *, last: bool) -> None:
-        """Record what the next bytes complete.
-
-        Args:
-            last: whether they are known to be the last.
-        """
-        if self._unpack is not None and not self._closed:
-            try:
-                data = self._unpack.decompress(data, LINE_LIMIT)
-            except zlib.error:
-                self._closed = True
-        if self._closed:
-            return
-        if self._events is None:
-            self._body.fed(data)
-        else:
-            for one in self._events.feed(data):
-                raw = one.data or b""
-                event = [one.name, one.id, one.retry]
-                line = Line(raw, len(raw))
-                self._recorder.http(Side.SERVER, self._number, line, event=event)
-        if last:
-            self.end()
-
-    def end(self) -> None:
-        """Record a body that is no stream."""
-        if self._body.length and not self._closed:
-            self._recorder.http(Side.SERVER, self._number, self._body.line())
-        self._closed = True
 
 
 def _framed(data: bytes) -> bytes:

@@ -1,30 +1,25 @@
-"""Where our server plays a part: in this process, so that no file of a client is a recording.
+"""Where our server plays a part on stdio: in this process, so no file of a client is a recording.
 
-A client that speaks stdio starts a stand-in, which passes its pipes on over a socket. A client that
-speaks HTTP talks to a bridge, for which the part is a server like any other.
+A client starts a stand-in, which passes its pipes on over a socket.
 """
 
 import contextlib
 import hmac
-import json
-import queue
 import secrets
 import socket
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from mcp_touchstone.bridge.child import Hear
 from mcp_touchstone.parts.part import ClientGone, Part, listening
 from mcp_touchstone.tap import stand_in
 from mcp_touchstone.tap.recording import Recorder
-from mcp_touchstone.transport import pipes
-from mcp_touchstone.transport.process import left, now, signal_name
-from mcp_touchstone.wire.events import Happened, Side
+from mcp_touchstone.tap.stdio import StdioPeer
+from mcp_touchstone.transport.process import now, signal_name
+from mcp_touchstone.wire.events import Happened
 
 CONVERSATIONS: Final = 64
 """Conversations of a scenario that are recorded; later ones are refused."""
@@ -171,17 +166,18 @@ class Stage:
             talk = StdioConversation(line, self._record(), threading.current_thread())
             talk.recorder.is_first = not self._talks
             self._talks.append(talk)
-        status = self._part(talk.recorder, _StandIn(talk), self._listen).run()
+        status = _StandIn(talk, self._listen).converse(self._part)
         line.sendall(stand_in.frame(stand_in.EXIT, bytes([status & 0xFF])))
 
 
-class _StandIn:
+class _StandIn(StdioPeer):
     """The client behind a stand-in."""
 
-    def __init__(self, talk: StdioConversation) -> None:
+    def __init__(self, talk: StdioConversation, listen: Callable[[], socket.socket]) -> None:
+        super().__init__(talk.recorder, listen)
         self._talk, self._line = talk, talk.line
 
-    def read(self, seconds: float) -> bytes | None:
+    def take(self, seconds: float) -> bytes | None:
         """Return the next bytes."""
         self._line.settimeout(seconds or 0.001)
         try:
@@ -206,11 +202,11 @@ class _StandIn:
             raise ClientGone(f"{Happened.SIGNALLED}{signal_name(data[0])}")
         raise ClientGone(self._talk.end)
 
-    def write(self, raw: bytes) -> None:
+    def put(self, raw: bytes) -> None:
         """Write bytes."""
         self._send(stand_in.DATA, raw)
 
-    def log(self, raw: bytes) -> None:
+    def shout(self, raw: bytes) -> None:
         """Write bytes to standard error; an event says when the client has read them."""
         self._send(stand_in.LOG, raw)
         with contextlib.suppress(OSError):
@@ -222,97 +218,3 @@ class _StandIn:
             while rest:
                 piece, rest = rest[: stand_in.LONGEST], rest[stand_in.LONGEST :]
                 self._line.sendall(stand_in.frame(kind, bytes(piece)))
-
-
-class HttpStage:
-    """Plays a part for each session of a bridge; it is the bridge's ``Backend``.
-
-    Attributes:
-        recorder: gets what a client did beside its messages.
-    """
-
-    recorder: Recorder
-
-    def __init__(self, part: type[Part], listen: Callable[[], socket.socket]) -> None:
-        self._part, self._listen = part, listen
-        self._started = False
-
-    def start(self, hear: Hear, gone: Callable[[str], object]) -> "_Session":
-        """Begin to play."""
-        notes = _Notes(self.recorder, is_first=not self._started)
-        self._started = True
-        return _Session(partial(self._part, notes), self._listen, hear, gone)
-
-    def sweep(self) -> None:
-        """Do nothing: it started no process."""
-
-
-class _Notes:
-    """What is recorded of a part behind HTTP: the messages are recorded before the bridge."""
-
-    def __init__(self, recorder: Recorder, *, is_first: bool) -> None:
-        self._recorder, self.is_first, self.full = recorder, is_first, False
-
-    def take(self, side: Side, chunk: bytes) -> None:
-        """Ignore it."""
-
-    def end(self, side: Side) -> None:
-        """Ignore it."""
-
-    def event(self, sentence: str) -> None:
-        """Record what the client fetched."""
-        if Happened.of(sentence) is Happened.FETCHED:
-            self._recorder.event(sentence)
-
-
-class _Session:
-    """The ``RunningServer`` of one session, in a thread; the peer of its part."""
-
-    def __init__(
-        self,
-        part: Callable[..., Part],
-        listen: Callable[[], socket.socket],
-        hear: Hear,
-        gone: Callable[[str], object],
-    ) -> None:
-        self._inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._hear, self._gone = hear, gone
-        self._part = part(self, listen)
-        self._thread = threading.Thread(target=self._play, daemon=True)
-        self._thread.start()
-
-    @property
-    def running(self) -> bool:
-        """Whether it still accepts messages."""
-        return self._part.gone is None
-
-    def send(self, line: bytes) -> None:
-        """Pass a message on.
-
-        Raises:
-            Gone: it has exited.
-        """
-        if not self.running:
-            raise pipes.Gone("closed its input")
-        self._inbox.put(line + b"\n")
-
-    def end(self) -> None:
-        """Close its input, and wait for its end."""
-        self._inbox.put(b"")
-        self._thread.join(PATIENCE)
-
-    def read(self, seconds: float) -> bytes | None:
-        """Return the next message."""
-        with contextlib.suppress(queue.Empty):
-            return self._inbox.get(timeout=seconds)
-        return None
-
-    def write(self, raw: bytes) -> None:
-        """Pass a message of the part on."""
-        self._hear(raw.rstrip(b"\n"), json.loads(raw))
-
-    def log(self, raw: bytes) -> None:
-        """Ignore it: no client reads our standard error over HTTP."""
-
-    def _play(self) -> None:
-        self._gone(left(self._part.run()))

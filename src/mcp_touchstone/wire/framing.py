@@ -140,6 +140,11 @@ class Reading:
     faults: frozenset[Fault] = field(default_factory=frozenset)
     readable: bool = True
 
+    @property
+    def messages(self) -> list[Any]:
+        """The members of a batch, or the one value."""
+        return self.value if isinstance(self.value, list) else [self.value]
+
 
 def read(line: Line) -> Reading:
     """Read one line as strict JSON; never raise."""

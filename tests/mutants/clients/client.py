@@ -16,8 +16,8 @@ from typing import Any, Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.parts.scenarios import find
 from mcp_touchstone.tap import recording
-from mcp_touchstone.tap.act import Descriptors
 from mcp_touchstone.tap.recording import Recorder, Recording
+from mcp_touchstone.tap.stdio import Descriptors
 from mcp_touchstone.wire.events import Happened
 
 Json = dict[str, Any]
@@ -275,11 +275,10 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     to_client, from_server = os.pipe()
     os.set_inheritable(from_client, False)
     log, errors = os.pipe()
-    server_side = Descriptors(to_server, from_server, errors, recorder.event)
-    part = find(mutant.scenario)(recorder, server_side)
+    server_side = Descriptors(recorder, to_server, from_server, errors)
 
     def serve() -> None:
-        part.run()
+        server_side.converse(find(mutant.scenario))
         for own in (from_server, to_server, errors):
             os.close(own)
 

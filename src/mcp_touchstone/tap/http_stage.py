@@ -1,0 +1,262 @@
+"""Our server over HTTP: it plays a part for each session, and records what passes."""
+
+import contextlib
+import itertools
+import json
+import queue
+import socket
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_touchstone.bridge.child import Hear
+from mcp_touchstone.bridge.endpoint import PATH, ClientConnection
+from mcp_touchstone.bridge.exchanges import HttpExchange
+from mcp_touchstone.bridge.listener import Listener
+from mcp_touchstone.http_server.hosts import guard as check_host
+from mcp_touchstone.http_server.reading import BODY_LIMIT
+from mcp_touchstone.http_server.refusals import Refusal
+from mcp_touchstone.http_server.server import BoundedServer
+from mcp_touchstone.http_server.streams import EventStream
+from mcp_touchstone.parts.part import COMMENTS, DROPS, END, FORGETS, STATUSES, ClientGone, Part
+from mcp_touchstone.tap.recording import Recorder
+from mcp_touchstone.tap.tape import REFUSED, HeardBody, Tape
+from mcp_touchstone.transport import pipes
+from mcp_touchstone.transport.process import left
+from mcp_touchstone.wire.events import Happened, Side
+from mcp_touchstone.wire.framing import Line, read
+
+if TYPE_CHECKING:
+    from mcp_touchstone.tap.guard import Guard  # joserfc is an extra
+
+RETRY: Final = 3000
+"""Milliseconds before a client may ask for a stream again; more than clients wait by themselves."""
+
+COMMENT: Final = b": a comment\n:{}\n\n"
+"""Lines that a client must ignore (HTML standard, #event-stream-interpretation)."""
+
+SESSIONS: Final = 8
+"""Greatest number of sessions at a time."""
+
+PATIENCE: Final = 3.0
+"""Seconds for the end of a part."""
+
+
+class PartConnection(ClientConnection):
+    """One connection of a client, with the fault of the server; all of it is recorded.
+
+    Attributes:
+        number: number of the request; 0 between requests.
+    """
+
+    server: "PartServer"
+    number = 0
+    _said: bytes | None = None
+
+    def serve(self) -> None:
+        """Answer a request, and record it."""
+        tape, self._said, self.left = self.server.tape, None, False
+        with tape.exchange(self) as self.number:
+            with self.refusing():
+                super().serve()
+            end = Happened.CLIENT_LEFT if self.left else ""
+            tape.recorder.http(Side.EVENT, self.number, end)
+        self.number = 0
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether a request is for our server; others have secrets, as for an issuer."""
+        return self.path.partition("?")[0] == PATH
+
+    def read_body(self, most: int = BODY_LIMIT) -> bytes:
+        """Read and record the body, once."""
+        if self._said is None:
+            self._said = super().read_body(most)
+            if self._said and self._is_ours:
+                line = Line(self._said, len(self._said))
+                self.server.tape.recorder.http(Side.CLIENT, self.number, line)
+        return self._said
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Record the head of a response, and write it."""
+        recorder, head = self.server.tape.recorder, tuple(headers.items())
+        if self.number:
+            text = f"{status} {HTTPStatus(status).phrase}"
+            recorder.http(Side.SERVER, self.number, text, head)
+        self._heard = HeardBody(recorder, self.number, head)
+        super().begin(status, headers)
+
+    def sending(self, content: bytes, *, last: bool) -> None:
+        """Record content before it is sent."""
+        if self.number and self._is_ours:
+            self._heard.feed(content, last=last)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer with an error; what is no request is an event."""
+        if not self.number:
+            self.server.tape.recorder.event(f"{REFUSED}{refusal.status}, {refusal.message}")
+        super().refuse(refusal)
+
+    def do_GET(self) -> None:  # noqa: N802  (the base class's name)
+        """Answer with metadata, or as the bridge."""
+        guard, path = self.server.guard, self.path.partition("?")[0]
+        if guard is None or path == PATH:
+            super().do_GET()
+        elif guard.serves(path):
+            self._relay(guard)
+        else:
+            found = guard.document(self.headers, path)
+            self.answer(200 if found else 404, json.dumps(found).encode())
+
+    def do_POST(self) -> None:  # noqa: N802  (as above)
+        """Answer as our issuer, or as the bridge."""
+        guard = self.server.guard
+        if guard is not None and guard.serves(self.path):
+            self._relay(guard)
+        else:
+            super().do_POST()
+
+    def _relay(self, guard: "Guard") -> None:
+        with self.refusing():
+            check_host(self.headers)
+            body = self._body() if self.command == "POST" else b""
+            self.answer(*guard.relay(self.command, self.path, body))
+
+    def _check(self) -> None:
+        self.read_body()  # what is refused is recorded too
+        super()._check()
+        guard = self.server.guard
+        if guard is not None and self.command != "POST":
+            guard.admit(self.headers, self.command, [])
+
+    def _post(self, line: bytes, messages: list[dict[str, Any]]) -> None:
+        server, method = self.server, messages[0].get("method")
+        if server.guard is not None:
+            server.guard.admit(self.headers, "POST", messages)
+        if server.fault == FORGETS and server.called and method and "id" in messages[0]:
+            server.fault = ""
+            server.sessions.finish(self._session())
+        server.called |= method == "tools/call"
+        if server.elsewhere and method == "tools/call":
+            more = {"Location": f"{server.elsewhere}{PATH[1:]}"}
+            self.answer(next(server.statuses), b"", more)
+            return
+        super()._post(line, messages)
+
+    def write_stream(self, stream: EventStream, after: int, *, resumable: bool | None) -> bool:
+        """Write a stream, or its beginning."""
+        called = isinstance(stream, HttpExchange) and stream.asked.get("method") == "tools/call"
+        if called and self.server.fault == COMMENTS:
+            if self.server.streamed:
+                self._chunk(COMMENT)
+            self.server.streamed = True
+        if called and self.command == "POST" and self.server.fault == DROPS:
+            self.server.fault = ""
+            begun, stream = stream.after(0, 0.0), EventStream(stream.number)
+            stream.put(begun[0][1] + f"\nretry: {RETRY}".encode())  # a further field of the event
+            stream.close()
+        return super().write_stream(stream, after, resumable=resumable)
+
+
+class PartServer(Listener):
+    """Our server in one scenario; use it as a context manager.
+
+    Args:
+        part: what it plays, for each session.
+        recorder: makes a recorder for the URL.
+        listen: returns a socket that listens where the client is.
+        startup: seconds for the first answer.
+
+    Attributes:
+        fault: DROPS or FORGETS; empty once it happened.
+        called: whether a tool was called.
+        streamed: whether an answer to a call was a stream.
+        guard: asks for tokens; None if none is needed.
+        elsewhere: the origin to which calls are redirected; empty for none.
+        statuses: those of the redirects.
+        tape: what is recorded.
+    """
+
+    handler = PartConnection
+
+    def __init__(
+        self,
+        part: type[Part],
+        record: Callable[[str], Recorder],
+        listen: Callable[[], socket.socket],
+        startup: float,
+    ) -> None:
+        self.part, self.listen, self.begun = part, listen, False
+        super().__init__(self, most=SESSIONS, startup=startup, listening=listen())
+        self.tape = Tape(record(self.url))
+        self.fault, self.called, self.streamed = part.http_fault, False, False
+        self.guard: Guard | None = None
+        self.elsewhere, self.statuses = "", itertools.cycle(STATUSES)
+
+    def begin(self, hear: Hear, gone: Callable[[str], object]) -> "PlayedPart":
+        """Begin to play."""
+        return PlayedPart(self, hear, gone)
+
+    def sweep(self) -> None:
+        """Do nothing: it started no process."""
+
+    def stop(self) -> None:
+        """Accept no more requests, and wait until those under way are recorded."""
+        BoundedServer.stop(self)
+        self.tape.wait()
+        super().stop()
+
+
+class PlayedPart:
+    """The part of one session, in a thread: its peer, and the ``RunningServer``."""
+
+    def __init__(self, server: PartServer, hear: Hear, gone: Callable[[str], object]) -> None:
+        self.is_first, server.begun = not server.begun, True
+        self.listen, self._server, self._hear, self._gone = server.listen, server, hear, gone
+        self._inbox: queue.SimpleQueue[Sequence[Any]] = queue.SimpleQueue()
+        self._part = server.part(self)
+        self._thread = threading.Thread(target=self._play, daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it still accepts messages."""
+        return self._part.gone is None
+
+    def send(self, line: bytes) -> None:
+        """Pass a message on.
+
+        Raises:
+            Gone: it has exited.
+        """
+        if not self.running:
+            raise pipes.Gone("closed its input")
+        self._inbox.put(read(Line(line, len(line))).messages)
+
+    def end(self) -> None:
+        """Close its input, and wait for its end."""
+        self._inbox.put([END])
+        self._thread.join(PATIENCE)
+
+    def read(self, seconds: float) -> Sequence[Any]:
+        """Return the next messages."""
+        with contextlib.suppress(queue.Empty):
+            return self._inbox.get(timeout=seconds)
+        return ()
+
+    def write(self, raw: bytes) -> None:
+        """Pass a message of the part on."""
+        self._hear(raw.rstrip(b"\n"), json.loads(raw))
+
+    def note(self, sentence: str) -> None:
+        """Record what the client did at the canary."""
+        self._server.tape.recorder.event(sentence)
+
+    def log(self, raw: bytes) -> None:
+        """Ignore it: no client reads our standard error over HTTP."""
+
+    def _play(self) -> None:
+        with contextlib.suppress(ClientGone):
+            self._part.run()
+        self._gone(left(self._part.gone or 0))
