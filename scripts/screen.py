@@ -86,7 +86,9 @@ def printed() -> str:
             check=False,
         )
     lines = [line.rpartition("\x1b[2K")[2] for line in done.stdout.splitlines()]
-    still = [line for line in lines if not re.search(r"[\u2800-\u28ff]|\x1b\[\?25", line)]
+    still = [
+        line for line in lines if not re.search(r"[\u2800-\u28ff]|\x1b\[\?25|^failed so far", line)
+    ]
     return re.sub(r" +\(\d+ processes, [\d.]+ s\)", "", "\n".join(still))
 
 
