@@ -115,9 +115,11 @@ def renames_itself():
 
 def signals_its_parent():
     """Sends SIGTERM to whoever started it."""
+    parent = os.getppid()
 
     def signals(reply):
-        os.kill(os.getppid(), signal.SIGTERM)
+        if os.getppid() == parent != 1:  # an orphan is a child of the init process
+            os.kill(parent, signal.SIGTERM)
         return reply
 
     serve(ping=signals)

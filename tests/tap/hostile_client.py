@@ -81,9 +81,11 @@ def stays() -> None:
 
 def kills_its_parent() -> None:
     """Kill the process that started it."""
+    parent = os.getppid()
     breed()
     started()
-    os.kill(os.getppid(), signal.SIGKILL)
+    if os.getppid() == parent != 1:  # an orphan is a child of the init process
+        os.kill(parent, signal.SIGKILL)
     time.sleep(120)
 
 
