@@ -29,6 +29,7 @@ from mcp_touchstone.runtime import copy_root, no_network
 from mcp_touchstone.runtime.input_file import InputFile
 from mcp_touchstone.sandbox import sandbox
 from mcp_touchstone.target import minted, values
+from mcp_touchstone.target.placeholders import doubts
 from mcp_touchstone.target.server_settings import ServerSettings, words
 from mcp_touchstone.target.target import Target, absolute, reference
 from mcp_touchstone.transport import logins
@@ -252,12 +253,13 @@ def target(settings: Settings, *, explores: bool = False) -> Target:
     """
     writes = settings.suite != "conformance"
     settings = _with_login(settings)
+    texts = (*settings.command, *settings.env.values(), settings.cwd or "", settings.url)
+    if wrong := next((one for one in doubts(texts) if one.refused), None):
+        raise UsageError(str(wrong))
     _check_http(settings)
     if not settings.bundled and (settings.command or not settings.url):
         _refuse_quoted(settings.command)
     plain = _plain_target(settings)
-    if wrong := next((one for one in plain.doubts if one.refused), None):
-        raise UsageError(str(wrong))
     explores = explores and plain.rooted and not settings.bundled
     found = _sandboxed(plain, settings, writes or explores)
     if found.issuer and found.method is not None and not found.online:
