@@ -222,7 +222,7 @@ SLOW = {
 @pytest.fixture
 def crowded(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
     """A server for three connections."""
-    monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 3)
+    monkeypatch.setattr("mcp_touchstone.http_server.server.CONNECTIONS", 3)
     with listening() as served:
         yield served
 
@@ -277,7 +277,7 @@ def test_connection_that_is_served_is_not_closed_for_a_new_one(crowded: Listener
 
 
 def test_new_connection_is_closed_if_all_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
+    monkeypatch.setattr("mcp_touchstone.http_server.server.CONNECTIONS", 1)
     with listening() as served:
         one = session(Http(served.server_address[1]))
         with one.send("GET"):
@@ -287,7 +287,7 @@ def test_new_connection_is_closed_if_all_others_are_served(monkeypatch: pytest.M
 def test_client_that_does_not_read_its_answer_is_closed_for_a_new_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcp_touchstone.bridge.listener.CONNECTIONS", 1)
+    monkeypatch.setattr("mcp_touchstone.http_server.server.CONNECTIONS", 1)
     monkeypatch.setattr("mcp_touchstone.http_server.responses.SLOW", 0.0)
     with listening() as crowded:
         one = session(Http(crowded.server_address[1]))

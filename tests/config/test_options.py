@@ -107,6 +107,20 @@ JUDGED = (
     *("--fail-on", "must", "--baseline", "b.toml", "--update-baseline", "--since", "old.json"),
     *("--report", "junit:j.xml", "--json", "j.json", "--verbose", "--color", "never"),
 )
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBdjCCARugAwIBAgIUMxuEL5IXKhgNWBYG+3agSzMVYi4wCgYIKoZIzj0EAwIw
+DzENMAsGA1UEAwwEdGVzdDAgFw0yNjExMjkwNDE5MDBaGA8yMTI2MTEwNTA0MTkw
+MFowDzENMAsGA1UEAwwEdGVzdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABIlA
+9y4bUmWssbR4wTmMocQFp8yOPyPXXn0vHB7pl7rbz21kb4L4Q37iTSslIR7erzsG
+9TCtmQT+xT1baARpo2GjUzBRMB0GA1UdDgQWBBShaA3egO9cMUVqO/ro+J5HTBwQ
+FTAfBgNVHSMEGDAWgBShaA3egO9cMUVqO/ro+J5HTBwQFTAPBgNVHRMBAf8EBTAD
+AQH/MAoGCCqGSM49BAMCA0kAMEYCIQCUBa5PKy2ucJthwSJvUaLRlnu8D2qywO+9
+v2xJKwqMHwIhAOLbTWCbzuvS03aeEs2l7vEkQxNfTd/ZuqsEIkiY/y5S
+-----END CERTIFICATE-----
+"""
+"""Of nobody, valid for a hundred years."""
+
 QUIETLY = ("--no-baseline", "--quiet")
 CLIENT = ("--scenario", "tools_call")
 IDS = ("--select", "client-request-id-unique")
@@ -231,7 +245,8 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
     for folder in ("seed", "world", "work"):
         (tmp_path / folder).mkdir()
     (tmp_path / "seed" / "README.md").write_text("hello\n")
-    (tmp_path / "ca.pem").write_text("")
+    (tmp_path / "ca.pem").write_text(CERTIFICATE)
+    (tmp_path / "osv.json").write_text('{"results": []}')
     (tmp_path / "record.json").write_text(json.dumps(record()))
     (tmp_path / "npx").write_text(f"#!{sys.executable}\n{SMALL}")
     (tmp_path / "npx").chmod(0o755)

@@ -182,6 +182,7 @@ def test_a_row_of_results_with_a_wrong_member_is_a_line_with_its_place(tmp_path:
         "verdicts": {"2025-11-25": {"ping-empty-response": "fail"}},
         "sdk_faults": [],
         "interrupted": "",
+        "files": "",
         "seconds": {"install": 0, "startup": 1, "run": 1, "total": 2},
     }
     path = tmp_path / "rows.jsonl"

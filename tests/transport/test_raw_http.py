@@ -52,7 +52,10 @@ def test_refusal_without_a_message_has_a_status_and_a_line() -> None:
         answer = RawHttp(wire).get()
 
     assert (answer.status, answer.messages, answer.refused) == (405, [], True)
-    assert events(wire)[:2] == ["we sent GET /mcp", "to that GET: HTTP 405, application/json"]
+    assert events(wire)[:2] == [
+        "we sent GET /mcp",
+        "to that GET: HTTP 405, application/json (its body is empty)",
+    ]
 
 
 def test_error_without_an_id_in_the_refusal_of_a_get_answers_no_message() -> None:
@@ -132,7 +135,7 @@ def test_refusal_without_a_message_is_not_called_silence() -> None:
         line = wire.say([], malformed=True)
         said = came_instead(wire, line)
 
-    assert said == "HTTP 400, application/json"
+    assert said == "HTTP 400, application/json (its body is empty)"
     assert came_instead(wire, len(wire.transcript) + 1) == "silence"
 
 

@@ -145,7 +145,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     file = InputFile(path, "name rows of `mcp-touchstone fleet`", most=LARGEST)
     for where, value in file.rows(cut=True):
         row = Members.of(value, f"{where}: a row of `mcp-touchstone fleet`")
-        for name in ("key", "registry", "package", "version", "language", "interrupted"):
+        for name in ("key", "registry", "package", "version", "language", "interrupted", "files"):
             row.get(name, str)
         for name in ("revisions", "sdk_faults"):
             row.texts(name)
