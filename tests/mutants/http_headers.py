@@ -63,7 +63,9 @@ class HasNoStreamsInLaterRevisions(HttpFault):
 
     def answering(self, status: int, body: bytes, extra: Extra) -> tuple[int, bytes, Extra]:
         later = status == 400 and (self.header(VERSION) or "") > LEGACY
-        return (405 if later and self.command != "POST" else status), body, extra
+        if later and self.command != "POST":
+            return 405, body, {**extra, "Allow": "POST"}
+        return status, body, extra
 
 
 @control(revision="2025-06-18")

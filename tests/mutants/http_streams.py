@@ -227,6 +227,8 @@ class AnswersOnTheStreamOfAnother(Diverts):
         if b'"result"' in data and exchange.tokens:
             other = self.other(exchange, lambda one: one.tokens)
         (put if other is None else other.straight)(data)
+        if other is not None:
+            time.sleep(CROSSING)  # the response is there before its own stream ends
 
 
 @mutant("streams-dropped-not-on-get", revision=LEGACY)
@@ -350,7 +352,7 @@ class SendsProgressToSubscribers(Diverts):
             time.sleep(CROSSING)
 
 
-@mutant("subscriptions-concurrent", revision=MODERN)
+@mutant("subscriptions-concurrent", "subscriptions-stays-open", revision=MODERN)
 class HoldsOneSubscription(Diverts):
     """Ends the stream of a subscription when another one begins."""
 

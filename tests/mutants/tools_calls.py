@@ -210,7 +210,8 @@ class ReadsWithoutAPath(_Calls):
 
     def call(self, message: Json, given: Json) -> bool:
         arguments = given.get("arguments")
-        if given.get("name") == "file_read" and arguments is not None and "path" not in arguments:
+        lacks = isinstance(arguments, dict) and "path" not in arguments
+        if given.get("name") == "file_read" and lacks:
             self.answer(message, {"content": [TEXT]})
             return False
         return True
