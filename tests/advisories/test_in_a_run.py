@@ -83,7 +83,10 @@ def test_finding_on_an_upgraded_sdk_says_which_line_closes_it() -> None:
 
 def test_finding_on_an_old_sdk_says_which_release_closes_it() -> None:
     said = " ".join(printed(run_on("2.1.1", Outcome.FAIL)).split())
-    assert "use mcp 2.2.0 or newer; switch the correction on, it is off by default" in said
+    assert (
+        "use mcp 2.2.0 or newer; the correction is off by default; switch it on: AuthSettings("
+        in said
+    )
 
 
 def test_finding_on_another_sdk_names_no_advisory_of_this_one() -> None:

@@ -33,7 +33,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KnownAdvisory:
-    """An advisory on a package of what was judged.
+    """An advisory on a package that the judged server or client uses.
 
     Attributes:
         rules: the clauses and threats that showed its state; empty if it was not tested.
@@ -54,12 +54,11 @@ class KnownAdvisory:
 
 def remedy(advisory: Advisory, package: Sdk) -> str:
     """Return what closes an advisory on a package."""
-    if advisory.is_optional_in(package):
-        return f"the correction is off by default; switch it on: {advisory.option}"
     fixed = advisory.fixed_for(package)
+    upgrade = f"use {package.name} {fixed} or newer" if fixed else "no version is corrected"
     ways = [
-        f"use {package.name} {fixed} or newer" if fixed else "no version is corrected",
-        advisory.option and f"switch the correction on, it is off by default: {advisory.option}",
+        "" if advisory.is_optional_in(package) else upgrade,
+        advisory.option and f"the correction is off by default; switch it on: {advisory.option}",
         advisory.cure,
     ]
     return "; ".join(filter(None, ways))

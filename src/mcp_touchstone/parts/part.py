@@ -35,7 +35,7 @@ FORGETS: Final = "forgets"
 """The session of the first call is over at the next request."""
 
 ISSUER: Final = "{issuer}"
-"""Stands for the URL of the issuer in an authorization response."""
+"""The URL of the issuer replaces it in an authorization response."""
 
 COMMENTS: Final = "comments"
 """Comments precede what a stream of a call has, but not in the first stream."""
@@ -121,7 +121,7 @@ class ClientGone(Exception):  # noqa: N818  (an event of the conversation, not a
 
 
 END: Final = object()
-"""Stands for the end of the input of a part."""
+"""A part reads it when its input has ended."""
 
 
 class Peer(Protocol):
