@@ -1,6 +1,6 @@
 """Judge servers on releases with and without the fault of an advisory, and keep what a run said.
 
-``python scripts/advisory_runs.py`` installs each release of ``advisory_servers/runs.toml`` into a
+``python -m scripts.advisory_runs`` installs each release of ``advisory_servers/runs.toml`` into a
 folder of its own, judges the server on it with the rules that show the advisory, and writes
 ``advisory_runs.jsonl``, from which the site makes its page of known advisories. It needs pip, npm
 and node. ``--only ID`` judges the runs of one advisory and keeps the rows of the others. The exit
@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from mcp_touchstone.advisories.table import advisories
 from mcp_touchstone.catalog.loader import SECURITY, rows
+from scripts.installing import installed
 
 HERE: Final = Path(__file__).resolve().parent
 SERVERS: Final = HERE / "advisory_servers"
@@ -88,31 +89,13 @@ def cases(only: str) -> Iterator[Case]:
             )
 
 
-def installed(case: Case) -> list[str]:
-    """Install what a server needs into a folder, unless it is there; return its command."""
+def command(case: Case) -> list[str]:
+    """Install what a server needs; return its command."""
     name = "+".join(case.packages).replace("@", "-").replace("/", "-").replace("=", "")
     place = FOLDER / name
-    done = place / "installed"
-    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not done.exists():
-        shutil.rmtree(place, ignore_errors=True)
-        if case.registry == "pypi":
-            _run(sys.executable, "-m", "venv", "--without-pip", place)
-            pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
-            _run(*pip, *case.packages)
-        else:
-            place.mkdir(parents=True)
-            (place / "package.json").write_text('{"name": "counter", "private": true}\n', "utf-8")
-            quiet = ("--no-audit", "--no-fund", "--silent", "--prefix", place)
-            _run(shutil.which("npm") or "npm", "install", *quiet, *case.packages)
-        done.touch()
+    program = installed(place, case.registry, *case.packages)
     shutil.copyfile(SERVERS / case.server, place / case.server)
-    program = python if case.registry == "pypi" else shutil.which("node") or "node"
-    return [str(program), str(place / case.server), "{port}", *case.words]
-
-
-def _run(*words: object) -> None:
-    subprocess.run(list(map(str, words)), check=True)
+    return [program, str(place / case.server), "{port}", *case.words]
 
 
 def shown(case: Case, report: Path) -> Shown:
@@ -131,7 +114,7 @@ def shown(case: Case, report: Path) -> Shown:
     if "--issuer" in case.options:
         words += [word for setting in ISSUED for word in ("--env", setting)]
     report.unlink(missing_ok=True)
-    subprocess.run([*words, "--", *installed(case)], stdout=subprocess.DEVNULL, check=False)
+    subprocess.run([*words, "--", *command(case)], stdout=subprocess.DEVNULL, check=False)
     if not report.exists():
         raise SystemExit(f"{shlex.join(words)}: no report")
     document: Json = json.loads(report.read_text("utf-8"))
@@ -159,7 +142,7 @@ def page() -> Iterator[str]:
     yield "\n## Releases that were judged\n"
     yield (
         "A server on each release, written as an application would be, was judged by "
-        "`python scripts/advisory_runs.py`. *Words* say how it was written: "
+        "`python -m scripts.advisory_runs`. *Words* say how it was written: "
         "`scripts/advisory_servers` has the servers, and says what each word means.\n"
     )
     yield "| advisory | release | words | the run showed |"

@@ -1,6 +1,6 @@
 """Judge minimal servers on releases of MCP SDKs, and write what each release does wrong by itself.
 
-``python scripts/sdk_table.py`` installs each release of ``sdks/releases.toml`` into a folder of its
+``python -m scripts.sdk_table`` installs each release of ``sdks/releases.toml`` into a folder of its
 own, judges the minimal server on it with the default suite, and writes the table that ``check``
 reads. It needs pip, npm and node. ``--missing`` judges only releases that the table lacks;
 ``--reports`` judges nothing and reads the reports of an earlier run.
@@ -20,7 +20,9 @@ from typing import Any
 from mcp_touchstone.catalog.clause import Catalogue
 from mcp_touchstone.catalog.loader import CONFORMANCE, rows
 from mcp_touchstone.catalog.revision import LEGACY
+from mcp_touchstone.catalog.sdk import PYPI
 from mcp_touchstone.results.sdk_faults import TABLE, kind_of_answer
+from scripts.installing import installed
 
 HERE = Path(__file__).resolve().parent / "sdks"
 FOLDER = Path.home() / ".cache" / "mcp-touchstone-sdks"
@@ -69,24 +71,11 @@ def releases(only: list[str]) -> Iterator[Release]:
 def install(release: Release, folder: Path) -> list[str]:
     """Install a release into a folder, unless it is there; return the command of its server."""
     place = folder / release.label
-    done = place / "installed"
+    join = "==" if release.registry == PYPI else "@"
+    program = installed(place, release.registry, f"{release.name}{join}{release.version}")
     server = place / release.server
-    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not done.exists():
-        shutil.rmtree(place, ignore_errors=True)
-        if release.registry == "pypi":
-            run(sys.executable, "-m", "venv", "--without-pip", place)
-            pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet")
-            run(*pip, f"{release.name}=={release.version}")
-        else:
-            place.mkdir(parents=True)
-            npm = shutil.which("npm") or "npm"
-            quiet = ("--no-audit", "--no-fund", "--silent", "--prefix", place)
-            run(npm, "install", *quiet, f"{release.name}@{release.version}")
-        done.touch()
     shutil.copyfile(HERE / release.server, server)
-    program = python if release.registry == "pypi" else shutil.which("node") or "node"
-    return [str(program), str(server)]
+    return [program, str(server)]
 
 
 def judge(command: list[str], report: Path, *options: str) -> dict[str, Any]:
@@ -231,11 +220,6 @@ def write(found: list[dict[str, Any]]) -> None:
     text = '{"format": 1, "releases": [\n' + ",\n".join(blocks) + "\n]}\n"
     json.loads(text)
     TABLE.write_text(text, encoding="utf-8", newline="\n")
-
-
-def run(*words: object) -> None:
-    """Run a program that must succeed."""
-    subprocess.run([str(word) for word in words], check=True)
 
 
 def main() -> int:
