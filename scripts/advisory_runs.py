@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mcp_touchstone.advisories.table import advisories
+from mcp_touchstone.advisories.table import by_name
 from mcp_touchstone.catalog.loader import SECURITY, rows
 from scripts.installing import installed
 
@@ -104,7 +104,7 @@ def shown(case: Case, report: Path) -> Shown:
     Raises:
         SystemExit: it could not be judged.
     """
-    advisory = next(one for one in advisories() if one.id == case.advisory)
+    advisory = by_name()[case.advisory]
     threats = rows(SECURITY)
     suite = "security" if advisory.shown_by[0] in threats else "conformance"
     words = [sys.executable, "-m", "mcp_touchstone", "check", "--quiet", "--no-baseline"]

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mcp_touchstone.advisories.table import by_name
+
 DATA = Path(__file__).with_name("attacked.jsonl")
 WIDTH = 110
 
@@ -99,7 +101,6 @@ class Advisory:
 
     id: str
     package: str
-    what: str
     tool: str
     threats: tuple[str, ...]
     flagged: tuple[str, ...]
@@ -111,7 +112,6 @@ ADVISORIES = (
     Advisory(
         "CVE-2025-53110",
         FILES,
-        "access to a folder whose name begins with the name of the root",
         "",
         ("traversal-sibling",),
         ("0.6.2", "2025.3.28"),
@@ -120,7 +120,6 @@ ADVISORIES = (
     Advisory(
         "CVE-2025-53109",
         FILES,
-        "access through links that lead outside",
         "",
         ("links-read", "links-write"),
         ("0.6.2", "2025.3.28"),
@@ -129,7 +128,6 @@ ADVISORIES = (
     Advisory(
         "CVE-2025-68143",
         GIT,
-        "creates repositories anywhere",
         "git_init",
         ("links-write", "traversal-two-readings"),
         ("2025.7.1",),
@@ -138,7 +136,6 @@ ADVISORIES = (
     Advisory(
         "CVE-2025-68144",
         GIT,
-        "options in place of a revision",
         "git_checkout",
         ("injection-options",),
         ("2025.7.1", "2025.9.25", "2025.11.25"),
@@ -147,7 +144,6 @@ ADVISORIES = (
     Advisory(
         "CVE-2025-68145",
         GIT,
-        "access to repositories next to the allowed one",
         "git_status",
         ("traversal-absolute", "links-read"),
         ("2025.7.1", "2025.9.25", "2025.11.25"),
@@ -156,7 +152,6 @@ ADVISORIES = (
     Advisory(
         "CVE-2026-27735",
         GIT,
-        "adds files from outside to the repository",
         "git_add",
         ("traversal-dotdot", "traversal-expansion"),
         ("2025.12.18",),
@@ -270,7 +265,7 @@ def page(rows: list[Row], total: Row) -> Iterator[str]:
         by = ", ".join(f"`{threat}`" for threat in advisory.threats)
         where = f" through `{advisory.tool}`" if advisory.tool else ""
         flagged = f"{advisory.package} {', '.join(advisory.flagged)}"
-        cells = [advisory.id, advisory.what, flagged, by + where, advisory.cleared]
+        cells = [advisory.id, by_name()[advisory.id].title, flagged, by + where, advisory.cleared]
         yield "| " + " | ".join(cells) + " |"
     yield "\n" + NOTES
 

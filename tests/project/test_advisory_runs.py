@@ -1,12 +1,12 @@
 """The runs that prove the rows of advisories: what they expect, and what they showed."""
 
 from mcp_touchstone.advisories.known import State
-from mcp_touchstone.advisories.table import advisories
+from mcp_touchstone.advisories.table import by_name
 from scripts.advisory_runs import ABSENT, cases, kept, page
 
 
 def test_every_run_is_of_a_known_advisory_that_a_rule_shows() -> None:
-    known = {one.id: one for one in advisories()}
+    known = by_name()
     assert all(known[case.advisory].shown_by for case in cases(""))
     assert {case.shows for case in cases("")} <= {*map(str, State), ""}
 

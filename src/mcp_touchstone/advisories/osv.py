@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_touchstone.advisories.known import Scanned
-from mcp_touchstone.advisories.table import advisories
+from mcp_touchstone.advisories.table import by_name
 from mcp_touchstone.catalog.errors import InputError
 from mcp_touchstone.catalog.sdk import NPM, PYPI, Sdk
 from mcp_touchstone.runtime.input_file import InputFile
@@ -29,7 +29,7 @@ def read(path: Path) -> Scanned:
     document = InputFile(path, CURE).json()
     if not isinstance(document, dict) or not isinstance(document.get("results"), list):
         raise InputError(f"{path}: it has no results; {CURE}")
-    ours = {name for one in advisories() for name in one.names}
+    ours = by_name().keys()
     packages, others = [], set()
     for found, named in _found(document["results"]):
         packages.append(found)

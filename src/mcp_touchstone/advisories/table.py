@@ -124,6 +124,12 @@ def advisories() -> tuple[Advisory, ...]:
     return tuple(one for path in sorted(HOME.glob("*.toml")) for one in load(path))
 
 
+@cache
+def by_name() -> dict[str, Advisory]:
+    """Return all advisories by their ids and aliases."""
+    return {name: one for one in advisories() for name in one.names}
+
+
 def load(path: Path) -> list[Advisory]:
     """Read one file.
 

@@ -121,9 +121,8 @@ def _verdict(one: Json, catalogue: Catalogue, names: dict[str, str]) -> Verdict:
 
 
 def _advisory(row: Json) -> KnownAdvisory:
-    known = {one.id: one for one in table.advisories()}
     return KnownAdvisory(
-        known[row["id"]],
+        table.by_name()[row["id"]],
         Sdk(**row["package"]),
         State(row["state"]),
         tuple(row.get("rules", ())),
