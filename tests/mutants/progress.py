@@ -109,6 +109,21 @@ class _ReportsTheEnd(_Reports):
         return super().said(message, request)
 
 
+@mutant("progress-stops-after-completion", passes=("progress-token-known",))
+class ReportsOnAnEarlierRequest(_Reports):
+    """Reports progress of the first call during the later ones."""
+
+    first: ClassVar[list[Any]] = []
+
+    def said(self, message: Any, request: Json) -> Out:
+        token = meta(request).get("progressToken")
+        if request.get("method") == "tools/call" and "task" not in params(request) and token:
+            self.first.append(token)
+            if token != self.first[0]:
+                self.more(self.first[0])
+        return super().said(message, request)
+
+
 mutants("progress-stops-after-completion", of=_ReportsTheEnd)(
     ReportsAfterTheResponse="Reports progress after the response.",
     ReportsAfterAStatelessResponse=has(
