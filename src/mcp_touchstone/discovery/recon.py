@@ -419,14 +419,24 @@ def _measure(profile: _Draft, connections: Mapping[str, Connection]) -> None:
 
 def _hear_late(profile: _Draft, connections: Mapping[str, Connection]) -> None:
     """Take a modern revision whose answer to server/discover came after the wait for it."""
-    silent = [one for one, reply in profile.refused.items() if not reply.answered]
-    for revision in filter(rev.is_modern, silent if profile.spoken else ()):
-        connection = connections[revision]
-        reply = connection.answer_to(profile.refused[revision].asked, 0.0)
-        if answers_discover(reply):
-            connection.opening = reply
+    for revision, reply in late_answers(profile.refused, connections):
+        if profile.spoken and rev.is_modern(revision):
+            connections[revision].opening = reply
             del profile.refused[revision]
-            profile.spoken[revision] = read_lists(Spoken(reply), connection)
+            profile.spoken[revision] = read_lists(Spoken(reply), connections[revision])
+
+
+def late_answers(
+    refused: Mapping[str, Reply], connections: Mapping[str, Connection]
+) -> list[tuple[str, Reply]]:
+    """Return the revisions whose first answer came after the wait for it, with that answer."""
+    found = []
+    for revision in [one for one, reply in refused.items() if not reply.answered]:
+        reply = connections[revision].answer_to(refused[revision].asked, 0.0)
+        named = (reply.result or {}).get("protocolVersion")
+        if answers_discover(reply) if rev.is_modern(revision) else named == revision:
+            found.append((revision, reply))
+    return found
 
 
 def _explain(profile: _Draft, connections: Mapping[str, Connection]) -> None:
@@ -472,4 +482,4 @@ def _first_lines(connection: Connection) -> list[str]:
     return [text for text in texts if text.strip()]
 
 
-__all__ = ["LISTS", "ServerProfile", "answers_discover", "explore", "read_lists"]
+__all__ = ["LISTS", "ServerProfile", "answers_discover", "explore", "late_answers", "read_lists"]

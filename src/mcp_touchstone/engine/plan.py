@@ -98,6 +98,7 @@ class Plan:
         self._choice = choice
         self._whole = choice.traffic(registry) is Traffic.WHOLE
         self._revisions = judged(profile, choice)
+        self._cases: Sequence[Case] = ()
         self._waiting: dict[int, _Entry] = {}
         self._words: frozenset[tuple[str, str]] = frozenset()
         self._planned: dict[int, list[PlannedCase]] = {}
@@ -106,7 +107,8 @@ class Plan:
         self.unbound = ""
         self.settled: list[CaseResult] = []
         if any(r in profile.spoken for r in rev.ALL):
-            self._waiting = dict(enumerate(self._entries(registry.cases())))
+            self._cases = registry.cases()
+            self._waiting = dict(enumerate(self._entries(self._cases)))
             self._words = frozenset().union(*(entry.words for entry in self._waiting.values()))
             self._absent[-1] = list(self._left_out(registry.cases()))
         else:
@@ -128,6 +130,23 @@ class Plan:
     def absent(self) -> list[Absent]:
         """The clauses found so far not to apply, in the order of the suite."""
         return [absent for index in sorted(self._absent) for absent in self._absent[index]]
+
+    @property
+    def owed(self) -> list[PlannedCase]:
+        """Each chosen case in each revision that was met, with the clauses not left out there."""
+        left_out = {(absent.clause, absent.revision) for absent in self.absent}
+        return [
+            PlannedCase(entry.case, revision, clauses)
+            for entry in self._entries(self._cases)
+            for revision in entry.revisions
+            if (
+                clauses := tuple(
+                    clause
+                    for clause in self._chosen(entry.case, revision)
+                    if (clause.id, revision) not in left_out
+                )
+            )
+        ]
 
     @property
     def judges_traffic(self) -> bool:

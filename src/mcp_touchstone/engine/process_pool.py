@@ -253,10 +253,17 @@ class ProcessPool:
         return self._launcher.profile.legacy
 
     def adopt(self, connections: Mapping[str, Connection], profile: ServerProfile) -> None:
-        """Take ownership of the connections of discovery; end those of unsupported revisions."""
+        """Take ownership of the connections of discovery; end those of unsupported revisions.
+
+        One on a pipe that has not answered yet ends with the run: its answer may still come.
+        """
+        silent = {one for one, reply in profile.refused.items() if not reply.answered}
         for revision, connection in connections.items():
+            on_pipe = connection.channel.transport is Transport.STDIO
             if revision in profile.spoken:
                 self.lender.put(revision, connection)
+            elif profile.spoken and on_pipe and revision in silent:
+                self._unjudged.add(id(connection))
             elif profile.spoken:
                 self.discard(connection)
             else:

@@ -28,6 +28,7 @@ from mcp_touchstone.connection.no_answer import in_words
 from mcp_touchstone.connection.server_profile import Diagnosis, ServerProfile
 from mcp_touchstone.discovery.packages import packages
 from mcp_touchstone.discovery.probes import ProbeContext, Probing
+from mcp_touchstone.discovery.recon import late_answers
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
@@ -61,6 +62,11 @@ from mcp_touchstone.wire.transcript import Source
 GENTLE: Final = (
     "we did not start this server: one conversation at a time, {:g} requests a second "
     "at most, nothing malformed or heavy; --intrusive allows more"
+)
+
+LATE: Final = (
+    "{} was not judged: the server's first answer in it came after we had stopped waiting for it; "
+    "--revision with it alone waits longer"
 )
 
 JOBS: Final = min(64, 20 * (os.cpu_count() or 1))
@@ -118,10 +124,26 @@ def after_meeting(  # noqa: PLR0917  (one caller, named alike on both sides)
         profile.discovered.remark(str(doubt))
     pool.judges_traffic = plan.judges_traffic
     _converse(work, registry, choice, repetitions)
+    late = _late(pool, profile, choice)
     pool.settle()
     _watch(work, partial=bool(pool.over))
     if not plan.trouble:  # else no process can be opened again
         repetitions.finish()
+    if late and not plan.trouble:
+        plan.trouble = LATE.format(late)
+
+
+def _late(pool: ProcessPool, profile: ServerProfile, choice: Choice) -> str:
+    """Return the revisions that were to be judged and were met too late."""
+    if not profile.spoken:
+        return ""
+    met = {one.transcript.revision: one for one in reversed(pool.connections)}
+    newest = judged(profile, choice)[-1:] if choice.quick else ()
+    return ", ".join(
+        revision
+        for revision, _ in late_answers(profile.refused, met)
+        if revision in (choice.revisions or rev.ALL) and (revision,) > newest
+    )
 
 
 def probe_context(pool: ProcessPool, stop: threading.Event) -> ProbeContext:
@@ -348,7 +370,8 @@ def conclude(
     trouble = course.trouble or ("" if plan is None else plan.trouble)
     results = [] if plan is None else course.log.of(plan.cases)
     partial = course.interrupted or bool(trouble)
-    verdicts = fold(results, registry, choice, partial=partial)
+    owed = [] if plan is None or partial else plan.owed
+    verdicts = fold(results, registry, choice, partial=partial, owed=owed)
     sdk = profile.sdk
     if not sdk.sdks and not course.target.bundled:
         sdk = replace(identify(SdkFacts(lines=_lines(connections))), packages=sdk.packages)
@@ -427,13 +450,19 @@ def _attacked(
 
 
 def fold(
-    results: Iterable[CaseResult], registry: Registry, choice: Choice, *, partial: bool
+    results: Iterable[CaseResult],
+    registry: Registry,
+    choice: Choice,
+    *,
+    partial: bool,
+    owed: Iterable[PlannedCase] = (),
 ) -> list[Verdict]:
     """Combine the results of cases into one verdict for each clause and revision.
 
     Args:
         choice: the part of it that was run.
         partial: whether the run ended early: a case that has not ended is not judged then.
+        owed: cases whose clauses need a verdict in their revision, whatever was planned.
     """
     found: dict[tuple[str, str], list[Judgement]] = {}
     for result in results:
@@ -452,6 +481,9 @@ def fold(
                 found.setdefault((clause.id, planned.revision), []).append(
                     unasked(planned, clause, "planned, but never judged: a fault of mcp-touchstone")
                 )
+    why = "not planned and not left out: a fault of mcp-touchstone"
+    for planned, clause in ((one, clause) for one in owed for clause in one.clauses):
+        found.setdefault((clause.id, planned.revision), [unasked(planned, clause, why)])
     verdicts = []
     for clause in registry.catalogue:
         for revision in rev.ALL:
