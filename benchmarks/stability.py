@@ -1,11 +1,15 @@
-"""Whether the gate gives the same result each time: many runs on unchanged servers.
+"""Whether a run gives the same result each time: many runs on unchanged servers.
 
-    python benchmarks/stability.py [--runs N] [--busy N] NAME=COMMAND … [-- OPTIONS OF check]
+    python benchmarks/stability.py [--runs N] [--busy N] [NAME=COMMAND …] [-- OPTIONS OF check]
 
-The first run of a server writes a baseline and a report. The next N runs alternate between
-``--baseline`` and ``--since`` with these. Each must exit with 0 and find what the first run found,
-except findings marked ``sometimes``. ``--busy`` starts processes that use a core each meanwhile.
-The exit status is 1 if a run differs.
+Without a server it checks two: the reference server, and one that sends a request before each
+answer of 2026-07-28, which must fail each time.
+
+The first run of a server shows its exit status and its findings; another one writes a baseline. The
+next N runs are without a gate, with ``--baseline`` and with ``--since``, in turns. Each must find
+what the first one found, except findings marked ``sometimes``, and exit with the same status; with
+0 if a gate accepts what the first one found. ``--busy`` starts processes that use a core each
+meanwhile. The exit status is 1 if a run differs.
 """
 
 import argparse
@@ -19,6 +23,15 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+HERE = Path(__file__).resolve().parent.parent
+SOUND, FAULTY = "reference", "asks-before-each-answer"
+SERVERS = {
+    SOUND: [sys.executable, str(HERE / "reference_server")],
+    FAULTY: [sys.executable, str(HERE / "tests" / "mutants"), "AsksBeforeEachAnswer"],
+}
+EXPECTED = {SOUND: 0, FAULTY: 1}
+"""The exit status of a run without a gate, of the servers above."""
 
 RANDOM = re.compile(r"mcp-touchstone-(held_)?[a-z0-9_]{8}\b|\b[0-9a-f]{12,}\b")
 """Parts of a report that are drawn anew in each run: names of folders, canaries, ids."""
@@ -77,25 +90,31 @@ def differences(one: Path, two: Path) -> list[str]:
 def repeat(name: str, server: list[str], runs: int, options: list[str], folder: Path) -> bool:
     """Check one server several times and return whether all runs agree."""
     baseline, first = folder / f"{name}.toml", folder / f"{name}-0.json"
+    status, text = check([*options, "--no-baseline"], server, first)
+    print(f"{name}: first run, exit {status}, by chance: ", end="")
+    print(", ".join(chances(first)) or "nothing", flush=True)
+    same = status == EXPECTED.get(name, status) and status in {0, 1}
+    if not same:
+        print(f"    {text}", flush=True)
     update = ["--baseline", str(baseline), "--update-baseline"]
-    check([*options, *update], server, first)
+    check([*options, *update], server, folder / f"{name}-baseline.json")
     gates = {
-        "baseline": ["--baseline", str(baseline)],
-        "since": ["--no-baseline", "--since", str(first)],
+        "no gate": (["--no-baseline"], status),
+        "since": (["--no-baseline", "--since", str(first)], 0),
+        "baseline": (["--baseline", str(baseline)], 0),
     }
-    print(f"{name}: first run, by chance: {', '.join(chances(first)) or 'nothing'}", flush=True)
-    same = True
     for number in range(1, runs + 1):
-        gate = "since" if number % 2 else "baseline"
+        gate = [*gates][number % len(gates)]
+        words, expected = gates[gate]
         report, begun = folder / f"{name}-{number}.json", time.monotonic()
-        code, text = check([*options, *gates[gate]], server, report)
+        code, text = check([*options, *words], server, report)
         found = differences(first, report) if report.exists() else ["no report"]
         spent = time.monotonic() - begun
         note = f"; by chance: {', '.join(chances(report))}" if report.exists() else ""
         print(f"{name} {number} {gate}: exit {code}, {spent:.0f} s{note}", flush=True)
-        for line in [*found, *([text] if code else [])]:
+        for line in [*found, *([text] if code != expected else [])]:
             print(f"    {line}", flush=True)
-        same &= code == 0 and not found
+        same &= code == expected and not found
     return same
 
 
@@ -105,7 +124,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--busy", type=int, default=0, help="processes that use a core each")
     parser.add_argument("--keep", type=Path, help="folder of the reports and transcripts")
-    parser.add_argument("servers", nargs="+", metavar="NAME=COMMAND")
+    parser.add_argument("servers", nargs="*", metavar="NAME=COMMAND")
     words = sys.argv[1:]
     at = words.index("--") if "--" in words else len(words)
     options = parser.parse_args(words[:at])
@@ -115,11 +134,12 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as place:
             folder = options.keep or Path(place)
             folder.mkdir(parents=True, exist_ok=True)
-            results = []
-            for pair in options.servers:
-                name, _, command = pair.partition("=")
-                server = shlex.split(command)
-                results.append(repeat(name, server, options.runs, words[at + 1 :], folder))
+            named = (pair.partition("=") for pair in options.servers)
+            servers = {name: shlex.split(command) for name, _, command in named} or SERVERS
+            results = [
+                repeat(name, server, options.runs, words[at + 1 :], folder)
+                for name, server in servers.items()
+            ]
     finally:
         for process in load:
             process.kill()

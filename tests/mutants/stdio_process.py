@@ -75,6 +75,15 @@ class PingsAStatelessClient(Fault):
         return encode(message) + encode(ping)
 
 
+@mutant("stdio-no-server-requests", revision=MODERN)
+class AsksBeforeEachAnswer(Fault):
+    """Sends roots/list before each answer."""
+
+    def said(self, message: Any, request: Json) -> Out:
+        asked = {"jsonrpc": "2.0", "id": f"roots-{time.time_ns()}", "method": "roots/list"}
+        return encode(asked) + encode(message)
+
+
 @mutant("stdio-no-unsolicited-notifications", "subscriptions-id-in-meta", revision=MODERN)
 class AnnouncesToolsWithoutSubscription(Fault):
     """Sends tools/list_changed before its first answer, without a subscription."""
