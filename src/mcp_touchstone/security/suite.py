@@ -35,6 +35,7 @@ from mcp_touchstone.connection.tasks import Task
 from mcp_touchstone.judging.talk import hear_late_answers
 from mcp_touchstone.judging.used_server import Broken
 from mcp_touchstone.runtime import git_repo
+from mcp_touchstone.runtime.inotify import OpenWatcher
 from mcp_touchstone.runtime.safe_path import SafePath
 from mcp_touchstone.samples import from_regex, uri_template
 from mcp_touchstone.samples.from_schema import (
@@ -61,7 +62,6 @@ from mcp_touchstone.security.file_facts import FileFacts, unique
 from mcp_touchstone.security.fixture_tree import CONTROL, PLANTED, commit_name
 from mcp_touchstone.security.http_caller import HttpCaller, served
 from mcp_touchstone.security.http_listener import RequestListener
-from mcp_touchstone.security.inotify import OpenWatcher
 from mcp_touchstone.security.line_attack import NOBODY, LineAttack, LineHit
 from mcp_touchstone.security.line_payloads import LinePayload
 from mcp_touchstone.security.name_exchanger import NameExchanger

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.runtime import inotify
+from mcp_touchstone.runtime.inotify import OpenWatcher
 from mcp_touchstone.runtime.safe_path import SafePath, Tree
-from mcp_touchstone.security import inotify
-from mcp_touchstone.security.inotify import OpenWatcher
 from tests.cases import cases
 from tests.fakes.matrix import attack_file, attacked
 
