@@ -113,18 +113,35 @@ def writes_no_responses(record: Record) -> Iterator[Seen]:
         yield Seen("client-no-responses", not response, entry.n, "no response", actual)
 
 
+def _refers(url: str) -> parts.Json:
+    """Return a schema that refers to a URL."""
+    return {"type": "object", "properties": {"sum": {"$ref": url}}}
+
+
 @parts.scenario("schema-ref", official="json-schema-ref-no-deref")
 class SchemaRef(parts.Part):
-    """List tools whose schemas refer to an address of ours, which nobody may fetch."""
+    """List tools whose schemas refer to an address and a file of ours, which nobody may fetch."""
 
     modern = may_fail = True
+    steps = (
+        {"list": "tools"},
+        {"call": "add_numbers", "a": 2, "b": 3, "fails": True},
+        {"call": "add_files", "a": 2, "b": 3, "fails": True},
+    )
 
     def tools(self, params: parts.Json) -> parts.Json | None:
-        """Return a tool with such an outputSchema, and one with such an inputSchema."""
+        """Return tools with such an outputSchema, and one with such an inputSchema."""
         del params
-        schema = {"type": "object", "properties": {"sum": {"$ref": f"{self.canary}{CANARY}"}}}
-        called = {**parts.NUMBERS, "outputSchema": schema}
-        return {"tools": [called, {"name": "far", "inputSchema": schema}]}
+        far = _refers(f"{self.canary}{CANARY}")
+        near = _refers(self.bait) if self.bait else {"type": "object"}
+        return {
+            "tools": [
+                {**parts.NUMBERS, "outputSchema": far},
+                {**parts.NUMBERS, "name": "add_files", "outputSchema": near},
+                {"name": "far", "inputSchema": far},
+                {"name": "near", "inputSchema": near},
+            ]
+        }
 
     def call(self, request: parts.Json) -> None:
         """Answer with what a client validates by the outputSchema."""
@@ -134,7 +151,7 @@ class SchemaRef(parts.Part):
 parts.variant(
     "schema-ref-session",
     SchemaRef,
-    "List tools whose schemas refer to an address of ours, with a session.",
+    "List tools whose schemas refer to an address and a file of ours, with a session.",
     modern=False,
     official="json-schema-ref-no-deref",
 )
@@ -142,16 +159,13 @@ parts.variant(
 
 @ambient("client-ref-not-fetched")
 def fetches_no_reference_of_a_schema(record: Record) -> Iterator[Seen]:
-    """A $ref to the network in a schema of a tool is not fetched."""
-    clause, expected = "client-ref-not-fetched", "no request to the address in the schema"
-    fetched = [
-        entry
-        for entry in record.transcript
-        if entry.happened is Happened.FETCHED
-        and entry.text.removeprefix(Happened.FETCHED).startswith(f"/{CANARY}")
-    ]
-    mild = None if is_modern(record.revision) else Breach.WARN
+    """A $ref to the network, or to a file, in a schema of a tool is not fetched."""
+    clause, expected = "client-ref-not-fetched", "no use of the address in the schema"
+    named = tuple(f"{Happened.FETCHED}{one}" for one in (f"/{CANARY}", f"file:{parts.BAIT}"))
+    fetched = [entry for entry in record.transcript if entry.text.startswith(named)]
     for entry in fetched:
+        is_file = entry.text.endswith(parts.BAIT)
+        mild = None if is_modern(record.revision) and not is_file else Breach.WARN
         yield Seen(clause, False, entry.n, expected, entry.text, mild=mild)
     if not fetched:
         for asked in clients.requests(record):

@@ -26,7 +26,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "http_server": {"catalog", "runtime", "wire"},
     "issuer": {"http_server"},
     "transport": {"catalog", "wire", "sandbox"},
-    "parts": {"catalog", "http_server", "transport", "wire"},
+    "parts": {"catalog", "http_server", "runtime", "transport", "wire"},
     "bindings": {"catalog", "wire", "samples"},
     "connection": {
         "catalog",

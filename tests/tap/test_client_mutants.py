@@ -1,5 +1,6 @@
 """Each rule on clients is broken by one mutant, and by nothing else."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,17 @@ def test_a_mutant_breaks_its_rule_and_no_other(mutant: Mutant, tmp_path: Path) -
     assert broken(found) == {mutant.clause}
     breach = load(CLIENTS).catalogue[mutant.clause].breach
     assert found[mutant.clause].value == breach.value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nobody sees which files are opened")
+@pytest.mark.parametrize("scenario", ["schema-ref", "schema-ref-session"])
+def test_a_client_that_opens_the_file_of_a_schema_gets_a_warning(
+    scenario: str, tmp_path: Path
+) -> None:
+    found = outcomes(Mutant("", scenario, habits="opens"), tmp_path)
+
+    assert broken(found) == {"client-ref-not-fetched"}
+    assert found["client-ref-not-fetched"] is Outcome.WARN
 
 
 @pytest.mark.parametrize("clause", FAULTS)

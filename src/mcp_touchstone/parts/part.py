@@ -7,11 +7,15 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import declare_part
 from mcp_touchstone.parts.canary import FetchCanary
+from mcp_touchstone.runtime.inotify import OpenWatcher
+from mcp_touchstone.runtime.safe_path import Tree
 from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import (
@@ -99,6 +103,9 @@ class Protection:
     moved: tuple[str, ...] = ()
 
 
+BAIT: Final = "bait.json"
+"""Name of the file that nobody may open."""
+
 SERVED: Final = frozenset({"tools/list", "tools/call"})
 """Methods that a server with sessions refuses before ``initialize``."""
 
@@ -129,9 +136,11 @@ class Peer(Protocol):
 
     Attributes:
         is_first: whether no part was played for it before.
+        place: a folder of ours that it can read; None if there is none.
     """
 
     is_first: bool
+    place: Path | None
 
     def read(self, seconds: float) -> Sequence[Any]:
         """Return its next messages, and END at the end of the input; none if none come in time.
@@ -204,6 +213,7 @@ class Part:
         self._asked: dict[Any, Callable[[Json], object]] = {}
         self._alarms: list[tuple[float, Callable[[], object]]] = []
         self._canary: FetchCanary | None = None
+        self._opened: OpenWatcher | None = None
 
     # --- what a part overrides
 
@@ -278,6 +288,22 @@ class Part:
             raise ClientGone(Happened.KILLED) from error
         return self._canary.start()
 
+    @cached_property
+    def bait(self) -> str:
+        """The URL of a file of ours; that it is opened is an event. Empty where nobody can tell."""
+        if self.peer.place is None:
+            return ""
+        folder = Tree(Path(mkdtemp(dir=self.peer.place))).top
+        (folder / BAIT).write_text("{}")
+        self._opened = OpenWatcher([folder])
+        return (folder / BAIT).as_uri() if self._opened.works else ""
+
+    def _look(self) -> None:
+        """Note whether the bait was opened."""
+        for path in self._opened.seen() if self._opened else ():
+            if path.name == BAIT:
+                self.peer.note(f"{Happened.FETCHED}file:{BAIT}")
+
     def later(self, seconds: float, then: Callable[[], object]) -> None:
         """Call a function after some seconds, while the client is there."""
         self._alarms.append((now() + seconds, then))
@@ -293,6 +319,7 @@ class Part:
         try:
             while self.gone is None:
                 for message in self.peer.read(self._ring()):
+                    self._look()
                     if message is END and self.lingers:
                         self.later(self.lingers, self._leave)
                     elif message is END:
@@ -303,6 +330,9 @@ class Part:
             self.gone = 1
             raise
         finally:
+            self._look()
+            if self._opened is not None:
+                self._opened.close()
             if self._canary is not None:
                 self._canary.stop()
         return self.gone

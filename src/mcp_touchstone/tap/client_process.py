@@ -47,7 +47,7 @@ class ClientProcess:
         world: the folder that it may change.
         words: a command with all files that the client needs, for the sandbox.
         more: further variables.
-        shown: a file of ours that the client may read in the sandbox; None for none.
+        shown: a folder of ours that the client may read in the sandbox.
 
     Attributes:
         env: its environment.
@@ -62,7 +62,7 @@ class ClientProcess:
         world: World,
         words: Sequence[str],
         more: Mapping[str, str],
-        shown: Path | None = None,
+        shown: Path,
     ) -> None:
         self.ended, self.overflow = False, ""
         self._mark = f"{os.getpid()}-{uuid.uuid4().hex}"
@@ -72,7 +72,7 @@ class ClientProcess:
         self._reports: dict[str, str] = {}
         self._reported = threading.Condition()
         box = sandbox_in(replace(target, command=(*keeper(), *words)), world, self.env)
-        if box is not None and shown is not None:
+        if box is not None:
             box = replace(box, readable=(*box.readable, shown))
         try:
             self._process = ServerProcess(

@@ -141,7 +141,7 @@ class _Scene:
         recorders: list[Recorder] = []
         stage = stack.enter_context(Stage(self.place))
         words = [*self._filled(stage.program, http=False)]
-        client = stack.enter_context(self._client(words, stage.path))
+        client = stack.enter_context(self._client(words))
 
         hidden = client.env | arguments(self.target.command)
 
@@ -173,7 +173,7 @@ class _Scene:
             about = {"url": url, **self._about()}
             return Recorder(None, about, client.env | arguments(self.target.command), self.most)
 
-        server = stack.enter_context(PartServer(part, record, client.listen, limit))
+        server = stack.enter_context(PartServer(part, record, client.listen, limit, self.place))
         recorder = server.tape.recorder
         canary = FetchCanary(recorder.event, client.listen())
         stack.callback(canary.stop)
@@ -196,7 +196,7 @@ class _Scene:
     def _about(self) -> dict[str, str]:
         return {"scenario": self.name, "revision": _spoken(find(self.name))}
 
-    def _client(self, words: Sequence[str], shown: Path | None = None) -> ClientProcess:
+    def _client(self, words: Sequence[str]) -> ClientProcess:
         part = find(self.name)
         context = {"name": self.known_as, "steps": part.steps}
         more = {
@@ -205,7 +205,7 @@ class _Scene:
             "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
         }
         with interrupts.held():
-            return ClientProcess(self.target, self.world, words, more, shown)
+            return ClientProcess(self.target, self.world, words, more, self.place)
 
     def _filled(self, server: Sequence[str], *, http: bool) -> Iterator[str]:
         """Yield the words of the client's command."""

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_touchstone.bridge.child import Hear
@@ -167,6 +168,7 @@ class PartServer(Listener):
         recorder: makes a recorder for the URL.
         listen: returns a socket that listens where the client is.
         startup: seconds for the first answer.
+        place: a folder of ours that the client can read.
 
     Attributes:
         fault: DROPS or FORGETS; empty once it happened.
@@ -186,8 +188,9 @@ class PartServer(Listener):
         record: Callable[[str], Recorder],
         listen: Callable[[], socket.socket],
         startup: float,
+        place: Path,
     ) -> None:
-        self.part, self.listen, self.begun = part, listen, False
+        self.part, self.listen, self.place, self.begun = part, listen, place, False
         super().__init__(self, most=SESSIONS, startup=startup, listening=listen())
         self.tape = Tape(record(self.url))
         self.fault, self.called, self.streamed = part.http_fault, False, False
@@ -213,7 +216,9 @@ class PlayedPart:
 
     def __init__(self, server: PartServer, hear: Hear, gone: Callable[[str], object]) -> None:
         self.is_first, server.begun = not server.begun, True
-        self.listen, self._server, self._hear, self._gone = server.listen, server, hear, gone
+        self.listen = server.listen
+        self.place: Path | None = server.place
+        self._server, self._hear, self._gone = server, hear, gone
         self._inbox: queue.SimpleQueue[Sequence[Any]] = queue.SimpleQueue()
         self._part = server.part(self)
         self._thread = threading.Thread(target=self._play, daemon=True)

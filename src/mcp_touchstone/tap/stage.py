@@ -57,7 +57,7 @@ class Stage:
     """Plays a part for each stand-in that a client starts; use it as a context manager.
 
     Args:
-        folder: a folder of ours for its socket.
+        folder: a folder of ours that the client can read, for its socket.
 
     Attributes:
         path: its socket; None where a socket has no path.
@@ -67,7 +67,7 @@ class Stage:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._secret = secrets.token_hex(SECRET)
+        self._secret, self._place = secrets.token_hex(SECRET), folder
         self._talks: list[StdioConversation] = []
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(CONVERSATIONS)
@@ -166,15 +166,17 @@ class Stage:
             talk = StdioConversation(line, self._record(), threading.current_thread())
             talk.recorder.is_first = not self._talks
             self._talks.append(talk)
-        status = _StandIn(talk, self._listen).converse(self._part)
+        status = _StandIn(talk, self._listen, self._place).converse(self._part)
         line.sendall(stand_in.frame(stand_in.EXIT, bytes([status & 0xFF])))
 
 
 class _StandIn(StdioPeer):
     """The client behind a stand-in."""
 
-    def __init__(self, talk: StdioConversation, listen: Callable[[], socket.socket]) -> None:
-        super().__init__(talk.recorder, listen)
+    def __init__(
+        self, talk: StdioConversation, listen: Callable[[], socket.socket], place: Path
+    ) -> None:
+        super().__init__(talk.recorder, listen, place)
         self._talk, self._line = talk, talk.line
 
     def take(self, seconds: float) -> bytes | None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mcp_touchstone.parts.part import END, ClientGone, Part, listening
@@ -19,8 +20,13 @@ from mcp_touchstone.wire.framing import LineSplitter, read
 class StdioPeer:
     """A client on stdio, for its part; a subclass has its pipes."""
 
-    def __init__(self, recorder: Recorder, listen: Callable[[], socket.socket] = listening) -> None:
-        self.is_first, self.listen = recorder.is_first, listen
+    def __init__(
+        self,
+        recorder: Recorder,
+        listen: Callable[[], socket.socket] = listening,
+        place: Path | None = None,
+    ) -> None:
+        self.is_first, self.listen, self.place = recorder.is_first, listen, place
         self._recorder, self._splitter = recorder, LineSplitter()
 
     def take(self, seconds: float) -> bytes | None:

@@ -68,10 +68,11 @@ class Mutant:
         can: its capabilities.
         answers: its results to requests of the server, by method.
         habits: what it does otherwise, in one word each: it is "stubborn" and goes on after an
-            unknown version; "fetches" what schemas and elicitations name; is "dual" and asks a
-            legacy server for 2026-07-28 first; "keys" its fallback to the error -32601; "skips"
-            an empty cursor; "stops" at the first page; "repeats" the last one; "caches" the first
-            list; "stays" without a server that exited; is "deaf" to its standard error.
+            unknown version; "fetches" what schemas and elicitations name, or "opens" files that
+            schemas name; is "dual" and asks a legacy server for 2026-07-28 first; "keys" its
+            fallback to the error -32601; "skips" an empty cursor; "stops" at the first page;
+            "repeats" the last one; "caches" the first list; "stays" without a server that exited;
+            is "deaf" to its standard error.
         last: bytes that it writes before the end.
         event: an event before the end of its input.
         fails: whether it fails at a message of the server.
@@ -160,8 +161,7 @@ class Client:
             cursor: Json = {}
             while True:
                 result = self._request("tools/list", cursor).get("result", {})
-                if "fetches" in self._habits:
-                    self._fetch(json.dumps(result))
+                self._fetch(json.dumps(result))
                 self._tools += [tool["name"] for tool in result.get("tools", [])]
                 if "nextCursor" not in result and cursor and "repeats" in self._habits:
                     self._request("tools/list", cursor)
@@ -195,8 +195,7 @@ class Client:
 
     def _answer(self, request: Json) -> Json:
         url = request.get("params", {}).get("mode") == "url"
-        if "fetches" in self._habits:
-            self._fetch(json.dumps(request))
+        self._fetch(json.dumps(request))
         return self._mutant.answers["url" if url else request["method"]]
 
     def _next(self) -> int:
@@ -253,12 +252,13 @@ class Client:
         same = [one for one in own if one["method"] == message.get("method")]
         return (same[0] if same else message).get("id")
 
-    @staticmethod
-    def _fetch(text: str) -> None:
+    def _fetch(self, text: str) -> None:
         import re  # noqa: PLC0415  (for one mutant)
         import urllib.request  # noqa: PLC0415
 
-        for address in re.findall(r'"(?:\$ref|url)": "(http:[^"]+)"', text):
+        schemes = {"fetches": "http", "opens": "file"}
+        scheme = next((schemes[one] for one in schemes if one in self._habits), "none")
+        for address in re.findall(rf'"(?:\$ref|url)": "({scheme}:[^"]+)"', text):
             with contextlib.suppress(OSError):
                 urllib.request.urlopen(address, timeout=10).close()  # noqa: S310  (ours)
 
@@ -276,6 +276,7 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     os.set_inheritable(from_client, False)
     log, errors = os.pipe()
     server_side = Descriptors(recorder, to_server, from_server, errors)
+    server_side.place = folder
 
     def serve() -> None:
         server_side.converse(find(mutant.scenario))
