@@ -31,6 +31,11 @@ ROOT = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 RESOURCE = "/.well-known/oauth-protected-resource"
 PROCEEDS = ("register", "authorize", "token")
+CONFIDENTIAL = {
+    "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"]
+}
+"""What an issuer of clients with secrets says in its metadata."""
+
 RETRIES = 3
 """Retries that are still a few, as in the official conformance suite."""
 
@@ -39,9 +44,10 @@ KINDS = {
     **dict.fromkeys(("challenge", "more", "path", "place", "redirect_uri", "request"), str),
     **dict.fromkeys(("resource", "response_type", "scope", "tenant", "token", "version"), str),
     **dict.fromkeys(
-        ("bearer", "code", "defaults", "foreign", "known", "registered", "state"), bool
+        ("bearer", "code", "defaults", "foreign", "known", "registered", "state", "stranger"),
+        bool,
     ),
-    **dict.fromkeys(("metadata", "places", "response"), list),
+    **dict.fromkeys(("metadata", "places", "response", "sent"), list),
     "status": int,
     "verified": bool,
 }
@@ -159,7 +165,7 @@ _auth(
 parts.variant(
     "auth-redirect",
     Auth,
-    "Redirect each call with a token to another origin, with 307, 308, 301 and 302.",
+    "Redirect each call with a token to another origin, with each status of a redirect.",
     official="",
     steps=parts.CALLS,
     http_fault=parts.REDIRECTS,
@@ -169,6 +175,61 @@ _auth(
     official="",
     about="Redirect requests to the token endpoint to another origin.",
     moved=("/token",),
+)
+_auth(
+    "auth-register-redirect",
+    official="",
+    about="Redirect registrations to another origin.",
+    moved=("/register",),
+)
+_auth(
+    "auth-metadata-redirect",
+    official="",
+    about="Redirect requests for metadata of the issuer to another origin.",
+    moved=(ROOT, OPENID),
+)
+_auth(
+    "auth-document-redirect",
+    official="",
+    about="Redirect requests for metadata of our server to another origin.",
+    moved=(Auth.protection.place,),
+)
+_auth(
+    "auth-issuer-slash",
+    official="",
+    about="Ask for a token of an issuer whose metadata has a slash at the end of its name.",
+    metadata={"issuer": f"{parts.ISSUER}/"},
+)
+_auth(
+    "auth-machine",
+    official="auth/client-credentials-basic",
+    about="Ask for a token of an issuer that knows the client, by client credentials.",
+    grant="client_credentials",
+    metadata=CONFIDENTIAL,
+)
+_auth(
+    "auth-machine-stranger",
+    official="",
+    about="Ask for a token by client credentials of another issuer than the one that gave them.",
+    grant="client_credentials",
+    stranger=True,
+    metadata=CONFIDENTIAL,
+)
+_auth(
+    "auth-stranger",
+    official="",
+    about="Ask for a token of another issuer than the one that knows the client.",
+    grant="authorization_code",
+    stranger=True,
+    metadata=CONFIDENTIAL,
+)
+_auth(
+    "auth-mix-up",
+    official="",
+    about="Ask for a code of the issuer that knows the client, and for its use at another one.",
+    grant="authorization_code",
+    stranger=True,
+    metadata={**CONFIDENTIAL, "authorization_endpoint": f"{parts.ISSUER}/authorize"},
 )
 _auth(
     "auth-moves",
@@ -356,7 +417,7 @@ def refuses_unfit_metadata(record: Record) -> Iterator[Seen]:
     if offers.get("foreign"):
         yield from _refuses("client-auth-resource-match", record, "document", PROCEEDS)
     if "issuer" in offers.get("metadata", ()):
-        mild = Breach.WARN if record.revision < "2026-07-28" else None
+        mild = Breach.WARN if record.revision < "2026-07-28" or "slash" in record.scenario else None
         yield from _refuses("client-auth-issuer-match", record, "metadata", PROCEEDS, mild)
 
 
@@ -397,8 +458,10 @@ def registers_itself(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-client-id", "client-auth-registration")
 def has_a_client_id_of_the_issuer(record: Record) -> Iterator[Seen]:
     """The client_id of an authorization request is registered, or the URL of its metadata."""
+    stranger = _asked(record).get("stranger")
     for n, _, facts in _facts(record, "authorize"):
-        if not facts.get("issuer"):  # client-auth-credentials-bound is about a second issuer
+        # client-auth-credentials-bound is about a second issuer
+        if not (facts.get("issuer") or stranger):
             own = facts.get("client_id")
             is_document = record.revision >= "2025-11-25" and str(own).startswith("https://")
             actual = f"client_id {brief(own, 60)}, which the issuer never gave"
@@ -479,13 +542,20 @@ def sends_no_credentials_to_another_origin(record: Record) -> Iterator[Seen]:
 @ambient("client-auth-credentials-bound")
 def uses_no_credentials_of_another_issuer(record: Record) -> Iterator[Seen]:
     """What one issuer gave is not sent to another."""
-    for n, place, facts in _facts(record, "authorize", "token"):
-        if facts.get("issuer"):
-            portable = str(facts.get("client_id", "")).startswith("https://")
-            stale = facts.get("refresh_token") is False
-            passed = (facts["known"] or portable) and not stale
-            actual = "a refresh token of the first" if stale else "the client_id of the first"
-            expected = "credentials of this issuer"
-            yield Seen(
-                "client-auth-credentials-bound", passed, n, f"{place} with {expected}", actual
-            )
+    clause, expected = "client-auth-credentials-bound", "credentials of this issuer"
+    mild = Breach.WARN if record.revision < "2026-07-28" else None
+    went = [one for one in _facts(record, "authorize", "token") if one[2].get("issuer")]
+    for n, place, facts in went:
+        portable = str(facts.get("client_id", "")).startswith("https://")
+        bound = facts["known"] or portable
+        has_code = any(one[1] == "authorize" and one[0] < n for one in went)
+        of_first = {"client_id": not bound, "client_secret": not bound}
+        of_first["refresh_token"] = facts.get("refresh_token") is False
+        of_first["code"] = of_first["code_verifier"] = facts.get("code") is False and not has_code
+        sent = {"client_id", *facts.get("sent", ("refresh_token", "code"))}
+        named = [name for name, is_first in of_first.items() if is_first and name in sent]
+        actual = f"{place} with {', '.join(named)} of the first issuer"
+        yield Seen(clause, not named, n, expected, actual, mild=mild)
+    read = _facts(record, "metadata")
+    if _asked(record).get("stranger") and read and not went and _has_ended(record):
+        yield Seen(clause, True, read[-1][0])

@@ -260,6 +260,61 @@ def starts_a_server_again_that_exited(record: Record) -> Iterator[Seen]:
         yield Seen("client-restarts-server", bool(again), exited.n, "a new process", actual)
 
 
+SAFE = "count_entries"
+"""The tool of ``Lost`` that may be called again."""
+
+
+@parts.scenario("lost")
+class Lost(parts.Part):
+    """Lose the answers to two calls that ran, of which only one changes nothing."""
+
+    steps = (
+        {"list": "tools"},
+        {"call": "add_entry", "a": 2, "b": 3, "fails": True},
+        {"call": SAFE, "a": 2, "b": 3, "fails": True},
+    )
+    http_fault = parts.LOSES
+    may_fail = True
+
+    def tools(self, params: parts.Json) -> parts.Json | None:
+        """Return two tools that say what a further call does."""
+        del params
+        adds = {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False}
+        named = {"add_entry": adds, SAFE: {"readOnlyHint": True}}
+        made = [{**parts.NUMBERS, "name": k, "annotations": v} for k, v in named.items()]
+        return {"tools": made}
+
+    def call(self, request: parts.Json) -> None:
+        """Exit in place of the first answer to a call; over HTTP its connection is closed."""
+        if parts.lose(self.peer, request):
+            self.gone = 1
+        else:
+            super().call(request)
+
+
+parts.variant(
+    "lost-stateless",
+    Lost,
+    "Lose the answers to two calls of 2026-07-28 that ran, of which one changes nothing.",
+    modern=True,
+)
+
+
+@ambient("client-call-not-repeated")
+def runs_no_call_twice(record: Record) -> Iterator[Seen]:
+    """A call whose answer is lost is not sent again by itself, if a further one adds something."""
+    clause, expected = "client-call-not-repeated", "an error for its user"
+    events = (Happened.LOST, Happened.RAN_AGAIN)
+    told = [one for one in record.transcript if one.happened in events]
+    again = [one for one in told if one.happened is Happened.RAN_AGAIN]
+    for entry in again:
+        name = entry.text.removeprefix(Happened.RAN_AGAIN)
+        actual = f"{name} again, which is neither readOnlyHint nor idempotentHint"
+        yield Seen(clause, name == SAFE, entry.n, expected, actual)
+    if told and not again and clients.event(record, Happened.ENDED, Happened.FAILED):
+        yield Seen(clause, True, told[0].n)
+
+
 @parts.scenario("cancel")
 class Cancel(parts.Part):
     """Answer a call after it was cancelled, or when it is clear that the client only waits."""

@@ -25,6 +25,9 @@ async def elicit(_message: str, kind: Any, params: Any, _context: Any) -> Any:
     return kind(**values) if kind else values
 
 
+CONTEXT: dict[str, Any] = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
+"""The steps; and a client that an issuer knows already, which STEPS_ISSUER binds to that."""
+
 LISTED: dict[str, None] = {}
 
 
@@ -51,19 +54,29 @@ async def step(client: Any, one: dict[str, Any]) -> None:
             raise
 
 
+def login() -> Any:
+    """Log in when the server asks for it."""
+    if CONTEXT.get("grant_type") != "client_credentials":
+        return "oauth"
+    from fastmcp.client.auth import ClientCredentialsOAuthProvider  # noqa: PLC0415  (newer ones)
+
+    bound = {"issuer": CONTEXT["issuer"]} if "STEPS_ISSUER" in os.environ else {}
+    known = {name: CONTEXT[name] for name in ("client_id", "client_secret")}
+    return ClientCredentialsOAuthProvider(**known, **bound)
+
+
 async def main() -> None:
     """Connect, take the steps, and close."""
-    steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
     command, *args = sys.argv[1:]
     server = StdioTransport(command=command, args=args, env=dict(os.environ), keep_alive=False)
     async with Client(
         command if command.startswith("http") else server,
-        auth="oauth" if command.startswith("http") else None,
+        auth=login() if command.startswith("http") else None,
         roots=["file:///work"],
         sampling_handler=sample,
         elicitation_handler=elicit,
     ) as client:
-        for one in steps:
+        for one in CONTEXT["steps"]:
             await step(client, one)
 
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
@@ -32,6 +33,10 @@ async def elicit(_context: Any, params: Any) -> types.ElicitResult:
 async def roots(_context: Any) -> types.ListRootsResult:
     """Answer roots/list."""
     return types.ListRootsResult(roots=[types.Root(uri="file:///work")])  # type: ignore[arg-type]
+
+
+CONTEXT: dict[str, Any] = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
+"""The steps; and a client that an issuer knows already, which STEPS_ISSUER binds to that."""
 
 
 class Memory:
@@ -64,7 +69,14 @@ class Memory:
 def login(url: str) -> OAuthClientProvider:
     """Log in when the server asks for it."""
     memory = Memory()
+    known = {name: CONTEXT[name] for name in ("client_id", "client_secret") if name in CONTEXT}
+    bound = {"issuer": CONTEXT["issuer"]} if "STEPS_ISSUER" in os.environ and known else {}
+    if CONTEXT.get("grant_type") == "client_credentials":
+        return ClientCredentialsOAuthProvider(url, memory, **known, **bound)
     about = OAuthClientMetadata(client_name="steps", redirect_uris=["http://localhost:3000/back"])  # type: ignore[list-item]
+    if known:
+        given = {**about.model_dump(), **known, **bound}
+        memory.client = OAuthClientInformationFull.model_validate(given)
     return OAuthClientProvider(url, about, memory, memory.open, memory.come_back)
 
 
@@ -112,7 +124,6 @@ async def step(session: ClientSession, one: dict[str, Any]) -> None:
 
 async def main() -> None:
     """Open a session, take the steps, and close it."""
-    steps = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])["steps"]
     command, *args = sys.argv[1:]
     if command.startswith("http"):
         server: Any = streamablehttp_client(command, auth=login(command))
@@ -131,7 +142,7 @@ async def main() -> None:
         ) as session,
     ):
         await session.initialize()
-        for one in steps:
+        for one in CONTEXT["steps"]:
             await step(session, one)
 
 

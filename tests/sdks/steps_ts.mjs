@@ -1,6 +1,6 @@
 // Steps as data with the TypeScript SDK, 2.x or 1.x, whichever is installed here:
 // node steps_ts.mjs {server}, also a URL.
-const { steps } = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT);
+const { steps, grant_type, issuer, ...known } = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT);
 const [command, ...args] = process.argv.slice(2);
 const sdk = await import("@modelcontextprotocol/client").then(sdk2, sdk1);
 
@@ -37,9 +37,15 @@ answer("elicitation/create", (request) => {
 
 // Keeps tokens in memory, and follows redirects in place of a browser.
 const memory = {};
+// A client that an issuer knows already; STEPS_ISSUER binds it to that.
+const { client_id, client_secret } = known;
+if (client_id) memory.client = { client_id, client_secret };
+if (client_id && process.env.STEPS_ISSUER) memory.client.issuer = issuer;
+const machine = grant_type === "client_credentials";
 const authProvider = {
-  redirectUrl: "http://localhost:3000/back",
+  redirectUrl: machine ? undefined : "http://localhost:3000/back",
   clientMetadata: { client_name: "steps", redirect_uris: ["http://localhost:3000/back"] },
+  ...(machine && { prepareTokenRequest: () => new URLSearchParams({ grant_type }) }),
   state: () => (memory.state = crypto.randomUUID()),
   clientInformation: () => memory.client,
   saveClientInformation: (client) => { memory.client = client; },

@@ -11,7 +11,7 @@ from mcp_touchstone.parts.scenarios import scenarios
 from mcp_touchstone.results.verdict import Outcome
 from mcp_touchstone.wire.http_headers import mark_fault
 from tests.mutants.clients.client import Mutant
-from tests.mutants.clients.http_client import FAULTS
+from tests.mutants.clients.http_client import FAULTS, FURTHER
 from tests.mutants.clients.judged import outcomes, over_http
 from tests.mutants.clients.rows import MUTANTS, NAMELESS, TOOLS, refuses
 
@@ -46,6 +46,15 @@ def test_a_mutant_over_http_breaks_its_rule_and_no_other(clause: str, tmp_path: 
 
     assert broken(found) == {clause}
     assert found[clause].value == load(CLIENTS).catalogue[clause].breach.value
+
+
+@pytest.mark.parametrize(("scenario", "clause"), FURTHER.items())
+def test_a_mutant_over_http_breaks_its_rule_in_further_scenarios(
+    scenario: str, clause: str, tmp_path: Path
+) -> None:
+    assert broken(over_http("none", scenario, tmp_path / "good")) == set()
+
+    assert broken(over_http(clause, scenario, tmp_path / "bad")) == {clause}
 
 
 def test_a_client_of_2025_06_18_must_ask_for_the_metadata_of_rfc_8414(

@@ -110,7 +110,7 @@ def test_no_recording_has_a_token_or_a_code(tmp_path: Path) -> None:
     assert played.scenario.why == ""
     seen = b"".join(path.read_bytes() for path in tmp_path.rglob("*.jsonl"))
     assert b'grant_type\\": \\"refresh_token' in seen
-    for secret in (b"eyJ", b"code_verifier", b"code=", b"state="):
+    for secret in (b"eyJ", b"code_verifier=", b"code=", b"state="):
         assert secret not in seen
 
 
@@ -422,6 +422,21 @@ def test_a_server_that_exited_is_to_be_started_again(
     assert client(tmp_path, call + (call if again else "") + CLOSE, scenario="restart") == 0
 
     assert outcomes(tmp_path)["client-restarts-server"] == outcome
+
+
+@pytest.mark.parametrize(
+    ("tool", "again", "outcome"),
+    [("add_entry", True, "warn"), ("add_entry", False, "pass"), ("count_entries", True, "pass")],
+)
+def test_a_call_whose_answer_was_lost_is_not_sent_again_if_it_adds_something(
+    tool: str, again: bool, outcome: str, tmp_path: Path
+) -> None:
+    call = STATELESS.replace("add_numbers", tool)
+    call += "say(id=1, method='tools/call', params=params)\nserver.stdout.readline()\n"
+    code = call + (call if again else "") + CLOSE
+    assert client(tmp_path, code, scenario="lost-stateless") == 0
+
+    assert outcomes(tmp_path)["client-call-not-repeated"] == outcome
 
 
 @pytest.mark.parametrize(("info", "outcome"), [('"clientInfo": info', "pass"), ("", "warn")])

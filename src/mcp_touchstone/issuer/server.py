@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Any, Final
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 
 from mcp_touchstone.http_server.hosts import guard
 from mcp_touchstone.http_server.refusals import Refusal
@@ -47,6 +47,9 @@ Hear = Callable[[str, dict[str, Any]], None]
 PLAIN: Final = ("client_id", "grant_type", "redirect_uri", "resource", "scope")
 """Parameters of requests that are no secrets."""
 
+SECRETS: Final = ("client_assertion", "client_secret", "code", "code_verifier", "refresh_token")
+"""Parameters of token requests whose names alone are told."""
+
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-\"$-~]{1,2000}")
 """A URI without a fragment (OAuth 2.1, section 2.3)."""
 
@@ -69,7 +72,7 @@ class Issuer:
         url: its URL, which is the ``iss`` of its tokens.
         places: the paths of its metadata.
         response: members of the authorization response to replace; None removes one.
-        moved: path of an endpoint for POST -> the URL to which it is redirected.
+        moved: path of an endpoint or of metadata -> the URL to which it is redirected.
         mint: its keys.
         introspected: tokens about which a server asked.
         upstream: requests to the upstream service: its path, and the tokens of ours in it.
@@ -119,6 +122,12 @@ class Issuer:
             "authorization_response_iss_parameter_supported": True,
         }
 
+    def register(self) -> dict[str, str]:
+        """Register a confidential client, which may be sent back to any address."""
+        known = {"client_id": secrets.token_urlsafe(12), "client_secret": secrets.token_urlsafe(24)}
+        self._server.clients[known["client_id"]] = {**known, "redirect_uris": None}
+        return known
+
     def close(self) -> None:
         """End it."""
         self._server.stop()
@@ -162,7 +171,9 @@ class _Handler(Responses):
         if "/.well-known/" in asked:
             issuer.hear("metadata", {"path": asked[:LONGEST_SHOWN], **self._bearer()})
         path = self._below(asked)
-        if asked in issuer.places:
+        if asked in issuer.moved:
+            self.answer(307, extra={"Location": issuer.moved[asked]})
+        elif asked in issuer.places:
             self._json(issuer.metadata)
         elif path == "/jwks":
             self._json(issuer.mint.jwks())
@@ -181,10 +192,7 @@ class _Handler(Responses):
         body = self.read_body(MOST_BODY)
         path = self._below(urlsplit(self.path).path)
         if path in self.server.issuer.moved:
-            self.send_response(307)
-            self.send_header("Location", self.server.issuer.moved[path])
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.answer(307, extra={"Location": self.server.issuer.moved[path]})
             return
         if path == "/register":
             self._register(body)
@@ -194,7 +202,7 @@ class _Handler(Responses):
             return
         form = {k: v[0] for k, v in parse_qs(body.decode("utf-8", "replace")).items()}
         if path == "/token":
-            self._token(form)
+            self._token({**self._basic(), **form})
         elif path == "/introspect":
             token = form.get("token", "")
             if len(self.server.issuer.introspected) < ASKED and len(token) <= LONGEST:
@@ -203,6 +211,17 @@ class _Handler(Responses):
             self._json({"active": claims is not None, **(claims or {})})
         else:
             self._json({"error": "not_found"}, 404)
+
+    def _basic(self) -> dict[str, str]:
+        """Return the credentials of a client in a header (RFC 6749, section 2.3.1)."""
+        scheme, _, text = self.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "basic":
+            return {}
+        try:
+            known, _, secret = base64.b64decode(text).decode().partition(":")
+        except ValueError:
+            return {}
+        return {"client_id": unquote_plus(known), "client_secret": unquote_plus(secret)}
 
     def _below(self, path: str) -> str:
         """Return the path below that of the issuer; empty if it is not there."""
@@ -265,17 +284,19 @@ class _Handler(Responses):
         """Send the user's browser back with a code, without a question."""
         client = self.server.clients.get(asked.get("client_id", ""), {})
         back = asked.get("redirect_uri", "")
+        allowed = client.get("redirect_uris", ())
+        fits = _may_be_sent_to(back) if allowed is None else back in allowed
         challenge = re.fullmatch(r"[\w-]{43}", asked.get("code_challenge", ""), re.ASCII)
         self._hear(
             "authorize",
             asked,
             known=bool(client),
-            registered=back in client.get("redirect_uris", ()),
+            registered=fits,
             challenge=asked.get("code_challenge_method", "plain") if challenge else "none",
             state="state" in asked,
             response_type=asked.get("response_type", "")[:LONGEST_SHOWN],
         )
-        if back not in client.get("redirect_uris", ()) or len(self.server.codes) >= KEPT:
+        if not fits or len(self.server.codes) >= KEPT:
             self._json({"error": "invalid_request"}, 400)
             return
         answer: dict[str, str | None] = {"state": asked.get("state", "")}
@@ -293,26 +314,29 @@ class _Handler(Responses):
         mint = self.server.issuer.mint
         asked: dict[str, str] | None = form
         user = form.get("client_id") or USERS[0]
+        known = form.get("client_id") in self.server.clients
+        sent = [name for name in SECRETS if name in form]
         if form.get("grant_type") == "authorization_code":
             asked = self.server.codes.pop(form.get("code", ""), None)
             digest = hashlib.sha256(form.get("code_verifier", "").encode()).digest()
             challenge = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
             shown = {**form, "code_challenge": challenge}
             verified = asked and asked.get("code_challenge") == challenge
-            known = form.get("client_id") in self.server.clients
-            self._hear("token", form, known=known, code=asked is not None, verified=bool(verified))
+            found = {"code": asked is not None, "verified": bool(verified)}
+            self._hear("token", form, known=known, sent=sent, **found)
             same = ("client_id", "redirect_uri", "code_challenge")
             if asked is not None and any(asked.get(name) != shown.get(name) for name in same):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
         elif form.get("grant_type") == "refresh_token":
             asked = self.server.refreshes.pop(form.get("refresh_token", ""), None)
-            known = form.get("client_id") in self.server.clients
-            self._hear("token", form, known=known, refresh_token=asked is not None)
+            self._hear("token", form, known=known, sent=sent, refresh_token=asked is not None)
             if asked is not None and asked.get("client_id") != form.get("client_id"):
                 asked = None
             user = (asked or {}).get("login_hint", USERS[0])
-        elif form.get("grant_type") != "client_credentials":
+        elif form.get("grant_type") == "client_credentials":
+            self._hear("token", form, known=known, sent=sent)
+        else:
             self._json({"error": "unsupported_grant_type"}, 400)
             return
         if asked is None:

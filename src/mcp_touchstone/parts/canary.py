@@ -11,7 +11,7 @@ from mcp_touchstone.http_server.responses import Responses
 from mcp_touchstone.http_server.server import BoundedServer
 from mcp_touchstone.wire.events import CREDENTIALS, Happened
 
-HEADERS: Final = ("Authorization", "Mcp-Session-Id", "Cookie")
+HEADERS: Final = ("Authorization", "Mcp-Session-Id", "Cookie", "X-Api-Key")
 PARAMETERS: Final = (
     "access_token",
     "client_assertion",

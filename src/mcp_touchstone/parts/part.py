@@ -3,12 +3,12 @@
 The part decides what the server answers; the rules on clients judge the recording.
 """
 
+import secrets
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from mcp_touchstone.catalog import revision as rev
@@ -20,6 +20,7 @@ from mcp_touchstone.transport.process import now
 from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.framing import (
     Kind,
+    brief,
     encode,
     id_key,
     kind_of,
@@ -39,16 +40,19 @@ FORGETS: Final = "forgets"
 """The session of the first call is over at the next request."""
 
 ISSUER: Final = "{issuer}"
-"""The URL of the issuer replaces it in an authorization response."""
+"""The URL of the first issuer replaces it in metadata and in authorization responses."""
 
 COMMENTS: Final = "comments"
 """Comments precede what a stream of a call has, but not in the first stream."""
 
+LOSES: Final = "loses"
+"""The connection of a call is closed in place of an answer, once for each call."""
+
 REDIRECTS: Final = "redirects"
 """Calls are redirected to another origin of ours."""
 
-STATUSES: Final = (307, 308, 301, 302)
-"""The redirects, one for each call."""
+STATUSES: Final = (307, 308, 301, 302, 303)
+"""The redirects, one for each call; a further one has the other origin under another name."""
 
 MOVES: Final = "moves"
 """Tokens come from another authorization server after the first call."""
@@ -85,6 +89,9 @@ class Protection:
         defaults: whether it is a server of 2025-03-26: no metadata, its own default endpoints, and
             an open ``initialize``.
         moved: paths of the issuer that are redirected to another origin of ours.
+        grant: how a client that the issuer knows already gets a token: ``authorization_code`` or
+            ``client_credentials``; empty for a client that it does not know.
+        stranger: whether the metadata names another issuer than the one that knows the client.
     """
 
     place: str = "/metadata/mcp"
@@ -101,6 +108,8 @@ class Protection:
     then: str = ""
     defaults: bool = False
     moved: tuple[str, ...] = ()
+    grant: str = ""
+    stranger: bool = False
 
 
 BAIT: Final = "bait.json"
@@ -111,9 +120,9 @@ SERVED: Final = frozenset({"tools/list", "tools/call"})
 
 CALLS: Final[tuple[Json, ...]] = (
     {"list": "tools"},
-    *({"call": "add_numbers", "a": n, "b": 3, "fails": True} for n in range(4)),
+    *({"call": "add_numbers", "a": n, "b": 3, "fails": True} for n in range(len(STATUSES) + 1)),
 )
-"""The steps of a client that calls a tool four times, whatever comes of it."""
+"""The steps of a client that calls a tool for each redirect, whatever comes of it."""
 
 TWICE: Final[tuple[Json, ...]] = (
     {"list": "tools"},
@@ -131,7 +140,20 @@ END: Final = object()
 """A part reads it when its input has ended."""
 
 
-class Peer(Protocol):
+class Noted(Protocol):
+    """What is known of the client of a scenario.
+
+    Attributes:
+        lost: its calls whose answers it did not get, see ``lose``.
+    """
+
+    lost: set[str]
+
+    def note(self, sentence: str) -> None:
+        """Record an event."""
+
+
+class Peer(Noted, Protocol):
     """The client of a part.
 
     Attributes:
@@ -152,9 +174,6 @@ class Peer(Protocol):
     def write(self, raw: bytes) -> None:
         """Write a message to it; one that reads no more is no error."""
 
-    def note(self, sentence: str) -> None:
-        """Record what it did at the canary."""
-
     def listen(self) -> socket.socket:
         """Return a socket that listens where it is.
 
@@ -164,6 +183,21 @@ class Peer(Protocol):
 
     def log(self, raw: bytes) -> None:
         """Write bytes to the standard error that it holds; note when they were read."""
+
+
+def lose(peer: Noted, request: Json) -> bool:
+    """Return whether the answer to a call is to be lost: the first time it is; note both."""
+    own, is_first = call_of(request), call_of(request) not in peer.lost
+    name = value_in(request, "params", "name")
+    peer.note(f"{Happened.LOST if is_first else Happened.RAN_AGAIN}{name}")
+    peer.lost.add(own)
+    return is_first
+
+
+def call_of(request: Json) -> str:
+    """Return which call a request is, by the tool and its arguments."""
+    params = object_in(request, "params")
+    return brief([params.get("name"), params.get("arguments")])
 
 
 def listening() -> socket.socket:
@@ -293,7 +327,8 @@ class Part:
         """The URL of a file of ours; that it is opened is an event. Empty where nobody can tell."""
         if self.peer.place is None:
             return ""
-        folder = Tree(Path(mkdtemp(dir=self.peer.place))).top
+        folder = Tree(self.peer.place.resolve()).top / f"bait-{secrets.token_hex(8)}"
+        folder.mkdir()
         (folder / BAIT).write_text("{}")
         self._opened = OpenWatcher([folder])
         return (folder / BAIT).as_uri() if self._opened.works else ""

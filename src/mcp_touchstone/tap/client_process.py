@@ -97,15 +97,16 @@ class ClientProcess:
             raise ClientError(f"client: {' '.join(self.said()) or 'it could not be started'}")
         return self._process.listen("127.0.0.1", 0) or listening()
 
-    def begin(self, words: Sequence[str]) -> None:
-        """Start the command.
+    def begin(self, words: Sequence[str], more: Mapping[str, str] = {}) -> None:
+        """Start the command, with further variables.
 
         Raises:
             ClientError: it cannot be started.
         """
         if self._await("ready", STARTING):
             try:
-                self._process.pipes.send(json.dumps([*words]).encode() + b"\n", STARTING)
+                line = json.dumps([[*words], {**more}]).encode()
+                self._process.pipes.send(line + b"\n", STARTING)
             except Gone as error:
                 raise ClientError(f"client: its keeper {error}") from error
         else:

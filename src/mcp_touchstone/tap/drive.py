@@ -179,15 +179,16 @@ class _Scene:
         stack.callback(canary.stop)
         elsewhere = f"{canary.start()}{ELSEWHERE}"
         server.elsewhere = elsewhere if part.http_fault == REDIRECTS else ""
-        url = server.start()
+        url, known = server.start(), {}
         if part.protection is not None:
             from mcp_touchstone.tap.guard import Guard  # noqa: PLC0415  (an extra)
 
             server.guard = guard = Guard(part.protection, recorder.event, client.listen, elsewhere)
             stack.callback(guard.close)
             guard.protect(url)
+            known = guard.known()
         with self.world.limit.ending(client.kill):
-            client.begin([*self._filled([url], http=True)])
+            client.begin([*self._filled([url], http=True)], self._context(**known) if known else {})
             status = client.wait(limit)
         recorder.event(course.end(status))
         client.end()
@@ -197,15 +198,18 @@ class _Scene:
         return {"scenario": self.name, "revision": _spoken(find(self.name))}
 
     def _client(self, words: Sequence[str]) -> ClientProcess:
-        part = find(self.name)
-        context = {"name": self.known_as, "steps": part.steps}
         more = {
             "MCP_CONFORMANCE_SCENARIO": self.known_as,
-            "MCP_CONFORMANCE_PROTOCOL_VERSION": _spoken(part),
-            "MCP_CONFORMANCE_CONTEXT": json.dumps(context),
+            "MCP_CONFORMANCE_PROTOCOL_VERSION": _spoken(find(self.name)),
+            **self._context(),
         }
         with interrupts.held():
             return ClientProcess(self.target, self.world, words, more, self.place)
+
+    def _context(self, **known: str) -> dict[str, str]:
+        """Return the variable with the steps, and with what the client knows before."""
+        context = {"name": self.known_as, "steps": find(self.name).steps, **known}
+        return {"MCP_CONFORMANCE_CONTEXT": json.dumps(context)}
 
     def _filled(self, server: Sequence[str], *, http: bool) -> Iterator[str]:
         """Yield the words of the client's command."""

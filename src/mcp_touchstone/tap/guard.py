@@ -31,6 +31,9 @@ MOST_REFUSED: Final = 8
 class Guard:
     """The tokens of one scenario.
 
+    Attributes:
+        moved: path of our server or of the issuer -> the URL to which it is redirected.
+
     Args:
         about: what it asks for.
         note: gets each fact as a sentence without secrets.
@@ -46,12 +49,21 @@ class Guard:
         elsewhere: str = "",
     ) -> None:
         self._about, self._note, self._listen = about, note, listen
-        self._elsewhere = elsewhere
-        self._issuers = [self._issuer(n) for n in range(2 if about.then == MOVES else 1)]
+        self.moved = {path: f"{elsewhere}{path[1:]}" for path in about.moved}
+        self._issuers: list[Issuer] = []
+        for number in range(2 if about.stranger or about.then == MOVES else 1):
+            self._issuers.append(self._issuer(number))
         self._spent: set[str] = set()
         self._called = False
         self._refused = 0
         self._url = ""
+
+    def known(self) -> dict[str, str]:
+        """Return what a client knows before: its credentials, and the issuer that gave them."""
+        if not self._about.grant:
+            return {}
+        first = self._issuers[0]
+        return {**first.register(), "issuer": first.url, "grant_type": self._about.grant}
 
     def close(self) -> None:
         """End the issuers."""
@@ -67,6 +79,7 @@ class Guard:
             "scope": about.scope or " ".join(about.supported),
             "more": about.more,
             "foreign": bool(about.resource),
+            "stranger": about.stranger,
             "defaults": about.defaults,
             "tenant": about.tenant,
             "places": self._current.places,
@@ -145,16 +158,19 @@ class Guard:
 
     @property
     def _current(self) -> Issuer:
-        return self._issuers[self._called and self._about.then == MOVES]
+        about = self._about
+        return self._issuers[about.stranger or (self._called and about.then == MOVES)]
 
     def _issuer(self, number: int) -> Issuer:
         about = self._about
         hear = partial(self._say, issuer=number)
         made = Issuer(about.tenant, hear, None if about.defaults else self._listen())
         made.places = () if about.defaults else about.places or made.places
-        made.response = {k: v and v.replace(ISSUER, made.url) for k, v in about.response.items()}
-        made.moved = {path: f"{self._elsewhere}{path[1:]}" for path in about.moved}
-        made.metadata.update(about.metadata)
+        first = self._issuers[0].url if number else made.url
+        made.response = {k: v and v.replace(ISSUER, first) for k, v in about.response.items()}
+        made.moved = self.moved
+        for name, value in about.metadata.items():
+            made.metadata[name] = value.replace(ISSUER, first) if isinstance(value, str) else value
         for name in [name for name, value in made.metadata.items() if value is None]:
             del made.metadata[name]
         return made

@@ -20,7 +20,18 @@ from mcp_touchstone.http_server.reading import BODY_LIMIT
 from mcp_touchstone.http_server.refusals import Refusal
 from mcp_touchstone.http_server.server import BoundedServer
 from mcp_touchstone.http_server.streams import EventStream
-from mcp_touchstone.parts.part import COMMENTS, DROPS, END, FORGETS, STATUSES, ClientGone, Part
+from mcp_touchstone.parts.part import (
+    COMMENTS,
+    DROPS,
+    END,
+    FORGETS,
+    LOSES,
+    STATUSES,
+    ClientGone,
+    Part,
+    call_of,
+    lose,
+)
 from mcp_touchstone.tap.recording import Recorder
 from mcp_touchstone.tap.tape import REFUSED, HeardBody, Tape
 from mcp_touchstone.transport import pipes
@@ -36,6 +47,8 @@ RETRY: Final = 3000
 
 COMMENT: Final = b": a comment\n:{}\n\n"
 """Lines that a client must ignore (HTML standard, #event-stream-interpretation)."""
+
+LOOPBACK: Final = "127.0.0.1"
 
 SESSIONS: Final = 8
 """Greatest number of sessions at a time."""
@@ -106,8 +119,9 @@ class PartConnection(ClientConnection):
             super().do_GET()
         elif guard.serves(path):
             self._relay(guard)
+        elif (found := guard.document(self.headers, path)) and path in guard.moved:
+            self.answer(307, extra={"Location": guard.moved[path]})
         else:
-            found = guard.document(self.headers, path)
             self.answer(200 if found else 404, json.dumps(found).encode())
 
     def do_POST(self) -> None:  # noqa: N802  (as above)
@@ -139,9 +153,16 @@ class PartConnection(ClientConnection):
             server.fault = ""
             server.sessions.finish(self._session())
         server.called |= method == "tools/call"
+        is_new = method == "tools/call" and call_of(messages[0]) not in server.lost
+        if server.fault == LOSES and is_new:
+            lose(server, messages[0])
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
         if server.elsewhere and method == "tools/call":
-            more = {"Location": f"{server.elsewhere}{PATH[1:]}"}
-            self.answer(next(server.statuses), b"", more)
+            status, host = next(server.redirects)
+            place = server.elsewhere.replace(LOOPBACK, host)
+            self.answer(status, extra={"Location": f"{place}{PATH[1:]}"})
             return
         super()._post(line, messages)
 
@@ -176,7 +197,7 @@ class PartServer(Listener):
         streamed: whether an answer to a call was a stream.
         guard: asks for tokens; None if none is needed.
         elsewhere: the origin to which calls are redirected; empty for none.
-        statuses: those of the redirects.
+        redirects: their statuses, each with the host by which the other origin is named.
         tape: what is recorded.
     """
 
@@ -195,7 +216,13 @@ class PartServer(Listener):
         self.tape = Tape(record(self.url))
         self.fault, self.called, self.streamed = part.http_fault, False, False
         self.guard: Guard | None = None
-        self.elsewhere, self.statuses = "", itertools.cycle(STATUSES)
+        self.elsewhere, self.lost = "", set[str]()
+        hosts = [(status, LOOPBACK) for status in STATUSES]
+        self.redirects = itertools.cycle([*hosts, (STATUSES[0], "localhost")])
+
+    def note(self, sentence: str) -> None:
+        """Record an event."""
+        self.tape.recorder.event(sentence)
 
     def begin(self, hear: Hear, gone: Callable[[str], object]) -> "PlayedPart":
         """Begin to play."""
@@ -216,7 +243,7 @@ class PlayedPart:
 
     def __init__(self, server: PartServer, hear: Hear, gone: Callable[[str], object]) -> None:
         self.is_first, server.begun = not server.begun, True
-        self.listen = server.listen
+        self.listen, self.lost = server.listen, server.lost
         self.place: Path | None = server.place
         self._server, self._hear, self._gone = server, hear, gone
         self._inbox: queue.SimpleQueue[Sequence[Any]] = queue.SimpleQueue()
@@ -256,7 +283,7 @@ class PlayedPart:
 
     def note(self, sentence: str) -> None:
         """Record what the client did at the canary."""
-        self._server.tape.recorder.event(sentence)
+        self._server.note(sentence)
 
     def log(self, raw: bytes) -> None:
         """Ignore it: no client reads our standard error over HTTP."""

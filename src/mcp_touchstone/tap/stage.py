@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from mcp_touchstone.parts.part import ClientGone, Part, listening
 from mcp_touchstone.tap import stand_in
@@ -69,6 +69,7 @@ class Stage:
     def __init__(self, folder: Path) -> None:
         self._secret, self._place = secrets.token_hex(SECRET), folder
         self._talks: list[StdioConversation] = []
+        self._lost: set[str] = set()
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(CONVERSATIONS)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -166,17 +167,15 @@ class Stage:
             talk = StdioConversation(line, self._record(), threading.current_thread())
             talk.recorder.is_first = not self._talks
             self._talks.append(talk)
-        status = _StandIn(talk, self._listen, self._place).converse(self._part)
+        status = _StandIn(talk, self._listen, self._place, self._lost).converse(self._part)
         line.sendall(stand_in.frame(stand_in.EXIT, bytes([status & 0xFF])))
 
 
 class _StandIn(StdioPeer):
     """The client behind a stand-in."""
 
-    def __init__(
-        self, talk: StdioConversation, listen: Callable[[], socket.socket], place: Path
-    ) -> None:
-        super().__init__(talk.recorder, listen, place)
+    def __init__(self, talk: StdioConversation, *about: Any) -> None:
+        super().__init__(talk.recorder, *about)
         self._talk, self._line = talk, talk.line
 
     def take(self, seconds: float) -> bytes | None:

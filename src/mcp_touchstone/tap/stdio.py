@@ -25,8 +25,10 @@ class StdioPeer:
         recorder: Recorder,
         listen: Callable[[], socket.socket] = listening,
         place: Path | None = None,
+        lost: set[str] | None = None,
     ) -> None:
         self.is_first, self.listen, self.place = recorder.is_first, listen, place
+        self.lost: set[str] = set() if lost is None else lost
         self._recorder, self._splitter = recorder, LineSplitter()
 
     def take(self, seconds: float) -> bytes | None:

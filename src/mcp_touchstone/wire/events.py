@@ -40,6 +40,8 @@ class Happened(StrEnum):
     SHOUTED = "our server writes to its standard error"
     STDERR_READ = "what our server wrote to its standard error was read"
     FETCHED = "the client fetched "
+    LOST = "our server ran a call, and its answer is lost: "
+    RAN_AGAIN = "the client calls again: "
     LEFT_RUNNING = "the client ended and left the server running"
     KILLED = "the client killed the server without closing its input"
     AUTHORIZATION = "authorization: "

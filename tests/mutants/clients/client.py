@@ -301,7 +301,7 @@ def talk(mutant: Mutant, folder: Path) -> Recording:
     if "deaf" not in mutant.habits:
         hearer.join(60)
         os.close(log)
-    if mutant.scenario in {"exit", "restart"} and "stays" not in mutant.habits:
+    if mutant.scenario in {"exit", "restart", "lost-stateless"} and "stays" not in mutant.habits:
         recorder.event(Happened.RESTARTED)
     recorder.event(Happened.FAILED if client.failed else Happened.ENDED)
     recorder.close()

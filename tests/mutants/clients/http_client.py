@@ -25,6 +25,7 @@ BOTH: Final = "application/json, text/event-stream"
 BATCHING: Final = "2025-03-26"
 CANCELLED: Final = "notifications/cancelled"
 NAMES: Final = {"tools/call": "name"}
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ FAULTS: Final[dict[str, tuple[str, Fault]]] = {
     "client-http-param-omitted": ("headers", other("Mcp-Param-None", "null", "tools/call")),
     "client-http-invalid-tool": ("headers", lambda r: r),
     "client-http-streams": ("streams", lambda r: r),
+    "client-call-not-repeated": ("lost", lambda r: r),
     "client-http-token-in-query": (
         "tools_call",
         lambda r: replace(r, target=f"{r.target}?access_token=x") if r.verb == "GET" else r,
@@ -129,6 +131,19 @@ LOGIN_FAULTS: Final = {
 }
 """Clause that ``Login`` breaks -> the scenario."""
 
+FURTHER: Final = {
+    "auth-stranger": "client-auth-credentials-bound",
+    "auth-mix-up": "client-auth-credentials-bound",
+    "auth-machine-stranger": "client-auth-credentials-bound",
+    "auth-machine": "client-auth-resource",
+    "auth-issuer-slash": "client-auth-issuer-match",
+    "auth-token-redirect": "client-auth-credentials-origin",
+    "auth-register-redirect": "client-auth-credentials-origin",
+    "auth-metadata-redirect": "client-auth-credentials-origin",
+    "auth-document-redirect": "client-auth-credentials-origin",
+}
+"""Scenario -> the clause whose mutant breaks it there too."""
+
 OLD: Final = {"client-batch-members": BATCHING, "client-auth-registration": "2025-06-18"}
 """Clause -> the revision of the client that breaks it, if that is not the newest."""
 
@@ -147,6 +162,9 @@ class Login:
         self._server, parts = server, urlsplit(server)
         self._root = f"{parts.scheme}://{parts.netloc}"
         self._clients: dict[str, str] = {}
+        self._given = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
+        if "issuer" in self._given:
+            self._clients[self._given["issuer"]] = self._given["client_id"]
         self._scopes: set[str] = set()
         self._renewal: Json = {}
         self._tries = 0
@@ -174,6 +192,8 @@ class Login:
             wanted |= self._scopes
         self._scopes = wanted
         issuer = about["authorization_servers"][0] if about else ""
+        if issuer != self._given.get("issuer", issuer) and self._fault != "credentials-bound":
+            raise GivenUpError
         found = self._issuer(issuer)
         self._token = self._renewed(found) or self._authorized(found, issuer)
         return True
@@ -219,6 +239,8 @@ class Login:
         return self._redeem(found, form | {"client_id": self._clients[found["issuer"]]})
 
     def _authorized(self, found: Json, issuer: str) -> str:
+        if self._given.get("grant_type") == "client_credentials":
+            return self._redeem(found, {"grant_type": "client_credentials", **self._secrets()})
         back = f"http://{'elsewhere.invalid' if self._fault == 'redirect-uri' else 'localhost'}/"
         if self._fault == "credentials-bound" and self._clients:
             self._clients[issuer] = next(iter(self._clients.values()))
@@ -249,14 +271,17 @@ class Login:
         came = dict(parse_qsl(urlsplit(self._call("GET", target)[2]).query))
         promised = found.get("authorization_response_iss_parameter_supported")
         lied = came.get("iss", None if promised else issuer) != issuer
-        if issuer and lied and self._fault != "iss":
+        if issuer and lied and self._fault not in {"iss", "credentials-bound"}:
             raise GivenUpError
         if came.get("state") != state and self._fault != "state":
             raise GivenUpError
         form = {"grant_type": "authorization_code", "code": came.get("code", "")}
-        form |= {"redirect_uri": back, "client_id": self._clients[issuer]}
+        form |= {"redirect_uri": back, "client_id": self._clients[issuer], **self._secrets()}
         form["code_verifier"] = "y" * 43 if self._fault == "pkce" else verifier
         return self._redeem(found, form)
+
+    def _secrets(self) -> Json:
+        return {k: self._given[k] for k in ("client_id", "client_secret") if k in self._given}
 
     def _redeem(self, found: Json, form: Json) -> str:
         if self._fault != "resource":
@@ -265,7 +290,8 @@ class Login:
         if status != http.client.OK:
             raise GivenUpError
         answer = json.loads(body)
-        self._renewal = {"issuer": found.get("issuer"), "token": answer["refresh_token"]}
+        if "refresh_token" in answer:
+            self._renewal = {"issuer": found.get("issuer"), "token": answer["refresh_token"]}
         return str(answer["access_token"])
 
     def _get(self, url: str) -> Json:
@@ -278,10 +304,14 @@ class Login:
         version = (
             {} if self._fault == "metadata-version" else {"MCP-Protocol-Version": "2025-03-26"}
         )
+        if self._fault == "credentials-origin":
+            version["X-Api-Key"] = "k"
         connection.request(verb, f"{parts.path}?{parts.query}".rstrip("?"), body, version)
         answer = connection.getresponse()
         found = answer.status, answer.read(), answer.headers["Location"] or ""
         connection.close()
+        if self._fault == "credentials-origin" and found[0] in REDIRECTS - {http.client.FOUND}:
+            return self._call(verb, found[2], body)
         return found
 
 
@@ -310,6 +340,7 @@ class Client:
         self._stays = fault == "client-http-session-lost"
         self._hasty = fault == "client-http-retry"
         self._follows = fault == "client-auth-credentials-origin"
+        self._reruns = fault == "client-call-not-repeated"
         self._single = fault == "client-http-streams"
         self._lax = fault == "client-http-invalid-tool"
         self._retry = 0
@@ -338,7 +369,7 @@ class Client:
                 else:
                     given = step.get("arguments") or {name: step[name] for name in ("a", "b")}
                     for name in self._tools if step["call"] == "*" else [step["call"]]:
-                        self._ask("tools/call", {"name": name, "arguments": given})
+                        self._call({"name": name, "arguments": given})
         if self._session:
             self._send("DELETE")
         if self._listener is not None:
@@ -353,6 +384,14 @@ class Client:
         self._ask("initialize", params)
         self._post({"method": "notifications/initialized"})
         self._listener = self._begin(Request("GET", self._url.path, {}, self._headers("GET")))
+
+    def _call(self, params: Json) -> None:
+        """Call a tool, and again where the answer is lost and the tool only reads."""
+        try:
+            self._ask("tools/call", params)
+        except http.client.RemoteDisconnected:
+            if self._reruns or params["name"].startswith("count"):
+                self._ask("tools/call", params)
 
     def _cancel(self, params: Json) -> None:
         """Call a tool, and cancel that when the server has begun to answer."""
@@ -411,7 +450,7 @@ class Client:
             response.read()
             again = self._login.answer(response.status, response.headers["WWW-Authenticate"] or "")
             return self._send(verb, message, **more) if again else (response.status, [])
-        if self._follows and response.status in {301, 302, 307, 308}:
+        if self._follows and response.status in REDIRECTS:
             place = urlsplit(response.headers["Location"])
             there = http.client.HTTPConnection(place.netloc, timeout=20)
             there.request("POST", place.path, json.dumps(message), headers)

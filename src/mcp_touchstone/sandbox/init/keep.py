@@ -1,11 +1,11 @@
 """The parent of a command that ends with all that it started. Behaves unlike the command itself.
 
-It reads the command from its input, as one line with a JSON array of words, so that it can be there
-before the command is known. On its output it reports ``ready``, and later ``ended STATUS``
-(negative for a signal) or ``refused REASON``. The command has neither of the two: its input is
-empty, and its output is dropped. At the end of the input, and on a signal, everything below this
-process is killed: processes with a session or a parent of their own too, on Linux. So nothing runs
-on if the caller was killed.
+It reads the command from its input, as one line with a JSON array of its words and an object of
+further variables, so that it can be there before the command is known. On its output it reports
+``ready``, and later ``ended STATUS`` (negative for a signal) or ``refused REASON``. The command has
+neither of the two: its input is empty, and its output is dropped. At the end of the input, and on a
+signal, everything below this process is killed: processes with a session or a parent of their own
+too, on Linux. So nothing runs on if the caller was killed.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from .common import environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import NoReturn
 
 LINUX = sys.platform == "linux"
@@ -44,7 +45,7 @@ def keep() -> "NoReturn":
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), lambda *_: end_all())
     report("ready")
-    words = json.loads(sys.stdin.buffer.readline() or b"[]")
+    words, more = json.loads(sys.stdin.buffer.readline() or b"[[], {}]")
     if not words:  # the caller has ended
         os._exit(0)
     try:
@@ -52,7 +53,7 @@ def keep() -> "NoReturn":
             words,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            env=environment() if LINUX else None,  # Python adds to its own
+            env=with_more(more),
             start_new_session=POSIX,
         )
     except (OSError, ValueError) as error:
@@ -72,6 +73,14 @@ def keep() -> "NoReturn":
             report(f"ended {os.waitstatus_to_exitcode(status)}")
     while True:
         time.sleep(60)  # until the caller lets go: it may still read what the command left
+
+
+def with_more(more: dict[str, str]) -> "Mapping[bytes, bytes] | Mapping[str, str]":
+    """Return the environment of the command."""
+    if not LINUX:
+        return {**os.environ, **more}
+    known = environment()  # Python adds to its own
+    return known | {os.fsencode(name): os.fsencode(value) for name, value in more.items()}
 
 
 def report(sentence: str) -> None:
