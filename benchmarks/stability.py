@@ -27,7 +27,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent.parent
 SOUND, FAULTY = "reference", "asks-before-each-answer"
 SERVERS = {
-    SOUND: [sys.executable, str(HERE / "reference_server")],
+    SOUND: [sys.executable, "-m", "mcp_touchstone", "serve"],
     FAULTY: [sys.executable, str(HERE / "tests" / "mutants"), "AsksBeforeEachAnswer"],
 }
 EXPECTED = {SOUND: 0, FAULTY: 1}

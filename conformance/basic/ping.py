@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from mcp_touchstone.suite import (
     Breach,
@@ -31,6 +32,9 @@ def answers_a_ping(talk: Conversation) -> None:
     """A ping gets an empty result, with no params, with empty params and with _meta."""
     for params in (None, {}, {"_meta": {"com.example/probe": 1}}):
         reply = talk.wire.request("ping", params)
+        if talk.wire.channel.session_ended:
+            _judge_lost_session(talk, params)
+            return
         talk.judge.expect_result(reply, "ping-empty-response", "an empty result object")
         more = sorted(set(reply.result or {}) - {"_meta"})
         talk.judge(
@@ -41,6 +45,18 @@ def answers_a_ping(talk: Conversation) -> None:
             at=reply,
             mild=Breach.WARN,
         )
+
+
+def _judge_lost_session(talk: Conversation, params: dict[str, Any] | None) -> None:
+    """Judge whether 404 to a ping ended the session, or only that ping was refused."""
+    talk.server.restart()
+    talk.need(talk.wire.open(), "another session")
+    ping, other = talk.wire.build("ping", params), "tools/list"
+    first = talk.http.post(ping)
+    lists = [talk.http.post(talk.wire.build(other)) for _ in range(2)]
+    last = talk.http.post(ping)  # two servers that answer in turn would not answer like this
+    only_ping = {first.status, last.status} == {404} and all(one.reply.answered for one in lists)
+    talk.judge.expect(first, "ping-empty-response", not only_ping, "an empty result object")
 
 
 @scenario("ping-during-call", place=Place.OWN_SESSION, lasts=True)

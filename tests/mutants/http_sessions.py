@@ -342,3 +342,14 @@ mutants("sessions-last-event-id-ignored", of=RefusesSessionIds, revision=MODERN)
         among="/list",
     ),
 )
+
+
+@mutant("ping-empty-response", revision=LEGACY)
+class KnowsOnlyPlainPings(HttpFault):
+    """Answers a ping with params by 404 without a body, and goes on with the session."""
+
+    def _post(self, line: bytes, messages: Any) -> None:
+        if messages[0].get("method") == "ping" and b'"com.example/probe"' in line:
+            self.answer(404)
+        else:
+            super()._post(line, messages)
