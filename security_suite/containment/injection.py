@@ -46,13 +46,13 @@ from mcp_touchstone.security.suite import (
 )
 
 
-@attack("injection-options", fixtures=("base",), lasts=True)
+@attack("injection-options", "injection-ended", fixtures=("base",), lasts=True)
 def passes_no_options_on(session: AttackSession) -> None:
     """An argument with a leading dash is a name or refused: no program takes it for an option."""
     options(session, "injection-options", "args.option")
 
 
-@attack("injection-commands", fixtures=("base",), lasts=True)
+@attack("injection-commands", "injection-ended", fixtures=("base",), lasts=True)
 def runs_no_argument(session: AttackSession) -> None:
     """An argument is neither run by a shell nor evaluated as code."""
     commands(session, "injection-commands", "args.shell", "args.eval")
@@ -177,7 +177,14 @@ def _fire(
         return f"; left to others, as plain paths have the same effect: {named}" if aside else ""
 
     attack_calls(
-        session, threat, shots(), oracle=looker.look, expected=EXPECTED, budget=budget, aside=left
+        session,
+        threat,
+        shots(),
+        oracle=looker.look,
+        expected=EXPECTED,
+        budget=budget,
+        aside=left,
+        ends="injection-ended",
     )
 
 

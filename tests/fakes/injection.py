@@ -185,6 +185,12 @@ fakes(__name__)(
         "injection-commands",
         quoted=lambda self, text: '"' + text.replace('"', '\\"') + '"',
     ),
+    EndsAtAQuote=has(
+        Greps,
+        "Ends the process at a search text with a quote, and runs nothing of it.",
+        "injection-ended",
+        quoted=lambda self, text: os._exit(1) if '"' in text else shlex.quote(text),
+    ),
     ReportsByShell=has(
         Reports,
         "Puts the key of a report into the line of a shell.",

@@ -88,7 +88,8 @@ def unproven(run: Run) -> dict[str, str]:
     found = {}
     left_out = {one.clause.id for one in run.verdicts if one.gravest.left}  # no effect to prove
     for verdict in machine.document(run)["verdicts"]:
-        judgement = verdict["judgements"][0]
+        # each scenario of a threat has one; the gravest has the outcome
+        judgement = min(verdict["judgements"], key=lambda j: j["outcome"] != verdict["outcome"])
         is_silent = verdict["clause"] in SILENT
         if verdict["outcome"] in {"fail", "warn", "note"} and verdict["clause"] not in left_out:
             found[verdict["clause"]] = _missing(judgement, is_silent=is_silent)

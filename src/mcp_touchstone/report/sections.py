@@ -270,7 +270,8 @@ def _close(sheet: Sheet, run: Run) -> None:
         more = f" ({reasons})" if reasons and sheet.verbose else ""
         sheet.say((line + more, "dim"), wrap=True)
     if short := [v for v in run.verdicts if any(j.left for j in v.judgements)]:
-        sentence = _agree(len(short), "were not attacked in full, because a tool took too long")
+        reason = "because a tool took too long or ended the server"
+        sentence = _agree(len(short), f"were not attacked in full, {reason}")
         sheet.say((f"{sentence}; -v lists the requests not sent", STYLES[Outcome.NOTE]), wrap=True)
     sheet.say(*_next(run), wrap=True)
 

@@ -60,6 +60,12 @@ def attack_carrying(session: AttackSession, threat: str, kind: Carriage, *groups
     attack_calls(session, threat, session.targeting.carried(session.payloads(*groups), kind))
 
 
+ENDED: Final = "as calls ended the process: further ones"
+TOO_LONG: Final = ", as it took too long: "
+
+ALIVE: Final = "the process answers the next call"
+
+
 def attack_calls(
     session: AttackSession,
     threat: str,
@@ -71,6 +77,7 @@ def attack_calls(
     still: bool = False,
     budget: TimeBudget | None = None,
     aside: Callable[[], str] = str,
+    ends: str = "",
 ) -> Tally:
     """Make calls, check for effects after each, and judge a threat by the effects.
 
@@ -83,6 +90,8 @@ def attack_calls(
         still: whether nothing in the root may change; the reproduction then checks that too.
         budget: time limit of the calls of each tool; by default none.
         aside: called at the end; returns a text that is added to the tally, or an empty one.
+        ends: the threat that counts calls after which the process had ended; by default they count
+            as ``threat``.
 
     Returns:
         Counts and effects of the calls.
@@ -98,7 +107,14 @@ def attack_calls(
         return run.tally
     run.fire_all(calls, readers, enough)
     usual = DENIED if Area.DENIED in session.canaries.protected else EXPECTED
-    run.conclude(threat, expected or usual, f"{run.tally}{aside()}", still=still)
+    passed, deaths = f"{run.tally}{aside()}", run.tally.deaths
+    if ends and deaths:
+        passed += f"; {len(deaths)} ended the process, which {ends} counts"
+        run.conclude(ends, deaths, ALIVE, passed, still=still)
+    elif ends:
+        session.judge.unseen(ends, "no call ended the process")
+    found = run.tally.hits or ([] if ends else deaths)
+    run.conclude(threat, found, expected or usual, passed, still=still)
     return run.tally
 
 
@@ -197,27 +213,28 @@ class _CallAttack:
             ):
                 tally.hits.append(Hit(None, f"{whose(canary)} went to stderr", connection))
 
-    def conclude(self, threat: str, expected: str, passed: str, *, still: bool) -> None:
-        """Judge the threat by the effects; see ``attack_calls``."""
+    def conclude(
+        self, threat: str, found: list[Hit], expected: str, passed: str, *, still: bool
+    ) -> None:
+        """Judge a threat by the effects that count as it; see ``attack_calls``."""
         session, tally, budget = self.session, self.tally, self.budget
         if not session.judge.covers(threat):
             return
-        if not tally.hits and not tally.deaths and tally.over:
+        if not found and tally.over and tally.hangs:
             raise Broken(f"{len(tally.hangs)} calls got no answer: {tally.hangs[0].what}")
-        if not tally.hits and not tally.deaths and not tally.live + tally.dead:
+        if not found and not tally.live + tally.dead:
             raise Broken("no payload could be fired")
-        found = tally.hits or tally.deaths
         shown = next((hit for hit in found if hit.shot is not None), None)
         if shown is not None and shown.reply is not None:
             session.server.go_back(shown.wire, shown.reply.asked - 1)
         for hang in tally.hangs:
             budget.left[hang.tool] += 1
-        left = "" if found else str(budget)
+        left = "" if found else str(budget) or (ENDED if tally.over else "")
         session.judge(
             threat,
             not (found or left),  # an attack with payloads left out has not passed
             expected=EVERY if left else expected,
-            actual=f"left out, as it took too long: {left}; no effect of {passed}"
+            actual=f"left out{TOO_LONG if left != ENDED else ', '}{left}; no effect of {passed}"
             if left
             else (said(found, tally) if found else passed),
             at=shown.reply if shown is not None else None,
