@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.target.target import ROOT
 from tests.fork_server import forking
+from tests.order import ordered
 
 pytest_plugins = ["pytester"]
 
@@ -162,6 +163,12 @@ class Retries:
     def exceeded(self, kind: str) -> bool:
         """Return whether more mutants or fakes were retried than is allowed."""
         return len(self.names[kind]) > max(1, RETRIES_ALLOWED * self.tests[kind])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin slow tests first in each worker of xdist; without workers, keep the order."""
+    if work := getattr(config, "workerinput", None):
+        items[:] = ordered(items, work["workercount"])
 
 
 def pytest_configure(config: pytest.Config) -> None:
