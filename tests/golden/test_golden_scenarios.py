@@ -16,11 +16,11 @@ from mcp_touchstone.bridge.listener import Listener
 from mcp_touchstone.catalog.loader import SECURITY, load
 from mcp_touchstone.cli import main
 from mcp_touchstone.golden import scenarios
-from mcp_touchstone.golden.json_diff import VOLATILE
 from mcp_touchstone.golden.recorder import record, recorded_suite, verify
 from mcp_touchstone.report import golden as report
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.wire.framing import Line, encode
+from mcp_touchstone.wire.json_diff import VOLATILE
 from mcp_touchstone.wire.transcript import Transcript
 from tests.bridge_client import WAIT
 from tests.conftest import HERE, LEAN

@@ -12,11 +12,11 @@ import pytest
 from mcp_touchstone.cli import main
 from mcp_touchstone.engine.choice import UsageError
 from mcp_touchstone.golden import recorder
-from mcp_touchstone.golden.json_diff import ANY_ORDER, VOLATILE, where
 from mcp_touchstone.golden.recorder import GoldenResult
 from mcp_touchstone.target.target import ROOT, Target
 from mcp_touchstone.target.values import Arguments
 from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.json_diff import ANY_ORDER, VOLATILE, where
 from tests.cases import cases
 from tests.commands import touchstone
 from tests.conftest import HERE

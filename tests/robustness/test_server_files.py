@@ -135,7 +135,7 @@ ALLOWED: Final[dict[str, dict[str, int]]] = {
     "security/resource_usage.py": {"Path": 1},
     "security_suite/containment/urls.py": {"Path": 1},
     # recordings in the user's folder
-    "golden/json_diff.py": {"Path": 4},
+    "wire/json_diff.py": {"Path": 4},
     "golden/recorder.py": {"Path": 8},
     "golden/store.py": {"Path": 4},
     # the program of the server and its packages, in folders of the user

@@ -22,13 +22,6 @@ from mcp_touchstone.connection.server_profile import ServerProfile, is_read_only
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.process_pool import ProcessPool
 from mcp_touchstone.engine.runner import judge, survey
-from mcp_touchstone.golden.json_diff import (
-    VOLATILE,
-    Difference,
-    differences,
-    steady,
-    still_volatile,
-)
 from mcp_touchstone.golden.requests import WORDS, Document, Offer, Stop, Tour, plan
 from mcp_touchstone.golden.scenarios import chapters_of, responses
 from mcp_touchstone.golden.scrubber import Scrubber
@@ -40,6 +33,13 @@ from mcp_touchstone.runtime.secrets import secrets
 from mcp_touchstone.runtime.timeouts import SLICE
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
+from mcp_touchstone.wire.json_diff import (
+    VOLATILE,
+    Difference,
+    differences,
+    steady,
+    still_volatile,
+)
 
 APART: Final = 1.1
 """Least seconds from the end of a recording to the next one: clocks often show seconds."""

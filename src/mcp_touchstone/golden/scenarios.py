@@ -16,7 +16,6 @@ from mcp_touchstone.bindings.canary import MARK, NAME_MARK
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.scenario import Registry
 from mcp_touchstone.connection.connection import Connection
-from mcp_touchstone.golden.json_diff import VOLATILE
 from mcp_touchstone.golden.scrubber import Scrubber, lined
 from mcp_touchstone.golden.store import Recording
 from mcp_touchstone.results.run import Run
@@ -26,6 +25,7 @@ from mcp_touchstone.wire.events import Happened
 from mcp_touchstone.wire.exchange import Exchange as WireExchange
 from mcp_touchstone.wire.framing import value_in
 from mcp_touchstone.wire.http_headers import SESSION
+from mcp_touchstone.wire.json_diff import VOLATILE
 from mcp_touchstone.wire.lifecycle import Message, Role
 from mcp_touchstone.wire.transcript import Entry, Source, Transcript
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from mcp_touchstone.catalog import revision as rev
-from mcp_touchstone.golden.json_diff import NOTHING, VOLATILE, Difference, Path, where
 from mcp_touchstone.golden.recorder import GoldenResult
 from mcp_touchstone.golden.requests import Document, title
 from mcp_touchstone.report.text import cut, plural
 from mcp_touchstone.runtime.printable import safe
+from mcp_touchstone.wire.json_diff import NOTHING, VOLATILE, Difference, Path, where
 
 WIDTH: Final = 96
 SHOWN: Final = 12

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcp_touchstone.golden.json_diff import (
+from mcp_touchstone.wire.json_diff import (
     ANY_ORDER,
     NOTHING,
     ORDER,
