@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from mcp_touchstone.config.parser import CommandLine
 
+JUDGING: Final = {"check", "init", "recon", "golden", "load", "client", "gateway"}
+"""Commands that start programs of others."""
+
 RARELY: Final = (500_000, 50, 50)
 """Garbage collection thresholds of a process that is ours: a run keeps nearly all it makes."""
 
@@ -47,7 +50,7 @@ def _main(words: list[str], *, ours: bool) -> int:
 
         argcomplete.autocomplete(parser())
     line = parse(words)
-    if ours and line.options.subcommand in {"check", "init", "recon", "golden", "load", "client"}:
+    if ours and line.options.subcommand in JUDGING:
         _take_charge()
     if sys.stdout is not None and ours:
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -72,7 +75,7 @@ def _run(line: CommandLine) -> int:
             from mcp_touchstone.commands.servers import run
         case "fleet" | "fleet report":
             from mcp_touchstone.commands.fleet import run
-        case "tap" | "tap show" | "judge" | "client" | "act":
+        case "tap" | "tap show" | "judge" | "client" | "act" | "gateway":
             from mcp_touchstone.commands.sides import run
         case _:
             from mcp_touchstone.commands.results import run

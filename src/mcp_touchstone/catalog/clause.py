@@ -47,6 +47,8 @@ class Level(StrEnum):
     SHOULD = "SHOULD"
     SHOULD_NOT = "SHOULD NOT"
     MAY = "MAY"
+    TRANSPARENCY = "transparency"
+    """What a gateway need not pass on by the text, and its users count on."""
 
 
 class Breach(StrEnum):
@@ -84,6 +86,7 @@ BREACH_OF: Final = {
     Level.SHOULD: Breach.WARN,
     Level.SHOULD_NOT: Breach.WARN,
     Level.MAY: Breach.NOTE,
+    Level.TRANSPARENCY: Breach.WARN,
 }
 """Level -> how a breach counts, unless the row says otherwise."""
 

@@ -34,7 +34,8 @@ _loaded: Final[dict[str, Registry]] = {}
 
 CONFORMANCE: Final = "conformance"
 CLIENTS: Final = "clients"
-"""The suite of rules on clients, and its folder inside that of conformance."""
+GATEWAYS: Final = "gateways"
+"""The suites of rules on clients and on gateways, and their folders inside that of conformance."""
 
 SECURITY: Final = "security"
 BOTH: Final = "all"
@@ -49,7 +50,7 @@ def rows(suite: str) -> Catalogue:
         CatalogueError: a file is invalid.
     """
     if suite == BOTH:
-        names = (*SUITES, CLIENTS)
+        names = (*SUITES, CLIENTS, GATEWAYS)
         return Catalogue(tuple(chapter for name in names for chapter in rows(name).chapters))
     if suite == SECURITY:
         return _read(home() / SUITES[suite], load_threats)
@@ -63,9 +64,14 @@ def _read(directory: Path, load: Callable[[Path], Catalogue]) -> Catalogue:
 
 @cache
 def _clauses(directory: Path, suite: str) -> Catalogue:
-    """Return the chapters on clients, or all others."""
+    """Return the chapters of one suite."""
     chapters = _read(directory, load_catalogue).chapters
-    return Catalogue(tuple(c for c in chapters if (c.group == CLIENTS) is (suite == CLIENTS)))
+    return Catalogue(tuple(chapter for chapter in chapters if suite_of(chapter.group) == suite))
+
+
+def suite_of(group: str) -> str:
+    """Return the suite that a folder inside that of conformance belongs to."""
+    return group if group in {CLIENTS, GATEWAYS} else CONFORMANCE
 
 
 def renamed(suite: str = BOTH) -> dict[str, str]:
@@ -88,7 +94,7 @@ def load(suite: str = CONFORMANCE) -> Registry:
     directory = home() / folder
     registry = Registry(rows(suite))
     for path in sorted(directory.glob("*/*.py")):
-        if (path.parent.name == CLIENTS) is (suite == CLIENTS):
+        if suite == SECURITY or suite_of(path.parent.name) == suite:
             _collect(registry, path, folder)
     if suite == CLIENTS:
         _share(registry, directory)

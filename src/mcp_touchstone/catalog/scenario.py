@@ -81,6 +81,8 @@ class Seen:
         mild: the most severe way a breach may count here, whatever the weight of the clause.
         silent: whether the breach is a silence, so that it must come again to be a failure.
         regardless: whether a server must keep the clause even in its answer to an invalid value.
+        beside: lines of other transcripts of the record that prove it too: the name of the
+            transcript, and the number of the line.
     """
 
     clause: str
@@ -91,6 +93,7 @@ class Seen:
     mild: Breach | None = None
     silent: bool = False
     regardless: bool = False
+    beside: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

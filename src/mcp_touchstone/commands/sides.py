@@ -225,6 +225,42 @@ def _client(line: CommandLine) -> int:
     return gate.pass_(check.check(settings, gate.choice, show), shlex.join(settings.client))
 
 
+def _judge_gateway(line: CommandLine) -> int:
+    """Hold exchanges directly and through a gateway, and judge it."""
+    from mcp_touchstone.config import resolve
+    from mcp_touchstone.config.settings import words
+    from mcp_touchstone.gateway import check, scene
+    from mcp_touchstone.judging.gateways import Expected
+    from mcp_touchstone.target.target import Target, absolute
+
+    (settings,) = resolve.settings(line)
+    announce(settings)
+    if not settings.command and not settings.upstream_port:
+        return complain("gateway: a gateway that runs already needs --upstream-port PORT")
+    target = Target(
+        command=absolute(settings.command) if settings.command else (),
+        url=settings.url,
+        env=settings.env,
+        cwd=settings.cwd,
+        timeout=settings.timeout,
+    )
+    expected = Expected.read(settings.expects)
+    way = scene.way(target, settings.config_template, settings.upstream_port, expected)
+    gate = _Gate(settings, check.GATEWAY, {}, resolve.book(settings))
+    gate.choice.check(gate.registry)
+    given = ("expects", "config_template", "upstream_port", "url", "env", "cwd")
+    own = {name: value for name in given if (value := getattr(settings, name))}
+    again = words(own, check.GATEWAY)
+    named = settings.origin or (("--", *settings.command) if settings.command else ())
+
+    def show(revision: str, name: str) -> None:
+        if not settings.quiet:
+            say(f"  {revision}  {name}", flush=True)
+
+    run = check.check(way, gate.choice, (check.GATEWAY, "-v", *again, *named), show)
+    return gate.pass_(run, target.shown)
+
+
 def _act(line: CommandLine) -> int:
     from mcp_touchstone.parts.scenarios import find, scenarios
     from mcp_touchstone.tap import recording, stdio
@@ -247,12 +283,12 @@ class _Gate:
     """What is done with a run about one side of conversations."""
 
     def __init__(self, settings: Settings, side: str, parts: Parts, book: Book | None) -> None:
-        from mcp_touchstone.catalog.loader import load
+        from mcp_touchstone.catalog.loader import GATEWAYS, load
         from mcp_touchstone.config import resolve
         from mcp_touchstone.runtime.secrets import arguments
         from mcp_touchstone.tap import judge
 
-        self.registry = load(judge.SUITES[side])
+        self.registry = load(judge.SUITES.get(side, GATEWAYS))
         self.choice = resolve.choice(settings)
         self._settings, self._side, self._book = settings, side, book
         self._hidden = arguments(settings.client)
@@ -286,5 +322,6 @@ COMMANDS: Final[dict[str, Callable[[CommandLine], int]]] = {
     "tap show": _tap_show,
     "judge": _judge,
     "client": _client,
+    "gateway": _judge_gateway,
     "act": _act,
 }

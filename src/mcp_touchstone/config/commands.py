@@ -474,6 +474,23 @@ def _client(client: Parser) -> None:
     table(client, "client")
 
 
+def _gateway(gateway: Parser) -> None:
+    gateway.usage = (
+        "mcp-touchstone gateway [options] -- COMMAND ...\n"
+        "       mcp-touchstone gateway --upstream-port PORT [options] URL"
+    )
+    gateway.description = (
+        "Judge a gateway, proxy or bridge: start our server, the gateway before it and our client\n"
+        "before that; hold the same exchanges with the server itself; and say what was lost,\n"
+        "changed, invented or crossed on the way, with the lines of both hops. In COMMAND\n"
+        "{server} is our server as a stdio command, {url} the same over HTTP, and {port} the port\n"
+        "on which the gateway listens; without it, the gateway speaks stdio."
+    )
+    gateway.epilog = STATUS
+    words(gateway, "the URL of a gateway that runs already, or a target of the configuration")
+    table(gateway, "gateway")
+
+
 def _act(act: Parser) -> None:
     act.usage = "mcp-touchstone act SCENARIO --report DIR"
     act.description = (
@@ -502,6 +519,7 @@ COMMANDS: Final[dict[str, Callable[[Parser], None]]] = {
     "tap show": _tap_show,
     "judge": _judge,
     "client": _client,
+    "gateway": _gateway,
     "act": _act,
     "completion": _completion,
     "login": _login,

@@ -33,6 +33,7 @@ more commands:
   tap         record what a client and a server say to each other, and show it
   judge       judge both sides of recorded conversations
   client      judge a client: run it against servers that play a part
+  gateway     judge a gateway: compare a server directly and through it
   act         be the server of one scenario, for a client that cannot be scripted
   login       get a token for a server behind OAuth, with your browser
   completion  print the completion script for bash, zsh or fish

@@ -21,8 +21,9 @@ Layer = Mapping[str, Any]
 """Names of fields of `Settings` -> values. Other layers can set the missing fields."""
 
 CHECK: Final = ("check",)
-JUDGE: Final = ("check", "judge", "client")
+JUDGE: Final = ("check", "judge", "client", "gateway")
 CLIENT: Final = ("client",)
+GATEWAY: Final = ("gateway",)
 FLEET: Final = ("check", "fleet")
 SCOPE: Final = "scope"
 GENERATED: Final = "property-based tests"
@@ -65,6 +66,14 @@ def fail_on(*words: str) -> str:
 
     Floor.read(words)
     return words[-1]
+
+
+def expectation(word: str) -> str:
+    """Check what a gateway is meant to change; return the word."""
+    from mcp_touchstone.judging.gateways import Expected  # noqa: PLC0415  (only if it is read)
+
+    Expected.read((word,))
+    return word
 
 
 def rules() -> list[str]:
@@ -126,6 +135,34 @@ class Settings(ServerSettings):
         commands=CLIENT,
         in_pytest=True,
     )
+    expects: tuple[str, ...] = option(
+        "what the gateway is meant to change: prefix=TEXT, hides=TOOL, adds=TOOL, "
+        "drops=CAPABILITY, revision=DATE; or transparent, if each change is a failure; repeatable",
+        "WORD",
+        expectation,
+        kind=OptionType.TEXTS,
+        commands=GATEWAY,
+        in_pytest=True,
+    )
+    config_template: Path | None = option(
+        "the gateway is configured by a file: this text, in which {server}, {url}, {program} and "
+        "{arguments} are replaced; {config} in the command is the file",
+        "FILE",
+        Path,
+        commands=GATEWAY,
+        in_pytest=True,
+        risk=LEAVES,
+    )
+    upstream_port: int = option(
+        "port of our server over HTTP (default: any free one); a gateway that runs already must "
+        "know it: http://127.0.0.1:PORT/mcp",
+        "PORT",
+        values.whole(0, 65535),
+        kind=OptionType.NUMBER,
+        default=0,
+        commands=GATEWAY,
+        in_pytest=True,
+    )
     suite: str = _scope(
         "conformance (default), security or all. The security suite calls tools that write, in "
         "throw-away folders; to attack file tools it needs {root} in the command",
@@ -143,7 +180,7 @@ class Settings(ServerSettings):
         kind=OptionType.TEXTS,
         names=("--select", "--section"),
         complete=rules,
-        commands=(*FLEET, "judge", "client"),
+        commands=(*FLEET, "judge", "client", "gateway"),
         in_pytest=True,
     )
     revision: tuple[str, ...] = _scope(
@@ -151,7 +188,7 @@ class Settings(ServerSettings):
         "DATE",
         values.revision,
         kind=OptionType.TEXTS,
-        commands=("check", "recon", "golden", "fleet", "judge", "client"),
+        commands=("check", "recon", "golden", "fleet", "judge", "client", "gateway"),
         complete=lambda: rev.ALL,
         in_pytest=True,
     )
@@ -330,7 +367,7 @@ SOURCES: Final = {
         names=("--config",),
         group=HOW,
         read=Path,
-        commands=(*RUN, "bridge", "client"),
+        commands=(*RUN, "bridge", "client", "gateway"),
         help="file that defines the server: TOML, .mcp.json, or a file of Claude Desktop or VS "
         "Code (default: touchstone.toml or pyproject.toml in the working folder)",
     ),
@@ -339,14 +376,14 @@ SOURCES: Final = {
         metavar="NAME",
         names=("--target", "--server"),
         group=HOW,
-        commands=(*RUN, "bridge", "client"),
+        commands=(*RUN, "bridge", "client", "gateway"),
         help="name of the server in that file",
     ),
     "trust_config": Option(
         kind=OptionType.FLAG,
         names=("--trust-config",),
         group=HOW,
-        commands=(*RUN, "bridge", "client", "fleet"),
+        commands=(*RUN, "bridge", "client", "gateway", "fleet"),
         help="use all of a configuration that you did not name: also variables, headers, programs "
         "outside of the sandbox, and a weaker sandbox. Read it first: it is code",
     ),

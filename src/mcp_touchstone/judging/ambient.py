@@ -9,7 +9,14 @@ from mcp_touchstone.catalog.revision import META, is_modern
 from mcp_touchstone.catalog.scenario import DISCOVERY, Ambient, Seen
 from mcp_touchstone.discovery.recon import ServerProfile
 from mcp_touchstone.judging.invalid_requests import has_invalid_value
-from mcp_touchstone.results.verdict import Judgement, Outcome, by_curl, carriers, evidence
+from mcp_touchstone.results.verdict import (
+    Judgement,
+    Outcome,
+    WireLine,
+    by_curl,
+    carriers,
+    evidence,
+)
 from mcp_touchstone.transport.process import Ending, Step, left
 from mcp_touchstone.wire.events import Side
 from mcp_touchstone.wire.exchange import Exchange, Origin
@@ -157,6 +164,21 @@ class Record:
         """Return the exchanges of a line: the request, and those that continue its stream."""
         return [one for one in self.transcript.exchanges if one.line == line]
 
+    def evidence(self, seen: Seen) -> tuple[WireLine, ...]:
+        """Return the lines that prove an observation."""
+        return evidence(
+            list(self.transcript),
+            seen.n,
+            self.related(seen.n),
+            self.transcript.exchanges,
+            self.judged,
+        )
+
+    def related(self, n: int | None) -> list[int]:
+        """Return the lines of ours that a line answers."""
+        messages = () if n is None else self.transcript[n].messages
+        return [one.answers for one in messages if one.answers is not None]
+
     def is_barred(self, line: int) -> bool:
         """Whether a line was refused for want of a token or a scope."""
         carried = carriers(self.transcript.exchanges).get(line)
@@ -283,10 +305,8 @@ class _Tally:
         outcome, seen, record = self.gravest
         entries = list(record.transcript)
         guilty = seen.n
-        related: list[int] = []
+        related = record.related(guilty)
         origin = _origin(entries, guilty)
-        if guilty is not None:
-            related = [m.answers for m in entries[guilty - 1].messages if m.answers is not None]
         return Judgement(
             clause=clause.id,
             revision=revision,
@@ -294,7 +314,7 @@ class _Tally:
             scenario=rule.id,
             expected=seen.expected,
             actual=seen.actual,
-            wire=evidence(entries, guilty, related, record.transcript.exchanges, record.judged),
+            wire=record.evidence(seen),
             count=self.breaches,
             source=source,
             reproduction=by_curl(entries, guilty, related, record.transcript.exchanges),

@@ -63,7 +63,7 @@ def judge(  # noqa: PLR0917  (two callers)
         of = [r for r in replays if r.revision == revision and r.transport is transport]
         records = [one.server_record() if side == SERVER else one.client_record() for one in of]
         if records and (not choice.revisions or revision in choice.revisions):
-            results += _results(registry, choice, (revision, transport), records)
+            results += results_of(registry, choice, (revision, transport), records)
     return Run(
         _subject(replays, side, command=tuple(command), url=url, again=tuple(again)),
         results=results,
@@ -103,12 +103,13 @@ def _probes_first(one: Replay) -> bool:
     return [asked.method for asked in one.server.session.asked[:1]] == ["server/discover"]
 
 
-def _results(
+def results_of(
     registry: Registry,
     choice: Choice,
     where: tuple[str, Transport],
-    records: list[Record],
+    records: Sequence[Record],
 ) -> Iterator[CaseResult]:
+    """Yield what the rules of a suite find in records of one revision and transport."""
     revision, transport = where
     for case in registry.ambients:
         clauses = tuple(

@@ -13,7 +13,7 @@ OPTION: Final = "option"
 RUN: Final = ("check", "recon", "init", "golden", "load")
 """Commands that talk to a server."""
 
-START: Final = (*RUN, "bridge")
+START: Final = (*RUN, "bridge", "gateway")
 """Commands that start a server."""
 
 

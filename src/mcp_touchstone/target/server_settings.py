@@ -90,6 +90,7 @@ class ServerSettings:
         values.url,
         default="",
         names=("--http", "--url"),
+        commands=(*RUN, "gateway"),
         in_pytest=True,
         risk=_ELSEWHERE,
     )

@@ -1,0 +1,224 @@
+"""gateways/members: what arrives of lists, results and errors."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mcp_touchstone.suite import Breach, Seen, ambient, brief, gateways, object_in
+
+LISTS: Final = {
+    "tools": ("tools/list", "tools"),
+    "prompts": ("prompts/list", "prompts"),
+    "resources": ("resources/list", "resources"),
+    "templates": ("resources/templates/list", "resourceTemplates"),
+}
+"""Step -> the method of a list, and its member."""
+
+NEEDS: Final = {
+    "prompts": "prompts",
+    "prompt": "prompts",
+    "resources": "resources",
+    "templates": "resources",
+    "read": "resources",
+    "read-bytes": "resources",
+    "no-resource": "resources",
+    "complete": "completions",
+}
+"""Step -> the capability of the server that it needs; all others need tools, or none."""
+
+TOOLS: Final = ("everything", "fail")
+ERRORS: Final = ("refuse", "no-tool", "no-method", "no-resource", "no-cursor")
+
+
+@gateways.exchange("contents")
+def reads_everything(talk: gateways.Talk) -> None:
+    """Read each list and one of each thing, and provoke errors."""
+    for name, (method, member) in LISTS.items():
+        talk.pages(name, method, member)
+    own = talk.expected.prefix
+    text = "test://upstream/text%20file.txt"
+    reference = {"type": "ref/prompt", "name": f"{own}review"}
+    about = {"ref": reference, "argument": {"name": "style", "value": "fo"}}
+    talk.ask("prompt", "prompts/get", {"name": f"{own}review", "arguments": {"text": "ü"}})
+    talk.ask("read", "resources/read", {"uri": text})
+    talk.ask("read-bytes", "resources/read", {"uri": "test://upstream/binary"})
+    talk.ask("complete", "completion/complete", about)
+    for tool in TOOLS:
+        talk.call(tool, tool)
+    talk.call("refuse", "refuse")
+    talk.call("no-tool", "no-such-tool")
+    talk.ask("no-resource", "resources/read", {"uri": "test://upstream/none"})
+    talk.ask("no-cursor", "tools/list", {"cursor": "none"})
+    talk.ask("no-method", "com.example.upstream/unknown", {})
+
+
+def _items(*members: str) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (step, f"result.{member}.*.{one}") for step, (_, member) in LISTS.items() for one in members
+    )
+
+
+def _each(steps: tuple[str, ...], *paths: str) -> tuple[tuple[str, str], ...]:
+    return tuple((step, path) for step in steps for path in paths)
+
+
+def _text(step: str) -> tuple[tuple[str, str], ...]:
+    member = LISTS[step][1]
+    return tuple((step, f"result.{member}.*.{one}") for one in ("name", "title", "description"))
+
+
+_RESULTS: Final = (*TOOLS, "prompt", "read", "read-bytes", "complete")
+
+MEMBERS: Final[dict[str, tuple[tuple[str, str], ...]]] = {
+    "gateway-opening-instructions": (("opening", "result.instructions"),),
+    "gateway-tools-text": _each(
+        ("tools",), *(f"result.tools.*.{one}" for one in ("name", "title", "description"))
+    ),
+    "gateway-tools-input-schema": (("tools", "result.tools.*.inputSchema"),),
+    "gateway-tools-output-schema": (("tools", "result.tools.*.outputSchema"),),
+    "gateway-tools-annotations": (("tools", "result.tools.*.annotations"),),
+    "gateway-prompts-text": _each(
+        ("prompts",), *(f"result.prompts.*.{one}" for one in ("name", "title", "description"))
+    ),
+    "gateway-prompts-arguments": (("prompts", "result.prompts.*.arguments"),),
+    "gateway-resources-text": _each(
+        ("resources",), *(f"result.resources.*.{one}" for one in ("name", "title", "description"))
+    ),
+    "gateway-templates-text": _each(
+        ("templates",),
+        *(f"result.resourceTemplates.*.{one}" for one in ("name", "title", "description")),
+    ),
+    "gateway-items-icons": _items("icons"),
+    "gateway-items-meta": _items("_meta"),
+    "gateway-resources-facts": _items("uri", "uriTemplate", "mimeType", "size", "annotations"),
+    "gateway-items-unknown": _items("*"),
+    "gateway-tools-listed": (("tools", "result.tools"),),
+    "gateway-prompts-listed": (("prompts", "result.prompts"),),
+    "gateway-resources-listed": (("resources", "result.resources"),),
+    "gateway-templates-listed": (("templates", "result.resourceTemplates"),),
+    "gateway-lists-caching": _each((*LISTS, "read"), "result.ttlMs", "result.cacheScope"),
+    "gateway-lists-meta": _each(tuple(LISTS), "result._meta", "result.x-upstream"),
+    "gateway-result-content-annotations": _each(TOOLS, "result.content.*.annotations"),
+    "gateway-result-content-meta": _each(
+        TOOLS,
+        "result.content.*._meta",
+        "result.content.*.x-upstream",
+        "result.content.*.resource._meta",
+        "result.content.*.resource.x-upstream",
+    ),
+    "gateway-result-content": _each(TOOLS, "result.content"),
+    "gateway-result-structured": _each(TOOLS, "result.structuredContent"),
+    "gateway-result-error-flag": (("fail", "result.isError"),),
+    "gateway-result-meta": _each(_RESULTS, "result._meta"),
+    "gateway-result-unknown": _each(_RESULTS, "result.x-upstream"),
+    "gateway-prompt-messages": _each(("prompt",), "result.messages", "result.description"),
+    "gateway-resource-contents": _each(("read", "read-bytes"), "result.contents"),
+    "gateway-completion-values": (("complete", "result.completion"),),
+    "gateway-error-code": _each(ERRORS, "error.code"),
+    "gateway-error-message": _each(ERRORS, "error.message"),
+    "gateway-error-data": _each(ERRORS, "error.data"),
+}
+"""Clause -> the steps, and the paths of the members in their answers. The first clause that names
+a place counts what differs there."""
+
+HARMLESS: Final = (("result", "isError"), ("result", "resultType"))
+"""Members that may be left out, or written out, if they have their usual value."""
+
+
+def _declared(held: gateways.Held) -> dict[str, Any]:
+    return object_in(held.steps["opening"].result, "capabilities")
+
+
+def _is_dropped(pair: gateways.Pair, step: str) -> bool:
+    """Whether the gateway does not offer what a step needs; another rule says so."""
+    need = NEEDS.get(step, "")
+    return bool(need) and need not in _declared(pair.through)
+
+
+def _kind(value: Any) -> str:
+    return "a result" if "result" in value else "an error"
+
+
+def _compared(pair: gateways.Pair) -> Iterator[str]:
+    """Yield the steps whose answers are of one kind, so that their members can be compared."""
+    for name in pair.direct.steps:
+        if pair.has(name) and name in pair.through.steps and not _is_dropped(pair, name):
+            new = pair.through.steps[name].value
+            if new is not None and _kind(new) == _kind(pair.direct.steps[name].value):
+                yield name
+
+
+@ambient(*MEMBERS)
+def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
+    """What the server says in a list, a result or an error arrives unchanged."""
+    if pair.scenario != "contents":
+        return
+    for name in _compared(pair):
+        rest = [one for one in pair.changes(name) if not _is_usual(one)]
+        old = pair.direct.steps[name].value
+        for clause, places in MEMBERS.items():
+            patterns = [path.split(".") for step, path in places if step == name]
+            found = [one for one in rest if any(gateways.fits(one.path, p) for p in patterns)]
+            rest = [one for one in rest if one not in found]
+            if found or any(gateways.present(old, pattern) for pattern in patterns):
+                seen = pair.seen(
+                    clause, name, not found, "as the server says it", gateways.told(found)
+                )
+                yield _weighed(pair, clause, name, seen)
+
+
+def _is_usual(one: Any) -> bool:
+    usual = {False, "complete"}
+    ends = {value for value in (one.old, one.new) if isinstance(value, bool | str)}
+    absent = gateways.NOTHING in {one.old, one.new} if _hashable(one) else False
+    return one.path in HARMLESS and absent and ends <= usual
+
+
+def _hashable(one: Any) -> bool:
+    return not any(isinstance(value, dict | list) for value in (one.old, one.new))
+
+
+def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
+    """Return an observation that is mild where no MUST of the specification is broken."""
+    if clause != "gateway-result-structured" or "tools" not in pair.through.steps:
+        return seen
+    tools = pair.through.steps["tools"].result.get("tools")
+    listed = [one for one in tools if isinstance(one, dict)] if isinstance(tools, list) else []
+    named = {pair.expected.prefix + name, name}
+    binds = any(one.get("outputSchema") and one.get("name") in named for one in listed)
+    return seen if binds else gateways.mild(seen, Breach.WARN)
+
+
+@ambient("gateway-answers-come", "gateway-answers-kind")
+def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
+    """Each request is answered, with a result where the server gives one."""
+    if pair.scenario != "contents":
+        return
+    for name, before in pair.direct.steps.items():
+        if not pair.has(name) or name not in pair.through.steps:
+            continue
+        after = pair.through.steps[name]
+        came = after.value is not None
+        yield pair.seen("gateway-answers-come", name, came, "an answer", after.why)
+        if came and not _is_dropped(pair, name):
+            passed = _kind(after.value) == _kind(before.value)
+            actual = f"{_kind(after.value)} in place of {_kind(before.value)}: {brief(after.value)}"
+            yield pair.seen("gateway-answers-kind", name, passed, _kind(before.value), actual)
+
+
+@ambient("gateway-features-passed", "gateway-opening-capabilities")
+def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
+    """Each capability of the server is declared, and what is declared is passed on."""
+    if pair.scenario != "contents":
+        return
+    before, after = _declared(pair.direct), _declared(pair.through)
+    lost = [name for name in before if name not in after and name not in pair.expected.drops]
+    told = f"{gateways.Fate.LOST}: the capability {', '.join(lost)}"
+    yield pair.seen("gateway-features-passed", "opening", not lost, "each capability", told)
+    for step, need in NEEDS.items():
+        if need in after and pair.has(step) and step in pair.through.steps:
+            value = pair.through.steps[step].value
+            works = "result" not in pair.direct.steps[step].value or (
+                gateways.code(value) != gateways.NO_METHOD
+            )
+            actual = f"{need} is declared, and the answer is {brief(value)}"
+            yield pair.seen("gateway-opening-capabilities", step, works, "it works", actual)

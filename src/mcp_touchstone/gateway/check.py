@@ -1,0 +1,154 @@
+"""Hold each exchange directly and through a gateway, and judge the pairs."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import GATEWAYS, load
+from mcp_touchstone.discovery.recon import ServerProfile
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.engine.runner import tidy
+from mcp_touchstone.engine.stages import fold
+from mcp_touchstone.gateway.scene import Came, Way, hold
+from mcp_touchstone.judging.gateways import Pair, Planned
+from mcp_touchstone.results.run import CaseResult, Execution, Run
+from mcp_touchstone.results.subject import Subject
+from mcp_touchstone.runtime.timeouts import Pace
+from mcp_touchstone.tap.judge import results_of
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.transcript import Transcript
+
+GATEWAY: Final = "gateway"
+FIRST: Final = "contents"
+"""The exchange that says whether a gateway works at all."""
+
+NEWEST: Final = (rev.LATEST_LEGACY, rev.LATEST_MODERN)
+"""The revisions that are tried if nobody names others: the newest of each era."""
+
+Progress = Callable[[str, str], object]
+"""Called with a revision and an exchange when it begins."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """What came of a run so far."""
+
+    pairs: dict[str, list[Pair]] = field(default_factory=dict)
+    reported: dict[str, Mapping[str, object]] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    troubles: list[str] = field(default_factory=list)
+    stderr: str = ""
+    strays: int = 0
+    starts: int = 0
+    interrupted: bool = False
+
+
+def check(way: Way, choice: Choice, again: tuple[str, ...], progress: Progress) -> Run:
+    """Judge a gateway.
+
+    Args:
+        again: the words of the command that does this again.
+
+    Raises:
+        UserError: it cannot be judged.
+    """
+    registry = load(GATEWAYS)
+    begun, started = now(), datetime.now(UTC)
+    tidy()
+    found = _Found()
+    try:
+        _hold_all(way, choice, registry.parts, found, progress)
+    except KeyboardInterrupt:  # what was held is judged
+        found.interrupted = True
+    choice = replace(choice, strict=choice.strict or way.expected.transparent)
+    results: list[CaseResult] = []
+    for revision, pairs in found.pairs.items():
+        where = revision, way.target.transport
+        results += results_of(registry, choice, where, pairs)
+    trouble = "; ".join(dict.fromkeys(found.troubles))
+    if not found.reported and not trouble:
+        trouble = "; ".join(f"{revision}: {why}" for revision, why in found.refused.items())
+    return Run(
+        Subject(
+            kind=GATEWAY,
+            reported=found.reported,
+            refused=found.refused,
+            asked=tuple(found.reported) + tuple(found.refused),
+            command=way.target.command,
+            url=way.target.url,
+            stderr=found.stderr if trouble else "",
+            again=again,
+        ),
+        results=results,
+        verdicts=fold(results, registry, choice, partial=bool(trouble) or found.interrupted),
+        trouble=trouble,
+        execution=Execution(
+            interrupted=found.interrupted,
+            processes=found.starts,
+            strays=found.strays,
+            seconds=now() - begun,
+            started=started.isoformat(timespec="seconds"),
+        ),
+        floor=choice.floor,
+    )
+
+
+def _revisions(way: Way, choice: Choice) -> tuple[str, ...]:
+    if way.expected.revision:
+        return (way.expected.revision,)
+    return choice.revisions or NEWEST
+
+
+def _hold_all(
+    way: Way, choice: Choice, exchanges: Mapping[str, Planned], found: _Found, progress: Progress
+) -> None:
+    first = {FIRST: exchanges[FIRST]}
+    for asked in _revisions(way, choice):
+        revision = asked
+        for name, planned in {**first, **exchanges}.items():
+            progress(revision, name)
+            through = hold(way, planned, name, revision)
+            found.starts += 1
+            found.strays += through.strays
+            if name == FIRST:
+                if through.trouble:
+                    found.refused[revision] = through.trouble
+                    found.stderr = through.stderr
+                    break
+                if through.revision in found.pairs:
+                    found.refused[revision] = f"it answers with {through.revision}"
+                    break
+                revision = through.revision
+                if not through.reached:
+                    found.troubles.append(
+                        f"{revision}: the gateway answers, and never reached our server"
+                    )
+                    found.stderr = through.stderr
+                found.reported[revision] = through.info or {}
+                found.pairs[revision] = []
+            elif through.trouble:
+                found.troubles.append(f"{revision}, {name}: {through.trouble}")
+                found.stderr = through.stderr
+                continue
+            direct = hold(way.direct, planned, name, revision)
+            found.pairs[revision].append(_pair(name, revision, direct, through, way))
+
+
+def _pair(name: str, revision: str, direct: Came, through: Came, way: Way) -> Pair:
+    clients = through.held.clients
+    transcript = clients[0] if clients else Transcript(revision, lambda: 0.0)
+    return Pair(
+        transcript,
+        ServerProfile(Pace(way.target.timeout)),
+        scenario=name,
+        direct=direct.held,
+        through=through.held,
+        expected=way.expected,
+    )
+
+
+def names() -> Iterator[str]:
+    """Yield the names of the exchanges."""
+    yield from load(GATEWAYS).parts

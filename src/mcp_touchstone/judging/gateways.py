@@ -1,0 +1,489 @@
+"""What rules on gateways read: an exchange with our server, held directly and through a gateway.
+
+On both hops US is the side of the client: our client before the gateway, the gateway before our
+server. An exchange is a function that talks as a client; its steps have names.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.clause import Breach
+from mcp_touchstone.catalog.scenario import Seen, declare_part
+from mcp_touchstone.connection.connection import Connection
+from mcp_touchstone.judging.ambient import Record
+from mcp_touchstone.parts.part import METHOD_NOT_FOUND
+from mcp_touchstone.parts.upstream import Upstream
+from mcp_touchstone.results.verdict import WireLine, evidence
+from mcp_touchstone.transport.process import now
+from mcp_touchstone.wire.framing import brief, list_in, object_in, value_in
+from mcp_touchstone.wire.json_diff import NOTHING, ORDER, Difference, differences, where
+from mcp_touchstone.wire.lifecycle import Message, Role
+from mcp_touchstone.wire.transcript import Entry, Source, Transcript
+
+OURS: Final = rev.META + "serverInfo"
+"""The member of ``_meta`` in which each server names itself, so also a gateway."""
+
+MOST_PAGES: Final = 100
+"""Pages of a list that are read."""
+
+SHOWN: Final = 3
+"""Differences that a finding names."""
+
+CLIENT: Final = "client"
+UPSTREAM: Final = "upstream"
+DIRECT: Final = "direct"
+"""Where a line was: before the gateway, behind it, or without it."""
+
+_HOPS: Final = {
+    CLIENT: "between the client and the gateway",
+    UPSTREAM: "between the gateway and the server",
+    DIRECT: "without the gateway",
+}
+
+
+NO_METHOD: Final = METHOD_NOT_FOUND
+KINDS: Final = ("prefix", "hides", "adds", "drops", "revision")
+"""What a gateway may be meant to do, each with a value."""
+
+
+class Fate(StrEnum):
+    """What became of a member or a message on its way."""
+
+    KEPT = "kept"
+    CHANGED = "changed"
+    LOST = "lost"
+    INVENTED = "invented"
+    CROSSED = "crossed"
+    DELAYED = "delayed past its use"
+
+
+def fate(one: Difference) -> Fate:
+    """Return what became of a member that differs."""
+    if one.new is NOTHING:
+        return Fate.LOST
+    return Fate.INVENTED if one.old is NOTHING else Fate.CHANGED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a gateway is meant to change.
+
+    Attributes:
+        prefix: what it puts before the names of tools and prompts.
+        hides: tools that it does not pass on.
+        adds: tools of its own.
+        drops: capabilities that it does not pass on.
+        revision: the only revision that it speaks; empty for any.
+        transparent: whether nothing else may change: a change is then a failure.
+    """
+
+    prefix: str = ""
+    hides: frozenset[str] = frozenset()
+    adds: frozenset[str] = frozenset()
+    drops: frozenset[str] = frozenset()
+    revision: str = ""
+    transparent: bool = False
+
+    @classmethod
+    def read(cls, words: Iterable[str]) -> "Expected":
+        """Read the words of ``--expects``.
+
+        Raises:
+            ValueError: a word is unknown.
+        """
+        found = cls()
+        for word in words:
+            name, sign, value = word.partition("=")
+            if word == "transparent":
+                found = replace(found, transparent=True)
+            elif not (sign and value) or name not in KINDS:
+                known = ", ".join(f"{one}=..." for one in KINDS)
+                raise ValueError(f"{word!r} is none of {known}, transparent")
+            elif name == "revision" and value not in rev.ALL:
+                raise ValueError(f"{value!r} is none of {', '.join(rev.ALL)}")
+            elif name in {"prefix", "revision"}:
+                found = replace(found, **{name: value})
+            else:
+                found = replace(found, **{name: getattr(found, name) | {value}})
+        return found
+
+    def kept(self, items: list[Any]) -> list[Any]:
+        """Return the items of a list of our server that must arrive."""
+        return [one for one in items if value_in(one, "name") not in self.hides]
+
+    def own(self, items: list[Any]) -> list[Any]:
+        """Return the items of a list of the gateway that are ours, by our names."""
+        found = []
+        for one in items:
+            name = value_in(one, "name")
+            if name in self.adds:
+                continue
+            if isinstance(name, str) and self.prefix and name.startswith(self.prefix):
+                one = {**one, "name": name.removeprefix(self.prefix)}  # noqa: PLW2901
+            found.append(one)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request of an exchange.
+
+    Attributes:
+        line: its line.
+        answer: the line of the answer; None if there is none.
+        value: the answer; for a list that of the first page, with the items of all pages.
+        why: the reason that there is no answer.
+        client: the number of the client, from 0.
+    """
+
+    line: int
+    answer: int | None
+    value: Any
+    why: str = ""
+    client: int = 0
+
+    @property
+    def result(self) -> dict[str, Any]:
+        """Its result; empty for none."""
+        return object_in(self.value, "result")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An exchange as it was held.
+
+    Attributes:
+        clients: what each of our clients saw.
+        upstream: what our server saw: one transcript for each conversation.
+        steps: the steps by their names.
+        facts: what the exchange measured, by name.
+    """
+
+    clients: Sequence[Transcript]
+    upstream: Sequence[Transcript]
+    steps: Mapping[str, Step]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def received(self, method: str) -> Iterator[tuple[int, Entry]]:
+        """Yield the messages of a method that reached our server, with the conversation."""
+        for number, one in enumerate(self.upstream):
+            for entry in one:
+                if entry.source is Source.US and value_in(entry.value, "method") == method:
+                    yield number, entry
+
+    def heard(self, method: str, client: int = 0) -> list[tuple[Entry, Message]]:
+        """Return the notifications and requests of a method that reached a client."""
+        if client >= len(self.clients):
+            return []
+        return [
+            (entry, message)
+            for entry in self.clients[client]
+            for message in entry.messages
+            if message.method == method and message.role in {Role.NOTIFICATION, Role.REQUEST}
+        ]
+
+    def call(self, mark: str) -> tuple[int, Entry] | None:
+        """Return the call with a mark that reached our server, and its conversation."""
+        calls = self.received("tools/call")
+        at = ("params", "arguments", "mark")
+        return next((one for one in calls if value_in(one[1].value, *at) == mark), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Record):
+    """One exchange, held directly and through the gateway.
+
+    As a ``Record`` it is what the first client got through the gateway.
+    """
+
+    direct: Held = field(default_factory=lambda: Held((), (), {}))
+    through: Held = field(default_factory=lambda: Held((), (), {}))
+    expected: Expected = field(default_factory=Expected)
+
+    def has(self, name: str) -> bool:
+        """Whether the step was taken, and answered by our server directly."""
+        return name in self.direct.steps and self.direct.steps[name].value is not None
+
+    def changes(self, name: str) -> list[Difference]:
+        """Return the differences between the answers of a step, apart from what is expected."""
+        old, new = (held.steps[name].value for held in (self.direct, self.through))
+        return list(differences(_plain(old, self.expected.kept), _plain(new, self.expected.own)))
+
+    def seen(self, clause: str, name: str, passed: bool, expected: str, actual: str) -> Seen:
+        """Return an observation about a step, with its lines on both hops."""
+        step = self.through.steps[name]
+        beside = [(DIRECT, self.direct.steps[name].answer or self.direct.steps[name].line)]
+        found = self.behind(name)
+        beside = ([(UPSTREAM, found)] if found else []) + beside
+        line = step.answer or step.line or None
+        return Seen(
+            clause,
+            passed,
+            line if step.client == 0 else None,
+            expected,
+            actual,
+            beside=tuple(beside),
+        )
+
+    def behind(self, name: str) -> int | None:
+        """Return the line of the answer that our server gave to the gateway for a step.
+
+        The last request of the same method and target is the one.
+        """
+        asked = self._sent(name)
+        found = None
+        if asked is None or not self.through.upstream:
+            return None
+        for entry in self.through.upstream[0]:
+            value = entry.value
+            if entry.source is Source.US and value_in(value, "method") == asked["method"]:
+                same = self._target(value) in {self._target(asked), None}
+                found = entry.n if same or self.expected.prefix else found
+        answer = None if found is None else self.through.upstream[0].answer_to(found)
+        return found if answer is None else answer[0].n
+
+    def _sent(self, name: str) -> Any:
+        step = self.through.steps[name]
+        value = self.through.clients[step.client][step.line].value if step.line else None
+        return value if isinstance(value, dict) else None
+
+    @staticmethod
+    def _target(value: Any) -> Any:
+        params = object_in(value, "params")
+        return params.get("name", params.get("uri"))
+
+    def evidence(self, seen: Seen) -> tuple[WireLine, ...]:
+        """Return the lines of both hops, each hop with its name."""
+        lines = [*_lines(self.transcript, seen.n, CLIENT)]
+        for hop, n in seen.beside:
+            held = self.direct.clients if hop == DIRECT else self.through.upstream
+            lines += _lines(held[0], n, hop) if held else []
+        return tuple(lines)
+
+
+def _lines(transcript: Transcript, n: int | None, hop: str) -> Iterator[WireLine]:
+    """Yield a line and the request that it answers, with the hop."""
+    if n is None or not 0 < n <= len(transcript):
+        return
+    asked = [one.answers for one in transcript[n].messages if one.answers is not None]
+    entries = [transcript[line] for line in dict.fromkeys([*asked, n])]
+    for line in evidence(entries, n, asked):
+        yield replace(line, http=_HOPS[hop], guilty=line.guilty and hop == CLIENT)
+
+
+def _plain(answer: Any, items: Callable[[list[Any]], list[Any]]) -> Any:
+    """Return an answer without what each server says of itself, and its ids."""
+    if not isinstance(answer, dict):
+        return answer
+    found = {name: value for name, value in answer.items() if name not in {"id", "jsonrpc"}}
+    result = found.get("result")
+    if isinstance(result, dict):
+        result = dict(result)
+        meta = result.get("_meta")
+        if isinstance(meta, dict):
+            meta = {name: value for name, value in meta.items() if name != OURS}
+            result = {**result, "_meta": meta} if meta else _without(result, "_meta")
+        for member in ("tools", "prompts"):
+            if isinstance(result.get(member), list):
+                result[member] = items(result[member])
+        found["result"] = _without(result, "nextCursor")
+    return found
+
+
+def _without(value: dict[str, Any], name: str) -> dict[str, Any]:
+    return {key: inner for key, inner in value.items() if key != name}
+
+
+def told(found: Sequence[Difference]) -> str:
+    """Return differences in words."""
+    said = [_told(one) for one in found[:SHOWN]]
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return "; ".join(said) + more
+
+
+def _told(one: Difference) -> str:
+    what = fate(one)
+    if one.path[-1:] == (ORDER,):
+        return f"{Fate.CHANGED}: the order of {where(one.path[:-1])}"
+    if what is Fate.LOST:
+        return f"{what}: {where(one.path)}, which was {brief(one.old, 80)}"
+    if what is Fate.INVENTED:
+        return f"{what}: {where(one.path)}, {brief(one.new, 80)}"
+    return f"{what}: {where(one.path)}, from {brief(one.old, 80)} to {brief(one.new, 80)}"
+
+
+class Talk:
+    """The client of an exchange.
+
+    Args:
+        open_: opens a connection of a further client.
+        expected: what the gateway is meant to change; nothing without one.
+
+    Attributes:
+        steps: the steps so far.
+        facts: what was measured.
+        connections: those of all clients.
+    """
+
+    def __init__(self, open_: Callable[[], Connection], expected: Expected) -> None:
+        self._open, self.expected = open_, expected
+        self.connections: list[Connection] = [open_()]
+        self.steps: dict[str, Step] = {}
+        self.facts: dict[str, Any] = {}
+        opening = self.connections[0].opening
+        if opening is not None:
+            self.steps["opening"] = Step(opening.asked, opening.entry, opening.value)
+
+    @property
+    def first(self) -> Connection:
+        """The connection of the first client."""
+        return self.connections[0]
+
+    @property
+    def modern(self) -> bool:
+        """Whether the stateless era is spoken."""
+        return self.first.modern
+
+    def another(self) -> int:
+        """Open a further client; return its number."""
+        self.connections.append(self._open())
+        return len(self.connections) - 1
+
+    def send(self, method: str, params: Mapping[str, Any], client: int = 0, **more: Any) -> int:
+        """Send a request; return its line.
+
+        Args:
+            more: ``id``; members of ``_meta`` as ``meta``.
+        """
+        connection = self.connections[client]
+        meta = more.get("meta") or {}
+        params = {**params}
+        if meta or self.modern:
+            own = connection.meta() if self.modern else {}
+            params["_meta"] = {**own, **meta}
+        return connection.say(connection.build(method, params, id=more.get("id")), required=False)
+
+    def take(self, name: str, line: int, client: int = 0, seconds: float | None = None) -> Step:
+        """Wait for the answer to a request, and note it as a step."""
+        reply = self.connections[client].answer_to(line, seconds, patient=True)
+        value = None if reply.value is None else dict(reply.value)
+        step = Step(line, reply.entry, value, reply.why, client)
+        self.steps[name] = step
+        return step
+
+    def ask(
+        self, name: str, method: str, params: Mapping[str, Any], client: int = 0, **more: Any
+    ) -> Step:
+        """Send a request and wait; ``send`` describes ``more``."""
+        return self.take(name, self.send(method, params, client, **more), client)
+
+    def params(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Return the params of a call of a tool of our server, by its name at the gateway."""
+        return {"name": self.expected.prefix + tool, "arguments": arguments}
+
+    def call(self, name: str, tool: str, client: int = 0, **arguments: Any) -> Step:
+        """Call a tool of our server, and wait."""
+        return self.ask(name, "tools/call", self.params(tool, **arguments), client)
+
+    def pages(self, name: str, method: str, member: str, client: int = 0) -> Step:
+        """Read a list to its end; a gateway may cut it otherwise."""
+        cursor: dict[str, Any] = {}
+        items: list[Any] = []
+        first: Step | None = None
+        known: set[str] = set()
+        for _ in range(MOST_PAGES):
+            step = self.ask(name, method, cursor, client)
+            first = first or step
+            items += list_in(step.result, member)
+            further = step.result.get("nextCursor")
+            if not isinstance(further, str) or further in known:
+                break
+            known.add(further)
+            cursor = {"cursor": further}
+        assert first is not None  # noqa: S101  (there is at least one page)
+        if member in first.result:
+            whole = {**first.value, "result": {**first.result, member: items}}
+            first = replace(first, value=whole)
+        self.steps[name] = first
+        return first
+
+    def until(self, seen: Callable[[], Any], seconds: float, client: int = 0) -> Any:
+        """Wait until something is seen, at most some seconds."""
+        return self.connections[client].wait(seen, seconds)
+
+    def settle(self, client: int = 0) -> None:
+        """Wait until messages that follow an answer have come."""
+        self.connections[client].quiet()
+
+    @staticmethod
+    def clock() -> float:
+        """Return the seconds of a clock."""
+        return now()
+
+
+Exchange = Callable[[Talk], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An exchange, and the server of ours that it is held with."""
+
+    run: Exchange
+    part: type[Upstream]
+
+
+def exchange(name: str, part: type[Upstream] = Upstream) -> Callable[[Exchange], Exchange]:
+    """Declare an exchange.
+
+    Args:
+        part: our server.
+
+    Raises:
+        CatalogueError: there is such an exchange.
+    """
+
+    def declare(run: Exchange) -> Exchange:
+        declare_part(name, Planned(run, part))
+        return run
+
+    return declare
+
+
+def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether a path begins as a pattern does; ``*`` stands for any one step."""
+    pairs = itertools.zip_longest(path[: len(pattern)], pattern)
+    return all(step is not None and want in {"*", step} for step, want in pairs)
+
+
+def present(value: Any, pattern: Sequence[str]) -> bool:
+    """Return whether a value has something at a pattern."""
+    if not pattern:
+        return True
+    step, *rest = pattern
+    if isinstance(value, dict):
+        inner = value.values() if step == "*" else [value[step]] if step in value else []
+    elif isinstance(value, list):
+        inner = value if step == "*" else []
+    else:
+        inner = []
+    return any(present(one, rest) for one in inner)
+
+
+def code(answer: Any) -> Any:
+    """Return the code of an error; None for any other answer."""
+    return value_in(answer, "error", "code")
+
+
+def mild(seen: Seen, breach: Breach) -> Seen:
+    """Return an observation that counts at most so much."""
+    return replace(seen, mild=breach)
+
+
+def same(one: Any, two: Any) -> bool:
+    """Return whether two values are the same JSON."""
+    return json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)

@@ -1,0 +1,418 @@
+"""Our server behind a gateway: it offers every feature, with each member that one may have.
+
+Its answers are fixed, so that what arrives through a gateway can be compared with them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.parts.part import INVALID_PARAMS, Json, Part
+from mcp_touchstone.wire.framing import id_key, object_in, value_in
+
+OWN: Final = "com.example.upstream/"
+"""Prefix of the names that only our server uses."""
+
+REFUSED: Final = -32050
+"""Code of an error of ours; the protocol leaves it to servers."""
+
+CACHE: Final = {"ttlMs": 61_000, "cacheScope": "private"}
+LONGEST: Final = 16 << 20
+"""Greatest size of a text that is asked for, in characters."""
+
+HELD: Final = 60.0
+"""Seconds after which a held call is answered, if nobody cancels it."""
+
+LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+WATCHED: Final = "test://upstream/watched"
+TEXT: Final = "test://upstream/text%20file.txt"
+BINARY: Final = "test://upstream/binary"
+DATA: Final = "AAEC/+8="
+
+
+def _marked(name: str) -> Json:
+    """Return members that no specification has, and the metadata of a thing."""
+    return {
+        "_meta": {f"{OWN}of": name, f"{OWN}nested": {"list": [1, 2.5, None, "ü"]}},
+        "x-upstream": {"kept": [name]},
+    }
+
+
+ICONS: Final = [
+    {
+        "src": "data:image/png;base64,AAEC",
+        "mimeType": "image/png",
+        "sizes": ["48x48"],
+        "theme": "dark",
+    }
+]
+ANNOTATIONS: Final = {
+    "audience": ["user", "assistant"],
+    "priority": 0.75,
+    "lastModified": "2025-01-12T15:00:58Z",
+}
+SHAPE: Final = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "count": {"type": "integer"},
+        "deep": {"type": "object", "properties": {"none": {"type": "null"}}},
+    },
+    "required": ["text", "count"],
+}
+
+
+def _tool(name: str, about: str, arguments: Mapping[str, Any], **more: Any) -> Json:
+    schema = {"type": "object", "properties": dict(arguments)}
+    return {"name": name, "description": about, "inputSchema": schema, **more}
+
+
+_TEXT: Final = {"type": "string"}
+_NUMBER: Final = {"type": "integer"}
+TOOLS: Final[tuple[Json, ...]] = (
+    {
+        "name": "everything",
+        "title": "Everything at once — ünïcode",
+        "description": "Return each type of content.\nSecond line.",
+        "icons": ICONS,
+        "inputSchema": {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "properties": {
+                "kind": {
+                    "type": "string",
+                    "title": "Kind",
+                    "enum": ["all", "none"],
+                    "default": "all",
+                    "x-upstream": True,
+                },
+                "sizes": {"type": "array", "items": {"$ref": "#/$defs/size"}, "maxItems": 3},
+            },
+            "$defs": {"size": {"type": "integer", "minimum": 1}},
+            "additionalProperties": False,
+        },
+        "outputSchema": SHAPE,
+        "annotations": {
+            "title": "Everything",
+            "readOnlyHint": True,
+            "destructiveHint": False,
+            "idempotentHint": True,
+            "openWorldHint": False,
+        },
+        **_marked("everything"),
+    },
+    _tool("fail", "Report a failure in a result.", {}),
+    _tool("refuse", "Answer with an error.", {}),
+    _tool("echo", "Return a text.", {"text": _TEXT, "mark": _TEXT}),
+    _tool("big", "Return a long text.", {"size": _NUMBER}),
+    _tool("hold", "Answer when cancelled, or late.", {"mark": _TEXT}),
+    _tool("later", "Answer after some milliseconds.", {"mark": _TEXT, "after": _NUMBER}),
+    _tool("progress", "Report progress.", {"mark": _TEXT, "steps": _NUMBER}),
+    _tool("log", "Write a log message of each level.", {"mark": _TEXT}),
+    _tool("change", "Say that each list and a resource changed.", {}),
+    _tool("ask", "Ask the client.", {"what": _TEXT, "mark": _TEXT}),
+    _tool("leave", "End this server.", {}),
+)
+"""The tools, in an order that is not that of their names."""
+
+CONTENT: Final[tuple[Json, ...]] = (
+    {"type": "text", "text": "plain ünïcode 🎛 \u2028 text", "annotations": ANNOTATIONS},
+    {"type": "image", "data": DATA, "mimeType": "image/png", **_marked("image")},
+    {"type": "audio", "data": DATA, "mimeType": "audio/wav", **_marked("audio")},
+    {
+        "type": "resource_link",
+        "uri": TEXT,
+        "name": "linked",
+        "title": "A link",
+        "description": "what it is",
+        "mimeType": "text/plain",
+        "size": 5,
+        "annotations": ANNOTATIONS,
+        **_marked("link"),
+    },
+    {
+        "type": "resource",
+        "resource": {"uri": TEXT, "mimeType": "text/plain", "text": "in it", **_marked("in it")},
+        "annotations": ANNOTATIONS,
+    },
+    {
+        "type": "resource",
+        "resource": {"uri": BINARY, "mimeType": "application/octet-stream", "blob": DATA},
+    },
+)
+STRUCTURED: Final = {"text": "plain", "count": 3, "deep": {"none": None}, "more": [[], {}, 1.5]}
+EVERYTHING: Final = {
+    "content": list(CONTENT),
+    "structuredContent": STRUCTURED,
+    "isError": False,
+    **_marked("result"),
+}
+FAILED: Final = {
+    "content": [{"type": "text", "text": "it failed: ünïcode"}],
+    "structuredContent": {"why": "it failed", "code": 7},
+    "isError": True,
+    **_marked("failure"),
+}
+PROMPTS: Final[tuple[Json, ...]] = (
+    {
+        "name": "review",
+        "title": "Review — ünïcode",
+        "description": "Review a text.",
+        "icons": ICONS,
+        "arguments": [
+            {"name": "text", "title": "Text", "description": "what to review", "required": True},
+            {"name": "style", "description": "how"},
+        ],
+        **_marked("review"),
+    },
+    {"name": "bare"},
+)
+PROMPT: Final = {
+    "description": "A review.",
+    "messages": [
+        {"role": "user", "content": {"type": "text", "text": "Review this"}},
+        {"role": "assistant", "content": CONTENT[1]},
+        {"role": "user", "content": CONTENT[4]},
+        {"role": "user", "content": CONTENT[3]},
+    ],
+    **_marked("prompt"),
+}
+RESOURCES: Final[tuple[Json, ...]] = (
+    {
+        "uri": TEXT,
+        "name": "text",
+        "title": "A text — ünïcode",
+        "description": "five bytes",
+        "mimeType": "text/plain",
+        "size": 5,
+        "icons": ICONS,
+        "annotations": ANNOTATIONS,
+        **_marked("text"),
+    },
+    {"uri": BINARY, "name": "binary"},
+    {"uri": WATCHED, "name": "watched"},
+)
+CONTENTS: Final[Mapping[str, list[Json]]] = {
+    TEXT: [{"uri": TEXT, "mimeType": "text/plain", "text": "hällo", **_marked("contents")}],
+    BINARY: [
+        {"uri": BINARY, "mimeType": "application/octet-stream", "blob": DATA},
+        {"uri": f"{BINARY}/2", "text": "a second part"},
+    ],
+    WATCHED: [{"uri": WATCHED, "text": "watched"}],
+}
+TEMPLATES: Final[tuple[Json, ...]] = (
+    {
+        "uriTemplate": "test://upstream/{name}/of/{+path}",
+        "name": "template",
+        "title": "A template — ünïcode",
+        "description": "what it is",
+        "mimeType": "text/plain",
+        "icons": ICONS,
+        "annotations": ANNOTATIONS,
+        **_marked("template"),
+    },
+)
+COMPLETION: Final = {"values": ["formal", "förmlich"], "total": 7, "hasMore": True}
+INSTRUCTIONS: Final = "Use everything — first.\nThen stop."
+ASKED: Final[Mapping[str, tuple[str, Json]]] = {
+    "roots": ("roots/list", {}),
+    "sampling": (
+        "sampling/createMessage",
+        {
+            "messages": [{"role": "user", "content": {"type": "text", "text": "Say ünïcode"}}],
+            "maxTokens": 17,
+            "temperature": 0.25,
+            "stopSequences": ["END"],
+            "systemPrompt": "You are brief.",
+            "modelPreferences": {"hints": [{"name": "small"}], "costPriority": 0.5},
+            "metadata": {"of": "upstream"},
+        },
+    ),
+    "elicitation": (
+        "elicitation/create",
+        {
+            "mode": "form",
+            "message": "Who are you?",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {"name": {"type": "string", "title": "Name", "maxLength": 9}},
+                "required": ["name"],
+            },
+        },
+    ),
+}
+"""What the tool that asks is asked to ask -> the request to the client."""
+
+
+class Upstream(Part):
+    """A server with every feature, for a gateway; it speaks both eras."""
+
+    modern = True
+    both = True
+    capabilities: ClassVar[Json] = {
+        "tools": {"listChanged": True},
+        "prompts": {"listChanged": True},
+        "resources": {"listChanged": True, "subscribe": True},
+        "completions": {},
+        "logging": {},
+    }
+    pages: ClassVar[Mapping[str, tuple[str, tuple[tuple[Json, ...], ...]]]] = {
+        "tools/list": ("tools", (TOOLS[:5], TOOLS[5:])),
+        "prompts/list": ("prompts", (PROMPTS,)),
+        "resources/list": ("resources", (RESOURCES[:2], RESOURCES[2:])),
+        "resources/templates/list": ("resourceTemplates", (TEMPLATES,)),
+    }
+    """Method of a list -> its member, and the items of each page."""
+
+    def opening(self) -> Json:
+        """Return the result of initialize, with instructions."""
+        return {**super().opening(), "instructions": INSTRUCTIONS}
+
+    def serve(self, request: Json) -> None:
+        """Answer a request."""
+        method = request["method"]
+        known = {
+            "prompts/get": lambda _: self.answer(request, dict(PROMPT)),
+            "resources/read": self._read,
+            "resources/subscribe": lambda _: self.answer(request, {}),
+            "resources/unsubscribe": lambda _: self.answer(request, {}),
+            "logging/setLevel": lambda _: self.answer(request, {}),
+            "completion/complete": lambda _: self.answer(
+                request, {"completion": dict(COMPLETION), **_marked("completion")}
+            ),
+            **dict.fromkeys(self.pages, self._list),
+        }
+        fits = method in known and (self.opened or self._names_revision(request))
+        if method == "server/discover" and self._names_revision(request):
+            about = {"supportedVersions": list(rev.MODERN), "capabilities": self.capabilities}
+            self.answer(request, {**about, "instructions": INSTRUCTIONS, **CACHE})
+        elif fits:
+            known[method](request)
+        else:
+            super().serve(request)
+
+    def _names_revision(self, request: Json) -> bool:
+        meta = object_in(request, "params", "_meta")
+        return self.modern and meta.get(f"{rev.META}protocolVersion") in rev.MODERN
+
+    def _list(self, request: Json) -> None:
+        member, pages = self.pages[request["method"]]
+        cursor = value_in(request, "params", "cursor")
+        known = [None, *(f"page/{n + 1}?=é" for n in range(1, len(pages)))]
+        if cursor not in known:
+            self.refuse(request, INVALID_PARAMS, "Unknown cursor", cursor=cursor)
+            return
+        at = known.index(cursor)
+        further = {"nextCursor": known[at + 1]} if at + 1 < len(pages) else {}
+        found = {member: list(pages[at]), **further, **_marked(member)}
+        self.answer(request, {**found, **(CACHE if self.modern else {})})
+
+    def _read(self, request: Json) -> None:
+        uri = value_in(request, "params", "uri")
+        if uri not in CONTENTS:
+            code = INVALID_PARAMS if self.modern else -32002
+            self.refuse(request, code, "Resource not found", uri=uri)
+            return
+        found = {"contents": CONTENTS[uri], **_marked("read")}
+        self.answer(request, {**found, **(CACHE if self.modern else {})})
+
+    def call(self, request: Json) -> None:
+        """Answer tools/call."""
+        name = value_in(request, "params", "name")
+        given = object_in(request, "params", "arguments")
+        does: dict[str, Callable[[Json, Json], None]] = {
+            "everything": lambda asked, _: self.answer(asked, dict(EVERYTHING)),
+            "fail": lambda asked, _: self.answer(asked, dict(FAILED)),
+            "refuse": lambda asked, _: self.refuse(
+                asked, REFUSED, "No — ünïcode", why={"of": ["upstream", 1.5]}
+            ),
+            "echo": self._echo,
+            "big": self._big,
+            "hold": self._hold,
+            "later": self._answer_later,
+            "progress": self._progress,
+            "log": self._log,
+            "change": self._change,
+            "ask": self._ask,
+            "leave": lambda _asked, _given: self.leave(),
+        }
+        if name in does:
+            does[name](request, given)
+        else:
+            self.refuse(request, INVALID_PARAMS, f"Unknown tool: {name}")
+
+    def leave(self) -> None:
+        """End, as a server that crashes."""
+        self.gone = 3
+
+    def _echo(self, request: Json, given: Json) -> None:
+        text = str(given.get("text", ""))
+        structured = {"text": text, "length": len(text), "mark": given.get("mark")}
+        self.answer(request, {**self.text(text), "structuredContent": structured})
+
+    def _big(self, request: Json, given: Json) -> None:
+        size = given.get("size")
+        size = min(size, LONGEST) if isinstance(size, int) and size > 0 else 1
+        self.answer(request, self.text(("0123456789abcde\n" * (size // 16 + 1))[:size]))
+
+    def _hold(self, request: Json, given: Json) -> None:
+        self.later(HELD, lambda: self.answer(request, self.text(f"held {given.get('mark')}")))
+
+    def _answer_later(self, request: Json, given: Json) -> None:
+        after = given.get("after")
+        seconds = min(after, 5000) / 1000 if isinstance(after, int) else 0.2
+        done = self.text(f"later {given.get('mark')}")
+        self.later(seconds, lambda: self.answer(request, done))
+
+    def _progress(self, request: Json, given: Json) -> None:
+        token = object_in(request, "params", "_meta").get("progressToken")
+        steps = given.get("steps")
+        steps = min(steps, 100) if isinstance(steps, int) else 3
+        for number in range(1, steps + 1) if id_key(token) is not None else ():
+            what = {"progressToken": token, "progress": number, "total": steps}
+            about = {"message": f"{given.get('mark')} ünïcode {number}"}
+            self.say({"method": "notifications/progress", "params": {**what, **about}})
+        self.answer(request, self.text(f"progress {given.get('mark')}"))
+
+    def _log(self, request: Json, given: Json) -> None:
+        for level in LEVELS:
+            data = {"mark": given.get("mark"), "level": level, "deep": [None, {"ü": 1}]}
+            params = {"level": level, "logger": "upstream", "data": data}
+            self.say({"method": "notifications/message", "params": params})
+        self.answer(request, self.text(f"logged {given.get('mark')}"))
+
+    def _change(self, request: Json, _given: Json) -> None:
+        if not self.modern:  # there a subscription has its own stream
+            for kind in ("tools", "prompts", "resources"):
+                self.say({"method": f"notifications/{kind}/list_changed"})
+            params = {"uri": WATCHED}
+            self.say({"method": "notifications/resources/updated", "params": params})
+        self.answer(request, self.text("changed"))
+
+    def _ask(self, request: Json, given: Json) -> None:
+        what = given.get("what")
+        if what not in ASKED:
+            self.refuse(request, INVALID_PARAMS, "Unknown question")
+            return
+        method, params = ASKED[what]
+
+        def then(said: Any) -> None:
+            told = {"asked": method, "mark": given.get("mark"), "said": said}
+            self.answer(request, {**self.text(str(given.get("mark"))), "structuredContent": told})
+
+        if not self.modern:
+            self.ask(
+                method,
+                lambda message: then({k: message[k] for k in ("result", "error") if k in message}),
+                **params,
+            )
+            return
+        answers = object_in(request, "params", "inputResponses")
+        if "question" in answers:
+            state = value_in(request, "params", "requestState")
+            then({"result": answers["question"], "state": state})
+            return
+        wanted = {"question": {"method": method, "params": params}}
+        state = f"state/{given.get('mark')}?=é"
+        round_ = {"resultType": "input_required", "inputRequests": wanted, "requestState": state}
+        self.answer(request, round_)
