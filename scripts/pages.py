@@ -12,7 +12,7 @@ from mcp_touchstone.advisories.table import advisories, seen_in
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier
 from mcp_touchstone.catalog.clause import BREACH_OF, Chapter, Clause, Observable, address
-from mcp_touchstone.catalog.loader import CLIENTS, SECURITY, home, load
+from mcp_touchstone.catalog.loader import CLIENTS, GATEWAYS, SECURITY, home, load
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import names, profile
 from mcp_touchstone.profiles.measure import MEASURES
@@ -170,15 +170,18 @@ def _profiles() -> Iterator[str]:
 def _clause_pages() -> dict[str, Iterator[str]]:
     measured = coverage.measure(load(), coverage.mutants())
     clients = coverage.measure(load(CLIENTS), {})
+    gateways = coverage.measure(load(GATEWAYS), {})
     chapters = {
         _path("clauses", chapter): _clause_chapter(chapter, of)
-        for of in (measured, clients)
+        for of in (measured, clients, gateways)
         for chapter in of.catalogue.chapters
     }
-    return {"clauses.md": _clause_index(measured, clients), **chapters}
+    return {"clauses.md": _clause_index(measured, clients, gateways), **chapters}
 
 
-def _clause_index(measured: coverage.Coverage, clients: coverage.Coverage) -> Iterator[str]:
+def _clause_index(
+    measured: coverage.Coverage, clients: coverage.Coverage, gateways: coverage.Coverage
+) -> Iterator[str]:
     yield "# The clauses\n"
     yield (
         f"The specification is divided into {len(measured.catalogue)} clauses. "
@@ -211,6 +214,14 @@ def _clause_index(measured: coverage.Coverage, clients: coverage.Coverage) -> It
         "and a client that keeps all of them is silent.\n"
     )
     for chapter in clients.catalogue.chapters:
+        link = f"[{chapter.group}/{chapter.name}]({_path('clauses', chapter)})"
+        yield f"- {link}: {chapter.title}, {len(chapter.clauses)} clauses"
+    yield "\n## Rules on gateways\n"
+    yield (
+        "`mcp-touchstone gateway` judges them. A faulty gateway breaks each one and no other, and "
+        "one that passes everything on is silent.\n"
+    )
+    for chapter in gateways.catalogue.chapters:
         link = f"[{chapter.group}/{chapter.name}]({_path('clauses', chapter)})"
         yield f"- {link}: {chapter.title}, {len(chapter.clauses)} clauses"
 

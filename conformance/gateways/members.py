@@ -11,7 +11,7 @@ LISTS: Final = {
     "resources": ("resources/list", "resources"),
     "templates": ("resources/templates/list", "resourceTemplates"),
 }
-"""Step -> the method of a list, and its member."""
+"""ExchangeStep -> the method of a list, and its member."""
 
 NEEDS: Final = {
     "prompts": "prompts",
@@ -23,7 +23,7 @@ NEEDS: Final = {
     "no-resource": "resources",
     "complete": "completions",
 }
-"""Step -> the capability of the server that it needs; all others need tools, or none."""
+"""ExchangeStep -> the capability of the server that it needs; all others need tools, or none."""
 
 TOOLS: Final = ("everything", "fail")
 ERRORS: Final = ("refuse", "no-tool", "no-method", "no-resource", "no-cursor")
@@ -134,6 +134,16 @@ def _is_dropped(pair: gateways.Pair, step: str) -> bool:
     return bool(need) and need not in _declared(pair.through)
 
 
+def _is_unkept(pair: gateways.Pair, step: str) -> bool:
+    """Whether the gateway declares what a step needs, and does not know its method."""
+    works = "result" in pair.direct.steps[step].value
+    return (
+        works
+        and NEEDS.get(step, "") in _declared(pair.through)
+        and (gateways.code(pair.through.steps[step].value) == gateways.NO_METHOD)
+    )
+
+
 def _kind(value: Any) -> str:
     return "a result" if "result" in value else "an error"
 
@@ -167,14 +177,9 @@ def passes_each_member_on(pair: gateways.Pair) -> Iterator[Seen]:
 
 
 def _is_usual(one: Any) -> bool:
-    usual = {False, "complete"}
-    ends = {value for value in (one.old, one.new) if isinstance(value, bool | str)}
-    absent = gateways.NOTHING in {one.old, one.new} if _hashable(one) else False
-    return one.path in HARMLESS and absent and ends <= usual
-
-
-def _hashable(one: Any) -> bool:
-    return not any(isinstance(value, dict | list) for value in (one.old, one.new))
+    """Whether a member was left out, or written out, with its usual value."""
+    alone = [value for value in (one.old, one.new) if value in (False, "complete")]
+    return one.path in HARMLESS and gateways.is_lost(one) and bool(alone)
 
 
 def _weighed(pair: gateways.Pair, clause: str, name: str, seen: Seen) -> Seen:
@@ -199,7 +204,7 @@ def answers_as_the_server_does(pair: gateways.Pair) -> Iterator[Seen]:
         after = pair.through.steps[name]
         came = after.value is not None
         yield pair.seen("gateway-answers-come", name, came, "an answer", after.why)
-        if came and not _is_dropped(pair, name):
+        if came and not (_is_dropped(pair, name) or _is_unkept(pair, name)):
             passed = _kind(after.value) == _kind(before.value)
             actual = f"{_kind(after.value)} in place of {_kind(before.value)}: {brief(after.value)}"
             yield pair.seen("gateway-answers-kind", name, passed, _kind(before.value), actual)
@@ -216,9 +221,8 @@ def offers_what_the_server_offers(pair: gateways.Pair) -> Iterator[Seen]:
     yield pair.seen("gateway-features-passed", "opening", not lost, "each capability", told)
     for step, need in NEEDS.items():
         if need in after and pair.has(step) and step in pair.through.steps:
-            value = pair.through.steps[step].value
-            works = "result" not in pair.direct.steps[step].value or (
-                gateways.code(value) != gateways.NO_METHOD
+            works = not _is_unkept(pair, step)
+            actual = (
+                f"{need} is declared, and the answer is {brief(pair.through.steps[step].value)}"
             )
-            actual = f"{need} is declared, and the answer is {brief(value)}"
             yield pair.seen("gateway-opening-capabilities", step, works, "it works", actual)

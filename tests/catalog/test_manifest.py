@@ -17,7 +17,7 @@ from mcp_touchstone.catalog.clause import (
     Observable,
     load_catalogue,
 )
-from mcp_touchstone.catalog.loader import CLIENTS, home, load, rows
+from mcp_touchstone.catalog.loader import CLIENTS, GATEWAYS, home, load, rows
 from mcp_touchstone.catalog.scenario import (
     Place,
     Registry,
@@ -33,6 +33,7 @@ REGISTRY = load()
 CATALOGUE = REGISTRY.catalogue
 CASES = REGISTRY.cases()
 OF_CLIENTS = load(CLIENTS)
+OF_GATEWAYS = load(GATEWAYS)
 CONFORMANCE = home() / "conformance"
 
 COMPLETE = {
@@ -142,9 +143,10 @@ def test_every_chapter_with_judged_clauses_has_a_scenario_file() -> None:
 
 def test_loader_reads_every_file() -> None:
     files = {path.relative_to(CONFORMANCE) for path in CONFORMANCE.rglob("*.toml")}
-    chapters = [*CATALOGUE.chapters, *OF_CLIENTS.catalogue.chapters]
+    suites = (REGISTRY, OF_CLIENTS, OF_GATEWAYS)
+    chapters = [chapter for suite in suites for chapter in suite.catalogue.chapters]
     read = {Path(chapter.group, f"{chapter.name}.toml") for chapter in chapters}
-    imported = {case.id.partition("::")[0] for case in [*CASES, *OF_CLIENTS.cases()]}
+    imported = {case.id.partition("::")[0] for suite in suites for case in suite.cases()}
     modules = {path.relative_to(home()).as_posix() for path in CONFORMANCE.rglob("*.py")}
 
     assert files == read
@@ -165,6 +167,12 @@ def test_rules_on_clients_are_apart_and_named_so() -> None:
     assert all(chapter.group == CLIENTS for chapter in rows(CLIENTS).chapters)
     assert not any(clause.id.startswith("client-") for clause in CATALOGUE)
     assert not OF_CLIENTS.scenarios
+
+
+def test_rules_on_gateways_are_apart_and_named_so() -> None:
+    assert all(clause.id.startswith("gateway-") for clause in OF_GATEWAYS.catalogue)
+    assert not any(clause.id.startswith("gateway-") for clause in CATALOGUE)
+    assert not OF_GATEWAYS.scenarios
 
 
 def test_clause_revisions_are_contiguous_except_for_known_gaps() -> None:

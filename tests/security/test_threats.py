@@ -8,7 +8,16 @@ import pytest
 
 from mcp_touchstone.catalog import needs
 from mcp_touchstone.catalog.clause import Breach, CatalogueError
-from mcp_touchstone.catalog.loader import BOTH, CLIENTS, CONFORMANCE, SECURITY, home, load, rows
+from mcp_touchstone.catalog.loader import (
+    BOTH,
+    CLIENTS,
+    CONFORMANCE,
+    GATEWAYS,
+    SECURITY,
+    home,
+    load,
+    rows,
+)
 from mcp_touchstone.catalog.scenario import Scenario
 from mcp_touchstone.catalog.threat import Severity, Threat, load_family
 from mcp_touchstone.security import payload
@@ -133,7 +142,8 @@ def test_at_least_seven_fakes_trip_no_threat() -> None:
 def test_conformance_and_security_ids_are_distinct() -> None:
     both = rows(BOTH)
 
-    assert len(both) == len(rows(CONFORMANCE)) + len(rows(CLIENTS)) + len(THREATS)
+    suites = sum(len(rows(one)) for one in (CONFORMANCE, CLIENTS, GATEWAYS))
+    assert len(both) == suites + len(THREATS)
     assert len(load(BOTH).cases()) == len(load().cases()) + len(REGISTRY.cases())
 
 

@@ -12,7 +12,7 @@ from mcp_touchstone.engine.choice import Choice
 from mcp_touchstone.engine.runner import tidy
 from mcp_touchstone.engine.stages import fold
 from mcp_touchstone.gateway.scene import Came, Way, hold
-from mcp_touchstone.judging.gateways import Pair, Planned
+from mcp_touchstone.judging.gateways import ExchangePlan, Pair
 from mcp_touchstone.results.run import CaseResult, Execution, Run
 from mcp_touchstone.results.subject import Subject
 from mcp_touchstone.runtime.timeouts import Pace
@@ -102,7 +102,11 @@ def _revisions(way: Way, choice: Choice) -> tuple[str, ...]:
 
 
 def _hold_all(
-    way: Way, choice: Choice, exchanges: Mapping[str, Planned], found: _Found, progress: Progress
+    way: Way,
+    choice: Choice,
+    exchanges: Mapping[str, ExchangePlan],
+    found: _Found,
+    progress: Progress,
 ) -> None:
     first = {FIRST: exchanges[FIRST]}
     for asked in _revisions(way, choice):

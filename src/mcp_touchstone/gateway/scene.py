@@ -3,11 +3,10 @@
 import contextlib
 import json
 import shlex
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.errors import UserError
@@ -15,10 +14,9 @@ from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import Client, willing
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.judging.gateways import Expected, Held, Planned, Talk
+from mcp_touchstone.judging.gateways import ExchangePlan, Expected, Held, Talk
 from mcp_touchstone.parts.part import listening
 from mcp_touchstone.parts.upstream import Upstream
-from mcp_touchstone.report.text import last_lines
 from mcp_touchstone.runtime import scratch
 from mcp_touchstone.runtime.input_file import LARGEST_TOML, InputFile
 from mcp_touchstone.runtime.scratch import World
@@ -170,9 +168,9 @@ def _spoke(one: Recording) -> bool:
     return any(row.side is Side.CLIENT and row.headers is None for row in one.rows)
 
 
-def _listening(port: int) -> socket.socket:
+def _listening(port: int) -> Any:
     try:
-        return socket.create_server(("127.0.0.1", port))
+        return listening(port)
     except OSError as error:
         raise GatewayError(f"--upstream-port {port}: {error.strerror}") from error
 
@@ -238,7 +236,7 @@ class Came:
     reached: bool = False
 
 
-def hold(one: Way, planned: Planned, name: str, revision: str) -> Came:
+def hold(one: Way, planned: ExchangePlan, name: str, revision: str) -> Came:
     """Hold an exchange once; end all that was started.
 
     Raises:
@@ -280,7 +278,7 @@ def _target(one: Way, behind: Behind, folder: Path) -> Target:
 
 
 def _talk(
-    pool: ProcessPool, planned: Planned, name: str, revision: str, expected: Expected
+    pool: ProcessPool, planned: ExchangePlan, name: str, revision: str, expected: Expected
 ) -> tuple[Came, Talk | None]:
     """Open a connection and hold the exchange."""
     nothing = Held((), (), {})
@@ -303,7 +301,7 @@ def _talk(
     opening = first.opening
     info = _info(first)
     if opening is None or opening.result is None:
-        said = "; ".join(last_lines(first.channel.stderr()))
+        said = first.channel.stderr()
         return Came(nothing, f"no result of the opening request: {opening}", said), None
     agreed = opening.result.get("protocolVersion", revision)
     agreed = agreed if agreed in rev.ALL and not first.modern else revision

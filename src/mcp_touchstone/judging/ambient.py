@@ -174,6 +174,11 @@ class Record:
             self.judged,
         )
 
+    def by_hand(self, n: int | None) -> str:
+        """Return the shell lines that send the request of a line again; empty on stdio."""
+        sent = self.transcript.exchanges
+        return by_curl(list(self.transcript), n, self.related(n), sent)
+
     def related(self, n: int | None) -> list[int]:
         """Return the lines of ours that a line answers."""
         messages = () if n is None else self.transcript[n].messages
@@ -305,7 +310,6 @@ class _Tally:
         outcome, seen, record = self.gravest
         entries = list(record.transcript)
         guilty = seen.n
-        related = record.related(guilty)
         origin = _origin(entries, guilty)
         return Judgement(
             clause=clause.id,
@@ -317,7 +321,7 @@ class _Tally:
             wire=record.evidence(seen),
             count=self.breaches,
             source=source,
-            reproduction=by_curl(entries, guilty, related, record.transcript.exchanges),
+            reproduction=record.by_hand(guilty),
             process=record.transcript.label,
             because=INVALID if _answers_invalid_value(seen, record, clause) else "",
             replay=record.transcript.replay or ("--select", origin),

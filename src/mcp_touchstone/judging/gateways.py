@@ -107,9 +107,9 @@ class Expected:
             elif name == "revision" and value not in rev.ALL:
                 raise ValueError(f"{value!r} is none of {', '.join(rev.ALL)}")
             elif name in {"prefix", "revision"}:
-                found = replace(found, **{name: value})
+                found = replace(found, **dict[str, Any]([(name, value)]))
             else:
-                found = replace(found, **{name: getattr(found, name) | {value}})
+                found = replace(found, **dict[str, Any]([(name, getattr(found, name) | {value})]))
         return found
 
     def kept(self, items: list[Any]) -> list[Any]:
@@ -130,7 +130,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExchangeStep:
     """One request of an exchange.
 
     Attributes:
@@ -166,7 +166,7 @@ class Held:
 
     clients: Sequence[Transcript]
     upstream: Sequence[Transcript]
-    steps: Mapping[str, Step]
+    steps: Mapping[str, ExchangeStep]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def received(self, method: str) -> Iterator[tuple[int, Entry]]:
@@ -265,6 +265,11 @@ class Pair(Record):
             lines += _lines(held[0], n, hop) if held else []
         return tuple(lines)
 
+    def by_hand(self, n: int | None) -> str:
+        """Return nothing: our server behind the gateway has ended."""
+        del n
+        return ""
+
 
 def _lines(transcript: Transcript, n: int | None, hop: str) -> Iterator[WireLine]:
     """Yield a line and the request that it answers, with the hop."""
@@ -273,7 +278,7 @@ def _lines(transcript: Transcript, n: int | None, hop: str) -> Iterator[WireLine
     asked = [one.answers for one in transcript[n].messages if one.answers is not None]
     entries = [transcript[line] for line in dict.fromkeys([*asked, n])]
     for line in evidence(entries, n, asked):
-        yield replace(line, http=_HOPS[hop], guilty=line.guilty and hop == CLIENT)
+        yield replace(line, http=_HOPS[hop], guilty=line.guilty and hop != DIRECT)
 
 
 def _plain(answer: Any, items: Callable[[list[Any]], list[Any]]) -> Any:
@@ -333,11 +338,11 @@ class Talk:
     def __init__(self, open_: Callable[[], Connection], expected: Expected) -> None:
         self._open, self.expected = open_, expected
         self.connections: list[Connection] = [open_()]
-        self.steps: dict[str, Step] = {}
+        self.steps: dict[str, ExchangeStep] = {}
         self.facts: dict[str, Any] = {}
         opening = self.connections[0].opening
         if opening is not None:
-            self.steps["opening"] = Step(opening.asked, opening.entry, opening.value)
+            self.steps["opening"] = ExchangeStep(opening.asked, opening.entry, opening.value)
 
     @property
     def first(self) -> Connection:
@@ -368,17 +373,19 @@ class Talk:
             params["_meta"] = {**own, **meta}
         return connection.say(connection.build(method, params, id=more.get("id")), required=False)
 
-    def take(self, name: str, line: int, client: int = 0, seconds: float | None = None) -> Step:
+    def take(
+        self, name: str, line: int, client: int = 0, seconds: float | None = None
+    ) -> ExchangeStep:
         """Wait for the answer to a request, and note it as a step."""
         reply = self.connections[client].answer_to(line, seconds, patient=True)
         value = None if reply.value is None else dict(reply.value)
-        step = Step(line, reply.entry, value, reply.why, client)
+        step = ExchangeStep(line, reply.entry, value, reply.why, client)
         self.steps[name] = step
         return step
 
     def ask(
         self, name: str, method: str, params: Mapping[str, Any], client: int = 0, **more: Any
-    ) -> Step:
+    ) -> ExchangeStep:
         """Send a request and wait; ``send`` describes ``more``."""
         return self.take(name, self.send(method, params, client, **more), client)
 
@@ -386,15 +393,15 @@ class Talk:
         """Return the params of a call of a tool of our server, by its name at the gateway."""
         return {"name": self.expected.prefix + tool, "arguments": arguments}
 
-    def call(self, name: str, tool: str, client: int = 0, **arguments: Any) -> Step:
+    def call(self, name: str, tool: str, client: int = 0, **arguments: Any) -> ExchangeStep:
         """Call a tool of our server, and wait."""
         return self.ask(name, "tools/call", self.params(tool, **arguments), client)
 
-    def pages(self, name: str, method: str, member: str, client: int = 0) -> Step:
+    def pages(self, name: str, method: str, member: str, client: int = 0) -> ExchangeStep:
         """Read a list to its end; a gateway may cut it otherwise."""
         cursor: dict[str, Any] = {}
         items: list[Any] = []
-        first: Step | None = None
+        first: ExchangeStep | None = None
         known: set[str] = set()
         for _ in range(MOST_PAGES):
             step = self.ask(name, method, cursor, client)
@@ -430,7 +437,7 @@ Exchange = Callable[[Talk], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class ExchangePlan:
     """An exchange, and the server of ours that it is held with."""
 
     run: Exchange
@@ -448,10 +455,15 @@ def exchange(name: str, part: type[Upstream] = Upstream) -> Callable[[Exchange],
     """
 
     def declare(run: Exchange) -> Exchange:
-        declare_part(name, Planned(run, part))
+        declare_part(name, ExchangePlan(run, part))
         return run
 
     return declare
+
+
+def is_lost(one: Difference) -> bool:
+    """Return whether only one of the two answers has the place."""
+    return one.old is NOTHING or one.new is NOTHING
 
 
 def fits(path: Sequence[str], pattern: Sequence[str]) -> bool:

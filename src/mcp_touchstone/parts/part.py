@@ -200,13 +200,13 @@ def call_of(request: Json) -> str:
     return brief([params.get("name"), params.get("arguments")])
 
 
-def listening() -> socket.socket:
-    """Return a socket that listens on loopback.
+def listening(port: int = 0) -> socket.socket:
+    """Return a socket that listens on loopback, on any free port or on this one.
 
     Raises:
         OSError: no port is free.
     """
-    return socket.create_server(("127.0.0.1", 0))
+    return socket.create_server(("127.0.0.1", port))
 
 
 class Part:

@@ -390,7 +390,7 @@ class Upstream(Part):
         self.answer(request, self.text("changed"))
 
     def _ask(self, request: Json, given: Json) -> None:
-        what = given.get("what")
+        what = str(given.get("what"))
         if what not in ASKED:
             self.refuse(request, INVALID_PARAMS, "Unknown question")
             return

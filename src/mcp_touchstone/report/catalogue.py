@@ -8,7 +8,7 @@ from mcp_touchstone.advisories.table import seen_in
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.attack_level import MEANING, Tier, option
 from mcp_touchstone.catalog.clause import Catalogue, CatalogueError, Clause, Observable, nearest
-from mcp_touchstone.catalog.loader import BOTH, CLIENTS, renamed, rows
+from mcp_touchstone.catalog.loader import BOTH, CLIENTS, GATEWAYS, renamed, rows, suite_of
 from mcp_touchstone.catalog.threat import Threat
 from mcp_touchstone.profiles.load import profile, rule
 from mcp_touchstone.profiles.measure import MEASURES
@@ -73,14 +73,17 @@ def listing(words: Sequence[str], *, suite: str = "all", levels: Sequence[str] =
         )
 
 
-_NOUNS = {"conformance": "clauses", CLIENTS: "clauses of clients", "security": "threats"}
+_NOUNS = {
+    "conformance": "clauses",
+    CLIENTS: "clauses of clients",
+    GATEWAYS: "clauses of gateways",
+    "security": "threats",
+}
 """Suite -> what its rules are called."""
 
 
 def _kind(clause: Clause) -> str:
-    if isinstance(clause, Threat):
-        return "security"
-    return CLIENTS if clause.group == CLIENTS else "conformance"
+    return "security" if isinstance(clause, Threat) else suite_of(clause.group)
 
 
 def explain(clause_id: str) -> None:
@@ -114,6 +117,8 @@ def explain(clause_id: str) -> None:
     testable = _OBSERVABLE[clause.observable]
     if clause.group == CLIENTS:
         testable = testable.replace("has the features it needs", "or the client gives occasion")
+    elif clause.group == GATEWAYS:
+        testable = "in an exchange with our server, held directly and through the gateway"
     _paragraph("testable", testable)
     _paragraph("checked by", clause.how)
     _paragraph("not flagged", clause.not_flagged)
@@ -131,6 +136,8 @@ def explain(clause_id: str) -> None:
     again = f"  mcp-touchstone check {suite}--select {clause.id} -- COMMAND"
     if _kind(clause) == CLIENTS:
         again = f"  mcp-touchstone client --select {clause.id} -- your client {{server}}"
+    elif _kind(clause) == GATEWAYS:
+        again = f"  mcp-touchstone gateway --select {clause.id} -- your gateway {{server}}"
     say("", *([again] if clause.judged else ()))
 
 

@@ -1,0 +1,118 @@
+"""Each rule on gateways is broken by one faulty gateway, and by nothing else."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from mcp_touchstone.catalog import revision as rev
+from mcp_touchstone.catalog.loader import GATEWAYS, load
+from mcp_touchstone.engine.choice import Choice
+from mcp_touchstone.gateway import check, scene
+from mcp_touchstone.judging.gateways import Expected
+from mcp_touchstone.results.run import Conclusion, Run
+from mcp_touchstone.results.verdict import Outcome
+from mcp_touchstone.target.target import Target
+
+FAULTY = (sys.executable, str(Path(__file__).with_name("faulty.py")))
+OURS = (sys.executable, "-m", "mcp_touchstone")
+LEGACY, MODERN = rev.LATEST_LEGACY, rev.LATEST_MODERN
+
+_LIST = "tools/list result.tools"
+
+MEMBERS = {
+    "gateway-opening-instructions": "drop initialize result.instructions",
+    "gateway-opening-capabilities": "refuses completion/complete -32601",
+    "gateway-features-passed": "drop initialize result.capabilities.logging",
+    "gateway-answers-come": "silent resources/templates/list",
+    "gateway-answers-kind": "refuses prompts/get -32603",
+    "gateway-tools-listed": f"drop {_LIST}.0",
+    "gateway-tools-text": f"change {_LIST}.*.title",
+    "gateway-tools-input-schema": f"drop {_LIST}.*.inputSchema.$defs",
+    "gateway-tools-output-schema": f"drop {_LIST}.*.outputSchema.properties.deep",
+    "gateway-tools-annotations": f"drop {_LIST}.*.annotations.destructiveHint",
+    "gateway-prompts-listed": "drop prompts/list result.prompts.0",
+    "gateway-prompts-text": "drop prompts/list result.prompts.*.description",
+    "gateway-prompts-arguments": "drop prompts/list result.prompts.*.arguments.*.required",
+    "gateway-resources-listed": "drop resources/list result.resources.0",
+    "gateway-resources-text": "drop resources/list result.resources.*.title",
+    "gateway-resources-facts": "drop resources/list result.resources.*.size",
+    "gateway-templates-listed": "drop resources/templates/list result.resourceTemplates.0",
+    "gateway-templates-text": "drop resources/templates/list result.resourceTemplates.*.title",
+    "gateway-items-icons": f"drop {_LIST}.*.icons",
+    "gateway-items-meta": "drop resources/list result.resources.*._meta",
+    "gateway-items-unknown": "drop prompts/list result.prompts.*.x-upstream",
+    "gateway-lists-meta": "drop tools/list result._meta",
+    "gateway-result-content": "drop tools/call result.content.1",
+    "gateway-result-content-annotations": "drop tools/call result.content.*.annotations",
+    "gateway-result-content-meta": "drop tools/call result.content.*._meta",
+    "gateway-result-structured": "drop tools/call result.structuredContent",
+    "gateway-result-error-flag": "drop tools/call result.isError",
+    "gateway-result-meta": "drop tools/call result._meta",
+    "gateway-result-unknown": "drop prompts/get result.x-upstream",
+    "gateway-prompt-messages": "drop prompts/get result.messages.*.content.mimeType",
+    "gateway-resource-contents": "drop resources/read result.contents.*.mimeType",
+    "gateway-completion-values": "drop completion/complete result.completion.total",
+    "gateway-error-code": "change tools/call error.code",
+    "gateway-error-message": "change resources/read error.message",
+    "gateway-error-data": "drop resources/read error.data",
+}
+"""Clause -> the words of the fault that breaks it, and no other."""
+
+STATELESS = {"gateway-lists-caching": "change tools/list result.cacheScope"}
+"""The same, for what only 2026-07-28 has."""
+
+
+def judged(command: tuple[str, ...], *expects: str, revision: str = LEGACY, url: str = "") -> Run:
+    """Judge a gateway in one revision."""
+    target = Target(command=command, url=url, timeout=20.0)
+    way = scene.way(target, None, 0, Expected.read(expects))
+    return check.check(way, Choice(revisions=(revision,)), ("gateway",), lambda *_: None)
+
+
+def broken(run: Run) -> dict[str, Outcome]:
+    fine = {Outcome.PASS, Outcome.UNSEEN}
+    return {v.clause.id: v.outcome for v in run.verdicts if v.outcome not in fine}
+
+
+def faulty(words: str) -> tuple[str, ...]:
+    return (*FAULTY, *words.split(), "--", "{server}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clause", MEMBERS)
+def test_a_faulty_gateway_breaks_its_rule_and_no_other(clause: str) -> None:
+    run = judged(faulty(MEMBERS[clause]))
+
+    assert list(broken(run)) == [clause]
+    assert broken(run)[clause].value == load(GATEWAYS).catalogue[clause].breach.value
+
+
+@pytest.mark.parametrize("clause", STATELESS)
+def test_a_faulty_gateway_of_the_stateless_era_breaks_its_rule(clause: str) -> None:
+    assert list(broken(judged(faulty(STATELESS[clause]), revision=MODERN))) == [clause]
+
+
+@pytest.mark.parametrize("revision", [LEGACY, MODERN])
+@pytest.mark.parametrize(
+    "command",
+    [
+        faulty("none"),
+        (*OURS, "bridge", "--port", "{port}", "--", "{server}"),
+        (*OURS, "tap", "--listen", "{port}", "--to", "{url}", "--report", "{root}/tap"),
+    ],
+    ids=["stdio to stdio", "HTTP to stdio", "HTTP to HTTP"],
+)
+def test_a_good_gateway_breaks_no_rule(command: tuple[str, ...], revision: str) -> None:
+    run = judged(command, revision=revision)
+
+    assert broken(run) == {}
+    assert run.conclusion is Conclusion.PASSED
+    rows = [row for row in load(GATEWAYS).catalogue if revision in row.revisions]
+    unseen = {v.clause.id for v in run.of(Outcome.UNSEEN)}
+    assert {row.id for row in rows} == {v.clause.id for v in run.verdicts}
+    assert unseen == set()
+
+
+def test_every_rule_has_a_faulty_gateway() -> None:
+    assert {*MEMBERS, *STATELESS} == {clause.id for clause in load(GATEWAYS).catalogue}
