@@ -30,7 +30,7 @@ ERRORS: Final = ("refuse", "no-tool", "no-method", "no-resource", "no-cursor")
 
 
 @gateways.exchange("contents")
-def reads_everything(talk: gateways.Talk) -> None:
+def reads_everything(talk: gateways.ExchangeTalk) -> None:
     """Read each list and one of each thing, and provoke errors."""
     for name, (method, member) in LISTS.items():
         talk.pages(name, method, member)

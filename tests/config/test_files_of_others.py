@@ -61,6 +61,13 @@ READ: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "client --since": ("f.json", ("client", "--since", "FILE", "--", "none", "{server}")),
     "client --baseline": ("f.toml", ("client", "--baseline", "FILE", "--", "none", "{server}")),
     "client --config": ("f.toml", ("client", "--config", "FILE")),
+    "gateway --since": ("f.json", ("gateway", "--since", "FILE", "--", "{server}")),
+    "gateway --baseline": ("f.toml", ("gateway", "--baseline", "FILE", "--", "{server}")),
+    "gateway --config": ("f.toml", ("gateway", "--config", "FILE")),
+    "gateway --config-template": (
+        "f.json",
+        ("gateway", "--config-template", "FILE", "--", "none", "{config}"),
+    ),
 }
 """Command and option that read a file -> a name for it, and a command line."""
 

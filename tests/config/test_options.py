@@ -64,6 +64,7 @@ def test_options_of_a_command_line_are_printed_and_read_back() -> None:
     assert {*OPTIONS} - {*given} == {
         *("bundled", "since", "no_baseline", "update_baseline", "report", "json", "save"),
         *("update_budget", "client_http", "client_timeout", "scenario"),
+        *("expects", "config_template", "upstream_port"),
         *("scripts", "verbose", "quiet", "color", "osv"),
     }
 
@@ -124,6 +125,7 @@ v2xJKwqMHwIhAOLbTWCbzuvS03aeEs2l7vEkQxNfTd/ZuqsEIkiY/y5S
 QUIETLY = ("--no-baseline", "--quiet")
 CLIENT = ("--scenario", "tools_call")
 IDS = ("--select", "client-request-id-unique")
+OF_GATEWAYS = ("--select", "gateway-answers-come")
 FOUND = "recorded/tools_call"
 GOOD = ("--", sys.executable, "-c", test_drive.GOOD + test_drive.CLOSE)
 TRANSPORT = ("--", sys.executable, "-c", test_drive.TRANSPORT)
@@ -190,6 +192,19 @@ RUNS: dict[str, list[tuple[str, ...]]] = {
         (*CLIENT, *QUIETLY, "--http", *TRANSPORT),
         (*CLIENT, *IDS, "--config", "t.toml", "--trust-config", "--target", "one"),
     ],
+    "gateway": [
+        (*QUIETLY, *ONE, *OF_GATEWAYS, "--json", "old.json", "--", "{server}"),
+        (
+            *("--config", "t.toml", "--trust-config", "--target", "one", "--env", "A=1", *ONE),
+            *("--cwd", "{root}", "--timeout", "60", "--expects", "transparent", *OF_GATEWAYS),
+            *("--config-template", "gateway.py", *JUDGED, "--", sys.executable, "{config}"),
+        ),
+        (
+            *("--upstream-port", "0", "--http", "http://127.0.0.1:{port}/mcp", *OF_GATEWAYS, *ONE),
+            *("--", sys.executable, "-m", "mcp_touchstone", "bridge", "--port", "{port}"),
+            *("--", "{server}"),
+        ),
+    ],
     "fleet": [
         (
             *("fleet.jsonl", "--list-only", "--out", "rows.jsonl", "--resume", "--no-files"),
@@ -254,6 +269,9 @@ def test_every_option_in_the_help_of_a_command_can_succeed(
     client = json.dumps([*GOOD[1:], "{server}"])
     target = f"[targets.one]\ncommand = {json.dumps(SERVER)}\nclient = {client}\n"
     (tmp_path / "t.toml").write_text(target)
+    (tmp_path / "gateway.py").write_text(
+        "import subprocess, sys\nsys.exit(subprocess.call([{program}, *{arguments}]))\n"
+    )
     (tmp_path / "out.txt").write_text("# nobody\n")
     (tmp_path / "fleet.jsonl").write_text('{"name": "a", "command": ["a"]}\n')
     (tmp_path / "rows.json").write_text(json.dumps(row_of("a")) + "\n")

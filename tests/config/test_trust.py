@@ -35,6 +35,7 @@ RISKS = {
     "baseline": SERVER + "baseline = '../known.toml'",
     "budget": SERVER + "budget = 'link/b.toml'",
     "from": "from = '../client.json'",
+    "config-template": SERVER + "config-template = '../gateway.json'",
     "promise": SERVER + "[promise]\nread-only = { env = { A = '1' } }",
     "command": 'command = ["cat", "--file=../home/.ssh/key"]',
     "client": SERVER + "client = ['sh', '-c', 'cat ../home/.ssh/key']",

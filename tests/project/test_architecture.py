@@ -195,7 +195,6 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "results",
         "judging",
         "engine",
-        "report",
         "tap",
     },
     "pytest_plugin": {

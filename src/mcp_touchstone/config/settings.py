@@ -142,7 +142,6 @@ class Settings(ServerSettings):
         expectation,
         kind=OptionType.TEXTS,
         commands=GATEWAY,
-        in_pytest=True,
     )
     config_template: Path | None = option(
         "the gateway is configured by a file: this text, in which {server}, {url}, {program} and "
@@ -150,7 +149,6 @@ class Settings(ServerSettings):
         "FILE",
         Path,
         commands=GATEWAY,
-        in_pytest=True,
         risk=LEAVES,
     )
     upstream_port: int = option(
@@ -161,7 +159,6 @@ class Settings(ServerSettings):
         kind=OptionType.NUMBER,
         default=0,
         commands=GATEWAY,
-        in_pytest=True,
     )
     suite: str = _scope(
         "conformance (default), security or all. The security suite calls tools that write, in "

@@ -14,7 +14,7 @@ from mcp_touchstone.connection import answers
 from mcp_touchstone.connection.connection import Connection
 from mcp_touchstone.connection.profile import Client, willing
 from mcp_touchstone.engine.process_pool import ProcessPool
-from mcp_touchstone.judging.gateways import ExchangePlan, Expected, Held, Talk
+from mcp_touchstone.judging.gateways import ExchangePlan, ExchangeTalk, Expected, Held
 from mcp_touchstone.parts.part import listening
 from mcp_touchstone.parts.upstream import Upstream
 from mcp_touchstone.runtime import scratch
@@ -128,6 +128,7 @@ class Behind:
                 lambda url: self._recorder(url=url),
                 lambda: _listening(one.port),
                 one.target.timeout,
+                folder,
             )
         else:
             self._stage = Stage(folder)
@@ -279,7 +280,7 @@ def _target(one: Way, behind: Behind, folder: Path) -> Target:
 
 def _talk(
     pool: ProcessPool, planned: ExchangePlan, name: str, revision: str, expected: Expected
-) -> tuple[Came, Talk | None]:
+) -> tuple[Came, ExchangeTalk | None]:
     """Open a connection and hold the exchange."""
     nothing = Held((), (), {})
 
@@ -307,7 +308,7 @@ def _talk(
     agreed = agreed if agreed in rev.ALL and not first.modern else revision
     first.transcript.agree(agreed)
     hosts = [first]
-    talk = Talk(lambda: hosts.pop() if hosts else open_(first), expected)
+    talk = ExchangeTalk(lambda: hosts.pop() if hosts else open_(first), expected)
     planned.run(talk)
     return Came(nothing, "", first.channel.stderr(), agreed, info), talk
 

@@ -322,7 +322,7 @@ def _told(one: Difference) -> str:
     return f"{what}: {where(one.path)}, from {brief(one.old, 80)} to {brief(one.new, 80)}"
 
 
-class Talk:
+class ExchangeTalk:
     """The client of an exchange.
 
     Args:
@@ -433,7 +433,7 @@ class Talk:
         return now()
 
 
-Exchange = Callable[[Talk], None]
+Exchange = Callable[[ExchangeTalk], None]
 
 
 @dataclass(frozen=True, slots=True)

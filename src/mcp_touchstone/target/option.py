@@ -13,7 +13,7 @@ OPTION: Final = "option"
 RUN: Final = ("check", "recon", "init", "golden", "load")
 """Commands that talk to a server."""
 
-START: Final = (*RUN, "bridge", "gateway")
+START: Final = (*RUN, "bridge")
 """Commands that start a server."""
 
 

@@ -163,9 +163,13 @@ class ServerSettings:
         kind=OptionType.TABLE,
         write=lambda found: [f"{name}={value}" for name, value in found.items()],
         risk=ANY,
+        commands=(*START, "gateway"),
     )
     cwd: str | None = _start(
-        "working folder of the server; {root} is replaced in it", "DIR", risk=LEAVES
+        "working folder of the server; {root} is replaced in it",
+        "DIR",
+        risk=LEAVES,
+        commands=(*START, "gateway"),
     )
     root_from: Path | None = _start(
         "copy this folder into each throw-away {root}; the folder itself is not changed",
@@ -216,6 +220,7 @@ class ServerSettings:
         kind=OptionType.NUMBER,
         default=STARTUP,
         in_pytest=True,
+        commands=(*START, "gateway"),
     )
     call: tuple[tuple[str, Arguments], ...] = _use(
         "allow calls of a tool that is not annotated read-only, best with arguments that work: "
