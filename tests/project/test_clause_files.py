@@ -9,6 +9,7 @@ import pytest
 
 from mcp_touchstone.catalog.clause import Clause
 from mcp_touchstone.catalog.loader import BOTH, CLIENTS, rows
+from mcp_touchstone.catalog.threat import Threat
 from tests.commands import CHECKOUT
 
 NAMED: Final = {
@@ -18,6 +19,9 @@ NAMED: Final = {
     "fleet/containers.py": "leaves out what a container changes at the end of a process",
 }
 """Module of the harness that names clauses -> the reason."""
+
+LINES: Final = 72
+"""Lines of Python and TOML for each judged clause, with its mutants, at most."""
 
 ID: Final = re.compile(r"client-[a-z0-9-]+")
 
@@ -69,3 +73,12 @@ def test_a_clause_on_clients_touches_at_most_four_files(
 
     assert places[clause.id] - proofs - {"scripts/sentences.csv"} == rules
     assert len(proofs) == 1, "its mutant"
+
+
+def test_a_judged_clause_has_a_bounded_number_of_lines() -> None:
+    folders = (CHECKOUT / "conformance", CHECKOUT / "tests" / "mutants")
+    files = [path for folder in folders for path in folder.rglob("*.*")]
+    texts = [path.read_text("utf-8") for path in files if path.suffix in {".py", ".toml"}]
+    judged = [clause for clause in rows(BOTH) if clause.judged and not isinstance(clause, Threat)]
+
+    assert sum(text.count("\n") for text in texts) / len(judged) <= LINES
