@@ -52,6 +52,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
     "profiles": {"catalog", "connection"},
     "results": {
         "advisories",
+        "bindings",
         "catalog",
         "runtime",
         "wire",
@@ -59,6 +60,7 @@ ALLOWED: Final[dict[str, set[str]]] = {
         "target",
         "discovery",
         "profiles",
+        "samples",
     },
     "judging": {
         "catalog",

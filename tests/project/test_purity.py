@@ -18,7 +18,8 @@ PURE = (
     *("samples.from_regex", "samples.from_schema", "samples.uri_template", "runtime.timeouts"),
     *("wire.reply", "connection.answers", "connection.client_tasks", "connection.profile"),
     *("connection.server_requests", "catalog.needs", "bindings.canary", "bindings.argument_roles"),
-    *("bindings.file_naming", "bindings.binding", "catalog.threat", "results.threshold"),
+    *("bindings.file_naming", "bindings.binding", "bindings.observed", "catalog.threat"),
+    "results.threshold",
     *("connection.server_profile", "profiles.rule", "profiles.measure", "profiles.load"),
     *(
         "profiles.notes",

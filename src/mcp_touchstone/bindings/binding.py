@@ -19,6 +19,7 @@ from mcp_touchstone.bindings.argument_roles import (
 )
 from mcp_touchstone.bindings.canary import NAME_MARK
 from mcp_touchstone.bindings.file_naming import FileNaming, first_and_rest, folder_and_name
+from mcp_touchstone.bindings.observed import Observed
 from mcp_touchstone.samples import uri_template
 from mcp_touchstone.wire.framing import brief
 
@@ -306,6 +307,7 @@ class Bindings:
         inside: whether the server starts in the throw-away root.
         roams: whether a server that was given no root uses files anywhere by their absolute paths.
         tries: whether tools may be called, in the root or where the user starts the server.
+        observed: what the server did beside answering.
     """
 
     found: tuple[Binding, ...] = ()
@@ -316,6 +318,7 @@ class Bindings:
     inside: bool = False
     roams: bool = False
     tries: bool = False
+    observed: Observed = field(default_factory=Observed)
 
     def of(self, *operations: Operation) -> list[Binding]:
         """Return the bindings of some operations."""

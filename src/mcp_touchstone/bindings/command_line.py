@@ -12,6 +12,7 @@ from mcp_touchstone.bindings.argument_roles import (
     texts,
 )
 from mcp_touchstone.samples.from_schema import required, words
+from mcp_touchstone.wire.framing import object_in
 
 RUNNING: Final = frozenset(
     {
@@ -37,6 +38,15 @@ OTHERS: Final = frozenset({"args", "arguments", "argv", "parameters", "params"})
 
 FOLDERS: Final = frozenset({ArgumentRole.BASE, ArgumentRole.PATH})
 
+CODE: Final = frozenset({"code", "script", "snippet", "sql", "python", "javascript", "js"})
+"""Words in the name of an argument that takes a program text, or in the name of its tool."""
+
+QUERIES: Final = frozenset({"query", "statement", "expression", "expr", "formula"})
+"""Words in the name of an argument that may take a program text, too."""
+
+EVALUATING: Final = frozenset({"eval", "evaluate", "repl", "shell", "bash", "terminal", "exec"})
+"""Words in the name of a tool that runs what it is given, whatever its arguments are called."""
+
 
 def ways_to_run(tool: Mapping[str, Any]) -> Iterator[tuple[ArgumentSlot, ...]]:
     """Yield the arguments that may take a command: one, or two for the program and its arguments.
@@ -56,6 +66,46 @@ def ways_to_run(tool: Mapping[str, Any]) -> Iterator[tuple[ArgumentSlot, ...]]:
                 if other != name and OTHERS & {*words(str(other))}:
                     yield command, ArgumentSlot(pointer, ArgumentRole.WORDS, needed=True)
         yield (command,)
+
+
+def code_slots(tool: Mapping[str, Any]) -> Iterator[ArgumentSlot]:
+    """Yield the arguments that may take a program text, those with the plainest names first."""
+    schema = tool.get("inputSchema")
+    plain = [pointer for pointer in texts(schema) if len(pointer) == 1]
+    known = COMMANDS | CODE
+    named = [p for p in plain if known & {*words(str(p[0]))}]
+    named += [p for p in plain if p not in named and QUERIES & {*words(str(p[0]))}]
+    if not named and (RUNNING | EVALUATING | CODE) & {*words(tool["name"])}:
+        named = [p for p in plain if p[0] in required(schema)]
+    for pointer in named:
+        yield ArgumentSlot(pointer, ArgumentRole.COMMAND, needed=True)
+
+
+def says_it_runs(tool: Mapping[str, Any]) -> bool:
+    """Return whether the name and arguments of a tool say that it runs programs or code.
+
+    A tool that takes a command of a fixed list, or code to be formatted, does not.
+    """
+    name = {*words(tool["name"])}
+    if name & EVALUATING:
+        return True
+    schema = tool.get("inputSchema")
+    leaves = [(pointer, leaf_of(schema, pointer)) for pointer in texts(schema)]
+    free = {
+        word
+        for pointer, leaf in leaves
+        if not {"enum", "const", "oneOf"} & {*leaf}
+        for word in words(str(pointer[0]))
+    }
+    takes = bool(free & (COMMANDS | CODE))
+    return bool(free & {"sql"}) or (
+        bool(name & RUNNING) and (takes or bool(name & (CODE | COMMANDS | QUERIES)))
+    )
+
+
+def leaf_of(schema: Any, pointer: Pointer) -> Mapping[str, Any]:
+    """Return the schema of a top-level argument; empty if there is none, or a reference."""
+    return object_in(schema, "properties", str(pointer[0]))
 
 
 def folder_slots(schema: Any, taken: Sequence[ArgumentSlot]) -> tuple[ArgumentSlot, ...]:

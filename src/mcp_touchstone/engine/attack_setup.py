@@ -32,6 +32,7 @@ from mcp_touchstone.security.attack_session import (
 from mcp_touchstone.security.bind_tools import Binder, may_call
 from mcp_touchstone.security.fixture_tree import ALWAYS, FixtureTree
 from mcp_touchstone.security.payload import CANARY
+from mcp_touchstone.security.watch import Watch
 from mcp_touchstone.target.target import Target
 from mcp_touchstone.transport.process import LaunchError
 from mcp_touchstone.wire.framing import object_in
@@ -281,16 +282,21 @@ def _bind_once(
 ) -> Bindings:
     ground = field(pool, BASE)
     current: list[Connection] = []
+    watches: list[Watch] = []
 
     def get() -> Connection:
         if not current or current[-1].gone:
             connection = spawn(pool, ground, revision, "bindings")
             current.append(connection)
+            if pool.target.started:
+                watches.append(Watch(connection))
             if connection.open().result is None:
                 raise LaunchError(
                     "it does not answer when it is started in the throw-away root; "
                     f"--cwd names the folder it has to be started in; {OTHER_FOLDER}"
                 )
+            for watch in watches[-1:]:
+                watch.opened()
         return current[-1]
 
     try:
@@ -304,6 +310,8 @@ def _bind_once(
         found = replace(found, inside=True, tries=True, roams=roams)
     except (LaunchError, OSError) as error:  # OSError: the server removed or replaced our files
         found = Bindings(why=str(error))
+    for watch in watches:
+        found = replace(found, observed=watch.close(found.observed, ground))
     for connection in current:
         pool.discard(connection)
     return found

@@ -32,6 +32,7 @@ from mcp_touchstone.discovery.recon import late_answers
 from mcp_touchstone.discovery.sdk import SdkFacts, collect, commands, identify
 from mcp_touchstone.engine.choice import Choice, UsageError
 from mcp_touchstone.engine.deadline import Deadline
+from mcp_touchstone.engine.facts import facts
 from mcp_touchstone.engine.launcher import GENTLE_RATE
 from mcp_touchstone.engine.lease import ATTACKS
 from mcp_touchstone.engine.named_check import refuse_unknown
@@ -44,6 +45,7 @@ from mcp_touchstone.judging import ambient
 from mcp_touchstone.judging.run_settings import RunSettings
 from mcp_touchstone.profiles.notes import measured
 from mcp_touchstone.results import budgets
+from mcp_touchstone.results.abilities import Ability, abilities
 from mcp_touchstone.results.events import Done, Learnt, Planned, RunLog
 from mcp_touchstone.results.run import CaseResult, Execution, PlannedCase, Run, Verdict, unasked
 from mcp_touchstone.results.sdk_faults import attribute
@@ -408,10 +410,12 @@ def conclude(
         unbound=() if profile.bindings is None else profile.bindings.unbound,
     )
     unbound = "" if plan is None else plan.unbound
+    absent = [] if plan is None else plan.absent
+    threats = {one.id for one in registry.catalogue if isinstance(one, Threat)}
     run = Run(
         subject,
         results=results,
-        absent=[] if plan is None else plan.absent,
+        absent=absent,
         verdicts=verdicts,
         trouble=trouble,
         execution=execution,
@@ -422,8 +426,35 @@ def conclude(
         tools=tool_use(profile, _attacked(results, connections)),
         clients=measured(choice.clients, profile, choice.record),
         budgets=budgets.measured(profile, (one.transcript for one in connections)),
+        abilities=_abilities(course, verdicts) if _wants_attacks(registry, choice) else (),
+        selected=bool(threats - {v.clause.id for v in verdicts} - {one.clause for one in absent}),
     )
     return attribute(run)
+
+
+def _wants_attacks(registry: Registry, choice: Choice) -> bool:
+    """Return whether attacks were chosen, whatever became of them."""
+    return any(
+        choice.takes(case, clause)
+        for case in registry.cases()
+        if case.is_attack
+        for clause in case.clauses
+    )
+
+
+def _abilities(course: Course, verdicts: Iterable[Verdict]) -> tuple[Ability, ...]:
+    target = course.target
+    return abilities(
+        facts(
+            course.profile,
+            [] if course.pool is None else course.pool.connections,
+            verdicts,
+            strays=course.strays,
+            sandboxed=target.method is not None,
+            online=target.online,
+            rooted=target.rooted,
+        )
+    )
 
 
 def _quick(choice: Choice, profile: ServerProfile) -> str:

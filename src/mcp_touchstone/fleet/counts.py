@@ -93,6 +93,7 @@ class Judged:
         theirs: the number of failures of its SDK.
         threats: the threats to which it is open, by severity: ``2 critical, 1 high``.
         files: the folder of its reports; empty if none were kept.
+        install: the first word of its security report; empty if nothing was attacked.
     """
 
     state: str
@@ -100,6 +101,7 @@ class Judged:
     theirs: int
     threats: str
     files: str = ""
+    install: str = ""
 
 
 @dataclass(slots=True)
@@ -200,7 +202,9 @@ def _count(fleet: Fleet, row: Row, threats: Mapping[str, Severity]) -> None:
         own = len(broken) - theirs
         grades = Counter(threats[rule] for rule in broken if rule in threats)
         open_to = ", ".join(f"{grades[one]} {one}" for one in Severity if grades[one])
-        fleet.servers[row["key"]] = Judged(_state(row), own, theirs, open_to, row["files"])
+        fleet.servers[row["key"]] = Judged(
+            _state(row), own, theirs, open_to, row["files"], row.get("install", "")
+        )
     for kind, name in _groups(row):
         group = fleet.groups.setdefault(kind, {}).setdefault(name, Group())
         group.servers += 1

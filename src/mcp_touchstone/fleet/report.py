@@ -83,9 +83,13 @@ def text(fleet: Fleet, old: Fleet | None, *, names: bool) -> Iterator[str]:
     if rows := _servers(fleet):
         wide = max(len(row[0]) for row in rows)
         most = max(len(row[1]) for row in rows)
-        yield f"  {'server':{wide}}  {'verdict':{most}}   own  of the SDK  open to"
+        words = {key: one.install for key, one in fleet.servers.items()}
+        room = max(len(word) for word in (*words.values(), "install?"))
+        head = f"{'install?':{room}}  " if any(words.values()) else ""
+        yield f"  {'server':{wide}}  {head}{'verdict':{most}}   own  of the SDK  open to"
         for key, state, own, theirs, threats in rows:
-            yield f"  {key:{wide}}  {state:{most}} {own:5} {theirs:11}  {threats}".rstrip()
+            word = f"{words[key] or '-':{room}}  " if head else ""
+            yield f"  {key:{wide}}  {word}{state:{most}} {own:5} {theirs:11}  {threats}".rstrip()
         yield ""
     for kind, count in fleet.starts.most_common():
         yield f"  {kind:14} {count:5}  {_share(count, whole.servers)}"
@@ -278,9 +282,11 @@ def _page(fleet: Fleet, old: Fleet | None, *, names: bool, folder: Path | None) 
     yield f"{fleet.partial} checks ended at their deadline.</p>" if fleet.partial else "</p>"
     if rows := _servers(fleet):
         yield "<h2>Servers</h2>"
-        heads = ("server", "verdict", "own failures", "failures of the SDK", "open to", "report")
-        links = (_Link.to(fleet.servers[row[0]].files, folder) for row in rows)
-        yield _table(heads, ((*row, link) for row, link in zip(rows, links, strict=True)))
+        heads = ("server", "verdict", "own failures", "failures of the SDK", "open to", "install?")
+        known = [fleet.servers[row[0]] for row in rows]
+        ends = ((one.install or "-", _Link.to(one.files, folder)) for one in known)
+        body = ((*row, *end) for row, end in zip(rows, ends, strict=True))
+        yield _table((*heads, "report"), body)
     yield "<h2>Starting</h2>"
     yield _table(
         ("class", "servers", share, "")[:shared],

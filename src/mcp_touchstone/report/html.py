@@ -16,7 +16,7 @@ from typing import Final
 from mcp_touchstone.catalog import revision as rev
 from mcp_touchstone.catalog.loader import BOTH, renamed, rows
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.report import clients, standing
+from mcp_touchstone.report import clients, install, standing
 from mcp_touchstone.report.comparison import SHOWN
 from mcp_touchstone.report.digest import (
     again,
@@ -29,6 +29,7 @@ from mcp_touchstone.report.digest import (
 )
 from mcp_touchstone.report.finding import PAGE, WORDS, Finding
 from mcp_touchstone.report.text import plural, window
+from mcp_touchstone.results.advice import Word
 from mcp_touchstone.results.clause_sets import kept
 from mcp_touchstone.results.run import Conclusion, Run, Verdict
 from mcp_touchstone.results.verdict import Outcome, WireLine
@@ -72,6 +73,7 @@ def _page(run: Run) -> Iterator[str]:
     yield f"<style>{style}</style>\n</head>\n<body>"
     yield from _head(run, name)
     yield "<main>"
+    yield from _abilities(run)
     yield from _since(run)
     yield from _tools(run)
     yield from _clients(run)
@@ -90,7 +92,12 @@ def _head(run: Run, name: str) -> Iterator[str]:
     word, _, rest = standing.closing(run)
     good = _LOOKS.get(run.conclusion, "unknown")
     outcomes = list(by_clause(run.verdicts).values())
+    answer = install.sentence(run)
+    if answer:
+        good = install.LOOKS.get(Word(answer[0]), "warn")
     yield f'<header class="{good}">\n<h1>{_text(name)}</h1>'
+    if answer:
+        yield f'<p class="install"><strong>{_text(answer[0])}</strong>{_text(answer[1])}</p>'
     yield f'<p class="standing"><strong>{_text(word)}</strong>{_linked(run, rest)}</p>'
     if run.trouble:
         yield f"<p>{_text(run.trouble)}</p>"
@@ -188,6 +195,21 @@ def _since(run: Run) -> Iterator[str]:
             rest = "".join(f"<td>{_text(one)}</td>" for one in (item.revision, turn, item.actual))
             yield f"<tr><td>{change}</td>{rule}{rest}</tr>"
     yield "</tbody></table></div>\n</section>"
+
+
+def _abilities(run: Run) -> Iterator[str]:
+    if not run.abilities:
+        return
+    yield f'<section id="abilities">\n<h2>{install.TITLE}</h2>'
+    yield '<div class="wide"><table><thead><tr><th>ability</th><th>known</th><th>shown by</th></tr>'
+    yield "</thead><tbody>"
+    for row in install.rows(run):
+        yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>"
+    yield f"</tbody></table></div>\n<h3>{install.UNTRIED}</h3>\n<ul>"
+    for text, way in install.untried(run):
+        tries = f": <code>{_text(way)}</code>" if way else ""
+        yield f"<li>{_text(text)}{tries}</li>"
+    yield "</ul>\n</section>"
 
 
 def _tools(run: Run) -> Iterator[str]:

@@ -8,9 +8,10 @@ from mcp_touchstone.advisories.known import KnownAdvisory
 from mcp_touchstone.advisories.table import seen_in
 from mcp_touchstone.catalog.loader import renamed
 from mcp_touchstone.catalog.threat import Threat
-from mcp_touchstone.report import clients, comparison
+from mcp_touchstone.report import clients, comparison, install
 from mcp_touchstone.report.digest import by_clause, tally
 from mcp_touchstone.results import budgets
+from mcp_touchstone.results.advice import advice
 from mcp_touchstone.results.clause_sets import Kept, kept
 from mcp_touchstone.results.run import Run, SdkFault, Settlement, Verdict
 from mcp_touchstone.results.tool_use import ToolUse
@@ -49,6 +50,7 @@ def document(run: Run) -> dict[str, Any]:
         "revisions": {"spoken": list(subject.revisions), "refused": subject.refused},
         "summary": _summary(run),
         **({"tools": run.tools.document()} if run.tools != ToolUse() else {}),
+        **_installation(run),
         **clients.document(run),
         **_budgets(run),
         **_some(advisories=[_advisory(one) for one in run.advisories]),
@@ -75,6 +77,21 @@ def document(run: Run) -> dict[str, Any]:
             }
             for row in run.absent
         ],
+    }
+
+
+def _installation(run: Run) -> dict[str, Any]:
+    found = advice(run)
+    if found is None:
+        return {}
+    return {
+        "installation": {
+            "word": str(found.word),
+            "reasons": list(found.reasons),
+            "abilities": [one.document() for one in run.abilities],
+            "untried": [{"what": what, "option": way} for what, way in install.untried(run)],
+            "selected": run.selected,
+        }
     }
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_touchstone.report import clients, comparison, standing
+from mcp_touchstone.report import clients, comparison, install, standing
 from mcp_touchstone.report.digest import (
     again,
     by_clause,
@@ -46,6 +46,8 @@ def render(run: Run) -> str:
 
 def _lines(run: Run) -> Iterator[str]:
     word, _, rest = standing.closing(run)
+    if answer := install.sentence(run):
+        yield f"**{answer[0]}**{cell(answer[1])}\n"
     yield f"## {'MCP security' if noun(run) == 'threat' else 'MCP'}: {word}"
     yield ""
     yield f"{word}{prose(rest)}"
@@ -68,6 +70,7 @@ def _lines(run: Run) -> Iterator[str]:
     if run.since is not None:
         yield f"\n### Since {cell(run.since.old)}\n"
         yield from comparison.markdown(run.since)
+    yield from _abilities(run)
     yield from _chapters(run)
     yield from _tools(run)
     yield from _clients(run)
@@ -90,6 +93,17 @@ def _chapters(run: Run) -> Iterator[str]:
         cells = [str(row.counts[key] or "") for key in columns]
         name = f"**{row.name}**" if row.counts[Outcome.FAIL] else row.name
         yield f"| {name} | {' | '.join(cells)} |"
+
+
+def _abilities(run: Run) -> Iterator[str]:
+    if not run.abilities:
+        return
+    yield f"\n### {install.TITLE}\n\n| ability | known | shown by |\n|---|---|---|"
+    for row in install.rows(run):
+        yield f"| {' | '.join(map(cell, row))} |"
+    yield f"\n### {install.UNTRIED}\n"
+    for text, way in install.untried(run):
+        yield f"- {cell(text)}{f': `{way}`' if way else ''}"
 
 
 def _tools(run: Run) -> Iterator[str]:

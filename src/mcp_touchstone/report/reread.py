@@ -12,6 +12,7 @@ from mcp_touchstone.catalog.threat import Severity
 from mcp_touchstone.report import clients
 from mcp_touchstone.report.machine import SIDES
 from mcp_touchstone.report.recorded import ReportError, load
+from mcp_touchstone.results.abilities import Ability
 from mcp_touchstone.results.comparison import Change, ComparedFinding, Comparison
 from mcp_touchstone.results.played import PlayedScenario
 from mcp_touchstone.results.run import Absent, Execution, Run, SdkFault, Settlement, Stale, Verdict
@@ -78,6 +79,8 @@ def _run(document: Json) -> Run:
         advisories=tuple(_advisory(one) for one in document.get("advisories", ())),
         clients=clients.read(document.get("clients")),
         scenarios=tuple(map(PlayedScenario.read, document.get("scenarios", ()))),
+        abilities=tuple(map(Ability.read, document.get("installation", {}).get("abilities", ()))),
+        selected=document.get("installation", {}).get("selected", False),
     )
 
 

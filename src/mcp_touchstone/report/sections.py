@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.console import Console
 
-from mcp_touchstone.report import clients, standing
+from mcp_touchstone.report import clients, install, standing
 from mcp_touchstone.report.digest import (
     ChapterCount,
     by_clause,
@@ -33,6 +33,7 @@ LISTED = 10
 
 def report(sheet: Sheet, run: Run) -> None:
     """Print the whole report."""
+    _install(sheet, run)
     if not sheet.quiet:
         _chapters(sheet, run)
     for finding in findings(run, Outcome.FAIL):
@@ -54,8 +55,36 @@ def report(sheet: Sheet, run: Run) -> None:
     for note in run.execution.notes:
         sheet.say("")
         sheet.row("note", note, STYLES[Outcome.WARN])
+    if not sheet.quiet:
+        _abilities(sheet, run)
     _decision(sheet, run)
     _close(sheet, run)
+
+
+def _install(sheet: Sheet, run: Run) -> None:
+    """Print the answer to "may I install this?"."""
+    said = install.sentence(run)
+    if said is not None:
+        sheet.say("")
+        sheet.say((said[0], "bold"), sheet.shown(said[1]), wrap=True)
+
+
+def _abilities(sheet: Sheet, run: Run) -> None:
+    """Print what a server can do by design; with ``-v`` what was not tried, too."""
+    if not run.abilities:
+        return
+    sheet.say("")
+    sheet.say((install.TITLE, "bold"))
+    for power, known, text in install.rows(run):
+        sheet.row(power, f"{known}{': ' if text else ''}{text}")
+    found = list(install.untried(run))
+    if sheet.verbose:
+        for number, (text, way) in enumerate(found):
+            sheet.row("" if number else "not tried", f"{text}{f' ({way})' if way else ''}")
+    elif found:
+        ways = dict.fromkeys(way for _text, way in found if way)
+        more = f"; these options try more: {', '.join(ways)}" if ways else ""
+        sheet.row("not tried", f"{plural(len(found), 'point')}, which -v lists{more}")
 
 
 def _chapters(sheet: Sheet, run: Run) -> None:

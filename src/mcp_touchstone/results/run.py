@@ -18,6 +18,7 @@ from mcp_touchstone.results.verdict import Judgement, Outcome
 if TYPE_CHECKING:
     from mcp_touchstone.catalog.scenario import Case, Share
     from mcp_touchstone.connection.connection import Connection
+    from mcp_touchstone.results.abilities import Ability
     from mcp_touchstone.results.comparison import Comparison
     from mcp_touchstone.runtime.timing import Cost
 
@@ -235,6 +236,8 @@ class Run:
         advisories: the advisories on its packages, if somebody asked for them.
         unattacked: whether no file tool was attacked although the user wanted that.
         scenarios: what came of each scenario that a client was run in.
+        abilities: what the server can do by design; empty if nothing was attacked.
+        selected: whether threats of a usual run were left out by choice.
     """
 
     subject: Subject
@@ -254,6 +257,13 @@ class Run:
     advisories: tuple[KnownAdvisory, ...] = ()
     unattacked: bool = False
     scenarios: tuple[PlayedScenario, ...] = ()
+    abilities: tuple["Ability", ...] = ()
+    selected: bool = False
+
+    @property
+    def attacks(self) -> bool:
+        """Whether it was to attack a server, so that its reports answer whether to install it."""
+        return bool(self.abilities)
 
     @property
     def partial(self) -> bool:

@@ -138,12 +138,13 @@ def tool_use(profile: ServerProfile, attacked: Collection[str] | None = None) ->
     use = _probed(profile)
     if attacked is None:
         return use
-    names = (t["name"] for spoken in profile.spoken.values() for t in spoken.named("tools"))
-    spared = [name for name in dict.fromkeys(names) if name not in attacked]
+    listed = (t["name"] for spoken in profile.spoken.values() for t in spoken.named("tools"))
+    names = dict.fromkeys(listed)
+    spared = [name for name in names if name not in attacked]
     return ToolUse(
         called=tuple(name for name in use.called if name not in attacked),
         failed=use.failed,
-        attacked=tuple(_with_arguments(name, profile) for name in sorted(attacked)),
+        attacked=tuple(_with_arguments(name, profile) for name in sorted({*names} & {*attacked})),
         spared=tuple(SparedTool(name, _why_spared(name, profile)) for name in spared),
     )
 
@@ -159,6 +160,8 @@ def _why_spared(tool: str, profile: ServerProfile) -> str:
     bindings = profile.bindings
     if bindings is None or any(one.tool == tool for one in bindings.found):
         return "no selected attack fits it"
+    if tool in bindings.observed.languages:
+        return "it ran a line of code, and no selected attack fits it"
     if tool in bindings.unbound:
         return "it was called with paths, and no effect on files was seen"
     return "no argument looks like the path of a file; --bindings names one"

@@ -1,5 +1,10 @@
-"""Find the tools that run programs, by running harmless ones that show a file of the root."""
+"""Find the tools that run programs or code, by running harmless ones.
 
+A program shows a file of the root. A line of code joins the two halves of a random word: only its
+result has the whole word, so a tool that sends its input back runs nothing.
+"""
+
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -7,8 +12,8 @@ from typing import Any, Final
 
 from mcp_touchstone.bindings.argument_roles import ArgumentRole, ArgumentSlot, assemble
 from mcp_touchstone.bindings.binding import ROOT, Binding, Operation, Style, rooted
-from mcp_touchstone.bindings.canary import Area
-from mcp_touchstone.bindings.command_line import filled, folder_slots, ways_to_run
+from mcp_touchstone.bindings.canary import Area, strings
+from mcp_touchstone.bindings.command_line import code_slots, filled, folder_slots, ways_to_run
 from mcp_touchstone.samples.from_schema import Places
 from mcp_touchstone.security.fixture_tree import CONTROL, FixtureTree
 from mcp_touchstone.wire.reply import Reply
@@ -31,6 +36,14 @@ SHOWING: Final = (
 )
 """Command lines whose output contains the content of a file, or the names in a folder."""
 
+CODE: Final = {
+    "Python": ('print("{a}" + "{b}")',),
+    "JavaScript": ('console.log("{a}" + "{b}")', '"{a}" + "{b}"', 'return "{a}" + "{b}"'),
+    "SQL": ("SELECT '{a}' || '{b}'", "SELECT CONCAT('{a}', '{b}')"),
+    "shell": ("echo {a}''{b}",),
+}
+"""Language -> lines that join ``{a}`` and ``{b}``. An expression alone may be Python, too."""
+
 PROBE: Final = "probe"
 """The folder of the root with a file that has a random name."""
 
@@ -46,6 +59,29 @@ def find(tools: Iterable[Mapping[str, Any]], ask: Ask, field: FixtureTree) -> It
     for tool in tools:
         trial = _Trial(tool, ask, field)
         yield from islice(filter(None, map(trial.binding, ways_to_run(tool))), 1)
+
+
+def languages(
+    tools: Iterable[Mapping[str, Any]], ask: Ask, field: FixtureTree
+) -> dict[str, tuple[str, ...]]:
+    """Return the tools that ran a line of code, each with the languages of these lines."""
+    found = {tool["name"]: tuple(_run_by(tool, ask, field)) for tool in tools}
+    return {name: ran for name, ran in found.items() if ran}
+
+
+def _run_by(tool: Mapping[str, Any], ask: Ask, field: FixtureTree) -> Iterator[str]:
+    """Yield the languages of which a tool runs a line."""
+    schema = tool.get("inputSchema")
+    places = Places(folder=str(field.root), file=CONTROL, seconds=SECONDS)
+    for language, lines in CODE.items():
+        for slot, line in ((slot, line) for slot in code_slots(tool) for line in lines):
+            first, second = secrets.token_hex(5), secrets.token_hex(5)
+            text = line.replace("{a}", first).replace("{b}", second)
+            arguments = assemble(schema, {slot.pointer: text}, places)
+            reply = ask("tools/call", {"name": tool["name"], "arguments": arguments})
+            if any(first + second in one for one in strings(reply.value or {})):
+                yield language
+                break
 
 
 @dataclass(frozen=True)

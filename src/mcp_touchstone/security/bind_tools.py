@@ -35,6 +35,7 @@ from mcp_touchstone.bindings.call_variants import (
 )
 from mcp_touchstone.bindings.canary import MARK, NAME_MARK
 from mcp_touchstone.bindings.declared import Declaration
+from mcp_touchstone.bindings.observed import Observed
 from mcp_touchstone.catalog.clause import nearest
 from mcp_touchstone.catalog.errors import OTHER_FOLDER, seems_refused
 from mcp_touchstone.connection.connection import Connection
@@ -111,8 +112,11 @@ class Binder:
         for tool in tools:
             self._try_scripts(tool)
             self._try_walks(tool)
+        observed = Observed()
         if self._runs:
             found += bind_commands.find(tools, self._calls.ask, self._field)
+            ran = bind_commands.languages(tools, self._calls.ask, self._field)
+            observed = Observed(ran, tried_code=True)
         found += self._completions(spoken)
         found += self._resources(spoken)
         why = ""
@@ -125,7 +129,7 @@ class Binder:
         tried = [tool["name"] for tool in tools if any(more_ways(tool, self._named_tools))]
         bound = {binding.tool for binding in found}
         unbound = tuple(name for name in tried if name not in bound)
-        return Bindings(tuple(found), why, self._calls.count, untrue, unbound)
+        return Bindings(tuple(found), why, self._calls.count, untrue, unbound, observed=observed)
 
     def _unbound(
         self, plan: CallVariant, *, more: bool = False

@@ -13,6 +13,9 @@ HEADER: Final = 12
 A: Final = (1).to_bytes(2, "big")
 """The type of a question for an IPv4 address."""
 
+MOST: Final = 100
+"""Names that are remembered."""
+
 PATIENCE: Final = 1.0
 """Seconds to wait for the thread at the end."""
 
@@ -22,10 +25,14 @@ class NameServer:
 
     Args:
         listening: the datagram socket; ``close`` closes it.
+
+    Attributes:
+        asked: the names it was asked for, in lower case, as keys; at most ``MOST``.
     """
 
     def __init__(self, listening: socket.socket) -> None:
         self._socket = listening
+        self.asked: dict[str, None] = {}
         self._names: dict[str, list[str]] = {}
         self._closed = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -59,7 +66,10 @@ class NameServer:
             labels.append(question[at + 1 : at + 1 + length].decode("latin-1"))
             at += 1 + length
         asked = question[HEADER : at + 5]
-        addresses = self._names.get(".".join(labels).lower())
+        name = ".".join(labels).lower()
+        if len(self.asked) < MOST:
+            self.asked[name] = None
+        addresses = self._names.get(name)
         found = b""
         if addresses and asked[-4:-2] == A:
             address = addresses.pop(0) if len(addresses) > 1 else addresses[0]
